@@ -22,15 +22,15 @@ from five.run.effective import overlay
 from five.run.load import load
 from five.services.optimizer import metrics
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.group import Group, device_of, join, leave
+from five.services.optimizer.experience_service import ExperienceService, add_to_server
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.migrations import OlderCheckpoints, commit_staged
-from five.services.optimizer.publishing import LeasedPublisher
-from five.services.optimizer.recording import Recordings
+from five.services.optimizer.leased_publisher import LeasedPublisher
+from five.services.optimizer.migrations import CheckpointMigrations, commit_staged_checkpoint
+from five.services.optimizer.process_group import OptimizerGroup, device_of, join, leave
 from five.services.optimizer.run_state_client import RunStateClient
-from five.services.optimizer.service import ExperienceService, add_to_server
+from five.services.optimizer.sample_recordings import Recordings
 from five.services.optimizer.stored_arrays import SampleCollator
-from five.services.optimizer.surgery import Surgeon
+from five.services.optimizer.surgery_worker import SurgeryWorker
 from five.services.optimizer.training import Training
 from rapid import codec
 from rapid.rpc.server import serve
@@ -43,7 +43,7 @@ from rapid.store.lineage import current_line_filter
 log = logging.getLogger("five.services.optimizer")
 
 
-def build(service: Service[RunConfig], group: Group, device: torch.device, layout: Layout, publisher: LeasedPublisher
+def build(service: Service[RunConfig], group: OptimizerGroup, device: torch.device, layout: Layout, publisher: LeasedPublisher
           ) -> tuple[Training, RunStateClient]:
     """Everything that learns, wired up."""
     config = service.config
@@ -64,12 +64,12 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
                     CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority,
                     current_line_filter(service.state.lineage(), service.parameters.head())),
         client, {"schema": schema, "layout": layout.hash}, settings.checkpoint_every_versions, group,
-        older=OlderCheckpoints(service.state, service.record, schema,
+        older=CheckpointMigrations(service.state, service.record, schema,
                                config.learning.gradient_steps_per_iteration))
     return training, client
 
 
-def hold_lease(service: Service[RunConfig], group: Group) -> LeasedPublisher:
+def hold_lease(service: Service[RunConfig], group: OptimizerGroup) -> LeasedPublisher:
     """The publisher's lease, on the first rank. The others publish nothing: they wait for it in the first exchange
     with that one. Raises SystemExit when the service is told to end before it is had."""
     config = service.config
@@ -96,7 +96,7 @@ def start_surgery(service: Service[RunConfig], training: Training, publisher: Le
     config = service.config
     spec = AgentSpec(config.game, config.model)
     recordings = Recordings(training.intake.buffer, service.blobs, config.name, spec.layout.hash)
-    surgeon = Surgeon(service.state, service.parameters, service.blobs, training, spec, recordings,
+    surgeon = SurgeryWorker(service.state, service.parameters, service.blobs, training, spec, recordings,
                       lambda: publisher.authority)
     service.critical_tasks.thread("carrying orders out", lambda: surgeon.run(lambda: service.lifecycle.draining)).start()
 
@@ -136,7 +136,7 @@ def main() -> None:
         training, client = build(service, group, device, layout, publisher)
         if group.rank == 0:
             training.checkpoints.settle()
-            commit_staged(service.state, service.record, training.checkpoints, client.event)
+            commit_staged_checkpoint(service.state, service.record, training.checkpoints, client.event)
         training.measure_drains(config.lifecycle.grace_seconds, service.lifecycle.set_grace_seconds)
         training.start()
         client.follow(service.critical_tasks)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from five.agent.config import SchedulesConfig
-from five.services.optimizer.records import WindowRecord
+from five.services.optimizer.version_records import VersionRecord
 
 
 class Publisher(Protocol):
@@ -18,7 +18,7 @@ class Publisher(Protocol):
 
 
 class Older(Protocol):
-    """Brings checkpoints of earlier schemas to the present one (services.optimizer.older.OlderCheckpoints)."""
+    """Brings checkpoints of earlier schemas to the present one (services.optimizer.older.CheckpointMigrations)."""
 
     def bring(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]: ...
 
@@ -30,6 +30,6 @@ class StateClient(Protocol):
 
     def schedules(self) -> SchedulesConfig: ...
 
-    def record(self, record: WindowRecord) -> None: ...
+    def record(self, record: VersionRecord) -> None: ...
 
     def event(self, what: str, details: dict[str, Any]) -> None: ...

@@ -18,7 +18,7 @@ from rapid.store.surgery_plans import PlanStore
 log = logging.getLogger(__name__)
 
 
-def commit_staged(state: RunState, record: RunRecord, checkpoints: Checkpoints,
+def commit_staged_checkpoint(state: RunState, record: RunRecord, checkpoints: Checkpoints,
                   event: Callable[[str, dict[str, Any]], None]) -> None:
     """Makes the checkpoint that the last surgery or revert has staged the run's, if nothing newer is there; again
     changes nothing. ``event`` is told.
@@ -65,7 +65,7 @@ def _staged(state: RunState, record: RunRecord, checkpoints: Checkpoints) -> tup
     return int(row["version"]), ref, {"operation": row["operation"], "plan": row["name"]}
 
 
-class OlderCheckpoints:
+class CheckpointMigrations:
     """Brings checkpoints of earlier schemas to the present one, through the chain of plans of a run's record."""
 
     def __init__(self, state: RunState, record: RunRecord, schema: str, steps_per_version: int) -> None:

@@ -9,7 +9,7 @@ import redis
 
 from five.agent.config import SchedulesConfig
 from five.agent.schedules import load_schedules
-from five.services.optimizer.records import WindowRecord
+from five.services.optimizer.version_records import VersionRecord
 from rapid.critical_tasks import CriticalTasks
 from rapid.lifecycle import Lifecycle
 from rapid.store.errors import FencedOut
@@ -38,7 +38,7 @@ class RunStateClient:
         self._who = who
         self._authority = authority
         self._leaving = False
-        self.last: WindowRecord = {}
+        self.last: VersionRecord = {}
 
     def active(self) -> bool:
         """Whether the run learns now."""
@@ -70,7 +70,7 @@ class RunStateClient:
 
         critical_tasks.thread("following schedules", read).start()
 
-    def record(self, record: WindowRecord) -> None:
+    def record(self, record: VersionRecord) -> None:
         """Keeps a version's record, once: it may be told of again. Raises redis.RedisError while Redis is away."""
         self.last = record
         name = f"{record['version']}"
@@ -96,7 +96,7 @@ class RunStateClient:
             log.warning("%s is lost: this optimizer does not hold the publisher's lease", what)
             return
         try:
-            self._state.write(authority, [command], what)
+            self._state.fenced_write(authority, [command], what)
         except FencedOut as error:
             log.warning("%s is lost: %s", what, error)
         except redis.RedisError as error:

@@ -20,12 +20,12 @@ from five.services.optimizer import metrics as page
 from five.services.optimizer.asked import AskedCheckpoints, answering, told
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.drain_time import DrainTime, nbytes
-from five.services.optimizer.group import ALONE, Group
 from five.services.optimizer.holding import Holding
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.interfaces import Older, Publisher, StateClient
 from five.services.optimizer.prefetch import BatchPrefetcher, HostAndDeviceBatch
-from five.services.optimizer.records import Taken, Window, WindowRecord
+from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup
+from five.services.optimizer.version_records import Taken, VersionRecord, Window
 from five.services.optimizer.writing import Writing
 from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut, is_away
@@ -53,7 +53,7 @@ class Training:
     client: StateClient
     meta: Mapping[str, Any]
     checkpoint_every: int = 10
-    group: Group = ALONE
+    group: OptimizerGroup = SINGLE_OPTIMIZER
     older: Older | None = None
     version: int = 0
     window: Window = field(default_factory=Window)
@@ -320,7 +320,7 @@ class Training:
         if publish is not None and not self.left_behind:
             self._writing.version(partial(self._write, publish, record, began), save)
 
-    def _write(self, publish: Callable[[], None], record: WindowRecord, began: float) -> None:
+    def _write(self, publish: Callable[[], None], record: VersionRecord, began: float) -> None:
         """Writes a version and then its record, beside learning."""
         publish()
         seconds = time.monotonic() - began

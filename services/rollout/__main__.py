@@ -23,17 +23,17 @@ from five.clients.opponents import OpponentsClient
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
-from five.services.rollout.anneal_assignment import Annealing
-from five.services.rollout.env_slots import Streams
+from five.services.rollout.anneal_assignment import AnnealAssignment
+from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
-from five.services.rollout.game_group import Group, Wiring, ring_capacity, spread
-from five.services.rollout.live_broadcast import Broadcast
+from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity, spread
+from five.services.rollout.live_broadcast import LiveBroadcast
 from five.services.rollout.matchmaking import Matchmaker
-from five.services.rollout.metrics import Meter
+from five.services.rollout.metrics import RolloutMeter
 from five.services.rollout.past_opponent import PastOpponent
-from five.services.rollout.segment_builder import Rates, Segments
+from five.services.rollout.segment_builder import Rates, SegmentBuilder
 from five.services.rollout.sender import SPARSE, Sender, changing, optimizers_of
-from five.services.rollout.step_buffer import StepRing
+from five.services.rollout.step_buffer import StepBuffer
 from rapid import codec
 from rapid.live_source import LiveSource
 from rapid.rpc.errors import CallFailed
@@ -52,7 +52,7 @@ class Control:
         self._service = service
         self._schedules = service.config.schedules
         self._anneals = AnnealStore(service.state)
-        self.annealing = Annealing(service.config.game)
+        self.annealing = AnnealAssignment(service.config.game)
 
     @property
     def stopping(self) -> bool:
@@ -123,7 +123,7 @@ class Rollout:
         self._epoch = service.epoch
         self.control = Control(service)
         self.games = GameLog(Series(service.state.redis, config.name))
-        self.meter = Meter()
+        self.meter = RolloutMeter()
         identity = zlib.crc32(service.id.encode())
         # A process that is started again plays other games than it has played before. All share one counter: pods'
         # names are many in the life of a run, and one that has been used before must not begin again.
@@ -157,7 +157,7 @@ class Rollout:
 
         self._inference = [inference_pools(connect(group), pools.addresses, pools.past_addresses)
                            for group in range(settings.groups)]
-        self.groups: list[Group] = []
+        self.groups: list[GameGroup] = []
         self.live = LiveSource(LiveChannel(service.state.redis, config.name), f"rollout/{service.id}", self._live_games)
 
     async def run(self) -> None:
@@ -213,23 +213,23 @@ class Rollout:
                     raise
             await asyncio.sleep(0.2)
 
-    async def _group(self, index: int, games: int) -> Group:
+    async def _group(self, index: int, games: int) -> GameGroup:
         config = self._service.config
         learning, layout = config.learning, self._layout
         unroll, samples = learning.lstm_unroll_length, learning.samples_per_segment
         specs = state_specs(layout, config.model)
-        ring = StepRing(layout.array_specs(), ring_capacity(unroll, samples), games, layout.heroes, len(SIGNALS),
+        ring = StepBuffer(layout.array_specs(), ring_capacity(unroll, samples), games, layout.heroes, len(SIGNALS),
                         PACKED if self._packed else ())
         # Session ids are random from the system, never from a seed: no two processes may ever share one.
-        streams = Streams(games, unroll, samples, specs, np.random.default_rng())
-        segments = Segments(layout, learning, config.rewards, ring, config.game.timestep_seconds,
+        streams = EnvSlots(games, unroll, samples, specs, np.random.default_rng())
+        segments = SegmentBuilder(layout, learning, config.rewards, ring, config.game.timestep_seconds,
                             VecGame(config.game, 1, observations=False).building_slots())
-        wiring = Wiring(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
+        wiring = GroupDependencies(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
                         self.control, self.control.rates, self._ended, self.control.annealing.draw,
-                        Broadcast(self.live, config.name, config.game, config.rewards, STATS),
+                        LiveBroadcast(self.live, config.name, config.game, config.rewards, STATS),
                         PastOpponent(self._inference[index].want,
                                      config.services.rollout.games_per_past_opponent or games))
-        return Group(wiring, ring, streams, segments, unroll, samples)
+        return GameGroup(wiring, ring, streams, segments, unroll, samples)
 
     def _live_games(self) -> list[dict[str, Any]]:
         return [game for group in self.groups if group.wiring.broadcast for game in group.wiring.broadcast.games()]

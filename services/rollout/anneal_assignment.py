@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Draw:
+class GameVariant:
     """What one game is played under: its arm and the attempt that drew it ('' and '' while nothing is annealed), and
     the configuration where it is not the run's own."""
 
@@ -24,10 +24,10 @@ class Draw:
     rules: GameConfig | None = None
 
 
-NOT_ANNEALED = Draw()
+NO_ANNEAL = GameVariant()
 
 
-class Annealing:
+class AnnealAssignment:
     """The run's anneal as it was last read, over the run's own game."""
 
     def __init__(self, game: GameConfig) -> None:
@@ -54,10 +54,10 @@ class Annealing:
             self._changed = changed
         self._anneal = anneal
 
-    def draw(self, game: str, newest_version: int) -> Draw:
+    def draw(self, game: str, newest_version: int) -> GameVariant:
         """What the game of that id is played under while ``newest_version`` is the newest."""
         anneal = self._anneal
         if anneal is None:
-            return NOT_ANNEALED
+            return NO_ANNEAL
         arm = assign_variant(anneal.trial, game, anneal.share(newest_version))
-        return Draw(arm, anneal.trial, self._changed if arm is Variant.NEW else None)
+        return GameVariant(arm, anneal.trial, self._changed if arm is Variant.NEW else None)

@@ -25,7 +25,7 @@ class Seats:
     trains: tuple[bool, bool]
 
 
-class Streams:
+class EnvSlots:
     """Vectors over a group's places, [G] for games and [G, 2] for sides.
 
     Attributes: ``sessions``, ``policies`` int64 [G, 2]; ``acting``, ``trains`` bool [G, 2]; ``watched`` bool [G],

@@ -17,16 +17,16 @@ from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, GameOutcome, net_worth_ranks
 from five.agent.learning.segments import Following
 from five.clients.inference import NEWEST, WANT_STATE, ActResult
-from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
-from five.services.rollout.env_slots import Bools, Streams
+from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
+from five.services.rollout.env_slots import Bools, EnvSlots
 from five.services.rollout.environment import Environment, StepResult
-from five.services.rollout.live_broadcast import Broadcast
+from five.services.rollout.live_broadcast import LiveBroadcast
 from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, outcomes
 from five.services.rollout.past_opponent import PastOpponent
 from five.services.rollout.policy_inference import Inference, InferenceLost, VersionMissing, act, act_again
-from five.services.rollout.segment_builder import Rates, Segments
+from five.services.rollout.segment_builder import Rates, SegmentBuilder
 from five.services.rollout.sender import Sender
-from five.services.rollout.step_buffer import SIDES, StepRing
+from five.services.rollout.step_buffer import SIDES, StepBuffer
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ MAX_PAUSE_SECONDS = 5.0
 Stage = Literal["act", "step", "wait", "cut"]
 
 
-class Gate(Protocol):
+class PlayGate(Protocol):
     """When games may go on: the run's status and the process's own end."""
 
     @property
@@ -51,7 +51,7 @@ class Gate(Protocol):
 
 
 @dataclass
-class Progress:
+class GroupProgress:
     """Totals of a group since it began; the service turns them into metrics."""
 
     team_steps: int = 0
@@ -81,35 +81,35 @@ class Progress:
 
 
 @dataclass
-class Wiring:
+class GroupDependencies:
     """What a group works with."""
 
     environment: Environment
     inference: Inference
     matchmaker: Matchmaker
     sender: Sender
-    gate: Gate
+    gate: PlayGate
     rates: Callable[[int, float], Rates]
     on_game: Callable[[dict[str, Any]], None] = lambda record: None
-    draw: Callable[[str, int], Draw] = lambda game, version: NOT_ANNEALED
-    broadcast: Broadcast | None = None
+    draw: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL
+    broadcast: LiveBroadcast | None = None
     past: PastOpponent | None = None
 
 
 @dataclass
-class Group:
+class GameGroup:
     """G games in lockstep. `play` runs until the gate says stop.
 
     While this group waits for inference or for its games, the other groups of the process work.
     """
 
-    wiring: Wiring
-    ring: StepRing
-    streams: Streams
-    segments: Segments
+    wiring: GroupDependencies
+    ring: StepBuffer
+    streams: EnvSlots
+    segments: SegmentBuilder
     unroll: int
     samples: int
-    progress: Progress = field(default_factory=Progress)
+    progress: GroupProgress = field(default_factory=GroupProgress)
 
     def __post_init__(self) -> None:
         games = self.ring.games

@@ -14,10 +14,10 @@ from dota.spaces import Layout
 from dota.spectator.camera import Camera, ChunkFacts
 from dota.spectator.thoughts import building_slots, show_thoughts
 from five.clients.inference import NEWEST, WANT_THOUGHTS, ActResult
-from five.services.rollout.env_slots import Streams
+from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import Environment, StepResult
 from five.services.rollout.matchmaking import GameRecord
-from five.services.rollout.step_buffer import SIDES, StepRing
+from five.services.rollout.step_buffer import SIDES, StepBuffer
 from rapid.live_source import LiveSource
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ LISTED = 12  # games that a group lists
 Array = npt.NDArray[Any]
 
 
-class Broadcast:
+class LiveBroadcast:
     """One group's. Called by the group between steps; what nobody watches costs one look at an empty set.
 
     ``rules`` and ``rewards``: what is played, and what is shown as earned; ``run`` stands in the header.
@@ -47,7 +47,7 @@ class Broadcast:
         self._records: Sequence[GameRecord] = ()
         self._columns = {name: list(statistic_names).index(name) for name in ("kills", "net_worth", "level")}
 
-    def attend(self, records: Sequence[GameRecord], streams: Streams, environment: Environment) -> None:
+    def attend(self, records: Sequence[GameRecord], streams: EnvSlots, environment: Environment) -> None:
         """Before a step is asked for: begins with games that somebody watches now, and lets the others go."""
         self._records = records
         if self._cameras or self._source.watched.games:
@@ -57,7 +57,7 @@ class Broadcast:
         elif streams.watched.any():
             streams.watched[:] = False
 
-    def _attend(self, records: Sequence[GameRecord], streams: Streams, environment: Environment) -> None:
+    def _attend(self, records: Sequence[GameRecord], streams: EnvSlots, environment: Environment) -> None:
         for place, record in enumerate(records):
             game = record.match.game_id
             had = self._cameras.get(place)
@@ -76,12 +76,12 @@ class Broadcast:
         # It is seen from the next step on: a game that is played elsewhere is seen with the answer of who plays it.
         environment.watch(self._cameras)
 
-    def think(self, step: int, ring: StepRing, streams: Streams, answer: ActResult, environment: Environment) -> None:
+    def think(self, step: int, ring: StepBuffer, streams: EnvSlots, answer: ActResult, environment: Environment) -> None:
         """What the policies made of the step that was last looked at."""
         if self._cameras:
             self._without_harm(lambda: self._think(step, ring, streams, answer, environment))
 
-    def _think(self, step: int, ring: StepRing, streams: Streams, answer: ActResult, environment: Environment) -> None:
+    def _think(self, step: int, ring: StepBuffer, streams: EnvSlots, answer: ActResult, environment: Environment) -> None:
         row, rows = ring.row(step), streams.rows
         asked = rows[streams.flags(step).reshape(-1)[rows] & WANT_THOUGHTS != 0]
         at = {int(r): i for i, r in enumerate(asked)}
@@ -148,7 +148,7 @@ class Broadcast:
     def _send(self, game: str, chunk: bytes, facts: ChunkFacts) -> None:
         self._source.put("chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps})
 
-    def _show(self, camera: Camera, side: int, thoughts: Mapping[str, Array], ring: StepRing, row: int, place: int,
+    def _show(self, camera: Camera, side: int, thoughts: Mapping[str, Array], ring: StepBuffer, row: int, place: int,
               environment: Environment) -> None:
         show_thoughts(camera, side, thoughts, values=ring.values[row, place, side],
                       version=int(ring.versions[row, place, side]), actions=ring.actions[row, place, side],

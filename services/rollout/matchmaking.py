@@ -15,7 +15,7 @@ from dota.rewards import SIGNALS
 from five.clients.inference import NEWEST
 from five.clients.opponents import DRAWN, LOST, WON, Opponent
 from five.protos.v1 import opponents_pb2
-from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
+from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import Seats
 from five.services.rollout.past_opponent import PastOpponent
 from rapid.critical_tasks import CriticalTasks
@@ -174,7 +174,7 @@ class GameRecord:
 
     match: Match
     earned: npt.NDArray[np.float64]
-    draw: Draw = NOT_ANNEALED
+    draw: GameVariant = NO_ANNEAL
     lineup: npt.NDArray[np.int16] | None = None
     predicted: list[float | None] = field(default_factory=lambda: [None, None])
     began: float = field(default_factory=time.monotonic)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dota.rewards import SIGNALS
 from dota.vec_game import STATS
-from five.services.rollout.game_group import Progress
+from five.services.rollout.game_group import GroupProgress
 from five.services.rollout.sender import Sender
 from rapid.telemetry.metrics import counter, gauge, histogram
 
@@ -34,16 +34,16 @@ GAINED = counter("rollout", "reward_gained", "Reward that a hero got in a game, 
                  "games in which the term's sum was positive.", ("term",))
 LOST = counter("rollout", "reward_lost", "As five_rollout_reward_gained_total, of games in which the term's sum was "
                "negative, without its sign.", ("term",))
-DROPPED = counter("rollout", "dropped_segments", "Segments that were made for nothing, by reason: too_large (for a "
+DROPPED = counter("rollout", "dropped_segments", "SegmentBuilder that were made for nothing, by reason: too_large (for a "
                   "message), epoch (the optimizer was in the run's next epoch already).", ("reason",))
-SEGMENTS = counter("rollout", "segments", "Segments made.")
+SEGMENTS = counter("rollout", "segments", "SegmentBuilder made.")
 RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost, and rebuilt from a sample's start.")
 ABANDONED = counter("rollout", "abandoned_games", "Games given up because their server or their opponent was gone.")
 UNASSIGNED = counter("rollout", "unassigned_games", "Games that became self-play because no opponent could be had, or "
                      "no past version was loaded yet.")
 STAGE_SECONDS = counter("rollout", "stage_seconds", "Time of the groups by stage: waiting for learning or a pause, for "
                         "inference, for the games, and cutting segments.", ("stage",))
-UNSENT = gauge("rollout", "unsent", "segments", "Segments that no optimizer has acknowledged yet.")
+UNSENT = gauge("rollout", "unsent", "segments", "SegmentBuilder that no optimizer has acknowledged yet.")
 NEWEST = gauge("rollout", "newest", "versions", "Newest version that played.")
 
 _COUNTERS = {"team_steps": TEAM_STEPS, "hero_steps": HERO_STEPS, "segments": SEGMENTS,
@@ -65,12 +65,12 @@ for _outcome in ("won", "lost", "drawn"):
 _STAGES = {"wait_seconds": "wait", "act_seconds": "inference", "step_seconds": "games", "cut_seconds": "segments"}
 
 
-class Meter:
+class RolloutMeter:
     """Brings the page up to the groups' progress, and sums the last seconds up for the heartbeat."""
 
     def __init__(self) -> None:
-        self._shown = Progress()
-        self._told = Progress()
+        self._shown = GroupProgress()
+        self._told = GroupProgress()
         self._told_at = time.monotonic()
         self._unassigned = 0
         self._dropped = dict.fromkeys(DROP_REASONS, 0)
@@ -94,7 +94,7 @@ class Meter:
         for name, value in record["rewards"].items():
             (GAINED if value >= 0 else LOST).labels(name).inc(abs(value))
 
-    def show(self, progress: Sequence[Progress], sender: Sender, unassigned: int) -> None:
+    def show(self, progress: Sequence[GroupProgress], sender: Sender, unassigned: int) -> None:
         """Counts what came since the last call."""
         total = summed(progress)
         for name, metric in _COUNTERS.items():
@@ -109,7 +109,7 @@ class Meter:
         NEWEST.set(total.newest_version)
         self._shown, self._unassigned, self._dropped = total, unassigned, dropped
 
-    def recent(self, progress: Sequence[Progress], sender: Sender) -> dict[str, Any]:
+    def recent(self, progress: Sequence[GroupProgress], sender: Sender) -> dict[str, Any]:
         """Rates since the last call, JSON values; shares are of the groups' time."""
         total, before, now = summed(progress), self._told, time.monotonic()
         seconds = max(now - self._told_at, 1e-3)
@@ -128,11 +128,11 @@ class Meter:
             "throttled_seconds": round(sender.throttled.seconds / max(len(progress), 1), 3)}
 
 
-def summed(progress: Sequence[Progress]) -> Progress:
+def summed(progress: Sequence[GroupProgress]) -> GroupProgress:
     """Totals over the groups; the newest version is the newest of any."""
-    total = Progress()
+    total = GroupProgress()
     for part in progress:
-        for item in dataclasses.fields(Progress):
+        for item in dataclasses.fields(GroupProgress):
             if item.name not in ("newest_version", "idle"):
                 setattr(total, item.name, getattr(total, item.name) + getattr(part, item.name))
         total.newest_version = max(total.newest_version, part.newest_version)

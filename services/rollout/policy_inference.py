@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from five.clients.inference import REPLAY, RESET, RESTORE, ActResult
-from five.services.rollout.env_slots import Bools, Ints, Streams
-from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepRing
+from five.services.rollout.env_slots import Bools, EnvSlots, Ints
+from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepBuffer
 from rapid.packed_array import PackedRows
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.fencing_epoch import is_stale_epoch
@@ -33,14 +33,14 @@ class Inference(Protocol):
     async def close(self) -> None: ...
 
 
-async def act(inference: Inference, ring: StepRing, streams: Streams, step: int) -> ActResult:
+async def act(inference: Inference, ring: StepBuffer, streams: EnvSlots, step: int) -> ActResult:
     """Plays ``step`` for all acting sides of the group. Raises InferenceLost; call `act_again` then, and also for the
     sides whose sessions the answer does not know."""
     rows = streams.rows
     return await _ask(inference, ring, streams, rows, step, streams.flags(step).reshape(-1)[rows])
 
 
-async def act_again(inference: Inference, ring: StepRing, streams: Streams, step: int, lost: Bools) -> ActResult:
+async def act_again(inference: Inference, ring: StepBuffer, streams: EnvSlots, step: int, lost: Bools) -> ActResult:
     """Plays ``step`` after the states of the sides in ``lost`` bool [G, 2] were lost.
 
     Each is put back to its last known state and led through what it saw and did since; then the step is asked for.
@@ -71,7 +71,7 @@ async def act_again(inference: Inference, ring: StepRing, streams: Streams, step
     return answer
 
 
-async def _ask(inference: Inference, ring: StepRing, streams: Streams, rows: Ints, step: int,
+async def _ask(inference: Inference, ring: StepBuffer, streams: EnvSlots, rows: Ints, step: int,
                flags: npt.NDArray[np.uint8]) -> ActResult:
     """Inference's answer for the sides in ``rows`` at a step that is still in the ring."""
     places = ring.games * SIDES

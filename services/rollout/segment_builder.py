@@ -12,7 +12,7 @@ from dota.spaces import Layout
 from five.agent.config import LearnerConfig
 from five.agent.learning.labels import GameOutcome
 from five.agent.learning.segments import Following, Segment, cut_segment
-from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepRing
+from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepBuffer
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Rates:
     reward_std: float = 1.0
 
 
-class Segments:
+class SegmentBuilder:
     """Cuts the steps of one game, both sides, into segments. One a group of games.
 
     Holds what crosses segments: by game whether the next one begins it, and each hero's discounted return.
     """
 
-    def __init__(self, layout: Layout, learning: LearnerConfig, reward_config: RewardConfig, ring: StepRing,
+    def __init__(self, layout: Layout, learning: LearnerConfig, reward_config: RewardConfig, ring: StepBuffer,
                  timestep_seconds: float, building_slots: npt.NDArray[np.int16]) -> None:
         """``building_slots`` int16 [2, n]: ``VecGame.building_slots`` of such games."""
         self._learning = learning
@@ -53,7 +53,7 @@ class Segments:
     def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array], rates: Rates,
             ends: Sequence[Following] | Sequence[GameOutcome], variant: str = ""
             ) -> tuple[list[Segment[Arrays]], npt.NDArray[np.float64]]:
-        """Segments of the sides in ``train`` and the rewards that both sides got.
+        """SegmentBuilder of the sides in ``train`` and the rewards that both sides got.
 
         Args:
             game: place in the group.

@@ -1,4 +1,4 @@
-"""Segments on their way to the optimizers."""
+"""SegmentBuilder on their way to the optimizers."""
 
 import asyncio
 import logging
@@ -59,12 +59,12 @@ class Sender:
 
     @property
     def unsent(self) -> int:
-        """Segments that no optimizer has taken yet."""
+        """SegmentBuilder that no optimizer has taken yet."""
         return self._queue.qsize() + self._pushing + sum(client.unacknowledged for client in self._clients)
 
     @property
     def stale(self) -> int:
-        """Segments that optimizers dropped because the run's next epoch had begun."""
+        """SegmentBuilder that optimizers dropped because the run's next epoch had begun."""
         return sum(client.stale for client in self._clients)
 
     def start(self) -> None:

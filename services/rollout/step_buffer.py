@@ -28,7 +28,7 @@ def team_rows(array: PackedArray) -> npt.NDArray[np.object_]:
     return np.array(rows, np.object_).reshape(-1, SIDES)
 
 
-class StepRing:
+class StepBuffer:
     """Arrays of ``capacity`` steps of G games in lockstep. Step ``t`` of the group lies in row ``t % capacity``.
 
     Attributes, leading with [capacity, G, 2]: ``observations`` by name; ``actions`` int16 [H, 6]; ``logp``, ``values``

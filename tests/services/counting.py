@@ -166,7 +166,7 @@ class CountingGames:
         return np.stack([np.full((2, HEROES), game, np.int16) for game in games.tolist()])
 
     async def step(self, actions: npt.NDArray[np.int16], out: dict[str, npt.NDArray[Any]]) -> Any:
-        from five.services.rollout.environment import Outcome
+        from five.services.rollout.environment import StepResult
 
         self.steps += 1
         if self.steps in self.lose_at:
@@ -184,7 +184,7 @@ class CountingGames:
             self._write(game, out)
         statistics = np.zeros((n, 2, HEROES, 2), np.float32)
         statistics[:, 0, :, 0] = self.age[:, None]
-        return Outcome(signals, winners, self.age.astype(np.float32), statistics)
+        return StepResult(signals, winners, self.age.astype(np.float32), statistics)
 
     async def close(self) -> None:
         pass

@@ -17,7 +17,7 @@ from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env.service import EnvService
 from five.services.rollout.environment import LocalEnvironment, RemoteEnvironment
-from five.services.rollout.step_buffer import StepRing
+from five.services.rollout.step_buffer import StepBuffer
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
@@ -105,7 +105,7 @@ async def test_a_rollout_sees_the_same_games_in_and_out_of_its_process(server: S
     remote = RemoteEnvironment(lambda: server.client(packed=packed), 3, SEED, GAME.model_dump_json(), 1)
     local = LocalEnvironment(VecGame(GAME, 3, SEED, observations="packed" if packed else True))
     everyone, controllers = np.arange(3, dtype=np.int32), np.zeros((3, 2), np.uint8)
-    there, here = (StepRing(LAYOUT.array_specs(), 1, 3, 1, len(SIGNALS), PACKED if packed else ()).observation(0)
+    there, here = (StepBuffer(LAYOUT.array_specs(), 1, 3, 1, len(SIGNALS), PACKED if packed else ()).observation(0)
                    for _ in range(2))
     rng = np.random.default_rng(3)
     await remote.reset(everyone, controllers, there)

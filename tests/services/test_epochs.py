@@ -32,8 +32,8 @@ from five.protos.v1 import (
 from five.services.evaluator.service import EvaluatorService
 from five.services.opponents.pool import Pool
 from five.services.opponents.service import OpponentService
+from five.services.optimizer.experience_service import ExperienceService, add_to_server
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.service import ExperienceService, add_to_server
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.fencing_epoch import REFUSED, is_stale_epoch, require_epoch

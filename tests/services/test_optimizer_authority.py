@@ -12,7 +12,7 @@ import torch
 
 from five.agent.config import SchedulesConfig
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.publishing import LeasedPublisher
+from five.services.optimizer.leased_publisher import LeasedPublisher
 from five.services.optimizer.run_state_client import RunStateClient
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.config import StoreConfig

@@ -25,7 +25,7 @@ from five.run.config.optimizer import OptimizerConfig
 from five.run.load import save
 from five.services.controller.run.setup import set_up_run
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.group import join
+from five.services.optimizer.process_group import join
 from five.services.rollout.sender import Sender
 from rapid.blobs import BlobStore
 from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
@@ -177,7 +177,7 @@ def test_two_optimizers_learn_as_one_and_drain(cluster: Cluster) -> None:
 
 LOST = """
 import os, torch
-from five.services.optimizer.group import join
+from five.services.optimizer.process_group import join
 group = join(torch.device("cpu"))
 assert group.everywhere(True, group.rank == 0) == [True, False]
 assert group.total([1.0, group.rank]) == [2.0, 1.0] and group.from_first([7.0 + group.rank]) == [7.0]

@@ -10,9 +10,9 @@ import pytest
 from five.agent.learning.buffer import DropReason
 from five.clients import wire
 from five.protos.v1 import experience_pb2
+from five.services.optimizer.experience_service import ExperienceService
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.metrics import ARM_HERO_STEPS
-from five.services.optimizer.service import ExperienceService
 from five.services.rollout.sender import changing
 from tests.agent.plain_samples import split_segment
 from tests.clients.tensor_sets import encode_set

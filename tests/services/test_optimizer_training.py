@@ -7,7 +7,7 @@ import pytest
 
 from five.agent.learning.buffer import DropReason
 from five.services.optimizer import metrics as page
-from five.services.optimizer.records import Window, quantile
+from five.services.optimizer.version_records import Window, quantile
 from rapid.telemetry.metrics import definitions
 from tests.services.optimizer_cases import (
     HYPER,

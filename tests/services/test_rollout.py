@@ -16,12 +16,12 @@ from five.agent.learning.samples import Arrays
 from five.agent.learning.segments import Following, Segment, cut_segment
 from five.clients.inference import InferenceClient
 from five.clients.opponents import Opponent
-from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
-from five.services.rollout.env_slots import Streams
-from five.services.rollout.game_group import Group, Wiring, ring_capacity, spread
+from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
+from five.services.rollout.env_slots import EnvSlots
+from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity, spread
 from five.services.rollout.matchmaking import Matchmaker
-from five.services.rollout.segment_builder import Rates, Segments
-from five.services.rollout.step_buffer import StepRing
+from five.services.rollout.segment_builder import Rates, SegmentBuilder
+from five.services.rollout.step_buffer import StepBuffer
 from tests.agent.plain_samples import steps_of
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingGames, Versions
 from tests.services.inference_server import QUICK, RPC, InferenceServer
@@ -93,7 +93,7 @@ class Until:
 class Played:
     """What a group did."""
 
-    def __init__(self, group: Group, sink: Collected, opponents: Opponents, records: list[dict[str, Any]],
+    def __init__(self, group: GameGroup, sink: Collected, opponents: Opponents, records: list[dict[str, Any]],
                  games: CountingGames) -> None:
         self.group = group
         self.segments = sink.segments
@@ -106,21 +106,21 @@ class Played:
 async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
                at: dict[int, Callable[[], Any]] | None = None, opponents: Opponents | None = None,
                scripted: float = 0.0, seed: int = 1, learning: LearnerConfig = LEARNING,
-               pauses: Collection[int] = (), resting: Callable[[Group, Collected], Awaitable[None]] | None = None,
-               draw: Callable[[str, int], Draw] = lambda game, version: NOT_ANNEALED) -> Played:
+               pauses: Collection[int] = (), resting: Callable[[GameGroup, Collected], Awaitable[None]] | None = None,
+               draw: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL) -> Played:
     opponents = opponents or Opponents()
     sink, records = Collected(games, at), []  # type: ignore[var-annotated]
     rng = np.random.default_rng(seed)
     n = len(games.lengths)
-    ring = StepRing(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
-    streams = Streams(n, UNROLL, SAMPLES, STATE_SPECS, rng)
-    segments = Segments(LAYOUT, learning, RewardConfig(), ring, 4 / 30, np.zeros((2, 1), np.int16))
+    ring = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
+    streams = EnvSlots(n, UNROLL, SAMPLES, STATE_SPECS, rng)
+    segments = SegmentBuilder(LAYOUT, learning, RewardConfig(), ring, 4 / 30, np.zeros((2, 1), np.int16))
     matchmaker = Matchmaker(opponents, scripted, ["scripted"], rng)
     matchmaker.start()
     config = RPC if len(servers) == 1 else QUICK
     client = InferenceClient([s.address for s in servers], config, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
     gate = Until(games, steps, pauses)
-    group = Group(Wiring(games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
+    group = GameGroup(GroupDependencies(games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
                          lambda version, std: RATES, records.append, draw), ring, streams, segments, UNROLL, SAMPLES)
     if resting is not None:
         gate.resting = lambda: resting(group, sink)
@@ -134,7 +134,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
 
 
 def of_games(segments: list[Segment[Arrays]]) -> dict[tuple[int, int], list[Segment[Arrays]]]:
-    """Segments by (place and side, episode), in order."""
+    """SegmentBuilder by (place and side, episode), in order."""
     found = defaultdict(list)
     for segment in segments:
         shared = segment.arrays["shared"]

@@ -6,8 +6,8 @@ import pytest
 
 from dota.config import GameConfig
 from five.agent.anneal.variants import Variant, assign_variant
-from five.services.rollout.anneal_assignment import NOT_ANNEALED, Annealing
-from five.services.rollout.metrics import ARM_GAME_SECONDS, ARM_GAMES, ARM_STATISTICS, Meter
+from five.services.rollout.anneal_assignment import NO_ANNEAL, AnnealAssignment
+from five.services.rollout.metrics import ARM_GAME_SECONDS, ARM_GAMES, ARM_STATISTICS, RolloutMeter
 from tests.services.counting import CountingGames, Versions
 from tests.services.inference_server import InferenceServer
 from tests.services.test_rollout import play
@@ -21,8 +21,8 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
-    annealing = Annealing(GAME)
-    assert annealing.draw("a", 5) is NOT_ANNEALED
+    annealing = AnnealAssignment(GAME)
+    assert annealing.draw("a", 5) is NO_ANNEAL
     annealing.take(document())
     games = [f"{i:032x}" for i in range(500)]
     for version, share in ((100, 0.0), (150, 0.25), (900, 0.5)):
@@ -38,14 +38,14 @@ def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
     for over in (document(state="promoted"), document(state="failed"), None):
         annealing.take(document())
         annealing.take(over)
-        assert annealing.draw("a", 900) is NOT_ANNEALED
+        assert annealing.draw("a", 900) is NO_ANNEAL
 
 
 @pytest.mark.parametrize(("overrides", "said"), [
     ({"patch": "6.84"}, "not give a valid game"), ({"observation": {"pickups": 2}}, "takes surgery"),
     ({"new_key": 1}, "not give a valid game")])
 def test_a_change_that_cannot_be_played_leaves_the_last_one(overrides: dict[str, Any], said: str) -> None:
-    annealing = Annealing(GAME)
+    annealing = AnnealAssignment(GAME)
     annealing.take(document())
     with pytest.raises(ValueError, match=said):
         annealing.take(document(overrides=overrides, revision=2))
@@ -53,7 +53,7 @@ def test_a_change_that_cannot_be_played_leaves_the_last_one(overrides: dict[str,
 
 
 async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() -> None:
-    annealing = Annealing(GAME)
+    annealing = AnnealAssignment(GAME)
     annealing.take(document(state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
     games = CountingGames([[9], [13], [11], [7]])
     async with InferenceServer(Versions(0)) as server:
@@ -68,7 +68,7 @@ async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() 
         drawn = done.group._records[place].draw
         assert rules == drawn.rules and (rules is None) == (drawn.arm == "old")
     before = {arm: ARM_GAMES.labels(arm, "selfplay")._value.get() for arm in arms}
-    meter = Meter()
+    meter = RolloutMeter()
     for record in done.records:
         meter.game(record)
     counted = {arm: ARM_GAMES.labels(arm, "selfplay")._value.get() - before[arm] for arm in arms}

@@ -10,11 +10,11 @@ from dota.spectator.chunks import read_chunk
 from dota.spectator.header import read_header
 from dota.vec_game import STATS, VecGame
 from five.clients.inference import WANT_THOUGHTS, ActResult
-from five.services.rollout.env_slots import Streams
+from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.live_broadcast import FIRST_STEPS, Broadcast
+from five.services.rollout.live_broadcast import FIRST_STEPS, LiveBroadcast
 from five.services.rollout.matchmaking import GameRecord, Match
-from five.services.rollout.step_buffer import StepRing
+from five.services.rollout.step_buffer import StepBuffer
 from rapid.store.live_channel import NOTHING_WATCHED, WatchedGames
 from tests.services.test_dota_env import GAME, LAYOUT
 
@@ -44,11 +44,11 @@ class Played:
     def __init__(self) -> None:
         self.source = Source()
         self.environment = LocalEnvironment(VecGame(GAME, 2, 3))
-        self.ring = StepRing(LAYOUT.array_specs(), 20, 2, 1, len(SIGNALS))
-        self.streams = Streams(2, 4, 2, {}, np.random.default_rng(0))
+        self.ring = StepBuffer(LAYOUT.array_specs(), 20, 2, 1, len(SIGNALS))
+        self.streams = EnvSlots(2, 4, 2, {}, np.random.default_rng(0))
         self.records = [GameRecord(Match("aa" * 8), np.zeros((2, 1, len(SIGNALS)))),
                         GameRecord(Match("bb" * 8, bot="scripted", side=1), np.zeros((2, 1, len(SIGNALS))))]
-        self.broadcast = Broadcast(self.source, "trial", GAME, RewardConfig(), STATS)  # type: ignore[arg-type]
+        self.broadcast = LiveBroadcast(self.source, "trial", GAME, RewardConfig(), STATS)  # type: ignore[arg-type]
         self.steps = 0
 
     async def begin(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from five.agent.learning.samples import Arrays
 from five.agent.learning.segments import Following, Segment, cut_segment
 from five.clients.opponents import Opponent
-from five.services.rollout.game_group import Group
+from five.services.rollout.game_group import GameGroup
 from tests.agent.plain_samples import steps_of
 from tests.services.counting import CountingGames, Versions
 from tests.services.inference_server import InferenceServer
@@ -53,7 +53,7 @@ def same_games(paused: Played, undisturbed: Played) -> None:
 async def test_state_crosses_a_pause_exactly(moment: int) -> None:
     seen: list[dict[int, int]] = []
 
-    async def resting(group: Group, sink: Collected) -> None:
+    async def resting(group: GameGroup, sink: Collected) -> None:
         assert group.progress.idle
         sent = dict.fromkeys(range(len(LENGTHS)), 0)
         for (place, episode), parts in of_games(sink.segments).items():
@@ -115,7 +115,7 @@ async def test_states_that_were_forgotten_in_a_long_pause_are_rebuilt(moment: in
         undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
     async with InferenceServer(Versions(0)) as server:
 
-        async def resting(group: Group, sink: Collected) -> None:
+        async def resting(group: GameGroup, sink: Collected) -> None:
             server.table.close(group.streams.sessions.reshape(-1).tolist())
 
         paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], resting=resting)

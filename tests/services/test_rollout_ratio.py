@@ -21,12 +21,12 @@ from five.services.inference.loading import PolicyLoader
 from five.services.inference.models import Models
 from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
-from five.services.rollout.env_slots import Streams
+from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.game_group import Group, Wiring, ring_capacity
+from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity
 from five.services.rollout.matchmaking import Matchmaker
-from five.services.rollout.segment_builder import Rates, Segments
-from five.services.rollout.step_buffer import StepRing
+from five.services.rollout.segment_builder import Rates, SegmentBuilder
+from five.services.rollout.step_buffer import StepBuffer
 from rapid.rpc.server import serve
 from tests.agent.plain_samples import split_segment
 from tests.services.inference_server import QUICK
@@ -118,17 +118,17 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     servers = [Server(stored, 1), Server(stored, 2)]
     addresses = [await server.start() for server in servers]
     sink, rng = Steps(servers[0]), np.random.default_rng(0)
-    ring = StepRing(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), 3, LAYOUT.heroes, len(SIGNALS))
+    ring = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), 3, LAYOUT.heroes, len(SIGNALS))
     matchmaker = Matchmaker(Opponents(), 0.0, ["scripted"], rng)
     matchmaker.start()
     client = InferenceClient(addresses, QUICK, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
     games = VecGame(GAME, 3, 4)
     environment = LocalEnvironment(games)
-    group = Group(
-        Wiring(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
+    group = GameGroup(
+        GroupDependencies(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
                lambda version, std: Rates(0.5, 20.0)),
-        ring, Streams(3, UNROLL, SAMPLES, SPECS, rng),
-        Segments(LAYOUT, LEARNING, RewardConfig(), ring, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
+        ring, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
+        SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), ring, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
     try:
         await asyncio.wait_for(group.play(), 60)
     finally:

@@ -9,8 +9,8 @@ from dota.config import GameConfig, ObservationConfig, RewardConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import TEAMS, VecGame
 from five.agent.config import LearnerConfig
-from five.services.rollout.segment_builder import Segments
-from five.services.rollout.step_buffer import StepRing
+from five.services.rollout.segment_builder import SegmentBuilder
+from five.services.rollout.step_buffer import StepBuffer
 
 GAME = GameConfig(heroes_per_team=2, hero_pool=["nevermore", "sniper"], start_seconds=0.0, neutrals=False, roshan=False,
                   runes=False, observation=ObservationConfig(allied_creeps=1, neutral_creeps=0, buildings=21, wards=0,
@@ -59,9 +59,9 @@ def test_slots_of_enemy_buildings_are_their_owners(games: VecGame, side: int) ->
 
 @pytest.mark.parametrize("side", range(TEAMS))
 def test_out_of_sight_has_not_fallen_and_fallen_out_of_sight_has(games: VecGame, side: int) -> None:
-    ring = StepRing(games.layout.array_specs(), 8, 1, games.layout.heroes, len(SIGNALS))
+    ring = StepBuffer(games.layout.array_specs(), 8, 1, games.layout.heroes, len(SIGNALS))
     pairs = games.building_slots()
-    segments = Segments(games.layout, LEARNING, RewardConfig(), ring, 4 / 30, pairs)
+    segments = SegmentBuilder(games.layout, LEARNING, RewardConfig(), ring, 4 / 30, pairs)
     tower = next(u for u in games.spectate(0)["units"] if u["kind"] == "tower" and u["team"] != side
                  and u["slot"] == games.slot_units(0, 1 - side)[group(games, "allied_buildings")][0])
     slot = int(np.flatnonzero(pairs[side] == 0)[0])  # of the side's own observation

@@ -16,7 +16,7 @@ from dota.vec_game import PACKED, Controller, VecGame
 from five.clients import wire
 from five.protos.v1 import tensors_pb2
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.step_buffer import SIDES, StepRing, team_rows
+from five.services.rollout.step_buffer import SIDES, StepBuffer, team_rows
 from rapid import codec
 from rapid.packed_array import PackedArray
 
@@ -30,13 +30,13 @@ SPARSE = ("shared", "private")
 class Kept:
     """A ring and the games that fill it."""
 
-    ring: StepRing
+    ring: StepBuffer
     environment: LocalEnvironment
 
     @classmethod
     def of(cls, packed: bool) -> "Kept":
         games = VecGame(GAME, GAMES, seed=5, observations="packed" if packed else True)
-        ring = StepRing(LAYOUT.array_specs(), CAPACITY, GAMES, LAYOUT.heroes, len(SIGNALS), PACKED if packed else ())
+        ring = StepBuffer(LAYOUT.array_specs(), CAPACITY, GAMES, LAYOUT.heroes, len(SIGNALS), PACKED if packed else ())
         return cls(ring, LocalEnvironment(games))
 
     async def play(self) -> None:
@@ -58,7 +58,7 @@ def sent(arrays: Any, zstd: bool = False) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def rings() -> tuple[StepRing, StepRing]:
+def rings() -> tuple[StepBuffer, StepBuffer]:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     both = (Kept.of(False), Kept.of(True))
     for kept in both:
@@ -67,7 +67,7 @@ def rings() -> tuple[StepRing, StepRing]:
 
 
 @pytest.mark.parametrize("places", [[0, 1, 2, 3, 4, 5], [4], [5, 0, 3]])
-def test_what_inference_is_asked_is_the_same(rings: tuple[StepRing, StepRing], places: list[int]) -> None:
+def test_what_inference_is_asked_is_the_same(rings: tuple[StepBuffer, StepBuffer], places: list[int]) -> None:
     full, packed = rings
     for step in range(STEPS - CAPACITY + 1, STEPS + 1):
         at = np.array(places)
@@ -78,7 +78,7 @@ def test_what_inference_is_asked_is_the_same(rings: tuple[StepRing, StepRing], p
             {n: a[part] for n, a in full.asked(step, at).items()})
 
 
-def test_what_optimizers_are_sent_is_the_same(rings: tuple[StepRing, StepRing]) -> None:
+def test_what_optimizers_are_sent_is_the_same(rings: tuple[StepBuffer, StepBuffer]) -> None:
     rows = rings[0].span(STEPS - 5, 6)
     for game in range(GAMES):
         for side in range(SIDES):
@@ -86,7 +86,7 @@ def test_what_optimizers_are_sent_is_the_same(rings: tuple[StepRing, StepRing]) 
             assert sent(teams[1]) == sent(teams[0])
 
 
-def test_values_are_looked_up_in_presence_bits(rings: tuple[StepRing, StepRing]) -> None:
+def test_values_are_looked_up_in_presence_bits(rings: tuple[StepBuffer, StepBuffer]) -> None:
     full, packed = rings
     rows: npt.NDArray[np.intp] = full.span(STEPS - 4, 5)
     columns = np.arange(0, full.observations["shared"].shape[-1], 3)
@@ -96,7 +96,7 @@ def test_values_are_looked_up_in_presence_bits(rings: tuple[StepRing, StepRing])
     assert 0.05 < found.mean() < 0.95
 
 
-def test_a_packed_ring_holds_a_part_of_the_bytes(rings: tuple[StepRing, StepRing]) -> None:
+def test_a_packed_ring_holds_a_part_of_the_bytes(rings: tuple[StepBuffer, StepBuffer]) -> None:
     full, packed = rings
     for name in SPARSE:
         held = sum(len(row) for row in packed.observations[name].reshape(-1).tolist())

@@ -13,30 +13,30 @@ import torch
 
 from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
-from five.agent.surgery import AgentSpec, derive
+from five.agent.surgery import AgentSpec, derive_plan
 from five.run.migration import BrokenChain, MigratedVersions, chain_of
 from five.services.optimizer import faults
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.migrations import OlderCheckpoints, commit_staged
-from five.services.optimizer.publishing import LeasedPublisher
-from five.services.optimizer.recording import Recordings
-from five.services.optimizer.surgery import Surgeon
+from five.services.optimizer.leased_publisher import LeasedPublisher
+from five.services.optimizer.migrations import CheckpointMigrations, commit_staged_checkpoint
+from five.services.optimizer.sample_recordings import Recordings
+from five.services.optimizer.surgery_worker import SurgeryWorker
 from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.fencing import PublisherLease
-from rapid.store.jobs import Order, Orders, OrderState
-from rapid.store.operation_blobs import checkpoint_of
+from rapid.store.jobs import Job, JobQueue, JobState
+from rapid.store.operation_blobs import operation_checkpoint
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
-from rapid.store.surgery_plans import Plans
+from rapid.store.surgery_plans import PlanStore
 from tests.services.optimizer_cases import GAME, LAYOUT, LEARNING, MODEL, StateInMemory, feed, intake, until
 
 OLD = AgentSpec(GAME, MODEL)
 NEW = AgentSpec(GAME.model_copy(update={"observation": GAME.observation.model_copy(update={"pickups": 2})}),
                 MODEL.model_copy(update={"lstm": 16}))
-PLAN = derive(OLD, NEW, "wider").model_copy(update={"warm_up_versions": 2})
+PLAN = derive_plan(OLD, NEW, "wider").model_copy(update={"warm_up_versions": 2})
 PAYLOAD: dict[str, Any] = {
     "operation": "op-1", "plan": PLAN.to_yaml(), "digest": PLAN.digest, "parent": PLAN.parent, "epoch": 1, "who": "ada",
     "bounds": {"mean_kl": 1.0, "mean_value_change": 10.0}, "made": {}}
@@ -52,7 +52,7 @@ class Bench:
             self.state.transition(status, "test")
         self.blobs = BlobStore(str(folder / "blobs"))
         self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=1), self.blobs)
-        self.orders = Orders(self.state)
+        self.jobs = JobQueue(self.state)
         self.client = StateInMemory()
         self.publisher: LeasedPublisher | None = None
         self.training = self.optimizer(OLD)
@@ -73,15 +73,15 @@ class Bench:
         training = Training(
             Learner(Policy(spec.layout, spec.model), LEARNING, "cpu"), intake(), LEARNING, publisher,
             Checkpoints(self.blobs, "trial", 3), self.client, {"schema": spec.schema, "layout": spec.layout.hash},
-            checkpoint_every=1, older=OlderCheckpoints(self.state, record, spec.schema, 2))
-        commit_staged(self.state, record, training.checkpoints, self.noted)
+            checkpoint_every=1, older=CheckpointMigrations(self.state, record, spec.schema, 2))
+        commit_staged_checkpoint(self.state, record, training.checkpoints, self.noted)
         training.start()
         self.publisher = publisher
         return training
 
-    def carries_out(self, training: Training, publisher: LeasedPublisher, spec: AgentSpec) -> Surgeon:
+    def carries_out(self, training: Training, publisher: LeasedPublisher, spec: AgentSpec) -> SurgeryWorker:
         recordings = Recordings(training.intake.buffer, self.blobs, "trial", spec.layout.hash, 4)
-        return Surgeon(self.state, self.store, self.blobs, training, spec, recordings, lambda: publisher.authority)
+        return SurgeryWorker(self.state, self.store, self.blobs, training, spec, recordings, lambda: publisher.authority)
 
     def noted(self, what: str, details: dict[str, Any]) -> None:
         self.state.events.append("optimizer-0", what, details)
@@ -91,10 +91,10 @@ class Bench:
         until(self.training, self.training.version + versions)
         self.client.playing = False  # the run rests
 
-    def order(self, kind: str, attempt: int = 1, **changes: Any) -> Order:
+    def order(self, kind: str, attempt: int = 1, **changes: Any) -> Job:
         """Places an order and has it carried out; the order with its answer."""
         identity = f"op-1/{kind}/{attempt}"
-        self.orders.place(identity, kind, {**PAYLOAD, "made": self.made, **changes})
+        self.jobs.submit(identity, kind, {**PAYLOAD, "made": self.made, **changes})
         if kind == "checkpoint":
             # The loop that learns writes it, wherever it is.
             thread = threading.Thread(target=self.surgeon.once)
@@ -109,9 +109,9 @@ class Bench:
             thread.join()
         else:
             assert self.surgeon.once()
-        found = self.orders.get(identity)
+        found = self.jobs.get(identity)
         assert found is not None
-        if found.state is OrderState.DONE:
+        if found.state is JobState.DONE:
             self.made[kind] = found.answer
         return found
 
@@ -133,13 +133,13 @@ def bench(redis_client: redis.Redis, tmp_path: Path) -> Iterator[Bench]:
 def through(bench: Bench) -> None:
     for kind in ("check", "checkpoint", "transform", "publish"):
         found = bench.order(kind)
-        assert found.state is OrderState.DONE, f"{kind}: {found.error}"
+        assert found.state is JobState.DONE, f"{kind}: {found.error}"
 
 
 def test_orders_lead_from_one_schema_to_the_next_and_touch_nothing_before(bench: Bench) -> None:
     before = bench.everything()
     checked = bench.order("check")
-    assert checked.state is OrderState.DONE, checked.error
+    assert checked.state is JobState.DONE, checked.error
     assert checked.answer["ok"], checked.answer["why"]
     assert (checked.answer["version"], checked.answer["samples"]) == (2, 4)
     assert bench.everything() == before
@@ -154,7 +154,7 @@ def test_orders_lead_from_one_schema_to_the_next_and_touch_nothing_before(bench:
     assert bench.training.intake.buffer.statistics() == buffer
 
     published = bench.order("publish")
-    assert published.state is OrderState.DONE, published.error
+    assert published.state is JobState.DONE, published.error
     record, status = bench.state.record(), bench.state.status()
     assert record is not None and status is not None
     assert (record.epoch, record.chain, record.schema, record.layout) == (2, (PLAN.digest,), NEW.schema,
@@ -190,7 +190,7 @@ def test_the_next_optimizer_begins_with_the_staged_checkpoint_and_holds_its_lear
 
 def test_without_the_staged_checkpoint_the_one_before_is_brought_through_the_chain(bench: Bench) -> None:
     through(bench)
-    bench.blobs.remove_ref(checkpoint_of("trial", "op-1"))
+    bench.blobs.remove_ref(operation_checkpoint("trial", "op-1"))
     training = bench.optimizer(NEW)
     assert training.version == 3  # behind the head
     assert training.learner.hold_steps == PLAN.warm_up_versions * LEARNING.gradient_steps_per_iteration
@@ -201,7 +201,7 @@ def test_a_version_from_before_is_brought_over_once_and_an_edited_plan_refused(b
     through(bench)
     record = bench.state.record()
     assert record is not None
-    rows = Plans(bench.state).all()
+    rows = PlanStore(bench.state).all()
     older = MigratedVersions(chain_of(record, rows), bench.blobs, "trial", record.epoch)
     tensors, meta = bench.store.fetch(1)
     digest = bench.store.records()[1].digest
@@ -225,13 +225,13 @@ def test_orders_can_be_repeated_and_change_nothing_the_second_time(bench: Bench)
     for kind in ("check", "checkpoint", "transform"):
         first, second = bench.order(kind, 1), bench.order(kind, 2)
         assert first.answer == second.answer, kind
-    assert bench.order("publish").state is OrderState.DONE
+    assert bench.order("publish").state is JobState.DONE
     after = bench.everything()
     identity = "op-1/publish/2"
-    bench.orders.place(identity, "publish", {**PAYLOAD, "made": bench.made})
+    bench.jobs.submit(identity, "publish", {**PAYLOAD, "made": bench.made})
     # The same process once more, as when its answer was lost.
     assert bench.surgeon.once()
-    found = bench.orders.get(identity)
+    found = bench.jobs.get(identity)
     assert found is not None
     assert found.answer == {"version": 3}
     assert bench.everything() == after
@@ -239,25 +239,25 @@ def test_orders_can_be_repeated_and_change_nothing_the_second_time(bench: Bench)
 
 def test_what_cannot_work_out_is_refused_and_what_may_is_failed(bench: Bench, tmp_path: Path,
                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bench.order("check", 1, digest="0" * 64).state is OrderState.REFUSED
+    assert bench.order("check", 1, digest="0" * 64).state is JobState.REFUSED
     stale = bench.order("check", 2, plan=PLAN.model_copy(update={"parent": "0" * 16}).to_yaml(),
                         digest=PLAN.model_copy(update={"parent": "0" * 16}).digest)
-    assert stale.state is OrderState.REFUSED
+    assert stale.state is JobState.REFUSED
     assert "the run has" in stale.error
-    assert bench.order("check", 3, plan="no: plan").state is OrderState.REFUSED
-    assert bench.order("invent", 4).state is OrderState.REFUSED
+    assert bench.order("check", 3, plan="no: plan").state is JobState.REFUSED
+    assert bench.order("invent", 4).state is JobState.REFUSED
     bench.order("checkpoint")
     tight = bench.order("transform", 5, bounds={"mean_value_change": 0.0, "max_logit_change": 0.0})
-    assert tight.state is OrderState.REFUSED
+    assert tight.state is JobState.REFUSED
     assert "outside the approved bounds" in tight.error
 
     file = tmp_path / "faults"
     monkeypatch.setenv(faults.VARIABLE, str(file))
     file.write_text("check fail\ntransform refuse\n")
-    assert bench.order("check", 6).state is OrderState.FAILED
-    assert bench.order("transform", 6).state is OrderState.REFUSED
+    assert bench.order("check", 6).state is JobState.FAILED
+    assert bench.order("transform", 6).state is JobState.REFUSED
     file.write_text("")
-    assert bench.order("check", 7).state is OrderState.DONE
+    assert bench.order("check", 7).state is JobState.DONE
 
 
 def test_a_cut_over_of_a_run_that_is_no_longer_operated_on_is_refused(bench: Bench) -> None:
@@ -266,12 +266,12 @@ def test_a_cut_over_of_a_run_that_is_no_longer_operated_on_is_refused(bench: Ben
     bench.state.transition(Status.PAUSED, "test")
     before = bench.everything()
     refused = bench.order("publish")
-    assert refused.state is OrderState.REFUSED
+    assert refused.state is JobState.REFUSED
     assert bench.everything() == before
 
 
 def test_an_optimizer_without_the_lease_claims_nothing(bench: Bench) -> None:
-    bench.orders.place("op-1/check/1", "check", PAYLOAD)
+    bench.jobs.submit("op-1/check/1", "check", PAYLOAD)
     assert bench.publisher is not None
     bench.publisher.release()
     assert not bench.surgeon.once()

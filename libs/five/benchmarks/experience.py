@@ -25,7 +25,7 @@ from five.clients.experience import ACCEPTED, ExperienceClient
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.service import ExperienceService, add_to_server
+from five.services.optimizer.experience_service import ExperienceService, add_to_server
 from five.services.optimizer.stored_arrays import SampleCollator
 from five.services.rollout.sender import changing
 from rapid.rpc.channel import aio_channel

@@ -40,7 +40,7 @@ from five.run.load import load
 from five.services.opponents.pool import LAST_ADDED, TABLE, Pool
 from five.services.opponents.service import OpponentService
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.service import ExperienceService, add_to_server
+from five.services.optimizer.experience_service import ExperienceService, add_to_server
 from five.services.optimizer.stored_arrays import SampleCollator
 from five.services.rollout.sender import changing
 from rapid.embedded_redis import EmbeddedRedis

@@ -9,8 +9,8 @@ import pytest
 from five.services.controller.autoscaler.signals import COUNTERS
 from five.services.inference.metrics import Meter as InferenceMeter
 from five.services.optimizer import __main__ as optimizer_main
-from five.services.rollout.game_group import Progress
-from five.services.rollout.metrics import Meter as RolloutMeter
+from five.services.rollout.game_group import GroupProgress
+from five.services.rollout.metrics import RolloutMeter
 from tests.services.optimizer_cases import Versions, feed, training, until
 from tests.services.test_rollout_sender import Optimizer, blocked, segment, sender
 
@@ -18,7 +18,7 @@ from tests.services.test_rollout_sender import Optimizer, blocked, segment, send
 async def test_a_rollout_counts_how_long_its_games_stand_still() -> None:
     async with Optimizer() as o:
         s = sender(o, max_unsent=1, in_flight=1)
-        meter, groups = RolloutMeter(), [Progress(), Progress()]
+        meter, groups = RolloutMeter(), [GroupProgress(), GroupProgress()]
         while not await blocked(s):
             s.put(segment(0))
             await asyncio.sleep(0.02)

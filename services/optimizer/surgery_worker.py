@@ -21,8 +21,8 @@ from five.agent.schedules import hyperparameters_at
 from five.agent.surgery import AgentSpec, Plan, migrate_learner
 from five.agent.surgery.check import CheckReport, check_plan
 from five.run.migration import checkpoint_tensors
-from five.services.optimizer import faults, reverting
-from five.services.optimizer.recording import Recordings
+from five.services.optimizer import faults, revert
+from five.services.optimizer.sample_recordings import Recordings
 from five.services.optimizer.training import Training
 from rapid import tensorfile
 from rapid.blobs import BlobStore, Ref
@@ -45,7 +45,7 @@ class NotPossible(ValueError):
 
 
 @dataclass
-class Surgeon:
+class SurgeryWorker:
     """Carries orders out for one run. ``spec`` is what this process runs under; ``authority`` its right to write, None
     while it has none."""
 
@@ -86,7 +86,7 @@ class Surgeon:
             faults.before(order.kind, order.attempt)
             answer = self._carry_out(order, authority)
             faults.after(order.kind, order.attempt)
-        except (NotPossible, reverting.NotKept, FencedOut) as error:
+        except (NotPossible, revert.VersionNotPreserved, FencedOut) as error:
             self._answer(order, JobState.REFUSED, error)
         except faults.Fault as error:
             self._answer(order, JobState.REFUSED if error.final else JobState.FAILED, error)
@@ -124,7 +124,7 @@ class Surgeon:
             case "checkpoint" | "keep":
                 return self.checkpoint(payload)
             case "transform":
-                return reverting.transform(self.state, self.store, self.blobs, training.checkpoints, training.config,
+                return revert.transform(self.state, self.store, self.blobs, training.checkpoints, training.config,
                                            payload)
             case "publish":
                 return self.publish_revert(payload, order, authority)
@@ -228,7 +228,7 @@ class Surgeon:
             raise NotPossible("the run has no record")
         if any(stretch.operation == payload["operation"] for stretch in self.state.lineage().stretches):
             return {"version": version}  # an earlier attempt went through
-        record = reverting.record_of(self.state, target)
+        record = revert.record_of(self.state, target)
         tensors, meta = self._version(AgentSpec.of(record.game, record.model), ref, version)
         staged = self.store.stage(version, tensors, meta)
         after = before.changed(new_epoch=True, game=record.game, model=record.model, layout=made["layout"],

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 PRESENT = ("pacer", "buffer", "hero_steps", "flop")  # of a checkpoint: what goes on
 
 
-class NotKept(ValueError):
+class VersionNotPreserved(ValueError):
     """The version that a revert goes back to cannot be had any more; the text says what is."""
 
 
@@ -46,16 +46,16 @@ class Source(NamedTuple):
 
 
 def record_of(state: RunState, version: int) -> RunRecord:
-    """What a version was made under. Raises NotKept."""
+    """What a version was made under. Raises VersionNotPreserved."""
     stretch = state.lineage().stretch(version)
     if stretch is None:
-        raise NotKept(f"version {version} is from before the run's history is known")
+        raise VersionNotPreserved(f"version {version} is from before the run's history is known")
     return stretch.record
 
 
 def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,
               learning: LearnerConfig, version: int) -> Source:
-    """The kept or the newest checkpoint of a version, or else the archived version itself. Raises NotKept."""
+    """The kept or the newest checkpoint of a version, or else the archived version itself. Raises VersionNotPreserved."""
     record = record_of(state, version)
     spec = AgentSpec.of(record.game, record.model)
     kept = [blobs.ref(name) for name in blobs.refs(preserved_folder(state.run)) if preserved_version(name) == version]
@@ -70,15 +70,15 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
             log.warning("a checkpoint of version %d cannot be read: %s", version, error)
             continue
         if str(extra.get("schema", spec.schema)) != spec.schema:
-            raise NotKept(f"the checkpoint of version {version} has model schema {extra['schema']}, the run's history "
+            raise VersionNotPreserved(f"the checkpoint of version {version} has model schema {extra['schema']}, the run's history "
                           f"says {spec.schema}")
         return Source(record, spec, tensors, extra["learner"], extra.get("schedules"), True)
     try:
         arrays, meta = store.fetch(version)
     except (VersionMissing, Corrupt) as error:
-        raise NotKept(f"neither a checkpoint of version {version} nor the version itself is kept: {error}") from None
+        raise VersionNotPreserved(f"neither a checkpoint of version {version} nor the version itself is kept: {error}") from None
     if str(meta.get("schema", spec.schema)) != spec.schema:
-        raise NotKept(f"version {version} has model schema {meta['schema']}, the run's history says {spec.schema}")
+        raise VersionNotPreserved(f"version {version} has model schema {meta['schema']}, the run's history says {spec.schema}")
     policy = Policy(spec.layout, spec.model)
     policy.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
     fresh = Learner(policy, learning, "cpu")
@@ -88,13 +88,13 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
 
 def transform(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,
               learning: LearnerConfig, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Stages the checkpoint that the run goes on from; the answer to the order. Raises NotKept."""
+    """Stages the checkpoint that the run goes on from; the answer to the order. Raises VersionNotPreserved."""
     made, target = payload["made"]["checkpoint"], int(payload["to_version"])
     source = source_of(state, store, blobs, checkpoints, learning, target)
     _, present = checkpoint_tensors(blobs, Ref(made["digest"], int(made["bytes"])))
     version = max(int(made["head"]), int(made["checkpoint"])) + 1
     if target >= int(made["head"]):
-        raise NotKept(f"version {target} is the newest, or newer: there is nothing to go back from")
+        raise VersionNotPreserved(f"version {target} is the newest, or newer: there is nothing to go back from")
     warm = int(payload["warm_up_versions"])
     learner = dict(source.learner)
     # Without moments the learner holds as a new run does, until they are there.

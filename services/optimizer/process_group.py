@@ -20,7 +20,7 @@ TIMEOUT = timedelta(seconds=120)  # a lost rank ends the others' wait; the agent
 
 
 @dataclass(frozen=True)
-class Group:
+class OptimizerGroup:
     """This process's place among the optimizers; alone by default. Every rank calls the same methods in the same order.
 
     ``reduce`` averages tensors over the ranks in place; None: there is no other. ``begin`` begins to average one, and
@@ -58,7 +58,7 @@ class Group:
         return [float(x) for x in word.tolist()]
 
 
-ALONE = Group()
+SINGLE_OPTIMIZER = OptimizerGroup()
 
 
 def device_of(configured: str) -> torch.device:
@@ -68,7 +68,7 @@ def device_of(configured: str) -> torch.device:
     return torch.device(configured)
 
 
-def join(device: torch.device) -> Group:
+def join(device: torch.device) -> OptimizerGroup:
     """The group that torchrun's environment describes; alone without one. NCCL on GPUs, gloo on CPUs.
 
     Decisions go through a gloo group of their own, so that they need no GPU synchronisation. Raises RuntimeError when
@@ -77,14 +77,14 @@ def join(device: torch.device) -> Group:
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        return ALONE
+        return SINGLE_OPTIMIZER
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         settings = " ".join(f"{name}={value}" for name, value in AGENT_ENVIRONMENT.items())
         raise RuntimeError(f"torchrun must be started with {settings} in its environment")
     if device.type == "cuda":
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
-    return Group(dist.get_rank(), size, int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), average, begin_average,
+    return OptimizerGroup(dist.get_rank(), size, int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), average, begin_average,
                  dist.new_group(backend="gloo", timeout=TIMEOUT))
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from five.agent.learning.step_metrics import DeviceEvent, StepMetrics
 from five.agent.schedules import Hyperparameters
 
-WindowRecord = dict[str, Any]
+VersionRecord = dict[str, Any]
 STALENESS_BINS = 64  # the last one holds everything older
 
 
@@ -61,12 +61,12 @@ class Window:
         self.waited += metrics.began.since(taken.before)
         self.add(metrics, taken.staleness, taken.uses, metrics.seconds, taken.hero_steps)
 
-    def close(self, version: int, hyper: Hyperparameters, stall_seconds: float) -> WindowRecord:
+    def close(self, version: int, hyper: Hyperparameters, stall_seconds: float) -> VersionRecord:
         """The record of the version that the window led to. Staleness is in versions, per timestep consumed;
         ``stall_seconds``: how long no step was taken because the version was made."""
         seconds = max(time.monotonic() - self._began, 1e-9)
         total = int(self._staleness.sum())
-        record: WindowRecord = {
+        record: VersionRecord = {
             "version": version, "seconds": seconds, "stall_seconds": stall_seconds,
             "busy_share": self._computed / seconds, "wait_share": self.waited / seconds,
             "samples": self._samples, "mean_uses": self._uses / max(self._samples, 1),

@@ -1,0 +1,1 @@
+"""Benchmarks (`five bench`): one module for each measured part."""

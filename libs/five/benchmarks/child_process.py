@@ -1,0 +1,95 @@
+"""Servers of a benchmark, each in a process of its own: client and server never share an interpreter lock."""
+
+import asyncio
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dota import packing
+from rapid import codec
+from rapid.allocator import tune_allocator
+from rapid.config import RpcConfig
+from rapid.rpc.server import Register, serve
+
+RPC = RpcConfig(require_token=False)
+START_SECONDS = 300.0  # with a GPU's libraries loaded and graphs captured
+
+
+class Child:
+    """A process that runs ``target(pipe, *arguments)`` and ends with the block. ``first`` is what it said first.
+
+    The target talks through the pipe and returns when its other end is closed.
+    """
+
+    def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, far = context.Pipe()
+        self._process = context.Process(target=_run, args=(target, far, *arguments), daemon=True)
+        self._process.start()
+        self.pid = self._process.pid
+        far.close()
+        self.first: Any = None
+
+    def processor_seconds(self) -> float:
+        """Processor time of the process so far, in steps of the kernel's clock, 10 ms; 0 where there is no /proc."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def hear(self, seconds: float = START_SECONDS) -> Any:
+        """What the process says next. Raises RuntimeError when it has ended, TimeoutError when it says nothing."""
+        if not self.pipe.poll(seconds):
+            raise TimeoutError(f"the benchmark's server said nothing for {seconds:g} s")
+        try:
+            return self.pipe.recv()
+        except EOFError:
+            raise RuntimeError("the benchmark's server ended; its error is above") from None
+
+    def __enter__(self) -> "Child":
+        self.first = self.hear()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pipe.close()
+        self._process.join(10)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def prepare() -> None:
+    """What every service does at its start."""
+    tune_allocator()
+    torch.set_flush_denormal(True)
+    codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
+
+
+def _run(target: Callable[..., None], pipe: Connection, *arguments: Any) -> None:
+    prepare()
+    try:
+        target(pipe, *arguments)
+    except (EOFError, KeyboardInterrupt):
+        pass  # the benchmark has ended
+
+
+def serve_until_closed(pipe: Connection, services: Sequence[Register]) -> None:
+    """Serves each service on a port of its own, says the addresses, and ends when the pipe is closed."""
+
+    async def run() -> None:
+        servers = [await serve("127.0.0.1:0", [service], RPC) for service in services]
+        pipe.send([f"127.0.0.1:{server.port}" for server in servers])
+        try:
+            await asyncio.to_thread(pipe.recv)
+        except EOFError:
+            pass
+        for server in servers:
+            await server.stop(0)
+
+    asyncio.run(run())

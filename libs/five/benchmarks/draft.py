@@ -1,0 +1,151 @@
+"""A draft: solving the tree over all line-ups of 17 heroes, five a side; reading leaves from a policy in real games.
+
+Seconds are of this process' processor time, on one core. ``draft.tree`` picks weighed a second, beside as many numbers
+gathered in one call; ``draft.empty`` and ``draft.second`` the time of an empty draft and of one after its first pick;
+``draft.table`` and ``draft.memory`` the table's size and what solving takes beside it; ``draft.parts`` games of all
+sets of heroes on both sides and what the network makes of them; ``draft.leaves`` line-ups put together from these a
+second, beside such as are read in games of their own; ``draft.whole`` what all line-ups take at that rate, and at the
+other. ``python -m five.benchmarks.draft`` makes the whole table.
+"""
+
+import argparse
+import resource
+import time
+import tracemalloc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+import psutil
+import torch
+
+from dota.config import GameConfig
+from dota.spaces import Layout
+from five.agent.draft.advice import advise
+from five.agent.draft.leaves import HeroPool, LeafTable
+from five.agent.draft.pick_order import OPENAI_FIVE_ORDER, RADIANT
+from five.agent.model.policy import Policy
+from five.benchmarks.results import Row, machine, row
+from five.evaluation.draft_table import make
+from five.evaluation.line_up_values import BATCH, PAIRS, InGames, InParts
+from five.run.load import load
+
+POOL = "rerun"  # the preset that plays the published pool
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured. The defaults are the published pool's number of heroes and the laptop's team of five."""
+
+    heroes: int = 17
+    team: int = 5
+    order: str = OPENAI_FIVE_ORDER
+    preset: str = "laptop-5v5"
+    line_ups: int = 20_000
+    in_games: int = 512
+
+
+def picks(heroes: int, order: str) -> int:
+    """How many picks a tree weighs: those open in each pair of sets of each level."""
+    total, r, d = 0, 0, 0
+    for team in order:
+        total += comb(heroes, r) * comb(heroes - r, d) * (heroes - r - d)
+        r, d = (r + 1, d) if team == RADIANT else (r, d + 1)
+    return total
+
+
+def measure(size: Size | None = None) -> list[Row]:
+    """The rows."""
+    size = size or Size()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return [*_tree(size), *_leaves(size)]
+    finally:
+        torch.set_num_threads(before)
+
+
+def _tree(size: Size) -> list[Row]:
+    pool = HeroPool(tuple(f"hero{i}" for i in range(size.heroes)), size.team)
+    rng = np.random.default_rng(0)
+    leaves = LeafTable(pool, rng.random(pool.shape, dtype=np.float32))
+    advise(leaves, order=size.order)  # numbers the sets, once
+    began = time.process_time()
+    advise(leaves, order=size.order)
+    seconds = time.process_time() - began
+    weighed = picks(size.heroes, size.order)
+    first = pool.heroes[0]
+    began = time.process_time()
+    advise(leaves, [first] * (size.order[0] == RADIANT), [first] * (size.order[0] != RADIANT), order=size.order)
+    second = time.process_time() - began
+    tracemalloc.start()
+    advise(leaves, order=size.order)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The same numbers gathered in one call: what this machine does with such an index at best.
+    flat, index = leaves.win.reshape(-1), rng.integers(0, pool.line_ups, min(weighed, 1 << 24))
+    began = time.process_time()
+    flat[index].max()
+    gathered = len(index) / (time.process_time() - began)
+    told = machine(heroes=size.heroes, team=size.team, line_ups=pool.line_ups)
+    return [
+        row("draft.tree", weighed / seconds, "picks/s", gathered, told),
+        row("draft.empty", seconds, "s", None, told),
+        row("draft.second", second, "s", None, told),
+        row("draft.table", leaves.win.nbytes / 2**20, "MiB", None, told),
+        row("draft.memory", peak / 2**20, "MiB", None, told)]
+
+
+def _seventeen(size: Size) -> tuple[Policy, GameConfig, HeroPool]:
+    """A new policy of the preset's network, for a pool of the published one's heroes."""
+    config = load(size.preset)
+    heroes = list(load(POOL).game.hero_pool[:size.heroes])
+    game = config.game.model_copy(update={"hero_pool": heroes, "heroes_per_team": size.team})
+    torch.manual_seed(0)
+    return Policy(Layout(game), config.model).eval().requires_grad_(False), game, HeroPool.of_game(heroes, size.team)
+
+
+def _leaves(size: Size) -> list[Row]:
+    policy, game, pool = _seventeen(size)
+    rng = np.random.default_rng(0)
+    games = InGames(policy, game, pool)
+    chosen = rng.integers(0, pool.line_ups, size.in_games)
+    games.read(chosen[:BATCH])
+    began = time.process_time()
+    games.read(chosen)
+    alone = size.in_games / (time.process_time() - began)
+    began = time.process_time()
+    parts = InParts(policy, game, pool)
+    making = time.process_time() - began
+    chosen = rng.integers(0, pool.line_ups, size.line_ups)
+    parts.read(chosen[:PAIRS])
+    began = time.process_time()
+    parts.read(chosen)
+    rate = size.line_ups / (time.process_time() - began)
+    told = machine(preset=size.preset, heroes=len(pool.heroes), team=pool.team, sets=len(pool.radiant))
+    return [row("draft.parts", making, "s", None, told),
+            row("draft.leaves", rate, "line-ups/s", alone, told),
+            row("draft.whole", (making + pool.line_ups / rate) / 60, "min of a core", pool.line_ups / alone / 60, told)]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Makes the whole table once, and says what that took. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m five.benchmarks.draft", description=main.__doc__)
+    parser.add_argument("--preset", default=Size.preset, help="whose network (laptop-5v5)")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args(argv)
+    policy, game, pool = _seventeen(Size(preset=arguments.preset))
+    began, spent = time.monotonic(), time.process_time()
+    before = psutil.Process().memory_info().rss
+    leaves = make(policy, game, pool, {}, threads=arguments.threads)
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{pool.line_ups:,} line-ups, {np.isfinite(leaves.win).sum():,} of them read: "
+          f"{time.process_time() - spent:.0f} s of processor in {time.monotonic() - began:.0f} s; "
+          f"{(peak - before) / 2**20:.0f} MiB more than before at most, "
+          f"{leaves.win.nbytes / 2**20:.1f} of them the table")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,96 @@
+"""Games behind the environment service, beside the same games in this process."""
+
+import asyncio
+import os
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from dota.config import GameConfig
+from dota.spaces import Layout
+from dota.vec_game import VecGame
+from five.benchmarks import game
+from five.benchmarks.child_process import RPC, Child, prepare, serve_until_closed
+from five.benchmarks.results import Row, machine, median_rate, row
+from five.clients.environment import EnvironmentClient
+from five.protos.v1 import env_pb2_grpc
+from five.services.dota_env.env_loop import GameBatch
+from five.services.dota_env.service import EnvService
+from five.services.rollout.step_buffer import team_rows
+from rapid.packed_array import PackedArray
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured; games as in the benchmark of the game, all in one message of a stream."""
+
+    stretch: game.Size = field(default_factory=lambda: game.Size(games=8, steps=1 << 30))
+
+
+def _serve(pipe: Connection, config: GameConfig, shares: list[list[bytes]]) -> None:
+    if len(shares) > 1 and hasattr(os, "sched_setaffinity"):  # a thread each: together no more than the reference has
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    left = list(shares)
+
+    async def create(config: GameConfig, games: int, seed: int, threads: int) -> GameBatch:
+        players = VecGame(config, games, seed, threads, observations="packed")
+        players.controllers[:] = game.BOTS
+        for i, snapshot in enumerate(left.pop()):
+            players.restore(i, snapshot)
+        return GameBatch(players)
+
+    service = EnvService(config, 1, sum(map(len, shares)), len(shares), 600.0, create=create)
+    serve_until_closed(pipe, [(env_pb2_grpc.add_EnvServiceServicer_to_server, service)])
+
+
+def through_service(size: game.Size, saved: list[bytes], streams: int) -> float:
+    """Timesteps of a game a second through gRPC, the observations of both teams with each, packed as a rollout keeps
+    them.
+
+    ``streams`` share the games evenly, as the groups of a rollout do: one's are played while another's are read, all
+    of them on one core of the server's.
+    """
+    layout = Layout(size.game)
+    shares = [saved[i::streams] for i in range(streams)]
+    with Child(_serve, size.game, shares) as server, asyncio.Runner() as runner:
+
+        async def connect(games: int) -> EnvironmentClient:
+            client = EnvironmentClient(server.first[0], RPC, layout.heroes, layout.hash, epoch=1, packed=True)
+            await client.open(games, 1, size.game.model_dump_json())
+            return client
+
+        async def play(client: EnvironmentClient) -> float:
+            games = np.arange(client.games, dtype=np.int32)
+            actions = np.zeros((client.games, 2, layout.heroes, 6), np.int16)
+            for _ in range(4):
+                step = await client.step(games, actions)
+                for array in step.observations.values():
+                    if isinstance(array, PackedArray):
+                        team_rows(array)
+            return 4.0 * client.games
+
+        async def play_all() -> float:
+            return sum(await asyncio.gather(*map(play, clients)))
+
+        # In the order in which the server takes the shares.
+        clients = [runner.run(connect(len(share))) for share in reversed(shares)]
+        rate = median_rate(lambda: runner.run(play_all()), size.seconds, size.repeats)
+        for client in clients:
+            runner.run(client.close())
+    return rate
+
+
+def measure(size: Size | None = None) -> list[Row]:
+    """Rows ``env.hero_steps`` and ``env.hero_steps.streams2``: hero-steps/s through the service by one stream, which
+    waits for each answer, and by two; the reference is the same games in one thread of this process."""
+    prepare()
+    stretch = (size or Size()).stretch
+    conditions = machine(game=stretch.game.mode, heroes_per_team=stretch.game.heroes_per_team, threads=1,
+                         games=stretch.games, from_seconds=stretch.from_seconds, encoding="sparse")
+    saved = game.snapshots(stretch.game, stretch.games, stretch.from_seconds)
+    heroes = 2 * stretch.game.heroes_per_team
+    local = median_rate(game.Stretch(stretch, saved, True).step, stretch.seconds, stretch.repeats)
+    return [row(name, heroes * through_service(stretch, saved, streams), "hero-steps/s", heroes * local,
+                {**conditions, "streams": streams})
+            for name, streams in (("env.hero_steps", 1), ("env.hero_steps.streams2", 2))]

@@ -1,0 +1,159 @@
+"""The game on one core: five against five from minute 10 of games between the strongest bots."""
+
+import math
+import statistics
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig
+from dota.packing import join_f16
+from dota.vec_game import Controller, VecGame, Winner
+from five.benchmarks.results import Row, machine, median_rate, row
+
+FRAMES = 4  # of a timestep
+BOTS = Controller.HARD
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured. The defaults are the paper's game and observation."""
+
+    game: GameConfig = field(default_factory=GameConfig)
+    from_seconds: float = 600.0  # game time at which measuring begins
+    games: int = 32  # three would fit a core's cache, which those of a training run do not
+    steps: int = 300  # timesteps before the games are set back
+    seconds: float = 2.0
+    repeats: int = 5
+
+
+def snapshots(game: GameConfig, games: int, seconds: float) -> list[bytes]:
+    """Games of different seeds at ``seconds`` of game time, the strongest bots on both sides."""
+    players = VecGame(game, games, seed=1, observations=False)
+    players.controllers[:] = BOTS
+    running = list(range(games))
+    while running:
+        players.step(which=running)
+        over = [i for i in running if players.winner[i] != Winner.RUNNING]
+        if over:  # a short game: another one takes its place
+            players.reset(over)
+        running = [i for i in running if players.game_time[i] < seconds]
+    return [players.snapshot(i) for i in range(games)]
+
+
+class Stretch:
+    """Games that go on from snapshots and are set back to them every ``steps`` timesteps."""
+
+    def __init__(self, size: Size, saved: list[bytes], observations: bool | Literal["packed"],
+                 threads: int = 1) -> None:
+        self.games = VecGame(size.game, len(saved), seed=1, threads=threads, observations=observations)
+        self.games.controllers[:] = BOTS
+        self._saved = saved
+        self._steps = size.steps
+        self._played = size.steps
+        specs = self.games.layout.array_specs()
+        self._packed = {name: math.prod(specs[name][0]) for name in self.games.packed}
+        self._commands: list[npt.NDArray[np.int16]] = []
+
+    def set_back(self) -> None:
+        """All games to where they were saved."""
+        for i, snapshot in enumerate(self._saved):
+            self.games.restore(i, snapshot)
+        self._played = 0
+
+    def step(self) -> float:
+        """One timestep of all; returns how many games took it."""
+        if self._played >= self._steps:
+            self.set_back()
+        self._played += 1
+        self.games.step()
+        return float(len(self._saved))
+
+    def step_packed(self) -> float:
+        """The same with the observations packed as they travel, all games' in one message."""
+        done = self.step()
+        self._send()
+        return done
+
+    def record(self) -> None:
+        """Plays a stretch and keeps what the bots command, for `step_agents`."""
+        self.set_back()
+        for _ in range(self._steps):
+            self.games.step()
+            self._commands.extend(np.stack([self.games.commands(i) for i in range(len(self._saved))], 1))
+        self._played = self._steps
+
+    def step_agents(self) -> float:
+        """As `step_packed`, by the commands that were recorded."""
+        if self._played >= len(self._commands):
+            self.set_back()
+        self.games.step_commands(self._commands[self._played])
+        self._played += 1
+        self._send()
+        return float(len(self._saved))
+
+    def _send(self) -> None:
+        for name, values in self._packed.items():
+            join_f16(self.games.packed_obs(name), values)
+
+    def parts(self, repeats: int) -> dict[str, float]:
+        """Microseconds of processor time a timestep of a game, by the parts of ``VecGame.time_parts``: the median of
+        ``repeats`` stretches from where the games were saved, after one that is not counted."""
+        rounds = []
+        for _ in range(repeats + 1):
+            self.set_back()
+            rounds.append(self.games.time_parts(self._steps, BOTS))
+        scale = 1e6 / (self._steps * len(self._saved))
+        return {part: scale * statistics.median(r[part] for r in rounds[1:]) for part in rounds[0]}
+
+
+def copy_rate(games: VecGame, seconds: float, repeats: int) -> float:
+    """Timesteps of a game a second when all that is done is to copy the bytes of its observation."""
+    sources = list(games.obs.values())
+    copies = [np.empty_like(a) for a in sources]
+
+    def copy() -> float:
+        for source, target in zip(sources, copies, strict=True):
+            np.copyto(target, source)
+        return float(games.games)
+
+    return median_rate(copy, seconds, repeats)
+
+
+def measure(size: Size | None = None) -> list[Row]:
+    """Rows of the engine alone (``game.frames``: no views, no bots), of what comes on top of it a timestep
+    (``game.views``, ``game.bots``, ``game.encode``: both teams', packed), of whole timesteps with bots on both sides
+    (``game.hero_steps``; ``game.hero_steps_observed`` with both teams' packed observations), of the same timesteps with
+    packed observations by the bots' recorded commands, which is what learned agents on both sides leave to the games
+    (``game.hero_steps_agents``), and of two threads.
+
+    The reference of rates is that at which the observations of both teams could be copied, of microseconds the engine's
+    own, of two threads one thread. Parts are processor time, rates are by the clock.
+    """
+    size = size or Size()
+    conditions = machine(game=size.game.mode, heroes_per_team=size.game.heroes_per_team, threads=1, games=size.games,
+                         from_seconds=size.from_seconds)
+    saved = snapshots(size.game, size.games, size.from_seconds)
+    blind, seeing, packing = (Stretch(size, saved, False), Stretch(size, saved, True), Stretch(size, saved, "packed"))
+    parts = packing.parts(size.repeats)
+    unseen = median_rate(blind.step, size.seconds, size.repeats)
+    observed = median_rate(packing.step_packed, size.seconds, size.repeats)
+    packing.record()
+    agents = median_rate(packing.step_agents, size.seconds, size.repeats)
+    copied = copy_rate(seeing.games, size.seconds / 4, size.repeats)
+    two = Stretch(size, saved, True, threads=2)
+    both = median_rate(two.step, size.seconds, size.repeats)
+    one = median_rate(seeing.step, size.seconds, size.repeats)
+    heroes = 2 * size.game.heroes_per_team
+    conditions["observation_bytes"] = sum(a.nbytes for a in seeing.games.obs.values()) // size.games
+    engine = parts["alone"]
+    return [
+        row("game.frames", FRAMES * 1e6 / engine, "frames/s", FRAMES * copied, conditions),
+        *(row(f"game.{part}", parts[part], "µs", engine, conditions) for part in ("views", "bots", "encode")),
+        row("game.hero_steps", heroes * unseen, "hero-steps/s", heroes * copied, conditions),
+        row("game.hero_steps_observed", heroes * observed, "hero-steps/s", heroes * copied, conditions),
+        row("game.hero_steps_agents", heroes * agents, "hero-steps/s", heroes * copied, conditions),
+        row("game.threads2", both, "timesteps/s", one, {**conditions, "threads": 2}),
+    ]

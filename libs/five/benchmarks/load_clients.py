@@ -1,0 +1,154 @@
+"""Who asks an inference server in its benchmark: groups of rollouts that play recorded observations."""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from five.agent.learning.samples import Arrays
+from five.benchmarks.child_process import RPC, Child
+from five.clients.inference import NEWEST, RESET, WANT_STATE, InferenceClient
+
+SPARSE = ("shared", "private")
+MOST_PROCESSES = 8
+SPARE_CORES = 2  # that are left to the server
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What players ask: ``address`` of the server, the hash of its ``layout``, steps of an ``unroll``."""
+
+    address: str
+    layout: str
+    unroll: int
+
+
+class Player:
+    """Plays ``rows`` sessions on recorded observations, a step a call, as a group of a rollout does. ``first``: the
+    lowest of its sessions' numbers; ``phase``: its steps when it begins, of which every unroll's first wants states.
+    """
+
+    def __init__(self, asked: Asked, seen: Arrays, rows: int, first: int, phase: int = 0) -> None:
+        self._client = InferenceClient([asked.address], RPC, asked.layout, sparse=SPARSE, epoch=1)
+        self._sessions = np.arange(first, first + rows, dtype=np.int64)
+        self._policies = np.full(rows, NEWEST, np.int64)
+        self._seen = rows_of(seen, rows)
+        self._unroll = asked.unroll
+        self._steps = itertools.count(phase)
+        self._begun = False
+        self.rows = rows
+
+    async def step(self) -> None:
+        """One request and its answer."""
+        step = next(self._steps)
+        flags = (0 if self._begun else RESET) | (WANT_STATE if step % self._unroll == 0 else 0)
+        self._begun = True
+        await self._client.act(self._sessions, self._policies, np.full(len(self._sessions), flags, np.uint8),
+                               self._seen[step % len(self._seen)])
+
+    async def play(self, until: float) -> int:
+        """Steps until the performance counter says ``until``; returns how many."""
+        steps = 0
+        while time.perf_counter() < until:
+            await self.step()
+            steps += 1
+        return steps
+
+    async def timed(self, requests: int) -> list[float]:
+        """Milliseconds of each of so many requests, one after another."""
+        out = []
+        for _ in range(requests):
+            began = time.perf_counter()
+            await self.step()
+            out.append(1000 * (time.perf_counter() - began))
+        return out
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        await self._client.close()
+
+
+def rows_of(seen: Arrays, rows: int) -> list[Arrays]:
+    """Batches of ``rows`` team-steps of [T, B, ...], as many as T * B holds, at least one."""
+    flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in seen.items()}
+    count = max(len(flat["shared"]) // rows, 1)
+    return [{name: np.ascontiguousarray(np.take(array, range(i * rows, (i + 1) * rows), 0, mode="wrap"))
+             for name, array in flat.items()} for i in range(count)]
+
+
+def requests_of(batch: int, most: int) -> list[int]:
+    """Rows of the requests that fill a batch together, each of ``most`` at most."""
+    count = -(-batch // most)
+    return [batch // count + (i < batch % count) for i in range(count)]
+
+
+class Crowd:
+    """Players in processes of their own, as one could not send what a GPU takes: two batches of them, so that one
+    batch gathers while the other is evaluated. Use as a context manager."""
+
+    def __init__(self, asked: Asked, seen: Arrays, requests: Sequence[int]) -> None:
+        both = [*requests, *requests]
+        firsts = [1, *(1 + np.cumsum(both)).tolist()]
+        players = [(rows, firsts[i], i, i < len(requests)) for i, rows in enumerate(both)]
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.processes = max(min(len(requests), cores - SPARE_CORES, MOST_PROCESSES), 1)
+        self.in_flight = len(players)
+        # Enough of what was seen for two different requests of each player's size.
+        seen = {name: array.reshape(1, -1, *array.shape[2:])[:, :2 * max(requests)] for name, array in seen.items()}
+        self._asked = [(asked, seen, players[i::self.processes]) for i in range(self.processes)]
+        self._children: list[Child] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Crowd":
+        with ExitStack() as stack:
+            self._children = [Child(_play, *arguments) for arguments in self._asked]
+            for child in self._children:  # all of them start at once
+                stack.enter_context(child)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def rate(self, seconds: float) -> float:
+        """Team-steps a second of all players together."""
+        return float(sum(sum(heard) for heard in self._ask("rate", seconds)))
+
+    def latency(self, requests: int) -> list[float]:
+        """Milliseconds of so many requests or a few more, with one batch of them under way."""
+        return [ms for heard in self._ask("latency", -(-2 * requests // self.in_flight)) for ms in heard]
+
+    def _ask(self, what: str, much: float) -> list[list[float]]:
+        for child in self._children:
+            child.pipe.send((what, much))
+        return [child.hear() for child in self._children]
+
+
+def _play(pipe: Connection, asked: Asked, seen: Arrays, players: list[tuple[int, int, int, bool]]) -> None:
+    """The process of some players (rows, first session, phase, whether they play where latency is asked)."""
+    async def run() -> None:
+        all_of_them = [(Player(asked, seen, rows, first, phase), alone) for rows, first, phase, alone in players]
+        await asyncio.gather(*(player.step() for player, _ in all_of_them))
+        pipe.send("playing")
+        try:
+            while True:
+                what, much = await asyncio.to_thread(pipe.recv)
+                if what == "rate":
+                    began = time.perf_counter()
+                    steps = await asyncio.gather(*(p.play(began + much) for p, _ in all_of_them))
+                    seconds = time.perf_counter() - began
+                    pipe.send([n * p.rows / seconds for n, (p, _) in zip(steps, all_of_them, strict=True)])
+                else:
+                    taken = await asyncio.gather(*(p.timed(much) for p, alone in all_of_them if alone))
+                    pipe.send([ms for one in taken for ms in one])
+        finally:
+            for player, _ in all_of_them:
+                await player.close()
+
+    asyncio.run(run())

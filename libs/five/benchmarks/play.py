@@ -1,0 +1,131 @@
+"""What it costs to play, and what a player feels: the play service with a real game at real speed, joined as the
+controller joins it. The delay runs from sending an order to the acknowledgement once it has effect."""
+
+import asyncio
+import statistics
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dota.config import GameConfig
+from dota.vec_game import BOTS
+from five.benchmarks.results import Row, machine, row
+from five.clients.inference import ActResult
+from five.clients.play import GameConnection, PlayClient
+from five.protos.v1 import play_pb2, play_pb2_grpc
+from five.run.config.play import PlayConfig
+from five.services.play.clock import FRAME_SECONDS
+from five.services.play.players import Filler
+from five.services.play.service import PlayService
+from rapid.config import RpcConfig
+from rapid.rpc.server import serve
+
+RPC = RpcConfig(require_token=False)
+WARM_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    game: GameConfig = field(default_factory=GameConfig)
+    seconds: float = 30.0
+    orders_per_second: float = 10.0
+
+
+@dataclass
+class _Felt:
+    """What came to a player: delays of orders in seconds, bytes and frames of the stream."""
+
+    sent: dict[int, float] = field(default_factory=dict)
+    delays: list[float] = field(default_factory=list)
+    bytes: int = 0
+    frames: int = 0
+    late_frames: int = 0
+
+
+class _NoAgents:
+    """Bots play both sides: inference is measured by itself (`five bench inference`)."""
+
+    async def act(self, *_: object, **__: object) -> ActResult:
+        raise AssertionError("no version plays in this game")
+
+
+def measure(size: Size = Size()) -> list[Row]:
+    """Delay of orders, bytes of a player's stream, processor time of a second of a game with one player and, as the
+    reference, with nobody but its bots, and of a service without a game."""
+    felt, spent = asyncio.run(_play(size, True))
+    _, alone = asyncio.run(_play(size, False))
+    idle = asyncio.run(_idle(size.seconds / 3))
+    conditions = machine(mode=size.game.mode, seconds=size.seconds, orders=len(felt.delays))
+    delays = sorted(felt.delays)
+    return [
+        row("play.delay.p50", 1e3 * statistics.median(delays), "ms", 1e3 * FRAME_SECONDS, conditions),
+        row("play.delay.p99", 1e3 * float(np.quantile(delays, 0.99)), "ms", 1e3 * FRAME_SECONDS, conditions),
+        row("play.bytes", felt.bytes / size.seconds, "bytes/s", None, conditions),
+        row("play.frames", felt.frames / size.seconds, "frames/s", 1 / FRAME_SECONDS, conditions),
+        row("play.late", felt.late_frames, "late frames", None, conditions),
+        row("play.processor", 1e3 * spent, "ms of processor a second", 1e3 * alone, conditions),
+        row("play.idle", 1e3 * idle, "ms of processor a second", None, conditions)]
+
+
+def _service(size: Size) -> PlayService:
+    return PlayService("bench", 1, size.game, PlayConfig(orders_per_second=max(60.0, size.orders_per_second)),
+                       _NoAgents(), list, lambda name: Filler(name, int(BOTS[name])), lambda played: {})
+
+
+async def _idle(seconds: float) -> float:
+    """Processor seconds a second of a service in which nobody plays."""
+    service = _service(Size())
+    server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
+    began, spent = time.perf_counter(), time.process_time()
+    await asyncio.sleep(seconds)
+    spent = (time.process_time() - spent) / (time.perf_counter() - began)
+    await server.stop(0)
+    return spent
+
+
+async def _play(size: Size, joined: bool) -> tuple[_Felt, float]:
+    """What a player felt, and processor seconds a second of the whole process: server, client and game."""
+    service = _service(size)
+    server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
+    client = PlayClient(f"127.0.0.1:{server.port}", RPC, "bench")
+    opened = await client.open("bench", 0, [0], mates="scripted-hard", against="scripted-hard", seed=1)
+    felt = _Felt()
+    player = client.join(opened.game, "bench") if joined else None
+    reading = asyncio.create_task(_read(player, felt)) if player is not None else None
+    await asyncio.sleep(WARM_SECONDS)
+    felt.bytes = felt.frames = 0
+    began, spent = time.perf_counter(), time.process_time()
+    n = 0
+    while (passed := time.perf_counter() - began) < size.seconds:
+        if player is not None:
+            n += 1
+            felt.sent[n] = time.perf_counter()
+            x = 20_000 + (n % 8) * 500
+            await player.send(play_pb2.JoinRequest(order=play_pb2.Order(
+                n=n, kind="move", at=play_pb2.Place(x=x, y=x), slot=-1, to=-1)))
+        # At no fixed phase of the game's frames: a person's keys have none.
+        await asyncio.sleep(max(0.0, n / size.orders_per_second - passed) if player is not None else 0.1)
+    spent = (time.process_time() - spent) / (time.perf_counter() - began)
+    await asyncio.sleep(0.2)
+    if reading is not None and player is not None:
+        player.leave()
+        reading.cancel()
+    await client.close()
+    await service.drain()
+    await server.stop(0)
+    return felt, spent
+
+
+async def _read(player: GameConnection, felt: _Felt) -> None:
+    async for response in player:
+        what = response.WhichOneof("what")
+        if what == "frame":
+            felt.bytes += len(response.frame)
+            felt.frames += 1
+        elif what == "ack" and response.ack.ok:
+            felt.delays.append(time.perf_counter() - felt.sent[response.ack.n])
+        elif what == "state":
+            felt.late_frames = response.state.late_frames

@@ -1,0 +1,103 @@
+"""Rows of a benchmark: what was measured, beside what the same machine does at its best, and under which conditions."""
+
+import json
+import math
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+Conditions = dict[str, str | int | float]
+
+
+class Row(NamedTuple):
+    """One figure. ``ratio`` is ``value / reference``; both are None for a figure that has no reference."""
+
+    name: str
+    value: float
+    unit: str
+    reference: float | None
+    ratio: float | None
+    conditions: Conditions
+
+
+def row(name: str, value: float, unit: str, reference: float | None, conditions: Conditions) -> Row:
+    """A row with its ratio. Raises ValueError for a figure that is not finite: nothing was measured then."""
+    for figure in (value, reference):
+        if figure is not None and not math.isfinite(figure):
+            raise ValueError(f"{name}: {figure} is no measurement")
+    ratio = value / reference if reference else None
+    return Row(name, value, unit, reference, ratio, conditions)
+
+
+def processor() -> str:
+    """The processor's model."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def machine(**more: str | int | float) -> Conditions:
+    """Where it was measured, and ``more``. ``load`` is the machine's load before: above 0.5 others were at work."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return {"cpu": processor(), "cores": cores, "load": round(os.getloadavg()[0], 2), **more}
+
+
+def median_rate(work: Callable[[], float], seconds: float, repeats: int) -> float:
+    """Units a second: the median over ``repeats`` stretches of ``seconds``, of calls that say how many units they
+    did. One call goes before, uncounted."""
+    work()
+    return statistics.median(_rate(work, seconds) for _ in range(repeats))
+
+
+def _rate(work: Callable[[], float], seconds: float) -> float:
+    began = time.perf_counter()
+    done = 0.0
+    while True:
+        done += work()
+        spent = time.perf_counter() - began
+        if spent >= seconds:
+            return done / spent
+
+
+def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
+    """Median, 95th and 99th percentile by name."""
+    return {f"p{q}": float(np.percentile(milliseconds, q)) for q in (50, 95, 99)}
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """The rows as a JSON list of objects."""
+    return json.dumps([r._asdict() for r in rows], indent=2, allow_nan=False)
+
+
+def as_text(rows: Sequence[Row]) -> str:
+    """The rows as a table for people; the conditions that all of them share stand below it."""
+    shared = [k for k in rows[0].conditions if all(r.conditions.get(k) == rows[0].conditions[k] for r in rows)]
+    lines = [("", "value", "", "reference", "ratio", "")]
+    lines += [(r.name, _figure(r.value), r.unit, _figure(r.reference), _figure(r.ratio),
+               _told({k: v for k, v in r.conditions.items() if k not in shared})) for r in rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = ["  ".join(cell.ljust(w) if i in (0, 2, 5) else cell.rjust(w)
+                      for i, (cell, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines]
+    return "\n".join([*text, "", _told({k: rows[0].conditions[k] for k in shared})])
+
+
+def _told(conditions: Conditions) -> str:
+    return ", ".join(f"{name} {value}" for name, value in conditions.items())
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return ""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

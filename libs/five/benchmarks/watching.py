@@ -1,0 +1,213 @@
+"""What it costs to be watched: a timestep of five against five looked at and encoded, beside the same timestep
+played; and, with ``python -m five.benchmarks.watching --url URL``, what viewers take from a run that trains.
+"""
+
+import argparse
+import asyncio
+import os
+import statistics
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import httpx
+import psutil
+import redis
+
+from dota.config import GameConfig
+from dota.spectator.camera import Camera, ChunkFacts
+from dota.spectator.chunks import CHUNK_STEPS
+from dota.vec_game import Controller as Player
+from dota.vec_game import VecGame
+from five.benchmarks.game import snapshots
+from five.benchmarks.results import Conditions, Row, as_json, as_text, machine, row
+from five.local.rest_client import TOKEN_VARIABLE, Controller
+from five.services.controller.games.live_hub import LiveHub
+from rapid.store.leases import Leases
+from rapid.store.live_channel import LiveChannel, LiveMessage
+
+VIEWERS = (1, 50)
+STEP_SECONDS = 4 / 30
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    game: GameConfig = field(default_factory=GameConfig)
+    from_seconds: float = 600.0  # game time at which measuring begins
+    steps: int = 30 * CHUNK_STEPS
+    chunks: int = 200  # given to each viewer
+    repeats: int = 5
+
+
+def measure(size: Size = Size()) -> list[Row]:
+    """Processor time of a timestep's look and encoding, the bytes of a second of game, and the relay's part: one chunk
+    given to one viewer."""
+    saved = snapshots(size.game, 1, size.from_seconds)[0]
+    game = VecGame(size.game, 1, seed=1, observations=False)
+    game.controllers[:] = Player.HARD
+    played, looked, rates, made = [], [], [], list[bytes]()
+    for _ in range(size.repeats):
+        chunks: list[bytes] = []
+
+        def keep(chunk: bytes, facts: ChunkFacts, chunks: list[bytes] = chunks) -> None:
+            chunks.append(chunk)
+
+        game.restore(0, saved)
+        camera = Camera(size.game, {}, keep)
+        step = look = 0.0
+        count = 0
+        while count < size.steps and not game.winner[0]:
+            began = time.process_time()
+            game.step()
+            between = time.process_time()
+            camera.look(game, 0)
+            look += time.process_time() - between
+            step += between - began
+            count += 1
+        camera.end()
+        played.append(1e6 * step / count)
+        looked.append(1e6 * look / count)
+        rates.append(sum(map(len, chunks)) / (count * STEP_SECONDS))
+        made = chunks
+    conditions = machine(steps=size.steps, mode=size.game.mode)
+    found = [row("watch.timestep", statistics.median(looked), "us of processor", statistics.median(played), conditions),
+             row("watch.bytes", statistics.median(rates), "bytes/s of game", None, conditions)]
+    for viewers in VIEWERS:
+        spent = statistics.median(_relayed(made, viewers, size.chunks) for _ in range(size.repeats))
+        found.append(row(f"watch.relay.viewers{viewers}", spent, "us of processor a chunk", None,
+                         machine(viewers=viewers, chunks=size.chunks)))
+    return found
+
+
+def _relayed(made: Sequence[bytes], viewers: int, chunks: int) -> float:
+    """Microseconds of processor that the relay takes for a chunk that goes to that many viewers, without their
+    connections."""
+
+    async def play() -> float:
+        state = redis.Redis()  # is never asked
+        relay = LiveHub(LiveChannel(state, "bench"), Leases(state, "bench"), viewers)
+        relay._start = lambda: None  # type: ignore[method-assign]
+        views = [relay.watch("0" * 16) for _ in range(viewers)]
+
+        async def watch(view: object) -> None:
+            stream = relay.chunks(view)  # type: ignore[arg-type]
+            for _ in range(chunks + 1):
+                await anext(stream)
+
+        relay.receive(LiveMessage("header", "bench", "0" * 16, b"header"))
+        watching = [asyncio.create_task(watch(view)) for view in views]
+        await asyncio.sleep(0)
+        began = time.process_time()
+        for k in range(chunks):
+            relay.receive(LiveMessage("chunk", "bench", "0" * 16, made[k % len(made)]))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        await asyncio.gather(*watching)
+        return 1e6 * (time.process_time() - began) / chunks
+
+    return asyncio.run(play())
+
+
+class Viewer(threading.Thread):
+    """Watches a live game until told to stop, or the game is over. ``bytes`` is what came."""
+
+    def __init__(self, url: str, token: str, games: Sequence[str]) -> None:
+        super().__init__(daemon=True)
+        self._url, self._headers, self._games = url, {"Authorization": f"Bearer {token}"}, games
+        self.stop = threading.Event()
+        self.bytes = 0
+
+    def run(self) -> None:
+        for game in self._games:  # the next one, where one is over
+            try:
+                address = f"{self._url}/v1/games/{game}/live"
+                with httpx.stream("GET", address, headers=self._headers, timeout=30, trust_env=False) as said:
+                    for piece in said.iter_raw():
+                        self.bytes += len(piece)
+                        if self.stop.is_set():
+                            return
+            except httpx.HTTPError:
+                pass
+            if self.stop.is_set():
+                return
+
+
+def while_training(url: str, token: str, seconds: float, pids: Sequence[int], rounds: int = 2) -> list[Row]:
+    """What viewers of one game take from a run: its hero-steps a second of wall time, and, of the processes ``pids``
+    (rollouts, inference, the controller), processor time for a million of them, beside stretches without viewers in
+    turn. ``off`` and ``on`` in the conditions are the stretches one by one: how far they differ by themselves."""
+    controller = Controller(url, token)
+    processes = [psutil.Process(pid) for pid in pids]
+
+    def stretch(viewers: int) -> tuple[float, float, int]:
+        """Hero-steps a second, processor seconds per million hero-steps, bytes that viewers got."""
+        watching = []
+        if viewers:
+            games = _games(controller)
+            watching = [Viewer(url, token, games) for _ in range(viewers)]
+            for viewer in watching:
+                viewer.start()
+            time.sleep(3)
+        newest = controller.get("series/versions", limit=1)["newer"]
+        before, began = sum(sum(p.cpu_times()[:2]) for p in processes), time.perf_counter()
+        time.sleep(seconds)
+        used, wall = sum(sum(p.cpu_times()[:2]) for p in processes) - before, time.perf_counter() - began
+        records = controller.get("series/versions", after=newest, limit=1000)["items"]
+        for viewer in watching:
+            viewer.stop.set()
+        speeds = [r["values"]["hero_steps_per_second"] for r in records if "hero_steps_per_second" in r["values"]]
+        if not speeds:
+            raise RuntimeError(f"no version was published within {seconds:g} s: there is nothing to compare")
+        speed = statistics.mean(speeds)
+        return speed, 1e6 * used / wall / speed, sum(v.bytes for v in watching)
+
+    found = []
+    for viewers in VIEWERS:
+        off, on = [], []
+        for _ in range(rounds):
+            off.append(stretch(0))
+            time.sleep(25)  # until the relay forgets the game
+            on.append(stretch(viewers))
+            time.sleep(25)
+        conditions = machine(seconds=seconds, rounds=rounds, viewers=viewers, bytes_a_viewer_and_second=round(
+            statistics.mean(s[2] for s in on) / viewers / (seconds + 3)))
+        for k, what, unit in ((0, "training", "hero-steps/s"), (1, "processor", "processor s / million hero-steps")):
+            if k and not pids:
+                continue
+            stretches: Conditions = {name: " ".join(f"{s[k]:.0f}" for s in each)
+                                     for name, each in (("off", off), ("on", on))}
+            found.append(row(f"watch.{what}.viewers{viewers}", statistics.mean(s[k] for s in on), unit,
+                             statistics.mean(s[k] for s in off), conditions | stretches))
+    return found
+
+
+def _games(controller: Controller) -> list[str]:
+    for _ in range(30):
+        games = [game["game"] for game in controller.get("games")["games"] if game.get("kind") == "training"]
+        if games:
+            return games
+        time.sleep(1)
+    raise RuntimeError("no game of the run is listed")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures a run that trains. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m five.benchmarks.watching", description=__doc__)
+    parser.add_argument("--url", required=True, help=f"the run's controller; its token is in {TOKEN_VARIABLE}")
+    parser.add_argument("--seconds", type=float, default=40.0, help="length of each stretch (40)")
+    parser.add_argument("--rounds", type=int, default=2, help="stretches of each kind (2)")
+    parser.add_argument("--pid", type=int, action="append", default=[], help="a process of the run whose processor "
+                        "time is measured; may be given several times")
+    parser.add_argument("--json", action="store_true", help="print rows as JSON")
+    arguments = parser.parse_args(argv)
+    rows = while_training(arguments.url, os.environ[TOKEN_VARIABLE], arguments.seconds, arguments.pid,
+                          arguments.rounds)
+    print(as_json(rows) if arguments.json else as_text(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

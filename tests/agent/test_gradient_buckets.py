@@ -1,0 +1,137 @@
+"""Gradients that are averaged bucket by bucket while backward goes on are those that are averaged as a whole."""
+
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from five.agent.config import LearnerConfig
+from five.agent.learning.gradient_buckets import GradientBuckets
+from five.agent.learning.learner import Learner
+from five.services.optimizer.process_group import average, begin_average
+from tests.agent.standins import HYPER, TinyPolicy
+from tests.agent.test_learner import CONFIG, batch_of, parameters
+
+NO_CLIP = CONFIG.model_copy(update={"gradient_clip": 0.0})
+
+
+class Layers(nn.Module):
+    """Five layers, one of which takes no part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for i, layer in enumerate(self.layers):
+            x = x if i == 2 else torch.tanh(layer(x))
+        return x.sum()
+
+
+def flat_gradient(model: nn.Module) -> tuple[Tensor, list[tuple[nn.Parameter, int, int]]]:
+    flat = torch.zeros(sum(p.numel() for p in model.parameters()))
+    places, at = [], 0
+    for p in model.parameters():
+        p.grad = flat[at:at + p.numel()].view(p.shape)
+        places.append((p, at, at + p.numel()))
+        at += p.numel()
+    return flat, places
+
+
+def test_buckets_begin_in_one_order_while_backward_goes_on_and_cover_everything() -> None:
+    model = Layers()
+    flat, places = flat_gradient(model)
+    begun: list[tuple[int, int]] = []
+    ended: list[int] = []
+    in_backward: list[int] = []
+
+    def begin(part: Tensor) -> Callable[[], None]:
+        begun.append((part.storage_offset(), part.numel()))
+        return lambda: ended.append(len(ended))
+
+    buckets = GradientBuckets(flat, places, begin, 72 * 4)  # a layer's bytes
+    assert len(buckets) == 5
+    model(torch.ones(8)).backward()
+    assert not begun  # not armed: somebody else's backward pass
+    flat.zero_()
+    buckets.arm()
+    model(torch.ones(8)).backward()
+    in_backward.append(len(begun))
+    assert begun == [(288, 72), (216, 72)]  # the third has no gradient; those behind it wait for it
+    assert not ended
+    buckets.finish()
+    assert begun == [(start, 72) for start in (288, 216, 144, 72, 0)] and len(ended) == 5
+    buckets.arm()
+    model(torch.ones(8)).backward()
+    buckets.finish()
+    assert len(begun) == 10
+
+
+def test_a_small_bucket_size_makes_one_a_parameter_and_a_large_one_makes_one_of_all() -> None:
+    flat, places = flat_gradient(Layers())
+    assert len(GradientBuckets(flat, places, lambda part: lambda: None, 1)) == 10
+    assert len(GradientBuckets(flat, places, lambda part: lambda: None, 1 << 30)) == 1
+
+
+def _stepped(rank: int, bucketed: bool) -> Learner:
+    learner = Learner(TinyPolicy(), NO_CLIP, reduce=average, begin=begin_average if bucketed else None,
+                      bucket_bytes=256)
+    for seed in range(2):
+        learner.step(batch_of(TinyPolicy(), seed=10 * seed + rank), HYPER)
+    return learner
+
+
+def _rank(rank: int, store: str, pipe: Connection | None = None) -> tuple[list[Tensor], list[Tensor]]:
+    """(gradient of the last step, parameters) without and with buckets."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    try:
+        learners = [_stepped(rank, bucketed) for bucketed in (False, True)]
+        if pipe is not None:
+            pipe.send([parameters(learner).tolist() for learner in learners])
+        return [x._gradient.clone() for x in learners], [parameters(x) for x in learners]
+    finally:
+        dist.destroy_process_group()
+
+
+def test_two_ranks_have_the_gradient_of_the_whole_mean_to_the_bit(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    other = context.Process(target=_rank, args=(1, str(tmp_path / "store"), theirs), daemon=True)
+    other.start()
+    (whole, bucketed), (after_whole, after_bucketed) = _rank(0, str(tmp_path / "store"))
+    assert ours.poll(60)
+    found = ours.recv()
+    other.join(20)
+    assert whole.abs().max() > 0 and torch.equal(whole, bucketed)
+    assert torch.equal(after_whole, after_bucketed)
+    assert all(torch.equal(torch.tensor(values), after_whole) for values in found)
+    alone = Learner(TinyPolicy(), NO_CLIP)
+    alone.step(batch_of(TinyPolicy(), seed=0), HYPER)
+    assert not torch.equal(parameters(alone), after_whole)
+
+
+def test_a_learner_with_buckets_hands_only_small_things_to_reduce() -> None:
+    sizes: list[int] = []
+    begun: list[int] = []
+
+    def begin(part: Tensor) -> Callable[[], None]:
+        begun.append(part.numel())
+        return lambda: None
+
+    config = LearnerConfig(**{**CONFIG.model_dump(), "normalise_advantages": False})
+    learner = Learner(TinyPolicy(), config, reduce=lambda tensors: sizes.extend(t.numel() for t in tensors),
+                      begin=begin, bucket_bytes=512)
+    batch = batch_of(learner.policy)
+    learner.flops(batch)
+    assert not begun
+    learner.step(batch, HYPER)
+    assert sum(begun) == learner._gradient.numel() and len(begun) > 2
+    assert sizes == [3 * 3 + 4]
+    with pytest.raises(ValueError, match="lacks"):
+        learner.step({}, HYPER)
