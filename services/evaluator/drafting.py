@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from dota.config import GameConfig
 from dota.vec_game import TEAMS
-from five.agent.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
-from five.agent.draft.order import DraftError
+from five.agent.draft.leaves import Floats, HeroPool, Ints, LeafTable, win_from_heads
+from five.agent.draft.pick_order import DraftError
 from five.clients.inference import CLOSE, RESET, WANT_STATE
-from five.run import drafting
+from five.run import draft_tables
 from five.run.line_ups import HOW, LineUps
 from five.services.evaluator.matches import Inference
 from rapid.rpc.errors import CallFailed
@@ -31,7 +31,7 @@ class DraftReader:
     """Makes tables and keeps the newest. ``game`` is the game as it is evaluated; ``most`` bounds a table's line-ups,
     0: none is made; ``rated`` is the version that was rated last."""
 
-    def __init__(self, game: GameConfig, inference: Inference, tables: drafting.DraftTables, most: int,
+    def __init__(self, game: GameConfig, inference: Inference, tables: draft_tables.DraftTables, most: int,
                  rated: Callable[[], int]) -> None:
         self._game = game
         self._inference = inference
@@ -40,9 +40,9 @@ class DraftReader:
         self._session = itertools.count(secrets.randbits(40) << 20)
         self._made = -1
         self.resting = True  # nothing is asked of inference
-        self.pool: Pool | None = None
+        self.pool: HeroPool | None = None
         try:
-            pool = drafting.pool_of(game)
+            pool = draft_tables.pool_of(game)
             self.pool = pool if pool.line_ups <= most else None
         except DraftError as error:
             log.info("no tables of drafts are made: %s", error)
@@ -66,7 +66,7 @@ class DraftReader:
                     self.resting = True
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _make(self, pool: Pool, line_ups: LineUps, version: int, active: Callable[[], bool]) -> None:
+    async def _make(self, pool: HeroPool, line_ups: LineUps, version: int, active: Callable[[], bool]) -> None:
         win = np.empty(pool.line_ups, np.float32)
         for at in range(0, pool.line_ups, line_ups.games):
             while not active():
@@ -76,8 +76,8 @@ class DraftReader:
             leaves = np.arange(at, min(at + line_ups.games, pool.line_ups))
             win[leaves] = await self._read(line_ups.seen(leaves), len(leaves), version)
         facts = {"version": version, **HOW, "at": time.time()}
-        leaves_of = Leaves(pool, win.reshape(pool.shape), facts)
-        await asyncio.to_thread(self._keep, drafting.table_name(version, pool, self._game), leaves_of)
+        leaves_of = LeafTable(pool, win.reshape(pool.shape), facts)
+        await asyncio.to_thread(self._keep, draft_tables.table_name(version, pool, self._game), leaves_of)
         self._made = version
 
     async def _read(self, seen: Mapping[str, npt.NDArray[Any]], k: int, version: int) -> Floats:
@@ -86,8 +86,8 @@ class DraftReader:
         policies = np.full(k * TEAMS, version, np.int64)
         flags = np.full(k * TEAMS, RESET | WANT_STATE | CLOSE, np.uint8)
         answer = await self._inference.act(sessions, policies, flags, seen)
-        return of_heads(answer.auxiliary[WIN].reshape(k, TEAMS, -1))
+        return win_from_heads(answer.auxiliary[WIN].reshape(k, TEAMS, -1))
 
-    def _keep(self, name: str, leaves: Leaves) -> None:
+    def _keep(self, name: str, leaves: LeafTable) -> None:
         self._tables.put(name, leaves)
         self._tables.forget_old()

@@ -11,10 +11,10 @@ import redis
 from pydantic import ValidationError
 
 from dota.config import GameConfig
-from five.agent.anneal.arms import ARMS, Arm
-from five.agent.anneal.document import LIVE, Anneal, overlaid
+from five.agent.anneal.document import ACTIVE, Anneal, merge_overrides
 from five.agent.anneal.guard import Pair
-from five.agent.anneal.pairs import name_of, seed_of, to_json
+from five.agent.anneal.pair_records import pair_key, pair_seed, pair_to_json
+from five.agent.anneal.variants import VARIANTS, Variant
 from five.agent.standings import player_name
 from five.services.evaluator.matches import Pairing, Player, Result
 from rapid.store.tables import Table
@@ -28,7 +28,7 @@ class _Open:
     """A pair that is being played: what it needs to be kept, and the results so far by the newest version's side."""
 
     trial: str
-    rule: Arm
+    rule: Variant
     number: int
     version: int
     share: float
@@ -54,9 +54,9 @@ class GuardLoop:
         self._looked = -LOOK_SECONDS
         self._changed = self.game
         self._trial = ""
-        self._done: dict[Arm, set[int]] = {rule: set() for rule in ARMS}
+        self._done: dict[Variant, set[int]] = {rule: set() for rule in VARIANTS}
         self._waiting: list[Pairing] = []
-        self._open: dict[tuple[str, Arm, int], _Open] = {}
+        self._open: dict[tuple[str, Variant, int], _Open] = {}
         self._games: list[tuple[Pairing, _Open]] = []
 
     def next_pairing(self) -> Pairing | None:
@@ -98,7 +98,7 @@ class GuardLoop:
         try:
             document = self.read()
             anneal = None if document is None else Anneal.model_validate(document)
-            if anneal is None or anneal.state not in LIVE:
+            if anneal is None or anneal.state not in ACTIVE:
                 self._anneal = None
                 return
             if anneal.trial != self._trial:
@@ -110,14 +110,14 @@ class GuardLoop:
 
     def _begin(self, anneal: Anneal) -> None:
         """Another attempt: what was played of it before, and of others nothing any more."""
-        self._changed = GameConfig.model_validate(overlaid(self.game.model_dump(mode="json"), anneal.overrides))
+        self._changed = GameConfig.model_validate(merge_overrides(self.game.model_dump(mode="json"), anneal.overrides))
         self.drop()
-        self._done = {rule: set() for rule in ARMS}
+        self._done = {rule: set() for rule in VARIANTS}
         rows = self.table.all()
         for name in rows:
             trial, rule, number = name.rsplit("/", 2)
             if trial == anneal.trial:
-                self._done[Arm(rule)].add(int(number))
+                self._done[Variant(rule)].add(int(number))
             else:
                 self.table.set(name, None)
         self._trial = anneal.trial
@@ -127,8 +127,8 @@ class GuardLoop:
         version = self.newest()
         if version is None or version <= max(anneal.began, anneal.base):
             return
-        given = {rule: len(self._done[rule]) + sum(p.rule is rule for p in self._open.values()) for rule in ARMS}
-        rule = min(ARMS, key=lambda r: given[r])
+        given = {rule: len(self._done[rule]) + sum(p.rule is rule for p in self._open.values()) for rule in VARIANTS}
+        rule = min(VARIANTS, key=lambda r: given[r])
         if given[rule] >= anneal.guard.pairs:
             return
         number = next(n for n in itertools.count()
@@ -137,8 +137,8 @@ class GuardLoop:
         self._open[(pair.trial, rule, number)] = pair
         agent, before = (Player(player_name(v), version=v) for v in (version, anneal.base))
         for side in (1, 0):
-            pairing = Pairing(agent, before, side, seed_of(pair.trial, number),
-                              self._changed if rule is Arm.NEW else None)
+            pairing = Pairing(agent, before, side, pair_seed(pair.trial, number),
+                              self._changed if rule is Variant.NEW else None)
             self._waiting.append(pairing)
             self._games.append((pairing, pair))
 
@@ -147,5 +147,5 @@ class GuardLoop:
         if pair.trial != self._trial:
             return  # of an attempt that is over
         kept = Pair(pair.rule, pair.number, pair.version, pair.share, (pair.results[0], pair.results[1]))
-        self.table.set(name_of(pair.trial, pair.rule, pair.number), to_json(kept))
+        self.table.set(pair_key(pair.trial, pair.rule, pair.number), pair_to_json(kept))
         self._done[pair.rule].add(pair.number)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from five.agent.config import RatingConfig
-from five.agent.ladder import ANCHORS, Ladder, Outcome
-from five.agent.standings import player_name, version_of
+from five.agent.ladder import ANCHORS, Ladder, RatingOutcome
+from five.agent.standings import player_name, player_version
 from five.services.evaluator.matches import Pairing, Player, Result
-from rapid.store.replicated_table import FollowedTable
+from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.series import Series
 from rapid.store.state import RunState
 
@@ -45,7 +45,7 @@ class RatingLoop:
 
     def __post_init__(self) -> None:
         self.ladder = Ladder(self.config, self.seed)
-        self._table = FollowedTable(self.state, TABLE, self.ladder.take)
+        self._table = ReplicatedTable(self.state, TABLE, self.ladder.take)
         self._table.refresh()
         known = {*self.ladder.references, *(p for pair in self._pairings() for p in pair[:2])}
         gone = [name for name in known if name not in self.bots and not self.ours(number(name))]
@@ -119,7 +119,7 @@ class RatingLoop:
 
     def _proceed(self) -> None:
         """Takes the ladder's next step, when every game of the round has ended."""
-        outcome: Outcome | None = None
+        outcome: RatingOutcome | None = None
 
         def change() -> dict[str, Any] | None:
             nonlocal outcome
@@ -145,14 +145,14 @@ class RatingLoop:
             log.info("versions reach from random play to the bots, whose ratings are fitted once more, and with them "
                      "all others: %s", ", ".join(f"{s.player} {s.mu:.1f} ± {s.sigma:.1f}" for s in outcome.again))
 
-    def _records(self, outcome: Outcome | None) -> list[tuple[str, ...]]:
+    def _records(self, outcome: RatingOutcome | None) -> list[tuple[str, ...]]:
         """The series' records of an outcome: one of the version that was rated by it."""
         if outcome is None:
             return []
         return [self.series.command("ratings", self.record(outcome)) for s in outcome.standings
                 if s.player not in self.bots]
 
-    def record(self, outcome: Outcome) -> dict[str, Any]:
+    def record(self, outcome: RatingOutcome) -> dict[str, Any]:
         """What the series keeps of a version's rating: its own games alone, against bots by name."""
         standing = outcome.standings[0]
         bots = {name: scores for name, scores in standing.scores.items() if name in self.bots}
@@ -169,7 +169,7 @@ class RatingLoop:
 
 def number(player: str) -> int:
     """The version that a player is. Raises ValueError for a bot."""
-    version = version_of(player)
+    version = player_version(player)
     if version is None:
         raise ValueError(f"{player!r} is no version")
     return version

@@ -14,7 +14,7 @@ import redis
 from dota.config import GameConfig, RewardConfig
 from dota.replay import Replay
 from dota.vec_game import BOTS, STATS, VecGame
-from five.agent.standings import player_name, version_of
+from five.agent.standings import player_name, player_version
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
 from five.services.evaluator import kept
 from five.services.evaluator.cameras import Cameras
@@ -24,7 +24,7 @@ from five.services.evaluator.rating_loop import RatingLoop
 from five.services.evaluator.recording import Films
 from rapid.blobs import BlobStore
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
-from rapid.rpc.fencing_epoch import is_stale, require_epoch
+from rapid.rpc.fencing_epoch import is_stale_epoch, require_epoch
 
 log = logging.getLogger(__name__)
 MAX_GAMES = 10_000
@@ -121,7 +121,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         try:
             await matches.play(lambda: next(pairings, None), on_result, self.paused, on_start=on_start)
         except CallFailed as failure:
-            if not is_stale(failure):
+            if not is_stale_epoch(failure):
                 raise
             DROPPED.labels("epoch").inc(request.games)
             raise Conflict(f"the match is dropped, with {len(results)} of {request.games} games played: the run's next "
@@ -175,7 +175,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         self._check(request.run)
         found = []
         for s in self.ratings.ladder.standings.values():
-            version = version_of(s.player)
+            version = player_version(s.player)
             found.append(evaluator_pb2.VersionRating(
                 name=s.player, version=-1 if version is None else version, mu=s.mu, sigma=s.sigma, games=s.games,
                 reference=s.reference))

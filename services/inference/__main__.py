@@ -9,7 +9,7 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.agent.compute import apply, graphs_on
+from five.agent.compute import apply_compute_config, uses_cuda_graphs
 from five.agent.model.schema import Schema
 from five.agent.model.states import state_specs
 from five.agent.surgery import AgentSpec
@@ -49,7 +49,7 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     # Every server samples from a stream of its own.
     seed = torch.seed() if settings.seed == 0 else settings.seed + zlib.crc32(service.id.encode())
     forward = forward_on(device, table, seed, layout.array_specs(), specs, settings.max_batch,
-                         loader.create_dense if graphs_on(device, config.compute) else None)
+                         loader.create_dense if uses_cuda_graphs(device, config.compute) else None)
     batcher = Batcher(models, table, BatcherOptions(
         settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds), meter.observer,
         forward=forward)
@@ -89,14 +89,14 @@ async def serve_actions(service: Service[RunConfig]) -> None:
         return {"version": -1 if models.newest is None else models.newest, **meter.recent()}
 
     service.stats = stats
-    service.quiet = quiet
+    service.is_idle = quiet
     service.not_ready = lambda: "no version has been loaded yet" if models.newest is None else ""
     service.announce(server.port)
-    models.start(service.vital)
-    batcher.start(service.vital)
-    tasks = [service.vital.task("following versions", follow(service, models)),
-             service.vital.task("telling that a version is served", tell_ready(server, models, batcher), may_end=True)]
-    await service.lifecycle.drained()
+    models.start(service.critical_tasks)
+    batcher.start(service.critical_tasks)
+    tasks = [service.critical_tasks.task("following versions", follow(service, models)),
+             service.critical_tasks.task("telling that a version is served", tell_ready(server, models, batcher), may_end=True)]
+    await service.lifecycle.wait_drained()
     for task in tasks:
         task.cancel()
     # Clients restore their sessions at another server; there is nothing to wait for.
@@ -110,8 +110,8 @@ def main() -> None:
     with start("inference", load, overlay=overlay) as service:
         torch.set_num_threads(service.config.services.inference.threads)
         torch.set_flush_denormal(True)
-        apply(service.config.compute)
-        service.vital.run(serve_actions(service))
+        apply_compute_config(service.config.compute)
+        service.critical_tasks.run(serve_actions(service))
 
 
 if __name__ == "__main__":

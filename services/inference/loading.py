@@ -19,7 +19,7 @@ from rapid.blobs import BlobStore
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
-from rapid.store.surgery_plans import Plans
+from rapid.store.surgery_plans import PlanStore
 
 log = logging.getLogger(__name__)
 REDUCED = (nn.Linear, nn.Conv2d, nn.LSTM)  # layers that compute in bfloat16 under autocast, whatever their weights are
@@ -38,7 +38,7 @@ class OlderVersions:
         """Those of a run; None when no plan was applied to it. Raises BrokenChain."""
         if not record.chain:
             return None
-        chain = chain_of(record, Plans(state).all())
+        chain = chain_of(record, PlanStore(state).all())
         return cls(MigratedVersions(chain, blobs, state.run, record.epoch), spec.schema, spec.layout.hash)
 
     def has(self, meta: Mapping[str, Any]) -> bool:

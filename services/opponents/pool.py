@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from five.agent.config import LeagueConfig
-from five.agent.league import FORMAT, League, Match, Opponent
-from rapid.store.replicated_table import FollowedTable
+from five.agent.league import FORMAT, League, OpponentChoice, PoolOpponent
+from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.state import RunState
 
 TABLE = "league"
@@ -24,7 +24,7 @@ ASSIGNMENTS = 65536
 _VERSION = "version:"
 
 
-def _row(opponent: Opponent) -> dict[str, Any]:
+def _row(opponent: PoolOpponent) -> dict[str, Any]:
     return {f"{_VERSION}{opponent.version}": [opponent.quality, opponent.games, opponent.wins]}
 
 
@@ -46,12 +46,12 @@ class Pool:
 
     def __init__(self, state: RunState, config: LeagueConfig, seed: int,
                  clock: Callable[[], float] = time.time) -> None:
-        self._table = FollowedTable(state, TABLE, self._take)
+        self._table = ReplicatedTable(state, TABLE, self._take)
         self._config = config
         self._seed = seed
         self._league = League(config)
         self._clock = clock
-        self._assigned: OrderedDict[str, Match] = OrderedDict()
+        self._assigned: OrderedDict[str, OpponentChoice] = OrderedDict()
         self._places: dict[int, tuple[int, int]] = {}  # turn and version of each place in play
         self._lock = threading.Lock()
 
@@ -83,7 +83,7 @@ class Pool:
             left = self._table.update(change, event=("opponents", "league.left", {"versions": gone}))
         return gone if left else []
 
-    def assign(self, game_id: str) -> Match:
+    def assign(self, game_id: str) -> OpponentChoice:
         """The match of a game. The draw depends on the game's id, the pool and what is in play; asked again, it is the
         same."""
         with self._lock:
@@ -134,4 +134,4 @@ class Pool:
                 if row is None:
                     self._league.remove(version)
                 else:
-                    self._league.put(Opponent(version, *row))
+                    self._league.put(PoolOpponent(version, *row))

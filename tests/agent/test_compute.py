@@ -2,7 +2,7 @@
 import pytest
 import torch
 
-from five.agent.compute import apply, count_flops, on_threads
+from five.agent.compute import apply_compute_config, count_flops, torch_threads
 from five.agent.config import ComputeConfig
 from five.agent.learning.learner import Learner
 from tests.agent.standins import HYPER, TinyPolicy
@@ -11,14 +11,14 @@ from tests.agent.test_learner import CONFIG, batch_of
 
 @pytest.mark.parametrize(("products", "sums"), [("tf32", "bfloat16"), ("float32", "float32")])
 def test_how_a_gpu_computes_is_what_the_configuration_says(products, sums):
-    apply(ComputeConfig(float32_products=products, bfloat16_sums=sums))
+    apply_compute_config(ComputeConfig(float32_products=products, bfloat16_sums=sums))
     assert torch.backends.cuda.matmul.allow_tf32 == torch.backends.cudnn.allow_tf32 == (products == "tf32")
     assert torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction == (sums == "bfloat16")
 
 
 def test_threads_are_given_back_whatever_happens():
     before = torch.get_num_threads()
-    with pytest.raises(KeyError), on_threads(before + 1):
+    with pytest.raises(KeyError), torch_threads(before + 1):
         assert torch.get_num_threads() == before + 1
         raise KeyError
     assert torch.get_num_threads() == before

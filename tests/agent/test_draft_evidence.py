@@ -3,9 +3,9 @@ import json
 import pytest
 
 from five.agent.draft.advice import advise
-from five.agent.draft.briefing import brief
-from five.agent.draft.evidence import Evidence
-from tests.agent.test_draft_tree import leaves
+from five.agent.draft.evidence import DraftEvidence
+from five.agent.draft.summary import summarize_draft
+from tests.agent.test_draft_solver import leaves
 
 HEROES = ("axe", "lion", "sven", "viper")
 
@@ -17,7 +17,7 @@ def game(radiant: list[int], dire: list[int], winner: str = "radiant", said: obj
 
 
 def test_pairs_are_counted_by_side() -> None:
-    evidence = Evidence(HEROES)
+    evidence = DraftEvidence(HEROES)
     evidence.add(game([0, 1], [2, 3]))
     evidence.add(game([0, 2], [1, 0]))  # training draws the teams apart: a hero may be in both
     assert evidence.games == 2
@@ -28,7 +28,7 @@ def test_pairs_are_counted_by_side() -> None:
 
 
 def test_records_without_a_line_up_tell_nothing() -> None:
-    evidence = Evidence(HEROES)
+    evidence = DraftEvidence(HEROES)
     for record in ({}, {"lineup": None}, {"lineup": [[0, 1], [9, -1]]}, {"lineup": "axe"}):
         evidence.add(record)
     assert evidence.games == 0 and evidence.reliability().games == 0
@@ -36,7 +36,7 @@ def test_records_without_a_line_up_tell_nothing() -> None:
 
 
 def test_calibration_is_of_self_play_alone() -> None:
-    evidence = Evidence(HEROES)
+    evidence = DraftEvidence(HEROES)
     for winner in ("radiant", "radiant", "dire", "draw"):
         evidence.add(game([0], [1], winner, [0.6, 0.3]))  # both together: 0.65
     evidence.add(game([0], [1], "dire", [0.2, 0.9], version=9))  # 0.15
@@ -54,27 +54,27 @@ def test_calibration_is_of_self_play_alone() -> None:
 
 
 def test_it_is_kept_as_json() -> None:
-    evidence = Evidence(HEROES)
+    evidence = DraftEvidence(HEROES)
     evidence.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
-    again = Evidence.from_json(json.loads(json.dumps(evidence.to_json())))
+    again = DraftEvidence.from_json(json.loads(json.dumps(evidence.to_json())))
     assert again.reliability() == evidence.reliability() and again.together("axe", "lion") == 1
     again.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
     assert again.games == 2
     for wrong in ({}, {**evidence.to_json(), "allied": [[1]]}):
         with pytest.raises(ValueError):
-            Evidence.from_json(wrong)
+            DraftEvidence.from_json(wrong)
 
 
 def test_a_number_comes_with_what_it_stands_on() -> None:
     table = leaves(HEROES, 2)
-    nothing = brief(table, Evidence(HEROES), advise(table, dire=["lion"]), dire=["lion"])
+    nothing = summarize_draft(table, DraftEvidence(HEROES), advise(table, dire=["lion"]), dire=["lion"])
     assert nothing["games"] == 0 and nothing["support"] is None
     assert all(choice["played"] is None and choice["rarest"] is None for choice in nothing["choices"])
-    evidence = Evidence(HEROES)
+    evidence = DraftEvidence(HEROES)
     for _ in range(3):
         evidence.add(game([0, 2], [1, 3]))
     picks = ["axe", "viper"], ["lion"]
-    found = brief(table, evidence, advise(table, *picks), *picks)
+    found = summarize_draft(table, evidence, advise(table, *picks), *picks)
     assert found["to_move"] == "D" and found["support"] == {"hero": "axe", "other": "viper", "allied": True, "games": 0}
     (sven,) = found["choices"]
     assert (sven["hero"], sven["played"]) == ("sven", 3)

@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from five.agent.config import RatingConfig
-from five.agent.ladder import ANCHORS, Assigned, Ladder
+from five.agent.ladder import ANCHORS, AssignedGame, Ladder
 from five.agent.ratings import RANDOM
-from five.agent.skill import draw_margin
-from five.agent.standings import Standing, standings_of
+from five.agent.skill_fit import draw_margin
+from five.agent.standings import Standing, parse_standings
 
 CONFIG = RatingConfig(games_per_rating=40, games_per_round=20, games_per_anchor_pair=40)
 TRUTH = {RANDOM: 0.0, "scripted-easy": 6.0, "scripted": 11.0, "scripted-hard": 15.0}
@@ -42,7 +42,7 @@ class World:
         self.ladder.take(json.loads(json.dumps(rows)), False)
         return True
 
-    def result(self, game: Assigned) -> float:
+    def result(self, game: AssignedGame) -> float:
         gap = self.rng.normal(self.truth[game.first] - self.truth[game.second], math.sqrt(2) * CONFIG.beta)
         return 0.5 if abs(gap) < self.margin else float(gap > 0)
 
@@ -54,7 +54,7 @@ class World:
             self.step(self.result)
         return self
 
-    def rate(self, player: str, result: Callable[[Assigned], float] | None = None) -> Standing:
+    def rate(self, player: str, result: Callable[[AssignedGame], float] | None = None) -> Standing:
         """Rates a player, the anchors first where they are not yet."""
         while player not in self.ladder.standings:
             if self.ladder.trial is None:
@@ -63,7 +63,7 @@ class World:
             self.step(result or self.result)
         return self.ladder.standings[player]
 
-    def step(self, result: Callable[[Assigned], float]) -> None:
+    def step(self, result: Callable[[AssignedGame], float]) -> None:
         """Plays the round."""
         for game in self.ladder.games():
             self.write(self.ladder.reported(game.id, result(game), 60.0, []))
@@ -264,7 +264,7 @@ def test_everything_is_in_the_rows() -> None:
     again.take(dict(reversed(world.rows.items())), True)
     assert again.games() == world.ladder.games() and again.trial == world.ladder.trial
     assert again.standings == world.ladder.standings
-    assert [s.player for s in standings_of(world.rows)] == sorted(
+    assert [s.player for s in parse_standings(world.rows)] == sorted(
         again.standings, key=lambda n: -again.standings[n].mu)
 
 
@@ -272,7 +272,7 @@ def test_what_an_earlier_release_kept_is_removed_with_the_first_row() -> None:
     world = World(truth={"version-1": 5.0})
     world.rows = {"state": {"format": 1}, "win_rates": {}}
     world.ladder.take(world.rows, True)
-    assert standings_of(world.rows) == []
+    assert parse_standings(world.rows) == []
     world.anchor().rate("version-1")
     assert not {"state", "win_rates"} & set(world.rows) and world.ladder.anchored
 

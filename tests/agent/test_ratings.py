@@ -5,7 +5,7 @@ import pytest
 
 from five.agent.config import RatingConfig
 from five.agent.ratings import Skill, pairs_interval, wilson_interval, win_probability
-from five.agent.skill import draw_margin
+from five.agent.skill_fit import draw_margin
 
 PAPER = RatingConfig()
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from five.agent.learning.recurrence import recurrence
+from five.agent.learning.recurrence import linear_recurrence
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 7, 16, 255, 256])
@@ -9,7 +9,7 @@ from five.agent.learning.recurrence import recurrence
 def test_every_row_is_what_going_row_by_row_gives(steps, backward):
     rng = np.random.default_rng(steps)
     decay, add, initial = rng.random((steps, 1)), rng.normal(size=(steps, 3)).astype(np.float32), rng.normal(size=3)
-    got = recurrence(decay, add, initial, backward=backward)
+    got = linear_recurrence(decay, add, initial, backward=backward)
     x, expected = initial, np.empty((steps, 3))
     for t in reversed(range(steps)) if backward else range(steps):
         x = expected[t] = decay[t] * x + add[t]
@@ -18,14 +18,14 @@ def test_every_row_is_what_going_row_by_row_gives(steps, backward):
 
 
 def test_a_row_without_decay_forgets_what_came_before():
-    assert recurrence(np.array([1.0, 0.0, 1.0]), np.ones(3), 5.0).tolist() == [6.0, 1.0, 2.0]
+    assert linear_recurrence(np.array([1.0, 0.0, 1.0]), np.ones(3), 5.0).tolist() == [6.0, 1.0, 2.0]
 
 
 def test_a_constant_decay_may_be_a_number():
-    assert recurrence(0.5, np.array([8.0, 0.0, 0.0])).tolist() == [8.0, 4.0, 2.0]
+    assert linear_recurrence(0.5, np.array([8.0, 0.0, 0.0])).tolist() == [8.0, 4.0, 2.0]
 
 
 def test_what_is_given_stays_as_it_was():
     add, decay = np.ones(4), np.full(4, 0.5)
-    recurrence(decay, add, 1.0)
+    linear_recurrence(decay, add, 1.0)
     assert add.tolist() == [1.0] * 4 and decay.tolist() == [0.5] * 4

@@ -6,11 +6,11 @@ from pydantic import ValidationError
 from five.agent.config import ScheduleConfig, SchedulesConfig
 from five.agent.schedules import (
     Hyperparameters,
-    change_from,
+    change_schedule,
     dump_schedules,
     hyperparameters_at,
     load_schedules,
-    return_to,
+    restore_schedule,
     value_at,
 )
 
@@ -39,7 +39,7 @@ def test_all_values_of_a_version():
 
 def test_a_change_while_running_starts_from_the_present_value():
     s = SchedulesConfig(learning_rate=schedule(1e-3, (0, 10, 1e-3, 2e-3), (100, 50, 2e-3, 5e-4)))
-    changed = change_from(s, "learning_rate", 120, 1e-4, 10)
+    changed = change_schedule(s, "learning_rate", 120, 1e-4, 10)
     before = [value_at(s.learning_rate, v) for v in range(121)]
     assert [value_at(changed.learning_rate, v) for v in range(121)] == pytest.approx(before)
     assert value_at(changed.learning_rate, 125) == pytest.approx((before[-1] + 1e-4) / 2)
@@ -49,17 +49,17 @@ def test_a_change_while_running_starts_from_the_present_value():
 
 def test_a_change_before_a_planned_ramp_drops_it():
     s = SchedulesConfig(team_spirit=schedule(0.3, (100, 10, 0.3, 0.8)))
-    assert value_at(change_from(s, "team_spirit", 50, 0.5, 0).team_spirit, 200) == 0.5
+    assert value_at(change_schedule(s, "team_spirit", 50, 0.5, 0).team_spirit, 200) == 0.5
 
 
 def test_two_changes_at_one_version():
-    s = change_from(change_from(SchedulesConfig(), "learning_rate", 5, 1e-4, 10), "learning_rate", 5, 2e-4, 0)
+    s = change_schedule(change_schedule(SchedulesConfig(), "learning_rate", 5, 1e-4, 10), "learning_rate", 5, 2e-4, 0)
     assert value_at(s.learning_rate, 4) == 5e-5
     assert value_at(s.learning_rate, 5) == 2e-4
 
 
 def test_schedules_survive_json():
-    s = change_from(SchedulesConfig(), "gae_horizon_seconds", 7, 360, 3)
+    s = change_schedule(SchedulesConfig(), "gae_horizon_seconds", 7, 360, 3)
     assert load_schedules(json.loads(json.dumps(dump_schedules(s)))) == s
 
 
@@ -67,9 +67,9 @@ def test_what_no_run_can_use_is_refused():
     with pytest.raises(ValidationError, match="order them"):
         schedule(0, (10, 10, 0, 1), (15, 1, 1, 0))
     with pytest.raises(ValidationError, match=r"team_spirit takes the value 1\.2"):
-        change_from(SchedulesConfig(), "team_spirit", 1, 1.2, 1)
+        change_schedule(SchedulesConfig(), "team_spirit", 1, 1.2, 1)
     with pytest.raises(ValueError, match="not scheduled"):
-        change_from(SchedulesConfig(), "ppo_clip", 1, 0.1, 1)
+        change_schedule(SchedulesConfig(), "ppo_clip", 1, 0.1, 1)
     with pytest.raises(ValidationError, match="lenght"):
         ScheduleConfig.model_validate({"initial": 1, "ramps": [{"start": 1, "lenght": 1, "from": 1, "to": 1}]})
 
@@ -77,16 +77,16 @@ def test_what_no_run_can_use_is_refused():
 @pytest.mark.parametrize("length", [0, 7])
 def test_the_same_change_made_twice_is_made_once(length):
     s = SchedulesConfig(learning_rate=schedule(1e-3, (0, 10, 1e-3, 2e-3), (20, 50, 2e-3, 5e-4)))
-    once = change_from(s, "learning_rate", 40, 1e-4, length)
-    assert change_from(once, "learning_rate", 40, 1e-4, length) == once
+    once = change_schedule(s, "learning_rate", 40, 1e-4, length)
+    assert change_schedule(once, "learning_rate", 40, 1e-4, length) == once
 
 
 @pytest.mark.parametrize("version", [0, 5, 40, 45, 60, 200])
 def test_a_way_back_keeps_what_lies_before(version):
     earlier = schedule(1e-3, (0, 10, 1e-3, 2e-3), (20, 50, 2e-3, 5e-4), (100, 10, 5e-4, 1e-4))
     s = SchedulesConfig(learning_rate=earlier)
-    changed = change_from(s, "learning_rate", 40, 7e-4, 12)
-    back = return_to(changed, "learning_rate", version, earlier)
+    changed = change_schedule(s, "learning_rate", 40, 7e-4, 12)
+    back = restore_schedule(changed, "learning_rate", version, earlier)
     for v in range(250):
         expected = value_at(changed.learning_rate if v < version else earlier, v)
         assert value_at(back.learning_rate, v) == pytest.approx(expected), v

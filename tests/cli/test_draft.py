@@ -9,13 +9,13 @@ import torch
 
 from dota.config import evaluation_game
 from dota.vec_game import VecGame
-from five.agent.draft.leaves import Pool
+from five.agent.draft.leaves import HeroPool
 from five.cli.main import main
-from five.cli.offline.leaves import make
-from five.cli.offline.line_ups import InGames
-from five.cli.offline.record import keep_evidence
-from five.cli.offline.versions import ArchivedVersions
-from five.run import drafting
+from five.evaluation.archived_versions import ArchivedVersions
+from five.evaluation.draft_table import make
+from five.evaluation.line_up_values import InGames
+from five.evaluation.saved_state import keep_evidence
+from five.run import draft_tables
 from five.run.load import load, save
 from rapid.store.series import Record
 from tests.cli.test_ladder import ended_run
@@ -35,8 +35,8 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchivedVersions
 
 def test_a_leaf_is_what_both_win_heads_say_at_the_first_observation(archive: ArchivedVersions) -> None:
     number, policy, _ = archive.load(4)
-    game, pool = archive.config.game, drafting.pool_of(archive.config.game)
-    assert pool == Pool(tuple(HEROES), 1) and pool.line_ups == 12
+    game, pool = archive.config.game, draft_tables.pool_of(archive.config.game)
+    assert pool == HeroPool(tuple(HEROES), 1) and pool.line_ups == 12
     leaves = make(policy, game, pool, {"version": number})
     games = VecGame(evaluation_game(game), 1)
     for (radiant, dire), win in zip(pool.teams(np.arange(12)).tolist(), leaves.win.reshape(-1).tolist(), strict=True):
@@ -50,7 +50,7 @@ def test_a_leaf_is_what_both_win_heads_say_at_the_first_observation(archive: Arc
 
 def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_path: Path) -> None:
     _, policy, _ = archive.load(4)
-    game, pool = archive.config.game, drafting.pool_of(archive.config.game)
+    game, pool = archive.config.game, draft_tables.pool_of(archive.config.game)
     whole = make(policy, game, pool, {"version": 4})
     threaded = make(policy, game, pool, {"version": 4}, threads=2, batch=5)
     np.testing.assert_allclose(whole.win, threaded.win, atol=1e-6)
@@ -65,7 +65,7 @@ def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_p
         raise Interrupted
 
     with pytest.raises(Interrupted), pytest.MonkeyPatch.context() as patched:
-        patched.setattr("five.cli.offline.leaves.CHUNK", 4)
+        patched.setattr("five.evaluation.draft_table.CHUNK", 4)
         make(policy, game, pool, {"version": 4}, partial=partial, on_progress=breaks)
     asked: list[int] = []
     with pytest.MonkeyPatch.context() as patched:
@@ -85,7 +85,7 @@ def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[st
     assert status == 0 and "12 line-ups of 4 heroes from version 4" in err
     found = json.loads(out)
     assert (found["order"], found["to_move"], len(found["choices"])) == ("DR", "D", 4)
-    assert drafting.DraftTables(archive.blobs, "trial").names() == ["version-4"]
+    assert draft_tables.DraftTables(archive.blobs, "trial").names() == ["version-4"]
     status, out, err = five("--dire", "lion")
     assert status == 0 and err == "" and "Radiant picks" in out and "nothing is known" in out
     assert [line.split()[0] for line in out.splitlines() if line.endswith("-") and "%" in line] != []
@@ -94,7 +94,7 @@ def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[st
     assert five("--dire", "axe")[0] == 2 and "there are nevermore, sniper, lion, sven" in five("--dire", "axe")[2]
     assert "not in game.hero_pool" in five("--pool", "axe,lion")[2]
     assert five("--pool", "sven,lion", "--version", "0", "--make")[0] == 0
-    names = drafting.DraftTables(archive.blobs, "trial").names()
+    names = draft_tables.DraftTables(archive.blobs, "trial").names()
     assert len(names) == 2 and names[1].startswith("version-0-")
     assert "version-4" in five("--tables")[1] and "nothing is known" in five("--calibration")[1]
 
@@ -106,13 +106,13 @@ def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[st
 
 def test_a_game_whose_teams_are_alike_is_not_drafted(archive: ArchivedVersions) -> None:
     with pytest.raises(ValueError, match="mirror_match"):
-        drafting.pool_of(archive.config.game.model_copy(update={"mirror_match": True}))
+        draft_tables.pool_of(archive.config.game.model_copy(update={"mirror_match": True}))
 
 
 def test_only_the_newest_tables_of_the_runs_own_pool_are_kept(archive: ArchivedVersions) -> None:
-    tables = drafting.DraftTables(archive.blobs, "trial")
+    tables = draft_tables.DraftTables(archive.blobs, "trial")
     _, policy, _ = archive.load(0)
-    leaves = make(policy, archive.config.game, drafting.pool_of(archive.config.game), {"version": 0})
+    leaves = make(policy, archive.config.game, draft_tables.pool_of(archive.config.game), {"version": 0})
     for name in ("version-0", "version-2", "version-10", "version-0-0123abcd"):
         tables.put(name, leaves)
     tables.forget_old(2)

@@ -12,11 +12,11 @@ from dota.spaces import Layout
 from five.agent.model.policy import Policy
 from five.agent.standings import Standing
 from five.cli.ladder import ladder
-from five.cli.offline.journal import Journal
-from five.cli.offline.ladder import OfflineLadder
-from five.cli.offline.versions import ArchivedVersions
-from five.cli.rundir import NoRun, RunFolder
 from five.cli.watch import newest
+from five.evaluation.archived_versions import ArchivedVersions
+from five.evaluation.journal import Journal
+from five.evaluation.ladder import OfflineLadder
+from five.local.run_folder import NoRun, RunFolder
 from five.run.load import load, save
 from rapid import tensorfile
 from rapid.blobs import BlobStore

@@ -17,7 +17,7 @@ from five.services.controller.surgery.rehearsals import RehearsalResult, Rehears
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
-from rapid.store.surgery_plans import Checks
+from rapid.store.surgery_plans import PlanChecks
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live
 from tests.services.optimizer_cases import GAME, MODEL
 
@@ -47,7 +47,7 @@ def five(rest: LiveController, verb: str, *arguments: str) -> int:
 
 
 def pass_check(state: RunState, plan: Plan) -> None:
-    Checks(state).keep(plan.digest, {
+    PlanChecks(state).keep(plan.digest, {
         "plan": plan.to_yaml(), "name": plan.name, "parent": plan.parent, "epoch": 1, "bounds": {},
         "operation": "check-1", "who": "ada", "result": {"ok": True, "version": 3, "samples": 4, "report": {}}})
 

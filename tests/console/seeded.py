@@ -18,26 +18,26 @@ import numpy as np
 import redis
 
 from dota import registry
-from five.agent.anneal.arms import Arm
 from five.agent.anneal.document import Anneal, AnnealRamp
 from five.agent.anneal.guard import GuardConfig, Pair
-from five.agent.anneal.pairs import name_of, to_json
-from five.agent.draft.leaves import Leaves, Pool
+from five.agent.anneal.pair_records import pair_key, pair_to_json
+from five.agent.anneal.variants import Variant
+from five.agent.draft.leaves import HeroPool, LeafTable
 from five.cli.console import link
-from five.cli.remote import Controller
-from five.run.drafting import DraftTables
-from five.services.controller.console.static_files import BUILT, Site
+from five.local.rest_client import Controller
+from five.run.draft_tables import DraftTables
+from five.services.controller.console.static_files import BUILT, ConsoleSite
 from five.services.controller.operations.document import (
     Operation,
     OperationKind,
+    OperationRequest,
     OperationState,
     StepState,
-    SurgeryRequest,
 )
 from five.services.controller.operations.store import OperationStore
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.anneal import AnnealStore
-from rapid.store.lineage import begun
+from rapid.store.lineage import new_segment
 from rapid.store.state import RunState, Status
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live
 
@@ -174,7 +174,7 @@ def _branch(state: RunState) -> None:
     record = state.record()
     assert record is not None
     first = REVERTED[1] + 1
-    stretch = begun(first, record, "run.cut_over", "ada", REVERTED[0] - 1, "revert-20260103-091500-a1b2c3")
+    stretch = new_segment(first, record, "run.cut_over", "ada", REVERTED[0] - 1, "revert-20260103-091500-a1b2c3")
     state.redis.hset(state.keys.lineage, str(first), stretch.to_json())
 
 
@@ -213,21 +213,21 @@ def _anneal(state: RunState) -> None:
     store = AnnealStore(state)
     store.change(lambda _: (document.to_json(), "anneal.began", {"anneal": document.id}), "grace")
     rng = np.random.default_rng(11)
-    for rule in Arm:
+    for rule in Variant:
         for number in range(PAIRS):
             pair = Pair(rule, number, 841 + number // 2, 0.3, (float(rng.integers(-1, 2)), 1.0))
-            store.pairs().set(name_of(document.trial, rule, number), to_json(pair))
+            store.pairs().set(pair_key(document.trial, rule, number), pair_to_json(pair))
 
 
 def _draft(rest: LiveController) -> None:
     """A table of ten heroes, five a side, whose better five are those named first; the newest games are of them."""
     worth = np.linspace(0.5, -0.5, len(DRAFTED))
-    pool = Pool(DRAFTED, 5)
+    pool = HeroPool(DRAFTED, 5)
     teams = worth[pool.teams(np.arange(pool.line_ups))].sum(axis=-1)
     win = (1 / (1 + np.exp(-(teams[:, 0] - teams[:, 1])))).astype(np.float32)
     assert rest.context.blobs is not None
     facts = {"version": VERSIONS, "randomised": False}
-    DraftTables(rest.context.blobs, RUN).put(f"version-{VERSIONS}", Leaves(pool, win.reshape(pool.shape), facts))
+    DraftTables(rest.context.blobs, RUN).put(f"version-{VERSIONS}", LeafTable(pool, win.reshape(pool.shape), facts))
     rng, build = np.random.default_rng(3), registry.load().heroes
     numbers = [build.index(hero) for hero in DRAFTED]
     for i in range(400):
@@ -241,7 +241,7 @@ def _draft(rest: LiveController) -> None:
 
 def _operation(state: RunState) -> None:
     store = OperationStore(state)
-    request = SurgeryRequest(name="wider", plan="name: wider\nsteps: []\n", digest="4c0e2f1a" * 8, epoch=1, hold=True)
+    request = OperationRequest(name="wider", plan="name: wider\nsteps: []\n", digest="4c0e2f1a" * 8, epoch=1, hold=True)
     made = store.begin(OperationKind.SURGERY, "ada", request, "running", "more memory")
 
     def done(operation: Operation) -> Operation:
@@ -263,12 +263,12 @@ def _operation(state: RunState) -> None:
 
 
 @contextmanager
-def seeded(site: Site | None = None) -> Iterator[LiveController]:
+def seeded(site: ConsoleSite | None = None) -> Iterator[LiveController]:
     """A served run, filled."""
     with (
         TemporaryDirectory() as folder,
         EmbeddedRedis(Path(folder) / "redis", append_only=False).start() as store,
-        live(store.url, site=site or Site(BUILT)) as rest,
+        live(store.url, site=site or ConsoleSite(BUILT)) as rest,
     ):
         seed(rest, time.time())
         yield rest

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from five.agent.surgery import AgentSpec
-from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
+from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, RehearsalWorker
 from rapid.store.state import Status
 from tests.console.browser import Watched
 from tests.services.live_controller import OPERATOR, LiveController
@@ -93,7 +93,7 @@ def test_a_plan_is_rehearsed_beside_it_by_whoever_holds_the_run(watched: Watched
     button = page.get_by_role("button", name="Rehearse plan")
     expect(button).to_have_attribute("aria-disabled", "true")  # nobody holds this run on a machine
     expect(page.get_by_text("five surgery rehearse wider.yaml --versions 10 --games 100")).to_be_visible()
-    kept.announce(Rehearser(host="workstation", pid=4711))
+    kept.announce(RehearsalWorker(host="workstation", pid=4711))
     expect(button).to_have_attribute("aria-disabled", "false")
     button.click()
     dialog = page.get_by_role("dialog")

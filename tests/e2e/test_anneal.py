@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dota.spaces import MOVE, OFFSETS
-from five.agent.anneal.arms import Arm, arm_of
-from five.agent.anneal.guard import GuardConfig, Verdict, judge
-from five.agent.anneal.pairs import pairs_of
+from five.agent.anneal.guard import GuardConfig, Verdict, decide
+from five.agent.anneal.pair_records import parse_pairs
+from five.agent.anneal.variants import Variant, assign_variant
 from five.services.optimizer.faults import VARIABLE
 from rapid.store.anneal import AnnealStore
 from rapid.store.series import Series
@@ -94,8 +94,8 @@ def test_another_patch_is_annealed_in_game_by_game_and_promoted(run: Run) -> Non
     games(run, 24, newest_game(run))  # those that had begun before, and a look at the document
     drawn = games(run, 60, newest_game(run))
     assert {g["anneal"] for g in drawn} == {trial}
-    assert [g["arm"] for g in drawn] == [arm_of(trial, g["game"], 0.4) for g in drawn]
-    share = sum(g["arm"] == Arm.NEW for g in drawn) / len(drawn)
+    assert [g["arm"] for g in drawn] == [assign_variant(trial, g["game"], 0.4) for g in drawn]
+    share = sum(g["arm"] == Variant.NEW for g in drawn) / len(drawn)
     assert 0.2 < share < 0.6
     print(f"{len(drawn)} games at a share of 0.4: {share:.2f} have the change")
 
@@ -105,14 +105,14 @@ def test_another_patch_is_annealed_in_game_by_game_and_promoted(run: Run) -> Non
     done = until(run, "promoted", 900, "promoted")
     print(f"promoted {time.monotonic() - began:.0f} s after it began, {done['version'] - base} versions")
     assert "a loss of 0.8 is ruled out under both rules" in done["anneal"]["said"]
-    pairs = pairs_of(AnnealStore(run.state()).pairs().all(), trial)
-    for rule in Arm:
+    pairs = parse_pairs(AnnealStore(run.state()).pairs().all(), trial)
+    for rule in Variant:
         of_rule = [pair for pair in pairs if pair.rule is rule]
         print(f"{rule} rule: {len(of_rule)} pairs, {sum(pair.share == 1 for pair in of_rule)} at a share of 1")
         assert len(of_rule) >= 10
         assert min(pair.version for pair in of_rule) > base
     whole = [pair for pair in pairs if pair.share == 1]
-    assert {pair.rule for pair in whole} == set(Arm), "the last gate rests on versions that learned under the change"
+    assert {pair.rule for pair in whole} == set(Variant), "the last gate rests on versions that learned under the change"
 
     record = run.state().record()
     assert record is not None
@@ -164,7 +164,7 @@ def test_a_change_that_does_harm_is_caught_taken_back_tried_again_slower_and_giv
     def caught(attempt: int) -> dict[str, Any]:
         """The attempt's failure, by the guard's own verdict on pairs of real games."""
         until(run, f"try {attempt} has failed", 900, "failed", attempt=attempt)
-        found = judge(GuardConfig(), pairs_of(AnnealStore(run.state()).pairs().all(), f"{identity}/{attempt}"))
+        found = decide(GuardConfig(), parse_pairs(AnnealStore(run.state()).pairs().all(), f"{identity}/{attempt}"))
         assert found.verdict is Verdict.FAIL
         for finding in found.findings:
             print(f"try {attempt}, {time.monotonic() - began:.0f} s in: {finding}")

@@ -12,12 +12,12 @@ from torch import Tensor
 from dota.config import evaluation_game
 from dota.spaces import Layout
 from dota.tables import HERO_PREFIX
-from five.agent.compute import graphs_on
+from five.agent.compute import uses_cuda_graphs
 from five.agent.config import ScheduleConfig
 from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
 from five.agent.schedules import hyperparameters_at
-from five.capacity.sizes import clusters
+from five.capacity.cluster_sizes import clusters
 from five.run.load import load
 from tests.agent.standins import HYPER, TinyPolicy
 from tests.agent.test_learner import CONFIG, batch_of
@@ -186,10 +186,10 @@ def test_everything_that_the_paper_randomises_is_random() -> None:
 def test_gradients_are_averaged_in_buckets_while_backward_goes_on() -> None:
     """Not behind it, as those of a recorded step are. Inference has its graphs all the same."""
     gpu = torch.device("cuda")
-    assert graphs_on(gpu, RERUN.compute) and SERVICES.inference.device == "cuda"
-    begun = _begun_within_backward(graphs_on(gpu, RERUN.compute, SERVICES.optimizer.cuda_graphs))
+    assert uses_cuda_graphs(gpu, RERUN.compute) and SERVICES.inference.device == "cuda"
+    begun = _begun_within_backward(uses_cuda_graphs(gpu, RERUN.compute, SERVICES.optimizer.cuda_graphs))
     assert begun > 1
-    assert _begun_within_backward(graphs_on(gpu, RERUN.compute)) == 0
+    assert _begun_within_backward(uses_cuda_graphs(gpu, RERUN.compute)) == 0
 
 
 def _begun_within_backward(graphs: bool) -> int:

@@ -7,8 +7,8 @@ import redis
 
 from dota.config import GameConfig, RandomisationConfig
 from dota.vec_game import VecGame
-from five.agent.anneal.arms import Arm
-from five.agent.anneal.pairs import pairs_of, seed_of
+from five.agent.anneal.pair_records import pair_seed, parse_pairs
+from five.agent.anneal.variants import Variant
 from five.services.evaluator.guard_loop import GuardLoop
 from five.services.evaluator.matches import Matches, Pairing, Player, Result
 from rapid.store.state import RunState
@@ -61,11 +61,11 @@ def test_pairs_have_one_seed_both_sides_and_both_rules(run: Run) -> None:
     for rule in (None, changed):
         of = [g for g in games if g.rules == rule]
         assert sorted((g.seed, g.side) for g in of) == sorted(
-            (seed_of("late/1", n), side) for n in range(3) for side in (0, 1))
+            (pair_seed("late/1", n), side) for n in range(3) for side in (0, 1))
     for pairing in games:
         run.end(pairing, 1.0 if pairing.side == 0 else 0.5)
-    kept = pairs_of(run.table.all(), "late/1")
-    assert sorted((p.rule, p.number) for p in kept) == sorted((r, n) for r in Arm for n in range(3))
+    kept = parse_pairs(run.table.all(), "late/1")
+    assert sorted((p.rule, p.number) for p in kept) == sorted((r, n) for r in Variant for n in range(3))
     assert all(p.results == (1.0, 0.0) and p.score == 0.5 and (p.version, p.share) == (12, 0.5) for p in kept)
     assert run.guard.played == 6 and run.guard.next_pairing() is None
 
@@ -151,7 +151,7 @@ async def test_real_games_are_played_from_their_seed_under_their_rule(run: Run) 
         for old in (True, False):
             of = [h for (s, o, _), (_, _, h) in zip(seen, starts, strict=True) if s == seed and o is old]
             assert len(of) == 2 and len(set(of)) == 1
-    assert len(pairs_of(run.table.all(), "late/1")) == 6
+    assert len(parse_pairs(run.table.all(), "late/1")) == 6
     # Ordinary pairings after that are of the game as it is.
     results: list[Result] = []
     one = iter([Pairing(Player("version-3", version=3), Player("version-1", version=1), 0) for _ in range(3)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from five.agent.compute import apply
+from five.agent.compute import apply_compute_config
 from five.agent.config import ComputeConfig
 from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
@@ -44,7 +44,7 @@ LAYOUT = layout(5)
 SPECS = state_specs(LAYOUT, SMALL)
 DTYPES = {name: dtype for name, (_, dtype) in LAYOUT.array_specs().items()}
 CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
-apply(ComputeConfig())
+apply_compute_config(ComputeConfig())
 DEVICES = [torch.device("cpu"), pytest.param(torch.device("cuda"), marks=CUDA)]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from five.agent.compute import apply
+from five.agent.compute import apply_compute_config
 from five.agent.config import ComputeConfig, ModelConfig
 from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
@@ -24,10 +24,10 @@ CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reaso
 DEVICES = [torch.device("cpu"), pytest.param(torch.device("cuda"), marks=CUDA)]
 PRECISIONS = ["float32", "bfloat16"]
 
-apply(ComputeConfig())
+apply_compute_config(ComputeConfig())
 
 
-class World:
+class OperationBackend:
     """Graphs of batches up to ``most``, and versions to load into them."""
 
     def __init__(self, device: torch.device, most: int, precision: str = "float32") -> None:
@@ -102,7 +102,7 @@ def test_the_sizes_that_have_a_graph() -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_padded_batch_gives_what_the_policy_gives(device: torch.device, precision: str) -> None:
     """With the same noise, for batches that fill their size and those that do not, one after another."""
-    world = World(device, 60, precision)
+    world = OperationBackend(device, 60, precision)
     world.graphs.capture()
     served = world.version(1)
     world.graphs.load(served)
@@ -118,7 +118,7 @@ def test_a_padded_batch_gives_what_the_policy_gives(device: torch.device, precis
 def test_padding_changes_nothing(device: torch.device) -> None:
     """Nothing but the draw depends on the rows beside a row: the state's h and c, the values and predictions are those
     of the batch without padding, and with other rows beside it."""
-    world = World(device, 8)
+    world = OperationBackend(device, 8)
     world.graphs.capture()
     served = world.version(1)
     world.graphs.load(served)
@@ -139,7 +139,7 @@ def test_padding_changes_nothing(device: torch.device) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_some_rows_of_a_batch(device: torch.device) -> None:
-    world = World(device, 8)
+    world = OperationBackend(device, 8)
     world.graphs.capture()
     served = world.version(1)
     world.graphs.load(served)
@@ -155,7 +155,7 @@ def test_some_rows_of_a_batch(device: torch.device) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_each_version_plays_by_its_own_parameters(device: torch.device, precision: str) -> None:
     """In turn, past versions among them, and after other parameters were loaded into a policy that had played."""
-    world = World(device, 4, precision)
+    world = OperationBackend(device, 4, precision)
     world.graphs.capture()
     first, past = world.version(1), world.version(2, past=True)
     batch, states = world.batch(3)
@@ -177,7 +177,7 @@ def test_each_version_plays_by_its_own_parameters(device: torch.device, precisio
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_draws_follow_the_probabilities_and_differ_from_step_to_step(device: torch.device) -> None:
-    world = World(device, 64)
+    world = OperationBackend(device, 64)
     world.graphs.capture()
     world.graphs.load(world.version(1))
     one, state = world.batch(1)
@@ -203,7 +203,7 @@ def test_draws_follow_the_probabilities_and_differ_from_step_to_step(device: tor
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_capture_leaves_other_threads_alone() -> None:
     """Versions are loaded and policies made while graphs are captured."""
-    world = World(torch.device("cuda"), 64)
+    world = OperationBackend(torch.device("cuda"), 64)
     stop = threading.Event()
     errors: list[BaseException] = []
 

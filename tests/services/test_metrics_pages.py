@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from five.services.controller.run.environment_servers import environments
 
 from five.agent.learning.buffer import BufferStatistics, DropReason
 from five.services.controller import metrics as controller
@@ -16,7 +15,7 @@ from five.services.optimizer import metrics as optimizer
 from five.services.rollout import metrics as rollout
 from rapid.store.leases import Instance
 from rapid.store.state import Status
-from rapid.telemetry.metrics import Page, gauge, unknown
+from rapid.telemetry.metrics import LabelledRegistry, gauge, set_unknown
 
 
 def value(metric: Any, *labels: str) -> float:
@@ -24,7 +23,7 @@ def value(metric: Any, *labels: str) -> float:
 
 
 def test_every_sample_says_of_which_run_and_kind_it_is() -> None:
-    page = Page()
+    page = LabelledRegistry()
     page.register(gauge("tested", "common", "ratio", "Of a test.", ("kind",)))
     family = next(f for f in page.collect() if f.name == "five_tested_common_ratio")
     page.common = {"run": "r", "kind": "rollout"}
@@ -37,7 +36,7 @@ def test_every_sample_says_of_which_run_and_kind_it_is() -> None:
 
 
 def test_what_is_not_measured_is_not_zero() -> None:
-    assert math.isnan(value(unknown(gauge("tested", "unknown", "ratio", "Of a test."))))
+    assert math.isnan(value(set_unknown(gauge("tested", "unknown", "ratio", "Of a test."))))
 
 
 def test_a_game_is_counted_by_opponent_result_and_term() -> None:
@@ -47,7 +46,7 @@ def test_a_game_is_counted_by_opponent_result_and_term() -> None:
         "hits": value(rollout.STATISTICS, "last_hits"), "radiant": value(rollout.WINNERS, "radiant")}
     record = {"opponent": 7, "outcome": "won", "winner": "radiant", "game_seconds": 300.0, "wall_seconds": 20.0,
               "statistics": {"last_hits": 12.5}, "rewards": {"gold": 1.5, "hero_death": -2.0}}
-    meter = rollout.Meter()
+    meter = rollout.RolloutMeter()
     meter.game(record)
     meter.game(record | {"opponent": "scripted", "outcome": "lost", "winner": "dire"})
     assert value(rollout.GAMES, "past", "won") - before["past"] == 1
@@ -135,13 +134,13 @@ def test_environment_servers_are_those_that_rollouts_report() -> None:
         return Instance(kind, identity, "", f"{machine}:9100", 0.0, 0.0, {"environments": list(addresses)})
 
     shared = [said("0", "10.0.0.1", "10.0.9.1:50051", "10.0.9.2:50051"), said("1", "10.0.0.2", "10.0.9.2:50051")]
-    assert environments(shared) == {"10.0.9.1:50051", "10.0.9.2:50051"}
+    assert environment_servers(shared) == {"10.0.9.1:50051", "10.0.9.2:50051"}
     # A server beside each rollout, in its pod.
-    assert len(environments([said(str(i), f"10.0.0.{i}", "127.0.0.1:50051") for i in range(3)])) == 3
+    assert len(environment_servers([said(str(i), f"10.0.0.{i}", "127.0.0.1:50051") for i in range(3)])) == 3
     # Two rollouts of one machine that play on one server.
-    assert len(environments([said(str(i), "127.0.0.1", "127.0.0.1:7000") for i in range(2)])) == 1
+    assert len(environment_servers([said(str(i), "127.0.0.1", "127.0.0.1:7000") for i in range(2)])) == 1
     nowhere = [said("0", "h", "x:1", kind="optimizer"), Instance("rollout", "2", "", "", 0.0, 0.0, {})]
-    assert environments(nowhere) == set()
+    assert environment_servers(nowhere) == set()
     controller.show_run("running", 3, shared)
     assert value(controller.LIVE, "dota_env") == 2 and value(controller.LIVE, "rollout") == 2
     controller.show_run("running", 3, [])

@@ -13,8 +13,8 @@ import torch
 
 from five.agent.surgery import AgentSpec
 from rapid.store.errors import Corrupt
-from rapid.store.jobs import Order, OrderState
-from rapid.store.operation_blobs import checkpoint_of, kept_of
+from rapid.store.jobs import Job, JobState
+from rapid.store.operation_blobs import operation_checkpoint, preserved_checkpoint
 from rapid.store.state import Status
 from tests.services.optimizer_cases import LEARNING, feed, until
 from tests.services.test_surgery_orders import NEW, OLD, PLAN, Bench
@@ -25,15 +25,15 @@ class Reverting(Bench):
 
     operation = ""
 
-    def placed(self, kind: str, **changes: Any) -> Order:
+    def placed(self, kind: str, **changes: Any) -> Job:
         return self.order(kind, int(self.operation.rpartition("-")[2]) * 10, operation=self.operation, **changes)
 
-    def revert(self, operation: str, target: int, warm: int = 0) -> Order:
+    def revert(self, operation: str, target: int, warm: int = 0) -> Job:
         """A whole revert; the last order, or the first that was refused."""
         self.operation, self.made = operation, {}
         for kind in ("checkpoint", "transform", "publish"):
             done = self.placed(kind, to_version=target, warm_up_versions=warm)
-            if done.state is not OrderState.DONE:
+            if done.state is not JobState.DONE:
                 return done
         return done
 
@@ -54,15 +54,15 @@ class Reverting(Bench):
             until(self.training, version)
         self.client.playing = False
 
-    def keep(self, operation: str) -> Order:
+    def keep(self, operation: str) -> Job:
         """A checkpoint of the run as it goes on, as an anneal asks for one."""
-        self.orders.place(f"{operation}/keep/1", "keep", {"operation": operation, "made": {}})
+        self.jobs.submit(f"{operation}/keep/1", "keep", {"operation": operation, "made": {}})
         thread = threading.Thread(target=self.surgeon.once)
         thread.start()
         self.training.run(lambda: not thread.is_alive())
         thread.join()
-        found = self.orders.get(f"{operation}/keep/1")
-        assert found is not None and found.state is OrderState.DONE, found
+        found = self.jobs.get(f"{operation}/keep/1")
+        assert found is not None and found.state is JobState.DONE, found
         return found
 
     def tensors(self, version: int) -> dict[str, np.ndarray[Any, Any]]:
@@ -91,7 +91,7 @@ def test_a_kept_version_comes_back_with_its_moments_as_the_next_number(bench: Re
     assert bench.training.checkpoints.versions() == [5, 6, 7], "version 2 is kept by its name alone"
     before, hero_steps = bench.state.record(), bench.training.intake.hero_steps
     done = bench.revert("revert-1", 2)
-    assert done.state is OrderState.DONE, done.error
+    assert done.state is JobState.DONE, done.error
     made = bench.made["transform"]
     assert (made["version"], made["to_version"], made["complete"]) == (8, 2, True)
     assert made["gradient_steps"] == steps
@@ -114,27 +114,27 @@ def test_a_kept_version_comes_back_with_its_moments_as_the_next_number(bench: Re
 
 def test_a_revert_can_be_reverted(bench: Reverting) -> None:
     bench.more(3)
-    assert bench.revert("revert-1", 3).state is OrderState.DONE
+    assert bench.revert("revert-1", 3).state is JobState.DONE
     bench.go_on(OLD, 2)
     assert bench.store.head() == 8
     # To the newest of the branch that was left, whose checkpoint the first revert kept.
-    assert bench.revert("revert-2", 5).state is OrderState.DONE
+    assert bench.revert("revert-2", 5).state is JobState.DONE
     assert bench.made["transform"]["complete"]
     bench.go_on(OLD)
     assert bench.training.version == 9 and same(bench.tensors(9), bench.tensors(5))
     lineage = bench.state.lineage()
-    assert lineage.branches(9) == [range(6, 9)] and lineage.came_of(5, 9) and not lineage.came_of(8, 9)
+    assert lineage.branches(9) == [range(6, 9)] and lineage.is_ancestor(5, 9) and not lineage.is_ancestor(8, 9)
 
 
 def test_going_back_behind_a_surgery_brings_the_schema_of_then(bench: Reverting) -> None:
     first = bench.state.record()
     bench.operation = "surgery-1"
     for kind in ("check", "checkpoint", "transform", "publish"):
-        assert bench.placed(kind).state is OrderState.DONE
+        assert bench.placed(kind).state is JobState.DONE
     bench.go_on(NEW)
     assert bench.store.head() == 3
     done = bench.revert("revert-2", 2, warm=1)
-    assert done.state is OrderState.DONE, done.error
+    assert done.state is JobState.DONE, done.error
     record = bench.state.record()
     assert record is not None and first is not None
     assert (record.epoch, record.revision) == (3, 3)
@@ -146,7 +146,7 @@ def test_going_back_behind_a_surgery_brings_the_schema_of_then(bench: Reverting)
     assert bench.training.version == 4 and bench.training.warm_up_until == 5
     assert bench.training.learner.hold_steps == LEARNING.gradient_steps_per_iteration
     # And forward again, to the version of the schema that was left.
-    assert bench.revert("revert-3", 3).state is OrderState.DONE
+    assert bench.revert("revert-3", 3).state is JobState.DONE
     again = bench.state.record()
     assert again is not None and again.chain == (PLAN.digest,) and again.schema == NEW.schema
     bench.go_on(NEW)
@@ -156,7 +156,7 @@ def test_going_back_behind_a_surgery_brings_the_schema_of_then(bench: Reverting)
 def test_of_a_version_without_a_checkpoint_the_moments_begin_at_zero_and_the_learner_holds(bench: Reverting) -> None:
     bench.more(5)
     done = bench.revert("revert-1", 3, warm=2)
-    assert done.state is OrderState.DONE, done.error
+    assert done.state is JobState.DONE, done.error
     assert not bench.made["transform"]["complete"] and bench.made["transform"]["schedules"] is None
     bench.go_on(OLD)
     state = bench.training.learner.state_dict()
@@ -174,26 +174,26 @@ def test_what_is_not_kept_or_not_before_is_refused_and_nothing_changes(bench: Re
     for target, said in ((3, "neither a checkpoint of version 3 nor the version"), (7, "there is nothing to go back"),
                          (99, "neither")):
         done = bench.revert(f"revert-{target}", target)
-        assert done.state is OrderState.REFUSED and said in done.error, done.error
+        assert done.state is JobState.REFUSED and said in done.error, done.error
     assert (bench.state.record(), bench.store.head_digest()) == before
 
 
 def test_orders_of_a_revert_can_be_repeated(bench: Reverting) -> None:
     bench.more(3)
-    assert bench.revert("revert-1", 3).state is OrderState.DONE
+    assert bench.revert("revert-1", 3).state is JobState.DONE
     record, head = bench.state.record(), bench.store.head_digest()
-    bench.orders.place("revert-1/publish/2", "publish", {
+    bench.jobs.submit("revert-1/publish/2", "publish", {
         "operation": "revert-1", "to_version": 3, "made": bench.made, "who": "ada", "warm_up_versions": 0})
     assert bench.surgeon.once()
-    again = bench.orders.get("revert-1/publish/2")
-    assert again is not None and again.state is OrderState.DONE and again.answer == {"version": 6}
+    again = bench.jobs.get("revert-1/publish/2")
+    assert again is not None and again.state is JobState.DONE and again.answer == {"version": 6}
     assert (bench.state.record(), bench.store.head_digest()) == (record, head)
 
 
 def test_a_run_whose_reverted_checkpoint_is_gone_refuses_to_go_on_from_the_branch_it_left(bench: Reverting) -> None:
     bench.more(3)
-    assert bench.revert("revert-1", 3).state is OrderState.DONE
-    bench.blobs.remove_ref(checkpoint_of("trial", "revert-1"))
+    assert bench.revert("revert-1", 3).state is JobState.DONE
+    bench.blobs.remove_ref(operation_checkpoint("trial", "revert-1"))
     with pytest.raises(Corrupt, match="reverted to version 3"):
         bench.go_on(OLD)
-    assert bench.blobs.refs(kept_of("trial", 5, "revert-1"))
+    assert bench.blobs.refs(preserved_checkpoint("trial", 5, "revert-1"))

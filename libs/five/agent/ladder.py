@@ -4,11 +4,11 @@ Random play is 0: the first version is rated against it alone. Then the anchors,
 against each other, and from then on one version after another plays the references near it: anchors, and past versions
 that became references while the agent grew. A reference's rating never changes, but for once: where the anchors' games
 do not tell how far they are from random play, all who are rated are fitted again when versions have measured it
-(`five.agent.bridge`).
+(`five.agent.anchor_refit`).
 
 Games are assigned before they are played, a set number for each pairing, in pairs with sides swapped and equal seeds.
 Every one of them ends, or is counted as aborted: a rating that took what ended first would count short games more
-often. A rating is fitted to all games of its round at once (`five.agent.skill`), so their order makes no difference.
+often. A rating is fitted to all games of its round at once (`five.agent.skill_fit`), so their order makes no difference.
 
 Nothing here stores anything. What may happen is asked for and answered as rows to be written, all of them or none
 (JSON values by name, None to remove one); `take` is told of what was.
@@ -21,11 +21,11 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from five.agent.bridge import bridged, measured
+from five.agent.anchor_refit import anchors_are_measured, refit_standings
 from five.agent.config import RatingConfig
 from five.agent.ratings import PINNED_SIGMA, RANDOM, Skill, pairs_interval
-from five.agent.skill import FitError, fit_skills
-from five.agent.standings import FORMAT, FORMAT_ROW, RATED, GameResult, Rows, Standing, unrolled
+from five.agent.skill_fit import FitError, fit_skills
+from five.agent.standings import FORMAT, FORMAT_ROW, RATED, GameResult, Rows, Standing, list_games
 
 log = logging.getLogger(__name__)
 ANCHORS = "anchors"  # the player of the trial in which these are rated
@@ -36,7 +36,7 @@ _UNMEASURED = "unmeasured"  # there while the anchors' distance from random play
 _GAME = "game:"
 
 
-class Assigned(NamedTuple):
+class AssignedGame(NamedTuple):
     """A game to be played: ``first`` plays ``side`` (0 Radiant, 1 Dire). Both games of a ``pair`` of these two players
     have the same seed."""
 
@@ -49,7 +49,7 @@ class Assigned(NamedTuple):
 
 
 @dataclass
-class Trial:
+class RatingTrial:
     """A rating under way. ``pairings``: (first, second, pairs of games). ``ended`` by game: its row."""
 
     number: int
@@ -61,7 +61,7 @@ class Trial:
     ended: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-class Outcome(NamedTuple):
+class RatingOutcome(NamedTuple):
     """How a trial ended: the rows to be written, who is rated by it, and the games that it ended with. ``again``: who
     had a rating before and has another one now."""
 
@@ -80,11 +80,11 @@ class Ladder:
     def __init__(self, config: RatingConfig, seed: int = 0) -> None:
         self.config = config
         self.standings: dict[str, Standing] = {}
-        self.trial: Trial | None = None
+        self.trial: RatingTrial | None = None
         self.gave_up = ""
         self.unmeasured = False
         self._seed = seed
-        self._made: tuple[Any, dict[str, Assigned]] = (None, {})
+        self._made: tuple[Any, dict[str, AssignedGame]] = (None, {})
         self._foreign: list[str] = []
         self._stray: dict[str, dict[str, Any]] = {}  # games that came before their trial
 
@@ -121,7 +121,7 @@ class Ladder:
 
     def _take_open(self, row: dict[str, Any] | None) -> None:
         ended = self.trial.ended if self.trial is not None and row and self.trial.number == row["number"] else {}
-        self.trial = None if row is None else Trial(
+        self.trial = None if row is None else RatingTrial(
             row["number"], row["player"], row["mu"], row["rounds"],
             [(first, second, int(pairs)) for first, second, pairs in row["pairings"]], list(row["aborted"]), ended)
 
@@ -159,14 +159,14 @@ class Ladder:
             return {name: None for name in self._foreign} | {FORMAT_ROW: FORMAT} | self._rated([zero])
         if self.last is None:
             games = min(self.config.games_of_first, self.config.games_per_rating)
-            return self._opened(Trial(number, player, 0.0, 1, self._assignment(player, 0.0, {}, games, ())))
+            return self._opened(RatingTrial(number, player, 0.0, 1, self._assignment(player, 0.0, {}, games, ())))
         if not self.anchored:
             pairs = (self.config.games_per_anchor_pair + 1) // 2
-            return self._opened(Trial(number, ANCHORS, 0.0, 1, [
+            return self._opened(RatingTrial(number, ANCHORS, 0.0, 1, [
                 (str(first), str(second), pairs) for first, second in combinations(self.config.anchors, 2)]))
         mu = self.last.mu if mu is None else mu
         pairings = self._assignment(player, mu, {}, self.config.games_per_rating, self.config.always)
-        return self._opened(Trial(number, player, mu, 1, pairings))
+        return self._opened(RatingTrial(number, player, mu, 1, pairings))
 
     def left(self, players: Collection[str]) -> dict[str, Any] | None:
         """Players that nobody is to be rated against any more. Their ratings stand; a rating under way of one of them,
@@ -192,13 +192,13 @@ class Ladder:
         """A game cannot be played: it is counted as aborted, and none is played in its place."""
         if self.trial is None or not self._awaited(game):
             return None
-        return self._opened(Trial(**{**vars(self.trial), "aborted": [*self.trial.aborted, game]}))
+        return self._opened(RatingTrial(**{**vars(self.trial), "aborted": [*self.trial.aborted, game]}))
 
-    def games(self) -> list[Assigned]:
+    def games(self) -> list[AssignedGame]:
         """Assigned games of the open trial that have neither ended nor been aborted, in order of their assignment."""
         return [] if self.trial is None else [g for g in self._all().values() if self._awaited(g.id)]
 
-    def proceed(self) -> Outcome | None:
+    def proceed(self) -> RatingOutcome | None:
         """What follows when every game of the round has ended: another round (no standings), or the rating. None
         before that."""
         if self.trial is None or self.games():
@@ -207,7 +207,7 @@ class Ladder:
             return self._anchors_rated(self.trial)
         standing = self._fitted(self.trial)
         if standing is None:
-            return Outcome(self._closed(self.trial) | {_GAVE_UP: self.trial.player}, [], [])
+            return RatingOutcome(self._closed(self.trial) | {_GAVE_UP: self.trial.player}, [], [])
         met = {second: sum(p for _, s, p in self.trial.pairings if s == second) for _, second, _ in
                self.trial.pairings}
         target = self.config.games_per_rating if self.anchored else self.config.games_of_first
@@ -218,10 +218,10 @@ class Ladder:
         if left > 1 or lost:
             more = self._assignment(self.trial.player, standing.mu, met, max(left, self.config.games_per_round // 2, 2),
                                     ())
-            grown = Trial(**{**vars(self.trial), "rounds": self.trial.rounds + 1,
+            grown = RatingTrial(**{**vars(self.trial), "rounds": self.trial.rounds + 1,
                              "pairings": [*self.trial.pairings, *more]})
-            return Outcome(self._opened(grown), [], [])
-        fitted = bridged({**self.standings, standing.player: standing}, self.config) if self.unmeasured else None
+            return RatingOutcome(self._opened(grown), [], [])
+        fitted = refit_standings({**self.standings, standing.player: standing}, self.config) if self.unmeasured else None
         again = fitted or {}
         standing = again.pop(standing.player, standing)
         references = [again.get(name, self.standings[name]).mu for name in self.references]
@@ -229,7 +229,7 @@ class Ladder:
         done = self._closed(self.trial) | self._rated([standing, *again.values()])
         if fitted is not None:
             done[_UNMEASURED] = None
-        return Outcome(done, [standing], list(self.trial.ended.values()), list(again.values()))
+        return RatingOutcome(done, [standing], list(self.trial.ended.values()), list(again.values()))
 
     def nearby(self, mu: float) -> list[str]:
         """References within ``nearby`` points of a rating, nearest first; the nearest one when there is none."""
@@ -251,7 +251,7 @@ class Ladder:
         share.update({name: max(1, share[name]) for name in extra})
         return [(player, name, count) for name, count in share.items() if count]
 
-    def _all(self) -> Mapping[str, Assigned]:
+    def _all(self) -> Mapping[str, AssignedGame]:
         """Every game assigned in the open trial, by id, in order. They are made once a round, not for every report."""
         assert self.trial is not None
         key = (self.trial.number, tuple(self.trial.pairings))
@@ -259,7 +259,7 @@ class Ladder:
             self._made = key, {g.id: g for g in self._assigned(*key)}
         return self._made[1]
 
-    def _assigned(self, number: int, pairings: Iterable[tuple[str, str, int]]) -> Iterable[Assigned]:
+    def _assigned(self, number: int, pairings: Iterable[tuple[str, str, int]]) -> Iterable[AssignedGame]:
         begun = dict[tuple[str, str], int]()
         for first, second, pairs in pairings:
             start = begun.get((first, second), 0)
@@ -267,7 +267,7 @@ class Ladder:
             for pair in range(start, start + pairs):
                 digest = blake2b(f"{self._seed}/{first}/{second}/{pair}".encode(), digest_size=8).digest()
                 for side in (0, 1):
-                    yield Assigned(f"{number}.{first}.{second}.{pair}.{side}", first, second, side,
+                    yield AssignedGame(f"{number}.{first}.{second}.{pair}.{side}", first, second, side,
                                    int.from_bytes(digest, "little"), pair)
 
     def _awaited(self, game: str) -> bool:
@@ -277,35 +277,35 @@ class Ladder:
 
     # Rating.
 
-    def _anchors_rated(self, trial: Trial) -> Outcome:
+    def _anchors_rated(self, trial: RatingTrial) -> RatingOutcome:
         standings = []
         try:
             fit = fit_skills(self._results(trial), self.config)
         except FitError:  # all games of random play were aborted: all are played again
-            return Outcome(self._closed(trial), [], [])
+            return RatingOutcome(self._closed(trial), [], [])
         for name in self.config.anchors:
             if name in fit.skills:
                 skill = fit.skills[name]
                 standings.append(Standing(name, skill.mu, skill.sigma, trial.number, fit.draw_probability, True,
                                           len(trial.aborted), *self._told(trial, name)))
         if len(standings) < len(self.config.anchors):  # all games of one were aborted: they are played again
-            return Outcome(self._closed(trial), [], [])
+            return RatingOutcome(self._closed(trial), [], [])
         rows = self._closed(trial) | self._rated(standings)
-        if not measured({s.player: s for s in standings}, self.config):
+        if not anchors_are_measured({s.player: s for s in standings}, self.config):
             rows[_UNMEASURED] = True
-        return Outcome(rows, standings, list(trial.ended.values()))
+        return RatingOutcome(rows, standings, list(trial.ended.values()))
 
-    def _fitted(self, trial: Trial) -> Standing | None:
+    def _fitted(self, trial: RatingTrial) -> Standing | None:
         """Return the player's rating, or None if its games cannot be fitted or all were aborted."""
         if not trial.ended:
             return None
         games = self._results(trial)
         recent = self._versions()[-WINDOW:]
         known = {name: standing.skill for name, standing in self.standings.items()}
-        others = [g for s in recent for g in unrolled(s)]
+        others = [g for s in recent for g in list_games(s)]
         for name in self.config.anchors:  # each game stands with both players
             if name in self.standings:
-                others += [g for g in unrolled(self.standings[name]) if g[0] < g[1]]
+                others += [g for g in list_games(self.standings[name]) if g[0] < g[1]]
         try:
             draws = fit_skills([*games, *others], self.config, known).draw_probability
             skill = fit_skills(games, self.config, known, draws).skills[trial.player]
@@ -315,11 +315,11 @@ class Ladder:
         return Standing(trial.player, skill.mu, skill.sigma, trial.number, draws, False, len(trial.aborted),
                         *self._told(trial, trial.player))
 
-    def _results(self, trial: Trial) -> list[GameResult]:
+    def _results(self, trial: RatingTrial) -> list[GameResult]:
         return [(g.first, g.second, trial.ended[g.id]["score"]) for g in self._all().values()
                 if g.id in trial.ended]
 
-    def _told(self, trial: Trial, player: str) -> tuple[dict[str, list[int]], dict[str, list[float]]]:
+    def _told(self, trial: RatingTrial, player: str) -> tuple[dict[str, list[int]], dict[str, list[float]]]:
         """A player's results and scores by opponent, of a trial's games."""
         results: dict[str, list[int]] = {}
         pairs: dict[str, dict[int, list[float]]] = {}
@@ -346,12 +346,12 @@ class Ladder:
     # Rows.
 
     @staticmethod
-    def _opened(trial: Trial) -> dict[str, Any]:
+    def _opened(trial: RatingTrial) -> dict[str, Any]:
         return {_OPEN: {"number": trial.number, "player": trial.player, "mu": trial.mu, "rounds": trial.rounds,
                         "pairings": [list(p) for p in trial.pairings], "aborted": trial.aborted}}
 
     @staticmethod
-    def _closed(trial: Trial) -> dict[str, Any]:
+    def _closed(trial: RatingTrial) -> dict[str, Any]:
         return {_OPEN: None, **{f"{_GAME}{game}": None for game in trial.ended}}
 
     @staticmethod

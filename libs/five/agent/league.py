@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Opponent:
+class PoolOpponent:
     """A past version in the pool. ``wins`` are the current agent's against it. Only differences of qualities count."""
 
     version: int
@@ -28,7 +28,7 @@ class Opponent:
 
 
 @dataclass(frozen=True)
-class Match:
+class OpponentChoice:
     """Whom the current agent plays: ``past`` None is the newest version; ``side`` 0 or 1 is the current agent's."""
 
     past: int | None
@@ -46,17 +46,17 @@ class League:
     def __init__(self, config: LeagueConfig) -> None:
         self.config = config
         self.last_added: int | None = None
-        self._opponents: dict[int, Opponent] = {}
+        self._opponents: dict[int, PoolOpponent] = {}
         self._draw = SoftmaxDraw()
         self._reported: dict[str, None] = {}  # game ids, oldest first
 
     @property
-    def opponents(self) -> list[Opponent]:
+    def opponents(self) -> list[PoolOpponent]:
         """The pool, in order of addition; the highest quality is 0."""
         top = max((o.quality for o in self._opponents.values()), default=0.0)
         return [replace(o, quality=o.quality - top) for o in self._opponents.values()]
 
-    def put(self, opponent: Opponent) -> None:
+    def put(self, opponent: PoolOpponent) -> None:
         """Adds an opponent, or replaces what is known of its version. Raises ValueError for an invalid quality."""
         if not math.isfinite(opponent.quality):
             raise ValueError(f"the quality of version {opponent.version} is {opponent.quality}")
@@ -70,7 +70,7 @@ class League:
         self._opponents.pop(version, None)
         self._draw.remove(version)
 
-    def joining(self, version: int) -> Opponent | None:
+    def joining(self, version: int) -> PoolOpponent | None:
         """As what a published version joins the pool: with its highest quality. None when it is not the turn of it.
 
         Versions may be skipped or told of twice; every ``add_every_versions`` one joins.
@@ -94,10 +94,10 @@ class League:
         self.put(newcomer)
         self.last_added = max(version, self.last_added if self.last_added is not None else version)
 
-    def _newcomer(self, version: int) -> Opponent:
+    def _newcomer(self, version: int) -> PoolOpponent:
         if version < 0:
             raise ValueError(f"a version is not negative: {version}")
-        return Opponent(version, max((o.quality for o in self._opponents.values()), default=0.0))
+        return PoolOpponent(version, max((o.quality for o in self._opponents.values()), default=0.0))
 
     def probabilities(self) -> dict[int, float]:
         """Chance of each opponent when a past one is drawn: the softmax of the qualities. Sums to 1."""
@@ -107,13 +107,13 @@ class League:
         p = np.exp(q - q.max())
         return dict(zip(self._opponents, (p / p.sum()).tolist(), strict=True))
 
-    def choose(self, rng: np.random.Generator) -> Match:
+    def choose(self, rng: np.random.Generator) -> OpponentChoice:
         """Draws an opponent and a side. Without a pool the opponent is the newest version."""
         side = int(rng.integers(2))
         if not self._opponents or rng.random() >= self.config.past_opponent_share:
-            return Match(None, side)
+            return OpponentChoice(None, side)
         version = self.draw(rng.random())
-        return Match(version, side, self.chance(version))
+        return OpponentChoice(version, side, self.chance(version))
 
     def draw(self, share: float) -> int:
         """The past version at a ``share``, 0 to 1, of all chances. Raises ValueError without a pool."""
@@ -127,7 +127,7 @@ class League:
         """Of a past version to be drawn."""
         return self._draw.chance(version)
 
-    def after(self, version: int, won: bool) -> Opponent | None:
+    def after(self, version: int, won: bool) -> PoolOpponent | None:
         """What a game of the current agent against ``version`` makes of it; ``won`` False: lost or drawn.
 
         A win takes η / (N p) from the opponent's quality, at most ``max_quality_drop`` (equation 14). None for a
@@ -140,7 +140,7 @@ class League:
             return replace(opponent, games=opponent.games + 1)
         p = self._draw.chance(version)
         drop = self.config.quality_learning_rate / max(len(self._opponents) * p, 1e-300)
-        return Opponent(version, opponent.quality - min(drop, self.config.max_quality_drop), opponent.games + 1,
+        return PoolOpponent(version, opponent.quality - min(drop, self.config.max_quality_drop), opponent.games + 1,
                         opponent.wins + 1)
 
     def report(self, game_id: str, version: int, won: bool) -> bool:
@@ -169,7 +169,7 @@ class League:
             raise ValueError(f"a league's state has format {FORMAT}, not {state.get('format')!r}")
         league = cls(config)
         for version, quality, games, wins in state["opponents"]:
-            league._opponents[int(version)] = Opponent(int(version), float(quality), int(games), int(wins))
+            league._opponents[int(version)] = PoolOpponent(int(version), float(quality), int(games), int(wins))
         for opponent in league._opponents.values():
             if not math.isfinite(opponent.quality):
                 raise ValueError(f"the quality of version {opponent.version} is {opponent.quality}")

@@ -1,6 +1,6 @@
 """Ratings: points of TrueSkill's scale (Herbrich et al. 2006), random play at 0, and intervals of win rates.
 
-How ratings are made of games is in `five.agent.skill`, who plays whom in `five.agent.ladder`.
+How ratings are made of games is in `five.agent.skill_fit`, who plays whom in `five.agent.ladder`.
 """
 
 import math

@@ -44,7 +44,7 @@ def hyperparameters_at(schedules: SchedulesConfig, version: int) -> Hyperparamet
     return Hyperparameters(*(value_at(getattr(schedules, name), version) for name in SCHEDULED))
 
 
-def change_from(schedules: SchedulesConfig, name: str, version: int, to: float, length: int) -> SchedulesConfig:
+def change_schedule(schedules: SchedulesConfig, name: str, version: int, to: float, length: int) -> SchedulesConfig:
     """The schedules with one value changed while running: from its value at ``version`` to ``to`` over ``length``
     versions, and then for good.
 
@@ -52,24 +52,24 @@ def change_from(schedules: SchedulesConfig, name: str, version: int, to: float, 
     dropped: the same change made twice is made once. Raises ValueError for an unknown name or a value that no run can
     use.
     """
-    schedule = _named(schedules, name)
+    schedule = _find_schedule(schedules, name)
     if version < 0 or length < 0:
         raise ValueError(f"version {version} and length {length} may not be negative")
-    before = _until(schedule, version)
-    return _with(schedules, name, schedule.initial, (
-        *before, RampConfig(start=version, length=length, from_=_end(schedule.initial, before), to=to)))
+    before = _ramps_before(schedule, version)
+    return _replace_schedule(schedules, name, schedule.initial, (
+        *before, RampConfig(start=version, length=length, from_=_end_value(schedule.initial, before), to=to)))
 
 
-def return_to(schedules: SchedulesConfig, name: str, version: int, earlier: ScheduleConfig) -> SchedulesConfig:
+def restore_schedule(schedules: SchedulesConfig, name: str, version: int, earlier: ScheduleConfig) -> SchedulesConfig:
     """The schedules with one value as ``earlier`` has it, from ``version`` on; what lies before stays as it was.
 
-    Raises ValueError as `change_from`.
+    Raises ValueError as `change_schedule`.
     """
-    schedule = _named(schedules, name)
+    schedule = _find_schedule(schedules, name)
     if version < 0:
         raise ValueError(f"version {version} may not be negative")
-    before = _until(schedule, version)
-    there, here = value_at(earlier, version), _end(schedule.initial, before)
+    before = _ramps_before(schedule, version)
+    there, here = value_at(earlier, version), _end_value(schedule.initial, before)
     ahead = []
     for ramp in earlier.ramps:
         if ramp.start >= version:
@@ -77,17 +77,17 @@ def return_to(schedules: SchedulesConfig, name: str, version: int, earlier: Sche
         elif ramp.start + ramp.length > version:
             ahead.append(RampConfig(start=version, length=ramp.start + ramp.length - version, from_=there, to=ramp.to))
     jump = () if here == there else (RampConfig(start=version, length=0, from_=here, to=there),)
-    return _with(schedules, name, schedule.initial, (*before, *jump, *ahead))
+    return _replace_schedule(schedules, name, schedule.initial, (*before, *jump, *ahead))
 
 
-def _named(schedules: SchedulesConfig, name: str) -> ScheduleConfig:
+def _find_schedule(schedules: SchedulesConfig, name: str) -> ScheduleConfig:
     if name not in SCHEDULED:
         raise ValueError(f"{name!r} is not scheduled; these are: {', '.join(SCHEDULED)}")
     schedule: ScheduleConfig = getattr(schedules, name)
     return schedule
 
 
-def _until(schedule: ScheduleConfig, version: int) -> tuple[RampConfig, ...]:
+def _ramps_before(schedule: ScheduleConfig, version: int) -> tuple[RampConfig, ...]:
     """The ramps that begin before ``version``; one under way is cut there."""
     ramps = []
     for ramp in schedule.ramps:
@@ -100,11 +100,11 @@ def _until(schedule: ScheduleConfig, version: int) -> tuple[RampConfig, ...]:
     return tuple(ramps)
 
 
-def _end(initial: float, ramps: tuple[RampConfig, ...]) -> float:
+def _end_value(initial: float, ramps: tuple[RampConfig, ...]) -> float:
     return ramps[-1].to if ramps else initial
 
 
-def _with(schedules: SchedulesConfig, name: str, initial: float, ramps: tuple[RampConfig, ...]) -> SchedulesConfig:
+def _replace_schedule(schedules: SchedulesConfig, name: str, initial: float, ramps: tuple[RampConfig, ...]) -> SchedulesConfig:
     changed = ScheduleConfig(initial=initial, ramps=ramps)
     return SchedulesConfig.model_validate(schedules.model_copy(update={name: changed}).model_dump(by_alias=True))
 

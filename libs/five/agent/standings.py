@@ -18,7 +18,7 @@ def player_name(version: int) -> str:
     return f"{_VERSION}{version}"
 
 
-def version_of(player: str) -> int | None:
+def player_version(player: str) -> int | None:
     """The version that a player is; None for a bot."""
     number = player.removeprefix(_VERSION)
     return int(number) if player.startswith(_VERSION) and number.isdigit() else None
@@ -50,15 +50,15 @@ class Standing:
         return sum(map(sum, self.results.values()))
 
 
-def standings_of(rows: Rows) -> list[Standing]:
+def parse_standings(rows: Rows) -> list[Standing]:
     """The standings in a run's rows, strongest first; none from an earlier release's."""
     found = [Standing(**row) for name, row in rows.items() if name.startswith(RATED)] if (
         rows.get(FORMAT_ROW) == FORMAT) else []
     return sorted(found, key=lambda s: (-s.mu, s.player))
 
 
-def unrolled(standing: Standing) -> Iterable[GameResult]:
-    """A player's games one by one, as `five.agent.skill.fit_skills` takes them."""
+def list_games(standing: Standing) -> Iterable[GameResult]:
+    """A player's games one by one, as `five.agent.skill_fit.fit_skills` takes them."""
     for other, counts in standing.results.items():
         for score, count in zip((1.0, 0.5, 0.0), counts, strict=True):
             yield from [(standing.player, other, score)] * count

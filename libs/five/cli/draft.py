@@ -7,9 +7,10 @@ import sys
 import time
 from typing import Any
 
-from five.agent.draft.order import DraftError
-from five.cli.remote import Controller, add_address, controller_of
-from five.cli.rundir import RunFolder, find
+from five.agent.draft.pick_order import DraftError
+from five.cli.run_selection import add_address, controller_of
+from five.local.rest_client import Controller
+from five.local.run_folder import RunFolder, find
 
 Arguments = argparse.Namespace
 
@@ -67,13 +68,13 @@ def _remote(controller: Controller, arguments: Arguments) -> int:
 
 def _here(folder: RunFolder, arguments: Arguments) -> int:
     from five.agent.draft.advice import advise
-    from five.agent.draft.briefing import brief
-    from five.cli.offline.record import kept_evidence
-    from five.cli.offline.versions import ArchivedVersions
-    from five.run import drafting
+    from five.agent.draft.summary import summarize_draft
+    from five.evaluation.archived_versions import ArchivedVersions
+    from five.evaluation.saved_state import kept_evidence
+    from five.run import draft_tables
 
     archive = ArchivedVersions(folder)
-    tables = drafting.DraftTables(archive.blobs, archive.config.name)
+    tables = draft_tables.DraftTables(archive.blobs, archive.config.name)
     if arguments.tables:
         _tables([{"name": name, **tables.about(name)} for name in tables.names()], arguments)
         return 0
@@ -85,26 +86,26 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
     leaves = _leaves(archive, tables, arguments)
     if not arguments.make:
         picks = arguments.radiant, arguments.dire, arguments.banned
-        _show(brief(leaves, evidence, advise(leaves, *picks, arguments.order), *picks), reliability, arguments)
+        _show(summarize_draft(leaves, evidence, advise(leaves, *picks, arguments.order), *picks), reliability, arguments)
     return 0
 
 
 def _leaves(archive: Any, tables: Any, arguments: Arguments) -> Any:
     """The table that is asked for: the stored one, or one that is made now and stored."""
-    from five.cli.offline.leaves import make
-    from five.run import drafting
+    from five.evaluation.draft_table import make
+    from five.run import draft_tables
     from rapid.blobs import BlobMissing
 
     game = archive.config.game
-    pool = drafting.pool_of(game, arguments.pool or None)
+    pool = draft_tables.pool_of(game, arguments.pool or None)
     number = arguments.version
     if number < 0:
         known = archive.numbers()
         # A table that is there is worth more than a version that is a little newer; --make makes the newest one's.
-        made = [drafting.version_of(name) for name in tables.names()
-                if name == drafting.table_name(drafting.version_of(name), pool, game)]
+        made = [draft_tables.version_of(name) for name in tables.names()
+                if name == draft_tables.table_name(draft_tables.version_of(name), pool, game)]
         number = made[0] if made and not arguments.make else known[-1] if known else -1
-    name = drafting.table_name(number, pool, game)
+    name = draft_tables.table_name(number, pool, game)
     try:
         return tables.read(name)
     except BlobMissing:

@@ -5,11 +5,11 @@ import json
 from typing import Any
 
 from five.agent.ratings import wilson_interval
-from five.cli import report
-from five.cli.offline.record import keep_evidence, keep_record
-from five.cli.report_page import rebuilt
-from five.cli.rundir import Cluster, NoRun, RunFolder
 from five.clients.evaluator import EvaluatorClient, MatchResult
+from five.evaluation.saved_state import keep_evidence, keep_record
+from five.local.run_folder import Cluster, NoRun, RunFolder
+from five.reports import run_report
+from five.reports.html_page import rebuilt
 from five.run.load import ConfigError, load
 from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobStore
@@ -68,8 +68,8 @@ def _on_evaluator(folder: RunFolder, cluster: Cluster, version: int, against: st
 def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool) -> dict[str, Any]:
     """The same from the archive. Games come in pairs with sides swapped: an odd number becomes one more."""
     from dota.vec_game import BOTS
-    from five.cli.offline.match import Contestant, play
-    from five.cli.offline.versions import ArchivedVersions
+    from five.evaluation.archived_versions import ArchivedVersions
+    from five.evaluation.match import Contestant, play
 
     if against not in BOTS and not against.isdigit():
         raise ConfigError(f"--against {against!r}: a version's number, or one of {', '.join(BOTS)}")
@@ -98,7 +98,7 @@ def write_report(folder: RunFolder) -> int:
         if not folder.report.exists():
             raise
         try:
-            report.replace(folder.report, rebuilt(folder.report.read_text()))
+            run_report.replace(folder.report, rebuilt(folder.report.read_text()))
         except ValueError as error:
             raise RuntimeError(f"{folder.report}: {error}") from None
         print(folder.report)
@@ -107,9 +107,9 @@ def write_report(folder: RunFolder) -> int:
     client = connect(config.store.state_url, config.store, "state",
                      folder.login(acl.CONTROLLER, config.store.state_url))
     require_reachable(client, config.store.state_url, "state")
-    records = report.collect(RunState(client, config.name), Series(client, config.name))
+    records = run_report.collect(RunState(client, config.name), Series(client, config.name))
     blobs = BlobStore(config.blobs.url or str(folder.path / "blobs"))
-    report.write(records, folder.report, report.newest_film(Recordings(lambda: blobs)))
+    run_report.write(records, folder.report, run_report.newest_film(Recordings(lambda: blobs)))
     keep_record(RunState(client, config.name), folder.record)
     keep_evidence(records.games, folder.evidence)
     print(folder.report)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dota.vec_game import Winner
 from five.agent.ratings import pairs_interval, wilson_interval
-from five.cli.offline.bot_games import MARKS, TIMED_ITEMS, GameRecord, TeamRecord, play, quick_game, whole_game
+from five.evaluation.bot_games import MARKS, TIMED_ITEMS, GameRecord, TeamRecord, play, quick_game, whole_game
 
 BY_MINUTE = ("net_worth", "xp", "marked_last_hits")
 

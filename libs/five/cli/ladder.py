@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from five.agent.standings import Standing
-from five.cli.offline.journal import Journal
-from five.cli.rundir import NoRun, RunFolder
+from five.evaluation.journal import Journal
+from five.local.run_folder import NoRun, RunFolder
 from five.run.load import ConfigError, load
 from rapid.store import acl
 from rapid.store.connection import connect
@@ -17,8 +17,8 @@ from rapid.store.state import RunState
 def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_json: bool) -> int:
     """Prints the standings; with ``games`` plays first what is missing for each archived version, or each of
     ``versions``, to be rated by so many. Raises ConfigError, NoRun."""
-    from five.cli.offline.ladder import OfflineLadder
-    from five.cli.offline.versions import ArchivedVersions
+    from five.evaluation.archived_versions import ArchivedVersions
+    from five.evaluation.ladder import OfflineLadder
 
     if (games and games < 2) or (versions and not games):
         raise ConfigError("--games is at least 2, and --versions says which versions play them")

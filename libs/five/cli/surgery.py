@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from five.cli.remote import Controller, Refused, add_address
+from five.cli.run_selection import add_address
+from five.local.rest_client import Controller, Refused
 
 if TYPE_CHECKING:
-    from five.services.controller.surgery.rehearsals import Scope
+    from five.services.controller.surgery.rehearsals import RehearsalScope
 
 LOOK_SECONDS = 1.0
 AWAY_SECONDS = 120.0
@@ -77,12 +78,12 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
         command.add_argument("--dry-run", action="store_true", help="only say what would happen")
 
 
-def scope_of(arguments: argparse.Namespace) -> "Scope":
+def scope_of(arguments: argparse.Namespace) -> "RehearsalScope":
     """How much is rehearsed. Raises Refused."""
-    from five.services.controller.surgery.rehearsals import Scope
+    from five.services.controller.surgery.rehearsals import RehearsalScope
 
     try:
-        return Scope(versions=arguments.versions, games=arguments.games, minutes=arguments.minutes)
+        return RehearsalScope(versions=arguments.versions, games=arguments.games, minutes=arguments.minutes)
     except ValueError as error:
         raise Refused(str(error)) from None
 

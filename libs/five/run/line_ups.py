@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from dota.config import GameConfig
 from dota.vec_game import TEAMS, VecGame
-from five.agent.draft.leaves import Ints, Pool
+from five.agent.draft.leaves import HeroPool, Ints
 
 # How leaves are read, as their table says it.
 HOW = {"randomised": False, "observation": "the first of the game, both teams'"}
@@ -16,7 +16,7 @@ HOW = {"randomised": False, "observation": "the first of the game, both teams'"}
 class LineUps:
     """Up to ``games`` at a time; ``game`` as it is evaluated. Not to be shared between threads."""
 
-    def __init__(self, game: GameConfig, pool: Pool, games: int) -> None:
+    def __init__(self, game: GameConfig, pool: HeroPool, games: int) -> None:
         self.games = games
         self._vec = VecGame(game, games)
         self._pool = pool

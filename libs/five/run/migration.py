@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from five.agent.surgery import AgentSpec, Chain, Link, Plan, migrate_learner
+from five.agent.surgery import AgentSpec, AppliedMigration, MigrationChain, Plan, migrate_learner
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.errors import Corrupt
@@ -34,7 +34,7 @@ def checkpoint_tensors(blobs: BlobStore, ref: Ref) -> tuple[dict[str, Tensor], d
     return {name: torch.from_numpy(array) for name, array in arrays.items()}, index.meta
 
 
-def chain_of(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> Chain:
+def chain_of(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> MigrationChain:
     """The chain of plans that a record names, with the texts of ``rows`` by digest. Raises BrokenChain."""
     links = []
     for digest in record.chain:
@@ -43,16 +43,16 @@ def chain_of(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> Chain:
             raise BrokenChain(f"the text of applied plan {digest} is missing from the run's state: versions from "
                               "before it cannot be loaded")
         try:
-            links.append(Link(Plan.from_yaml(row["plan"]), AgentSpec.of(row["game"], row["model"])))
+            links.append(AppliedMigration(Plan.from_yaml(row["plan"]), AgentSpec.of(row["game"], row["model"])))
         except (KeyError, ValueError) as error:
             raise BrokenChain(f"applied plan {digest} cannot be read: {error}") from None
     try:
-        return Chain(links, record.chain)
+        return MigrationChain(links, record.chain)
     except ValueError as error:
         raise BrokenChain(str(error)) from None
 
 
-def newest_learner(chain: Chain, state: Mapping[str, Tensor], extra: Mapping[str, Any], schema: str,
+def newest_learner(chain: MigrationChain, state: Mapping[str, Tensor], extra: Mapping[str, Any], schema: str,
                    steps_per_version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """A checkpoint's tensors and its learner's values in the chain's newest schema. Raises BrokenChain."""
     tensors, values = dict(state), dict(extra)
@@ -67,7 +67,7 @@ def newest_learner(chain: Chain, state: Mapping[str, Tensor], extra: Mapping[str
 class MigratedVersions:
     """Older versions in the newest schema, each brought over once and kept as a blob."""
 
-    def __init__(self, chain: Chain, blobs: BlobStore, run: str, epoch: int) -> None:
+    def __init__(self, chain: MigrationChain, blobs: BlobStore, run: str, epoch: int) -> None:
         self._chain = chain
         self._blobs = blobs
         self._prefix = f"{run}/migrated/"

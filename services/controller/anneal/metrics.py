@@ -1,4 +1,4 @@
-"""What the controller shows of an anneal on its metrics page."""
+"""Metrics of the anneal."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ for _state in AnnealState:
 
 
 def show_anneal(anneal: Anneal | None, head: Callable[[], int | None]) -> None:
-    """Brings the gauges to the anneal as it was just looked at."""
+    """Set the gauges to the anneal's current state."""
     if anneal is None:
         return
     SHARE.set(anneal.share(head() or 0))

@@ -1,4 +1,4 @@
-"""The anneal as the controller keeps it: begun, advanced by the newest version and the guard's verdict, ended."""
+"""Advances the anneal: begins it, applies the guard's verdict at each new version, and ends it."""
 
 import logging
 from collections.abc import Mapping
@@ -9,51 +9,53 @@ from pydantic import ValidationError
 
 from dota.config import GameConfig
 from dota.spaces import Layout
-from five.agent.anneal.course import Follows, Step, advance, fail, reverted
-from five.agent.anneal.document import LIVE, Anneal, AnnealRamp, AnnealState, overlaid
-from five.agent.anneal.guard import Judgement, judge
-from five.agent.anneal.pairs import pairs_of
+from five.agent.anneal.document import ACTIVE, Anneal, AnnealRamp, AnnealState, merge_overrides
+from five.agent.anneal.guard import GuardDecision, decide
+from five.agent.anneal.pair_records import parse_pairs
+from five.agent.anneal.transitions import FollowUp, Transition, advance, complete_revert, fail
 from five.run.load import quoting_hint
-from five.services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest
-from five.services.controller.operations.store import Busy, OperationStore
+from five.services.controller.operations.document import Operation, OperationKind, OperationRequest, OperationState
+from five.services.controller.operations.store import OperationInProgress, OperationStore
+from rapid.store import state as run_state
 from rapid.store.anneal import AnnealStore
 from rapid.store.errors import FencedOut
 from rapid.store.record import RunRecord
-from rapid.store.state import ACTIVE, RunState, Status
+from rapid.store.state import RunState, Status
 
 log = logging.getLogger(__name__)
 CONTROLLER = "controller"
 
 
-class NoAnneal(ValueError):
-    """A change that cannot be annealed; the text says why."""
+class AnnealError(ValueError):
+    """A change that cannot be annealed; the message gives the reason."""
 
 
-def changed_game(record: RunRecord, overrides: Mapping[str, Any]) -> GameConfig:
-    """The run's game with the change. Raises NoAnneal for what is no game, no change, or another layout."""
+def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> GameConfig:
+    """Return the run's game with the overrides. Raise AnnealError if it is invalid, unchanged, or needs another
+    layout."""
     try:
         now = GameConfig.model_validate(dict(record.game))
-        then = GameConfig.model_validate(overlaid(now.model_dump(mode="json"), overrides))
+        then = GameConfig.model_validate(merge_overrides(now.model_dump(mode="json"), overrides))
     except ValidationError as error:
         said = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}{quoting_hint(e['type'], e['input'])}"
                          for e in error.errors())
-        raise NoAnneal(f"the game cannot be changed so: {said}") from None
+        raise AnnealError(f"the game cannot be changed so: {said}") from None
     if then == now:
-        raise NoAnneal("the run's game is so already: there is nothing to anneal")
+        raise AnnealError("the run's game is so already: there is nothing to anneal")
     if Layout(then).hash != Layout(now).hash:
-        raise NoAnneal("the change concerns the layout of observations and actions, which all games of a run share: "
+        raise AnnealError("the change concerns the layout of observations and actions, which all games of a run share: "
                        "that takes surgery (POST /v1/surgery/plan)")
     return then
 
 
-def read(state: RunState) -> Anneal | None:
-    """The run's anneal; None when nothing was ever annealed."""
+def read_anneal(state: RunState) -> Anneal | None:
+    """Return the run's anneal, or None if there never was one."""
     document = AnnealStore(state).read()
     return None if document is None else Anneal.model_validate(document)
 
 
-def write(state: RunState, before: Anneal | None, after: Anneal, who: str, what: str) -> bool:
-    """Replaces the anneal if it is still ``before``, with an event. Returns whether it was."""
+def replace_anneal(state: RunState, before: Anneal | None, after: Anneal, who: str, what: str) -> bool:
+    """Replace the anneal if it still equals ``before``, and append an event. Return whether it was replaced."""
     def edit(document: Any) -> tuple[Any, str, dict[str, Any]] | None:
         now = None if document is None else Anneal.model_validate(document)
         if now != before:
@@ -66,91 +68,93 @@ def write(state: RunState, before: Anneal | None, after: Anneal, who: str, what:
 
 
 def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any]) -> str:
-    """Begins what the operation was asked for, from the version ``kept["head"]``; again is once. Returns why it cannot
-    be, '' when it has begun."""
+    """Begin the requested anneal at version ``kept["head"]``; repeating it has no further effect. Return '' or the
+    reason why
+    it cannot begin."""
     asked, record = operation.request.anneal, state.record()
     if asked is None or record is None or kept.get("head") is None:
         return "there is no version yet to go back to"
     head = int(kept["head"])
-    before = read(state)
+    before = read_anneal(state)
     if before is not None and before.id == asked["id"]:
         return ""
-    if before is not None and before.state in LIVE | {AnnealState.FAILED}:
+    if before is not None and before.state in ACTIVE | {AnnealState.FAILED}:
         return f"anneal {before.id!r} is {before.state}: one at a time"
     try:
-        changed_game(record, asked["overrides"])
+        game_with_overrides(record, asked["overrides"])
         ramp = AnnealRamp(start=head, length=asked["length"])
         anneal = Anneal(id=asked["id"], overrides=asked["overrides"], base=head, began=head, ramp=ramp,
                         guard=asked["guard"], policy=asked["policy"])
     except ValueError as error:
         return str(error)
-    return "" if write(state, before, anneal, operation.who, "began") else "somebody else began another anneal"
+    return "" if replace_anneal(state, before, anneal, operation.who, "began") else "somebody else began another anneal"
 
 
 def end_anneal(state: RunState, operation: Operation) -> str:
-    """Ends an anneal that a person's revert goes back behind. Returns its id, '' when there is none to end."""
+    """End an anneal that began after the version an operator reverts to. Return its id, or '' if there is none."""
     target = operation.request.to_version
     while operation.request.anneal is None and target is not None:
-        anneal = read(state)
-        if anneal is None or anneal.state not in LIVE | {AnnealState.FAILED} or target > anneal.base:
+        anneal = read_anneal(state)
+        if anneal is None or anneal.state not in ACTIVE | {AnnealState.FAILED} or target > anneal.base:
             return ""
         over = anneal.model_copy(update={
             "state": AnnealState.REVERTED, "held_by": "", "revision": anneal.revision + 1,
             "said": f"{operation.who} reverted the run to version {target}, from before it"})
-        if write(state, anneal, over, operation.who, "reverted"):
+        if replace_anneal(state, anneal, over, operation.who, "reverted"):
             return anneal.id
     return ""
 
 
-def judgement_of(state: RunState, anneal: Anneal) -> Judgement:
-    """What the guard makes of the present attempt's pairs."""
-    return judge(anneal.guard, pairs_of(AnnealStore(state).pairs().all(), anneal.trial), anneal.gate)
+def judge_anneal(state: RunState, anneal: Anneal) -> GuardDecision:
+    """Return the guard's judgement of the current attempt's game pairs."""
+    return decide(anneal.guard, parse_pairs(AnnealStore(state).pairs().all(), anneal.trial), anneal.gate)
 
 
-def revert_request(anneal: Anneal, record: RunRecord) -> SurgeryRequest:
-    """What the operation is asked for that takes a failed attempt back."""
-    return SurgeryRequest(name=f"anneal {anneal.trial} to version {anneal.base}", parent=record.schema,
+def revert_request(anneal: Anneal, record: RunRecord) -> OperationRequest:
+    """Return the operation request that reverts a failed attempt."""
+    return OperationRequest(name=f"anneal {anneal.trial} to version {anneal.base}", parent=record.schema,
                           epoch=record.epoch, to_version=anneal.base, anneal={"trial": anneal.trial})
 
 
 @dataclass
-class AnnealKeeper:
-    """Looks at the anneal again and again. It remembers nothing: whoever comes after it finds the same documents."""
+class AnnealReconciler:
+    """Reconciles the anneal with the newest version and the guard's verdict. It keeps no state of its own, so another
+    controller can continue from the stored documents."""
 
     state: RunState
     operations: OperationStore
     head: Any  # () -> the newest version, or None
 
-    def look(self) -> Anneal | None:
-        """Does what is due, and returns the anneal after it. Raises redis.RedisError."""
-        anneal = read(self.state)
+    def reconcile(self) -> Anneal | None:
+        """Do what is due and return the anneal afterwards. Raise redis.RedisError."""
+        anneal = read_anneal(self.state)
         version = self.head()
         if anneal is None or version is None:
             return anneal
         if anneal.state is AnnealState.FAILED:
-            return self._take_back(anneal, version)
-        if anneal.state not in LIVE:
+            return self._revert_failed(anneal, version)
+        if anneal.state not in ACTIVE:
             return anneal
         now = self.state.status()
-        if now is None or now.status not in ACTIVE:
+        if now is None or now.status not in run_state.ACTIVE:
             return anneal
-        return self.carry_out(anneal, advance(anneal, version, judgement_of(self.state, anneal)), CONTROLLER)
+        return self.apply_step(anneal, advance(anneal, version, judge_anneal(self.state, anneal)), CONTROLLER)
 
-    def carry_out(self, before: Anneal, step: Step, who: str) -> Anneal:
-        """Makes a step: what follows from it first, so that a crash between the two finds it done."""
-        if step.follows is Follows.MAKE_IT_THE_GAME:
-            self._make_it_the_game(before, who)
-        if step.changed and not write(self.state, before, step.anneal, who, step.anneal.state):
-            return read(self.state) or before  # somebody was faster: the next look decides again
+    def apply_step(self, before: Anneal, step: Transition, who: str) -> Anneal:
+        """Apply a step. The side effect comes first, so that it is found done after a crash between the two writes."""
+        if step.follows is FollowUp.MAKE_IT_THE_GAME:
+            self._promote(before, who)
+        if step.changed and not replace_anneal(self.state, before, step.anneal, who, step.anneal.state):
+            return read_anneal(self.state) or before  # somebody was faster: the next look decides again
         return step.anneal
 
-    def _make_it_the_game(self, anneal: Anneal, who: str) -> None:
+    def _promote(self, anneal: Anneal, who: str) -> None:
         record = self.state.record()
         if record is None:
             return
         try:
-            game = changed_game(record, anneal.overrides).model_dump(mode="json")
-        except NoAnneal:
+            game = game_with_overrides(record, anneal.overrides).model_dump(mode="json")
+        except AnnealError:
             return  # it is the game already
         try:
             self.state.set_record(record, record.changed(new_epoch=False, game=game), who, "anneal.made_the_game",
@@ -159,8 +163,8 @@ class AnnealKeeper:
             log.info("the record has changed meanwhile, the next look decides: %s", error)
             raise
 
-    def _take_back(self, anneal: Anneal, version: int) -> Anneal:
-        """Has a failed attempt's version before the change put back, once."""
+    def _revert_failed(self, anneal: Anneal, version: int) -> Anneal:
+        """Begin the revert to the version before a failed attempt, once."""
         mine = next((o for o in self.operations.all() if o.kind is OperationKind.REVERT
                      and (o.request.anneal or {}).get("trial") == anneal.trial), None)
         if mine is None:
@@ -170,15 +174,16 @@ class AnnealKeeper:
             try:
                 self.operations.begin(OperationKind.REVERT, CONTROLLER, revert_request(anneal, record), now.status,
                                       anneal.said)
-            except Busy as busy:
+            except OperationInProgress as busy:
                 log.info("anneal %s waits to be reverted: %s", anneal.id, busy)
         elif mine.state is OperationState.DONE:
-            return self.carry_out(anneal, reverted(anneal, version), CONTROLLER)
+            return self.apply_step(anneal, complete_revert(anneal, version), CONTROLLER)
         return anneal
 
 
-def failed_by(anneal: Anneal, who: str, reason: str) -> Step:
-    """The step of an anneal that somebody takes back by request: no further try follows. Raises NotPossible."""
+def fail_on_request(anneal: Anneal, who: str, reason: str) -> Transition:
+    """Return the step that fails the anneal at an operator's request, without another attempt. Raise
+    five.agent.anneal.transitions.NotPossible."""
     step = fail(anneal, f"{who} asked for it to be reverted{f': {reason}' if reason else ''}")
     policy = step.anneal.policy.model_copy(update={"on_fail": "stop"})
-    return Step(step.anneal.model_copy(update={"policy": policy}), step.follows, step.changed)
+    return Transition(step.anneal.model_copy(update={"policy": policy}), step.follows, step.changed)

@@ -1,4 +1,4 @@
-"""Drafts as the controller answers them: tables and training games are read once, a tree is solved once."""
+"""Draft analysis for the REST API, with cached tables, training-game statistics and solved trees."""
 
 import threading
 from collections import OrderedDict
@@ -6,30 +6,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dota.registry import load
-from five.agent.draft.advice import Advice, advise
-from five.agent.draft.briefing import brief
-from five.agent.draft.evidence import EVIDENCE_GAMES, Evidence, Reliability
-from five.agent.draft.leaves import Leaves
-from five.run.drafting import DraftTables
+from five.agent.draft.advice import DraftAdvice, advise
+from five.agent.draft.evidence import EVIDENCE_GAMES, Calibration, DraftEvidence
+from five.agent.draft.leaves import LeafTable
+from five.agent.draft.summary import summarize_draft
+from five.run.draft_tables import DraftTables
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Series
 
 PAGE = 1000  # records of games read at a time
-KEPT_TABLES = 2
-KEPT_ADVICE = 256
+CACHED_TABLES = 2
+CACHED_ADVICE = 256
 
 
-class Drafts:
-    """Of one run. Blocking; safe to share between threads, of which one at a time solves."""
+class DraftAnalyzer:
+    """Draft analysis of one run. Blocking and thread-safe; one thread at a time solves."""
 
     def __init__(self, run: str, blobs: Callable[[], BlobStore | None], series: Series) -> None:
         self._run = run
         self._blobs = blobs
         self._series = series
         self._lock = threading.Lock()
-        self._leaves: OrderedDict[str, Leaves] = OrderedDict()  # by digest
-        self._advice: OrderedDict[tuple[Any, ...], Advice] = OrderedDict()  # by table's digest, picks, bans, order
-        self._evidence: Evidence | None = None
+        self._leaves: OrderedDict[str, LeafTable] = OrderedDict()  # by digest
+        self._advice: OrderedDict[tuple[Any, ...], DraftAdvice] = OrderedDict()  # by table's digest, picks, bans, order
+        self._evidence: DraftEvidence | None = None
         self._last = ""  # id of the last game that was counted
 
     @property
@@ -38,7 +38,7 @@ class Drafts:
         return None if blobs is None else DraftTables(blobs, self._run)
 
     def tables(self) -> list[dict[str, Any]]:
-        """``name``, ``heroes``, ``team``, ``shared`` and ``facts`` of each table, the newest version's first."""
+        """Return ``name``, ``heroes``, ``team``, ``shared`` and ``facts`` of each table, newest version first."""
         tables, found = self._tables, []
         if tables is None:
             return []
@@ -51,8 +51,10 @@ class Drafts:
 
     def draft(self, name: str | None, radiant: Sequence[str], dire: Sequence[str], banned: Sequence[str], order: str
               ) -> dict[str, Any]:
-        """A draft by the table of that name, the newest one without: `five.agent.draft.briefing.brief` with ``table``.
-        Raises BlobMissing when there is none, five.agent.draft.order.DraftError for a draft that cannot be."""
+        """Return the analysis of a draft by the named table, or by the newest one, with the table's name as ``table``.
+
+        Raise BlobMissing without a table, and five.agent.draft.order.DraftError for an invalid draft.
+        """
         tables = self._tables
         if tables is None:
             raise BlobMissing("this controller has no blob store")
@@ -67,27 +69,27 @@ class Drafts:
             key = digest, *(tuple(sorted(names)) for names in (radiant, dire, banned)), order
             if key not in self._advice:
                 self._advice[key] = advise(leaves, radiant, dire, banned, order)
-                while len(self._advice) > KEPT_ADVICE:
+                while len(self._advice) > CACHED_ADVICE:
                     self._advice.popitem(last=False)
-            found = brief(leaves, self._counted(), self._advice[key], radiant, dire, banned)
+            found = summarize_draft(leaves, self._updated_evidence(), self._advice[key], radiant, dire, banned)
             return {**found, "table": name}
 
-    def reliability(self) -> Reliability:
-        """How often the win head was right about recorded training games, up to now."""
+    def reliability(self) -> Calibration:
+        """Return the calibration of the win head on the recorded training games."""
         with self._lock:
-            return self._counted().reliability()
+            return self._updated_evidence().reliability()
 
-    def _table(self, tables: DraftTables, name: str, digest: str) -> Leaves:
+    def _table(self, tables: DraftTables, name: str, digest: str) -> LeafTable:
         if digest not in self._leaves:
             self._leaves[digest] = tables.read(name)
-            while len(self._leaves) > KEPT_TABLES:
+            while len(self._leaves) > CACHED_TABLES:
                 self._leaves.popitem(last=False)
         self._leaves.move_to_end(digest)
         return self._leaves[digest]
 
-    def _counted(self) -> Evidence:
+    def _updated_evidence(self) -> DraftEvidence:
         if self._evidence is None:
-            evidence = Evidence(load().heroes)
+            evidence = DraftEvidence(load().heroes)
             newest, before = "", ""
             for _ in range(EVIDENCE_GAMES // PAGE):
                 page = self._series.latest("games", PAGE, before)

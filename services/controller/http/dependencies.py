@@ -1,4 +1,4 @@
-"""What handlers work on, and who calls them: dependencies that routers declare."""
+"""FastAPI dependencies of the route handlers: the run's context and the caller."""
 
 import functools
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from five.services.controller.http.single_flight import SingleFlightCache
 from five.services.controller.run.ratings import RatingTable
 from rapid.blobs import BlobStore
 from rapid.store.leases import Leases
-from rapid.store.live_channel import Watching
+from rapid.store.live_channel import LiveChannel
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.series import Series
@@ -36,11 +36,12 @@ QUICK_SECONDS, SLOW_SECONDS = 1.0, 4.0
 
 
 class Context:
-    """The run that an application serves. One object for all routers; ``app.state.context`` holds it.
+    """The run that an application serves, in ``app.state.context``; shared by all routers.
 
-    ``configured`` are the schedules of the configuration, ``evaluator`` whether there is one to play matches,
-    ``overview_seconds`` how old a status may be that another client has asked for, ``blobs`` where checkpoints lie,
-    ``play`` makes the client of the play service, once, in the server's loop (None: the run has none).
+    ``configured`` are the configuration's schedules. ``evaluator`` tells whether matches can be played.
+    ``overview_seconds`` is the maximum age of a cached status. ``blobs`` holds the checkpoints. ``play`` creates the
+    client
+    of the play service, once, in the server's event loop; None without a play service.
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
@@ -66,7 +67,7 @@ class Context:
         self.timeline = Timeline(state.events, self.series)
         self.fast_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(QUICK_SECONDS)
         self.slow_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(SLOW_SECONDS)
-        self.live_hub = LiveHub(Watching(state.redis, run), self.leases, self.limits.viewers)
+        self.live_hub = LiveHub(LiveChannel(state.redis, run), self.leases, self.limits.viewers)
         self.recordings = Recordings(lambda: self.blobs)
         self.drafts = DraftAnalyzer(run, lambda: self.blobs, self.series)
         self.play = None if play is None else functools.cache(play)
@@ -74,11 +75,12 @@ class Context:
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[Difference]:
-        """Where this controller's configuration file differs from the run's record, which holds."""
+        """Return the differences between this controller's configuration file and the run's record, which takes
+        precedence."""
         return [] if self._file_config is None else drift(self._file_config, record)
 
     def schedules(self) -> SchedulesConfig:
-        """The schedules in force: those that were set while running, else the configuration's."""
+        """Return the schedules in force: those set at run time, otherwise the configuration's."""
         changed = self.state.schedules()
         return load_schedules(changed) if changed is not None else self.configured
 

@@ -1,4 +1,4 @@
-"""Anneal: a change of the game on its way into all games, watched by a guard."""
+"""Routes below /v1/anneal: gradual introduction of a game change, watched by a guard."""
 
 import functools
 import re
@@ -9,21 +9,21 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.anneal.arms import Arm
-from five.agent.anneal.course import NotPossible, Step, abort, hold, promote, resume, set_share
-from five.agent.anneal.document import LIVE, MAX_OVERRIDES, Anneal, AnnealPolicy, AnnealState
-from five.agent.anneal.guard import GuardConfig, simulate
+from five.agent.anneal.document import ACTIVE, MAX_OVERRIDES, Anneal, AnnealPolicy, AnnealState
+from five.agent.anneal.guard import GuardConfig, estimate_power
+from five.agent.anneal.transitions import InvalidTransition, Transition, abort, hold, promote, resume, set_share
+from five.agent.anneal.variants import Variant
 from five.services.controller.anneal.reconciler import (
-    AnnealKeeper,
-    NoAnneal,
-    changed_game,
-    failed_by,
-    judgement_of,
-    read,
+    AnnealError,
+    AnnealReconciler,
+    fail_on_request,
+    game_with_overrides,
+    judge_anneal,
+    read_anneal,
 )
-from five.services.controller.http.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.http.dependencies import Context, ContextDep, DryRun, Operator, Viewer
 from five.services.controller.http.problems import Problem, responses
-from five.services.controller.operations.document import Operation, OperationKind, SurgeryRequest
+from five.services.controller.operations.document import Operation, OperationKind, OperationRequest
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.routes.run import Reason
 from five.services.controller.routes.surgery import NO_RUN, begin_operation
@@ -32,7 +32,7 @@ from rapid.store.errors import FencedOut
 router = APIRouter(prefix="/anneal", tags=["anneal"])
 NONE = "Nothing is being annealed."
 NOT_NOW = "The anneal is in a state in which that cannot be, or somebody else changed it at the same time."
-ATTEMPTS = 400  # simulated for what is stated of the guard
+SIMULATED_ATTEMPTS = 400  # simulated for what is stated of the guard
 SPREADS = {"even": 0.5, "decided": 1.0}
 _STATED: dict[str, Any] = {"false_alarm": 0.05, "loss": 0.2, "miss": 0.05, "caught": {"even": 0.98, "decided": 0.98},
                            "pairs_to_catch": {"even": 100, "decided": 190}}
@@ -45,8 +45,8 @@ _ANNEAL: dict[str, Any] = {
     "said": "", "revision": 1}
 
 
-class ToAnneal(BaseModel):
-    """A change of the game, and how it is to come in."""
+class AnnealRequest(BaseModel):
+    """A game change and how to introduce it."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{
         "name": "patch-7.21d", "overrides": {"patch": "7.21d"}, "versions": 400, "guard": {"loss": 0.1},
@@ -64,7 +64,7 @@ class ToAnneal(BaseModel):
     reason: str = Field("", max_length=500, description="Why; kept with the operation.")
 
 
-class Share(BaseModel):
+class ShareRequest(BaseModel):
     """A share of games."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"share": 0.25}]})
@@ -72,9 +72,9 @@ class Share(BaseModel):
     share: float = Field(ge=0, le=1, allow_inf_nan=False, description="Share of games that have the change.")
 
 
-class Stated(BaseModel):
-    """What the guard is worth, by its configuration: bounds that hold whatever the games are like, and, from simulated
-    attempts, how a loss of `loss` under one rule would be caught."""
+class GuardPower(BaseModel):
+    """Error rates of the guard: bounds that hold for any games, and the detection rate of a loss of `loss` in
+    simulations."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_STATED]})
 
@@ -87,11 +87,11 @@ class Stated(BaseModel):
 
 
 class RuleFinding(BaseModel):
-    """What is known under one rule. Evidence is what a bet of 1 against the hypothesis has become."""
+    """Evidence under one rule: the value of a bet of 1 against the hypothesis."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_FINDING]})
 
-    rule: Arm = Field(description="old: the game as it was; new: with the change.")
+    rule: Variant = Field(description="old: the game as it was; new: with the change.")
     pairs: int = Field(description="Pairs played: one seed, both sides.")
     mean: float = Field(description="Mean result of the newest version against the last one before the change, from 1 "
                         "(won) to -1 (lost).")
@@ -103,8 +103,8 @@ class RuleFinding(BaseModel):
                                                    "it does not lose as much, at some of the pairs and at the last.")
 
 
-class AnnealNow(BaseModel):
-    """The anneal, and where it stands."""
+class AnnealStatus(BaseModel):
+    """The anneal and its progress."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "anneal": _ANNEAL, "version": 904, "share": 0.26, "verdict": "inconclusive",
@@ -116,127 +116,130 @@ class AnnealNow(BaseModel):
     verdict: str = Field(description="The guard's: pass, fail or inconclusive, which holds.")
     said: str = Field(description="What the verdict rests on, in words.")
     findings: list[RuleFinding] = Field(description="What is known under each rule.")
-    stated: Stated = Field(description="What the guard is worth.")
+    stated: GuardPower = Field(description="What the guard is worth.")
 
 
 @functools.lru_cache(maxsize=16)
 def _power(config: GuardConfig) -> tuple[dict[str, float], dict[str, int]]:
     bounded = config.model_copy(update={"pairs": min(config.pairs, 2000)})
-    found = {name: simulate(bounded, {Arm.OLD: 0.0, Arm.NEW: -config.loss}, max(spread, config.loss), ATTEMPTS, 1)
+    found = {name: estimate_power(bounded, {Variant.OLD: 0.0, Variant.NEW: -config.loss}, max(spread, config.loss), SIMULATED_ATTEMPTS, 1)
              for name, spread in SPREADS.items()}
     return {n: round(p.failed, 3) for n, p in found.items()}, {n: p.pairs for n, p in found.items()}
 
 
-def stated(config: GuardConfig) -> Stated:
-    """What a guard is worth; the simulations are made once for each configuration."""
+def guard_power(config: GuardConfig) -> GuardPower:
+    """Return the guard's error rates; each configuration is simulated once."""
     caught, pairs = _power(config)
-    return Stated(false_alarm=config.false_alarm, loss=config.loss, miss=config.miss, caught=caught,
+    return GuardPower(false_alarm=config.false_alarm, loss=config.loss, miss=config.miss, caught=caught,
                   pairs_to_catch=pairs)
 
 
-def _shown(here: Context, anneal: Anneal) -> AnnealNow:
-    version, judgement = here.store.head() or 0, judgement_of(here.state, anneal)
-    return AnnealNow(
+def _status(context: Context, anneal: Anneal) -> AnnealStatus:
+    version, judgement = context.store.head() or 0, judge_anneal(context.state, anneal)
+    return AnnealStatus(
         anneal=anneal, version=version, share=anneal.share(version), verdict=judgement.verdict, said=judgement.said,
         findings=[RuleFinding(rule=f.rule, pairs=f.pairs, mean=f.mean, harm=f.harm, fails_at=f.fails,
                               harmless=f.harmless, passes_at=f.passes, course=list(f.course))
                   for f in judgement.findings],
-        stated=stated(anneal.guard))
+        stated=guard_power(anneal.guard))
 
 
-def _found(here: Context) -> Anneal:
-    anneal = read(here.state)
+def _require_anneal(context: Context) -> Anneal:
+    anneal = read_anneal(context.state)
     if anneal is None:
         raise Problem(404, "nothing has been annealed in this run: POST /v1/anneal begins")
     return anneal
 
 
-def _step(here: Context, who: str, dry_run: bool, make: Callable[[Anneal, int], Step]) -> AnnealNow:
-    anneal = _found(here)
+def _apply_change(context: Context, who: str, dry_run: bool, change: Callable[[Anneal, int], Transition]) -> AnnealStatus:
+    anneal = _require_anneal(context)
     try:
-        step = make(anneal, here.store.head() or 0)
+        step = change(anneal, context.store.head() or 0)
         if dry_run:
-            return _shown(here, step.anneal)
-        keeper = AnnealKeeper(here.state, OperationStore(here.state), here.store.head)
-        after = keeper.carry_out(anneal, step, who)
-    except NotPossible as error:
+            return _status(context, step.anneal)
+        reconciler = AnnealReconciler(context.state, OperationStore(context.state), context.store.head)
+        after = reconciler.apply_step(anneal, step, who)
+    except InvalidTransition as error:
         raise Problem(409, str(error)) from None
     except FencedOut:
         after = None
     if after is None or after != step.anneal:
         raise Problem(409, "the anneal or the run's record was changed by somebody else at the same time: look again")
-    return _shown(here, after)
+    return _status(context, after)
 
 
 @router.post("", status_code=202, responses=responses(_404=NO_RUN, _409="One at a time: an anneal or an operation is "
                                                       "under way."))
-def begin_anneal(caller: Operator, here: Here, body: ToAnneal, response: Response, dry_run: DryRun = False
+def begin_anneal(caller: Operator, context: ContextDep, body: AnnealRequest, response: Response, dry_run: DryRun = False
                  ) -> Operation:
-    """Begins to anneal a change into games: 202 and the operation, which keeps a checkpoint to go back to first. From
-    then on a growing share of games has the change, drawn by the hash of the game's id, and the newest version is
-    compared with the last one before it under both rules."""
-    record = here.state.record()
+    """Begin to anneal a change into games: 202 and the operation, which first keeps a checkpoint to return to.
+
+    From then on a growing share of games has the change, selected by the hash of the game's id. The guard compares the
+    newest version with the last one before the change, under both rules.
+    """
+    record = context.state.record()
     if record is None:
-        raise Problem(404, f"there is no run {here.run!r} in this store yet")
-    now = read(here.state)
-    if now is not None and now.state in LIVE | {AnnealState.FAILED}:
+        raise Problem(404, f"there is no run {context.run!r} in this store yet")
+    now = read_anneal(context.state)
+    if now is not None and now.state in ACTIVE | {AnnealState.FAILED}:
         raise Problem(409, f"anneal {now.id!r} is {now.state}: one at a time. Promote, abort or revert it first")
     identity = f"{body.name}-{secrets.token_hex(3)}"
     try:
-        changed_game(record, body.overrides)
-        asked = Anneal.model_validate({
+        game_with_overrides(record, body.overrides)
+        requested_at = Anneal.model_validate({
             "id": identity, "overrides": body.overrides, "base": 0, "began": 0,
             "ramp": {"start": 0, "length": body.versions}, "guard": body.guard, "policy": body.policy})
-    except (NoAnneal, ValueError) as error:
+    except (AnnealError, ValueError) as error:
         raise Problem(422, re.sub(r"\s+", " ", str(error)),
                       errors=[{"where": "body.overrides", "what": "cannot be annealed"}]) from None
-    request = SurgeryRequest(name=identity, parent=record.schema, epoch=record.epoch, anneal={
-        "id": asked.id, "overrides": asked.overrides, "length": body.versions,
-        "guard": asked.guard.model_dump(mode="json"), "policy": asked.policy.model_dump(mode="json")})
-    return begin_operation(here, OperationKind.ANNEAL, caller.name, request, body.reason, dry_run, response)
+    request = OperationRequest(name=identity, parent=record.schema, epoch=record.epoch, anneal={
+        "id": requested_at.id, "overrides": requested_at.overrides, "length": body.versions,
+        "guard": requested_at.guard.model_dump(mode="json"), "policy": requested_at.policy.model_dump(mode="json")})
+    return begin_operation(context, OperationKind.ANNEAL, caller.name, request, body.reason, dry_run, response)
 
 
 @router.get("", responses=responses(_404=NONE))
-def anneal(caller: Viewer, here: Here) -> AnnealNow:
-    """The anneal that goes on, or the last one: its share, its guard's evidence and verdict, and what that is worth."""
-    return _shown(here, _found(here))
+def anneal(caller: Viewer, context: ContextDep) -> AnnealStatus:
+    """Return the current or last anneal: its share, the guard's evidence and verdict, and the guard's error rates."""
+    return _status(context, _require_anneal(context))
 
 
 @router.post("/hold", responses=responses(_404=NONE, _409=NOT_NOW))
-def hold_anneal(caller: Operator, here: Here, dry_run: DryRun = False) -> AnnealNow:
-    """Keeps the share where it is, past a pass as well, until somebody resumes it."""
-    return _step(here, caller.name, dry_run, lambda a, version: hold(a, version, caller.name))
+def hold_anneal(caller: Operator, context: ContextDep, dry_run: DryRun = False) -> AnnealStatus:
+    """Hold the share at its value, even after a pass, until it is resumed."""
+    return _apply_change(context, caller.name, dry_run, lambda a, version: hold(a, version, caller.name))
 
 
 @router.post("/resume", responses=responses(_404=NONE, _409=NOT_NOW))
-def resume_anneal(caller: Operator, here: Here, dry_run: DryRun = False) -> AnnealNow:
-    """Lets the share grow on from where it is."""
-    return _step(here, caller.name, dry_run, resume)
+def resume_anneal(caller: Operator, context: ContextDep, dry_run: DryRun = False) -> AnnealStatus:
+    """Let the share grow again."""
+    return _apply_change(context, caller.name, dry_run, resume)
 
 
 @router.put("/share", responses=responses(_404=NONE, _409=NOT_NOW))
-def share_anneal(caller: Operator, here: Here, body: Share, dry_run: DryRun = False) -> AnnealNow:
-    """Sets the share, and holds it there."""
-    return _step(here, caller.name, dry_run, lambda a, version: set_share(a, body.share, version, caller.name))
+def share_anneal(caller: Operator, context: ContextDep, body: ShareRequest, dry_run: DryRun = False) -> AnnealStatus:
+    """Set the share and hold it."""
+    return _apply_change(context, caller.name, dry_run, lambda a, version: set_share(a, body.share, version, caller.name))
 
 
 @router.post("/promote", responses=responses(_404=NONE, _409=NOT_NOW))
-def promote_anneal(caller: Operator, here: Here, dry_run: DryRun = False) -> AnnealNow:
-    """Makes the change the game, whatever the guard says. Services renew themselves under it."""
-    return _step(here, caller.name, dry_run, lambda a, version: promote(a, caller.name))
+def promote_anneal(caller: Operator, context: ContextDep, dry_run: DryRun = False) -> AnnealStatus:
+    """Make the change part of the run's game, whatever the guard says. Services restart with it."""
+    return _apply_change(context, caller.name, dry_run, lambda a, version: promote(a, caller.name))
 
 
 @router.post("/abort", responses=responses(_404=NONE, _409=NOT_NOW))
-def abort_anneal(caller: Operator, here: Here, dry_run: DryRun = False) -> AnnealNow:
-    """Takes the change out of all games; the weights stay what they have become."""
-    return _step(here, caller.name, dry_run, lambda a, version: abort(a, caller.name))
+def abort_anneal(caller: Operator, context: ContextDep, dry_run: DryRun = False) -> AnnealStatus:
+    """Remove the change from all games; the weights are not changed."""
+    return _apply_change(context, caller.name, dry_run, lambda a, version: abort(a, caller.name))
 
 
 @router.post("/revert", responses=responses(_404=NONE, _409=NOT_NOW))
-def revert_anneal(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> AnnealNow:
-    """Takes the change out of all games and the run back to the last version before it; no further try follows. The
-    revert is an operation: GET /v1/operations."""
+def revert_anneal(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> AnnealStatus:
+    """Remove the change and revert the run to the last version before it, without another attempt. The revert is an
+    operation:
+    see GET /v1/operations."""
     why = body.reason if body else ""
-    return _step(here, caller.name, dry_run, lambda a, version: failed_by(a, caller.name, why))
+    return _apply_change(context, caller.name, dry_run, lambda a, version: fail_on_request(a, caller.name, why))
 
 

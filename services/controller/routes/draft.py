@@ -1,4 +1,4 @@
-"""Drafting by the win head: what each open pick comes to, and what the number stands on (docs/draft.md)."""
+"""Routes below /v1/draft: draft analysis by the win head (docs/draft.md)."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.draft.order import DraftError
-from five.services.controller.http.dependencies import Here, Viewer
+from five.agent.draft.pick_order import DraftError
+from five.services.controller.http.dependencies import ContextDep, Viewer
 from five.services.controller.http.problems import Problem, responses
 from rapid.blobs import BlobMissing
 from rapid.store.errors import Corrupt
@@ -25,7 +25,7 @@ _BIN: dict[str, Any] = {"low": 0.5, "high": 0.6, "games": 2, "predicted": 0.55, 
 
 
 class PairOfHeroes(BaseModel):
-    """Two heroes, and in how many training games they met."""
+    """Two heroes, and how many training games had both."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_PAIR]})
 
@@ -36,7 +36,7 @@ class PairOfHeroes(BaseModel):
 
 
 class DraftChoice(BaseModel):
-    """A hero that may be picked now."""
+    """A hero that can be picked next."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_CHOICE]})
 
@@ -50,7 +50,7 @@ class DraftChoice(BaseModel):
 
 
 class DraftTable(BaseModel):
-    """A table of leaves: the win probability of every line-up of a pool, by one version."""
+    """A table of the win probability of every line-up of a hero pool, computed by one version."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_TABLE]})
 
@@ -71,7 +71,8 @@ class DraftTables(BaseModel):
 
 
 class Draft(BaseModel):
-    """Where a draft stands. Probabilities are the win head's at a game's first observation, a draw counting half."""
+    """State and analysis of a draft. Probabilities are the win head's at a game's first observation; a drawn game
+    counts half."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "table": "version-1200", "heroes": ["lion", "nevermore", "sniper", "sven"], "team": 2, "shared": False,
@@ -91,14 +92,14 @@ class Draft(BaseModel):
     radiant: list[str] = Field(description="Radiant's picks.")
     dire: list[str] = Field(description="Dire's picks.")
     banned: list[str] = Field(description="Heroes nobody picks.")
-    win: float = Field(description="Probability that Radiant wins, if both teams pick their best from here.")
+    win: float = Field(description="Probability that Radiant wins, if both teams pick their best from context.")
     choices: list[DraftChoice] = Field(description="Open picks of the team to move, the best first.")
     games: int = Field(description="Training games whose line-ups are recorded.")
     support: PairOfHeroes | None = Field(description="Of the pairs of heroes picked so far, the one played least.")
 
 
 class CalibrationBin(BaseModel):
-    """Games whose prediction lay in a stretch. All but the first three are null without games."""
+    """Games whose prediction lies in an interval. All but the first three members are null without games."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_BIN]})
 
@@ -112,7 +113,7 @@ class CalibrationBin(BaseModel):
 
 
 class DraftCalibration(BaseModel):
-    """How often the win head was right at the first observation of games of self-play. Null without games."""
+    """Calibration of the win head at the first observation of self-play games. Members are null without games."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "games": 2, "first": 1100, "last": 1200, "brier": 0.24, "brier_constant": 0.25, "error": 0.03, "bins": [
@@ -128,29 +129,31 @@ class DraftCalibration(BaseModel):
 
 
 @router.get("/draft/tables")
-def draft_tables(caller: Viewer, here: Here) -> DraftTables:
-    """Tables of leaves that there are. `five draft --make` makes one; the evaluator does so for rated versions whose
-    pool is small."""
-    return DraftTables.model_validate({"tables": here.drafts.tables()})
+def draft_tables(caller: Viewer, context: ContextDep) -> DraftTables:
+    """Return the draft tables. `five draft --make` creates one; the evaluator does so for rated versions with a small
+    hero
+    pool."""
+    return DraftTables.model_validate({"tables": context.drafts.tables()})
 
 
 @router.get("/draft/calibration")
-def draft_calibration(caller: Viewer, here: Here) -> DraftCalibration:
-    """How often the win head was right about training games, before they began."""
-    return DraftCalibration.model_validate(asdict(here.drafts.reliability()))
+def draft_calibration(caller: Viewer, context: ContextDep) -> DraftCalibration:
+    """Return the calibration of the win head on training games, at their start."""
+    return DraftCalibration.model_validate(asdict(context.drafts.reliability()))
 
 
 @router.get("/draft", responses=responses(_404="There is no such table, or none yet.",
                                           _409="Such a draft cannot be: the answer says why."))
-def draft(caller: Viewer, here: Here, radiant: Heroes = "", dire: Heroes = "", banned: Heroes = "",
+def draft(caller: Viewer, context: ContextDep, radiant: Heroes = "", dire: Heroes = "", banned: Heroes = "",
           order: Annotated[str, Query(pattern=r"^[RDrd]*$", max_length=10, description="Who picks when, R and D; the "
                                       "default is DRRDRDRDDR for five a side.")] = "",
           table: Annotated[str | None, Query(pattern=r"^version-[0-9]{1,15}(-[0-9a-f]{8})?$", description="A table's "
                                              "name; by default the newest.")] = None) -> Draft:
-    """What each open pick comes to if both teams pick their best after it, and beside it how often its heroes met in
+    """Return the win probability of each possible pick if both teams then pick optimally, and how often its heroes met
+    in
     training."""
     try:
-        found = here.drafts.draft(table, _split(radiant), _split(dire), _split(banned), order)
+        found = context.drafts.draft(table, _split(radiant), _split(dire), _split(banned), order)
     except BlobMissing as error:
         raise Problem(404, str(error)) from None
     except DraftError as error:

@@ -1,29 +1,29 @@
-"""TrueSkill of versions, and how they did against bots."""
+"""Route /v1/ratings: TrueSkill ratings of versions, and results against bots."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.standings import Standing, version_of
-from five.services.controller.http.dependencies import Here, Viewer
-from five.services.controller.http.paging import NUMBER, Limit, Page, page, require_one
+from five.agent.standings import Standing, player_version
+from five.services.controller.http.dependencies import ContextDep, Viewer
+from five.services.controller.http.paging import MAX_SAFE_INTEGER, Limit, Page, make_page, require_single_cursor
 
 router = APIRouter(tags=["ratings"])
-AfterPlace = Annotated[int | None, Query(ge=-NUMBER, le=NUMBER, description="Give those after this version, oldest "
+AfterPlace = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER, description="Give those after this version, oldest "
                                          "first; bots have places below 0.")]
-BeforePlace = Annotated[int | None, Query(ge=-NUMBER, le=NUMBER, description="Give those before this version, newest "
+BeforePlace = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER, description="Give those before this version, newest "
                                           "first, then bots.")]
 
 
 class Score(BaseModel):
-    """How a player did against another one in the games that it was rated by."""
+    """A player's results against another one in its rated games."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
-        "won": 12, "drawn": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}]})
+        "won": 12, "downsample": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}]})
 
     won: int = Field(description="Games won.")
-    drawn: int = Field(description="Games drawn.")
+    downsample: int = Field(description="Games downsample.")
     lost: int = Field(description="Games lost.")
     score: float = Field(description="Share of the games won, a draw being half.")
     low: float = Field(description="Lower end of the score's 95 % interval.")
@@ -36,7 +36,7 @@ class RatingEntry(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "player": "version-1200", "version": 1200, "mu": 21.3, "sigma": 0.9, "games": 40, "aborted": 0,
         "reference": False, "draw_probability": 0.18, "against": {"scripted": {
-            "won": 12, "drawn": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}}}]})
+            "won": 12, "downsample": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}}}]})
 
     player: str = Field(description="A version, or a bot by its name.")
     version: int | None = Field(description="The version's number; null for a bot.")
@@ -51,24 +51,24 @@ class RatingEntry(BaseModel):
 
 def _entry(standing: Standing) -> RatingEntry:
     against = {}
-    for name, (won, drawn, lost) in standing.results.items():
+    for name, (won, downsample, lost) in standing.results.items():
         score, low, high = standing.scores[name]
-        against[name] = Score(won=won, drawn=drawn, lost=lost, score=score, low=low, high=high)
+        against[name] = Score(won=won, downsample=downsample, lost=lost, score=score, low=low, high=high)
     return RatingEntry(
-        player=standing.player, version=version_of(standing.player), mu=standing.mu,
+        player=standing.player, version=player_version(standing.player), mu=standing.mu,
         sigma=standing.sigma, games=standing.games, aborted=standing.aborted, reference=standing.reference,
         draw_probability=standing.draw_probability, against=against)
 
 
 @router.get("/ratings")
-def ratings(caller: Viewer, here: Here, limit: Limit = 100, after: AfterPlace = None,
+def ratings(caller: Viewer, context: ContextDep, limit: Limit = 100, after: AfterPlace = None,
             before: BeforePlace = None) -> Page[RatingEntry]:
-    """Rated versions, newest first, then bots, whose places are below 0."""
-    require_one(after, before)
-    placed = here.ratings.placed()
+    """Return the rated versions, newest first, then bots, whose positions are negative."""
+    require_single_cursor(after, before)
+    ordered = context.ratings.ordered()
     if after is not None:
-        found = [one for one in placed if one[0] > after][-limit:][::-1]
+        found = [one for one in ordered if one[0] > after][-limit:][::-1]
     else:
-        found = [one for one in placed if before is None or one[0] < before][:limit]
+        found = [one for one in ordered if before is None or one[0] < before][:limit]
     cursors = (None if c is None else str(c) for c in (after, before))
-    return page([_entry(standing) for _, standing in found], [str(place) for place, _ in found], limit, *cursors)
+    return make_page([_entry(standing) for _, standing in found], [str(place) for place, _ in found], limit, *cursors)

@@ -1,4 +1,4 @@
-"""The run as a whole: what it is doing, pause, resume, stop."""
+"""Routes for the run as a whole: status, pause, resume, stop."""
 
 from typing import Any, cast
 
@@ -10,10 +10,10 @@ from five.services.controller.http.auth import Caller
 from five.services.controller.http.dependencies import Context, ContextDep, DryRun, Operator, Viewer
 from five.services.controller.http.problems import Problem, responses
 from five.services.controller.run.environment_servers import KIND as ENVIRONMENTS
-from five.services.controller.run.environment_servers import environments
+from five.services.controller.run.environment_servers import environment_servers
 from rapid.store.errors import IllegalTransition
-from rapid.store.fencing import holder
-from rapid.store.state import ENDED, HELD, Status
+from rapid.store.fencing import publisher_name
+from rapid.store.state import ENDED, PAUSE_HOLDS, Status
 
 router = APIRouter(tags=["run"])
 IMPOSSIBLE = "The run cannot go there from its present status; the detail says where it can."
@@ -27,7 +27,7 @@ class Reason(BaseModel):
     reason: str = Field("", max_length=500, description="Why; kept with the event.")
 
 
-class StatusNow(BaseModel):
+class StatusChange(BaseModel):
     """A run's status."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
@@ -39,8 +39,9 @@ class StatusNow(BaseModel):
     reason: str = Field(description="Why, as given.")
 
 
-class Drift(BaseModel):
-    """A key in which the controller's configuration file differs from the run's record, which holds."""
+class ConfigDrift(BaseModel):
+    """A key whose value in the controller's configuration file differs from the run's record. The record takes
+    precedence."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"key": "model.lstm", "file": 192, "record": 384}]})
 
@@ -50,7 +51,7 @@ class Drift(BaseModel):
 
 
 class Overview(BaseModel):
-    """What the run is doing."""
+    """The run's status."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "run": "laptop-1v1", "status": "running", "since": 1789000000.0, "by": "controller",
@@ -76,20 +77,21 @@ class Overview(BaseModel):
     epoch: int = Field(description="The run's epoch; surgeries and reverts begin another one.")
     record_revision: int = Field(description="Revision of the run's record.")
     publisher: str | None = Field(description="Who holds the publisher's lease; null: nobody.")
-    drift: list[Drift] = Field(description="Where the configuration file lags behind the run's record, which holds.")
+    drift: list[ConfigDrift] = Field(description="Where the configuration file lags behind the run's record, which holds.")
     waiting_for: list[str] = Field(description="Services that have not come to rest in the present pause.")
 
 
 @router.get("/status", responses=responses(_404="There is no such run yet."))
 def status(caller: Viewer, context: ContextDep) -> Overview:
-    """Status, newest version, live services (of dota_env, servers on which rollouts say that they play),
-    hyperparameters in force. Who asks within the same tenth of a second gets the same answer."""
+    """Return the run's status, newest version, live services and hyperparameters in force. Responses are shared for a
+    tenth of
+    a second. For dota_env, servers that rollouts report are counted."""
     return cast(Overview, context.overview_cache.get(lambda: overview(context)))
 
 
 def overview(context: Context) -> Overview:
-    """What the run is doing. Raises Problem 404."""
-    status, record = context.state.standing()
+    """Return the run's status. Raise Problem 404."""
+    status, record = context.state.snapshot()
     if status is None:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
     head = context.store.head()
@@ -98,42 +100,42 @@ def overview(context: Context) -> Overview:
     live = context.leases.live()
     for instance in live:
         kinds[instance.kind] = kinds.get(instance.kind, 0) + 1
-    if servers := environments(live):
+    if servers := environment_servers(live):
         kinds[ENVIRONMENTS] = len(servers)
     return Overview(
         run=context.run, status=status.status, since=status.since, by=status.who, reason=status.reason, version=head,
         services=kinds, hyperparameters=hyperparameters_at(context.schedules(), head or 0).as_dict(),
         newest={kind: record.values if record else None for kind, record in last.items()},
         autoscaler=context.state.table("autoscaler").all(), epoch=record.epoch if record else 0,
-        record_revision=record.revision if record else 0, publisher=holder(context.state.redis, context.run),
-        drift=[Drift(**difference._asdict()) for difference in context.drift(record)] if record else [],
-        waiting_for=context.state.quiet().waiting_for if status.status in HELD else [])
+        record_revision=record.revision if record else 0, publisher=publisher_name(context.state.redis, context.run),
+        drift=[ConfigDrift(**difference._asdict()) for difference in context.drift(record)] if record else [],
+        waiting_for=context.state.idle_report().waiting_for if status.status in PAUSE_HOLDS else [])
 
 
-def transition(context: Context, to: Status, caller: Caller, reason: str, dry_run: bool = False) -> StatusNow:
-    """Asks for a status, or what it would be. Raises Problem 409 naming what is possible."""
+def transition(context: Context, to: Status, caller: Caller, reason: str, dry_run: bool = False) -> StatusChange:
+    """Request a status; with ``dry_run`` only return it. Raise Problem 409 with the possible transitions."""
     try:
         now = context.state.transition(to, caller.name, reason, dry_run=dry_run)
     except IllegalTransition as error:
         raise Problem(409, str(error), "illegal-transition") from None
-    return StatusNow(status=now.status, since=now.since, who=now.who, reason=now.reason)
+    return StatusChange(status=now.status, since=now.since, who=now.who, reason=now.reason)
 
 
 @router.post("/pause", responses=responses(_409=IMPOSSIBLE))
-def pause(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
-    """Games and learning come to rest; the run is paused once they have."""
+def pause(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusChange:
+    """Pause games and learning; the run is paused once all services are idle."""
     return transition(context, Status.PAUSING, caller, body.reason if body else "", dry_run)
 
 
 @router.post("/resume", responses=responses(_409=IMPOSSIBLE))
-def resume(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
-    """Goes on from a pause; starts a run again that was stopped or has failed."""
+def resume(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusChange:
+    """Resume a paused run, or start a stopped or failed run again."""
     now = context.state.status()
     over = now is not None and now.status in ENDED
     return transition(context, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "", dry_run)
 
 
 @router.post("/stop", responses=responses(_409=IMPOSSIBLE))
-def stop(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
-    """Ends the run: services drain, the optimizer writes a checkpoint. It can be started again."""
+def stop(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusChange:
+    """Stop the run: services drain, and the optimizer writes a checkpoint. The run can be started again."""
     return transition(context, Status.STOPPING, caller, body.reason if body else "", dry_run)

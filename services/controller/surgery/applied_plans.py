@@ -1,4 +1,4 @@
-"""The chain of plans that a run has gone through, with checksums."""
+"""The chain of applied plans of a run, verified by checksums."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from rapid.store.record import RunRecord
 
 
-class Applied(BaseModel):
-    """A plan that was applied."""
+class AppliedPlan(BaseModel):
+    """An applied plan."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
         "number": 1, "digest": "4c0e2f1a" * 8, "name": "wider", "holds": True, "why": "", "parent": "9f2d51c07ab3e684",
@@ -31,15 +31,16 @@ class Applied(BaseModel):
     operation: str = Field(description="The operation that applied it.")
 
 
-def applied(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> list[Applied]:
-    """The record's chain, each plan's text compared with its digest and its parent with what the one before led to."""
+def applied_plans(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> list[AppliedPlan]:
+    """Return the record's chain. Each plan's text is compared with its digest, and its parent with the previous
+    schema."""
     chain = []
     before = ""
     for number, digest in enumerate(record.chain, 1):
         row = rows.get(digest, {})
-        why = _wrong(digest, row, before)
+        why = _problem(digest, row, before)
         before = str(row.get("schema", ""))
-        chain.append(Applied(
+        chain.append(AppliedPlan(
             number=number, digest=digest, name=row.get("name", ""), holds=not why, why=why,
             parent=row.get("parent", ""), schema=before, epoch=row.get("epoch"), version=row.get("version"),
             warm_up_until=row.get("warm_up_until"), who=row.get("who", ""), at=row.get("at"),
@@ -47,7 +48,7 @@ def applied(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> list[Ap
     return chain
 
 
-def _wrong(digest: str, row: Mapping[str, Any], before: str) -> str:
+def _problem(digest: str, row: Mapping[str, Any], before: str) -> str:
     from five.agent.surgery import Plan  # only who asks for the log needs it
 
     if not row:

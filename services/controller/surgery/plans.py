@@ -1,4 +1,4 @@
-"""Plans as the controller handles them: derived, read, told about. The library is imported at the first call."""
+"""Deriving, reading and previewing surgery plans. The surgery library is imported at the first call."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from five.run.load import ConfigError, apply_overrides
-from five.services.controller.operations.document import SurgeryRequest
+from five.services.controller.operations.document import OperationRequest
 from rapid.store.record import RunRecord
 
 if TYPE_CHECKING:
-    from five.agent.surgery import AgentSpec, Change, Plan
+    from five.agent.surgery import AgentSpec, Plan, StepChange
 
 SECTIONS = ("game", "model")
 
 
-class BadPlan(ValueError):
-    """A plan, or a wish for one, that cannot be; the message says why."""
+class InvalidPlan(ValueError):
+    """An invalid plan or plan request; the message gives the reason."""
 
 
 class PlanStep(BaseModel):
@@ -36,7 +36,7 @@ class PlanStep(BaseModel):
 
 
 class PlanNote(BaseModel):
-    """Something to think about before a plan is applied."""
+    """A warning or note about a plan."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,8 +46,8 @@ class PlanNote(BaseModel):
     message: str = Field(description="What it is.")
 
 
-class Annealed(BaseModel):
-    """A change of the game that a plan does not make: it is to be annealed in once the surgery is done."""
+class PlannedAnneal(BaseModel):
+    """A game change that is not part of the surgery and has to be annealed after it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,8 +55,8 @@ class Annealed(BaseModel):
     versions: int = Field(description="Versions from no game to all.")
 
 
-class Planned(BaseModel):
-    """A plan and what it would do."""
+class PlanPreview(BaseModel):
+    """A plan and its effects."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
         "name": "wider", "digest": "4c0e2f1a" * 8, "parent": "9f2d51c07ab3e684", "epoch": 1,
@@ -77,22 +77,22 @@ class Planned(BaseModel):
     parameters_before: int = Field(description="Parameters of the model now.")
     parameters_after: int = Field(description="Parameters of the model after it.")
     changes: list[PlanStep] = Field(description="The table of changes, a row a step.")
-    anneals: list[Annealed] = Field(description="Changes of the game that the plan leaves to an anneal behind it.")
-    lint: list[PlanNote] = Field(description="What to think about before it is applied.")
+    anneals: list[PlannedAnneal] = Field(description="Changes of the game that the plan leaves to an anneal behind it.")
+    lint_plan: list[PlanNote] = Field(description="What to think about before it is applied.")
 
 
-def spec_of(record: RunRecord) -> "AgentSpec":
-    """What a record says the agent is. Raises BadPlan when this release cannot read it."""
+def agent_spec(record: RunRecord) -> "AgentSpec":
+    """Return the agent that a record describes. Raise InvalidPlan if this release cannot read it."""
     from five.agent.surgery import AgentSpec
 
     try:
         return AgentSpec.of(record.game, record.model)
     except ValueError as error:
-        raise BadPlan(f"the run's record cannot be read: {error}") from None
+        raise InvalidPlan(f"the run's record cannot be read: {error}") from None
 
 
-def schema_of(record: RunRecord) -> str:
-    """The model schema of a record, worked out where it does not say it."""
+def model_schema(record: RunRecord) -> str:
+    """Return the model schema of a record; compute it if the record has none."""
     if record.schema:
         return record.schema
     return _schema_of(record.to_json())
@@ -100,60 +100,60 @@ def schema_of(record: RunRecord) -> str:
 
 @lru_cache(maxsize=8)
 def _schema_of(text: str) -> str:
-    return str(spec_of(RunRecord.from_json(text)).schema)
+    return str(agent_spec(RunRecord.from_json(text)).schema)
 
 
 def read_plan(text: str) -> "Plan":
-    """A plan from its text. Raises BadPlan."""
+    """Parse a plan. Raise InvalidPlan."""
     from five.agent.surgery import Plan
 
     try:
         return Plan.from_yaml(text)
     except ValueError as error:
-        raise BadPlan(str(error)) from None
+        raise InvalidPlan(str(error)) from None
 
 
 def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options: Mapping[str, Any]) -> "Plan":
-    """The plan from the run's present agent to the one with ``overrides`` ("model.lstm=256"). Raises BadPlan."""
-    from five.agent.surgery import AgentSpec, Plan, derive
+    """Return the plan from the run's agent to the one with ``overrides`` ("model.lstm=256"). Raise InvalidPlan."""
+    from five.agent.surgery import AgentSpec, Plan, derive_plan
 
     for override in overrides:
         if override.partition(".")[0] not in SECTIONS:
-            raise BadPlan(f"{override!r}: surgery changes keys of {' and '.join(SECTIONS)}")
+            raise InvalidPlan(f"{override!r}: surgery changes keys of {' and '.join(SECTIONS)}")
     try:
         target = apply_overrides({"game": dict(record.game), "model": dict(record.model)}, list(overrides))
-        plan = derive(spec_of(record), AgentSpec.of(target["game"], target["model"]), name)
+        plan = derive_plan(agent_spec(record), AgentSpec.of(target["game"], target["model"]), name)
         return Plan.from_values({**plan.model_dump(mode="json"), **options})
     except (ConfigError, ValueError, OverflowError) as error:
-        raise BadPlan(str(error)) from None
+        raise InvalidPlan(str(error)) from None
 
 
-def told(plan: "Plan", record: RunRecord) -> Planned:
-    """What a plan would do to the run. Raises BadPlan when it does not fit."""
-    from five.agent.surgery import lint, table_of_changes
+def preview_plan(plan: "Plan", record: RunRecord) -> PlanPreview:
+    """Return the effects of a plan on the run. Raise InvalidPlan if it does not fit."""
+    from five.agent.surgery import lint_plan, list_changes
 
-    now = spec_of(record)
+    now = agent_spec(record)
     try:
         target = plan.target(now)
-        rows = table_of_changes(plan, now)
-        findings = lint(plan, now)
-        anneals = [Annealed(values=a.values, versions=a.versions) for a in plan.anneals(now)]
+        rows = list_changes(plan, now)
+        findings = lint_plan(plan, now)
+        anneals = [PlannedAnneal(values=a.values, versions=a.versions) for a in plan.anneals(now)]
     except ValueError as error:
-        raise BadPlan(str(error)) from None
-    return Planned(
+        raise InvalidPlan(str(error)) from None
+    return PlanPreview(
         name=plan.name, digest=plan.digest, plan=plan.to_yaml(), parent=plan.parent, epoch=record.epoch,
         schema=target.schema, layout=target.layout.hash, parameters_before=now.parameters,
         parameters_after=target.parameters, changes=[_row(r) for r in rows], anneals=anneals,
         lint=[PlanNote.model_validate(f._asdict()) for f in findings])
 
 
-def request_of(plan: "Plan", text: str, record: RunRecord, bounds: Mapping[str, Any] | None = None,
-               hold: bool | None = None) -> SurgeryRequest:
-    """What an operation with a plan is asked for, bound to the run as it is."""
-    return SurgeryRequest(plan=text, digest=plan.digest, name=plan.name, parent=plan.parent, epoch=record.epoch,
+def surgery_request(plan: "Plan", text: str, record: RunRecord, bounds: Mapping[str, Any] | None = None,
+               hold: bool | None = None) -> OperationRequest:
+    """Return the operation request of a plan, bound to the run's current record."""
+    return OperationRequest(plan=text, digest=plan.digest, name=plan.name, parent=plan.parent, epoch=record.epoch,
                    hold=plan.hold if hold is None else hold, warm_up_versions=plan.warm_up_versions,
                    bounds=dict(bounds or {}))
 
 
-def _row(change: "Change") -> PlanStep:
+def _row(change: "StepChange") -> PlanStep:
     return PlanStep.model_validate({**change._asdict(), "tensors": len(change.tensors)})

@@ -1,28 +1,28 @@
-"""Going back to an older version, as the controller sees it: where one can go, and what would be undone."""
+"""Reverting to an older version: possible targets, and what a revert undoes."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.anneal.document import LIVE, AnnealState
+from five.agent.anneal.document import ACTIVE, AnnealState
 from five.agent.config import SchedulesConfig
 from five.agent.schedules import SCHEDULED, dump_schedules, load_schedules
-from five.agent.standings import standings_of, version_of
+from five.agent.standings import parse_standings, player_version
 from five.services.controller.anneal.reconciler import read_anneal
 from rapid.blobs import BlobStore
 from rapid.store.checkpoint_index import CheckpointIndex
-from rapid.store.operation_blobs import kept_folder, kept_version
+from rapid.store.operation_blobs import preserved_folder, preserved_version
 from rapid.store.parameters import ParameterStore
-from rapid.store.schedules import Change, ScheduleStore
+from rapid.store.schedules import ScheduleEdit, ScheduleStore
 from rapid.store.state import RunState
-from rapid.store.surgery_plans import Plans
+from rapid.store.surgery_plans import PlanStore
 
 SHOWN = 200  # rows of a list
 
 
 class VersionRange(BaseModel):
-    """Versions in a row."""
+    """Consecutive versions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,7 +41,7 @@ class UndoneSurgery(BaseModel):
 
 
 class UndoneSchedule(BaseModel):
-    """A change of a schedule that would be undone."""
+    """A schedule change that would be undone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,7 +52,7 @@ class UndoneSchedule(BaseModel):
 
 
 class RevertPreview(BaseModel):
-    """What going back to a version undoes. Nothing of it is deleted: the branch that is left stays in the history."""
+    """What a revert to a version undoes. Nothing is deleted: the abandoned branch stays in the history."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
         "to_version": 800, "head": 1204, "complete": True, "versions": [{"first": 801, "last": 1204}],
@@ -76,7 +76,7 @@ class RevertPreview(BaseModel):
 
 
 class RevertTarget(BaseModel):
-    """A version that the run can go back to."""
+    """A version that the run can revert to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [
         {"version": 800, "complete": True, "epoch": 2, "line": True}]})
@@ -88,17 +88,17 @@ class RevertTarget(BaseModel):
 
 
 class RevertError(ValueError):
-    """A version that the run cannot go back to; the text says why."""
+    """The run cannot revert to a version; the message gives the reason."""
 
 
 def complete_versions(state: RunState, blobs: BlobStore) -> set[int]:
-    """Versions of which a checkpoint is kept."""
-    kept = {kept_version(name) for name in blobs.refs(kept_folder(state.run))}
+    """Return the versions with a stored checkpoint."""
+    kept = {preserved_version(name) for name in blobs.refs(preserved_folder(state.run))}
     return kept | set(CheckpointIndex(state.redis, state.run).all())
 
 
 def list_targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[RevertTarget]:
-    """Where the run can go back to, newest first."""
+    """Return the versions that the run can revert to, newest first."""
     head = store.head()
     if head is None:
         return []
@@ -109,12 +109,12 @@ def list_targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> li
         stretch = lineage.stretch(version)
         if version < head and stretch is not None:
             found.append(RevertTarget(version=version, complete=version in complete, epoch=stretch.record.epoch,
-                                line=lineage.came_of(version, head)))
+                                line=lineage.is_ancestor(version, head)))
     return found
 
 
 def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, target: int) -> RevertPreview:
-    """What going back to a version would undo. Raises RevertError."""
+    """Return what a revert to a version would undo. Raise RevertError."""
     head, record, lineage = store.head(), state.record(), state.lineage()
     if head is None or record is None:
         raise RevertError("the run has no version yet")
@@ -134,9 +134,9 @@ def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, tar
     def lost(version: int) -> bool:
         return not any(version in run for run in last)
 
-    rows, then = Plans(state).all(), stretch.record
+    rows, then = PlanStore(state).all(), stretch.record
     surgeries = [d for d in reversed(record.chain) if d not in then.chain]
-    rated = standings_of(state.table("ratings").all())
+    rated = parse_standings(state.table("ratings").all())
     anneal = _anneal_after(state, target)
     return RevertPreview(
         to_version=target, head=head, complete=complete,
@@ -152,12 +152,12 @@ def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, tar
 
 
 def _version_numbers(players: Sequence[str]) -> list[int]:
-    return sorted({version for player in players if (version := version_of(player)) is not None})
+    return sorted({version for player in players if (version := player_version(player)) is not None})
 
 
 def _anneal_after(state: RunState, target: int) -> str:
     anneal = read_anneal(state)
-    live = anneal is not None and anneal.state in LIVE | {AnnealState.FAILED} and target <= anneal.base
+    live = anneal is not None and anneal.state in ACTIVE | {AnnealState.FAILED} and target <= anneal.base
     return anneal.id if anneal is not None and live else ""
 
 
@@ -174,19 +174,20 @@ def _record_differences(path: str, now: Any, then: Any) -> list[str]:
 
 
 def restore_schedules(state: RunState, configured: SchedulesConfig, target: Any, who: str, operation: str) -> list[str]:
-    """Puts the schedules back to what they were (JSON as a checkpoint holds it; None: not known, they stay), each
-    with a line of the history; again changes nothing. Returns the names of those that were others."""
+    """Restore the schedules of a checkpoint (JSON; None: unknown, no change), each with a history entry. Idempotent.
+    Return
+    the names of the changed schedules."""
     if target is None:
         return []
     then, changed = load_schedules(target), []
     for name in SCHEDULED:
-        def edit(stored: Any, name: str = name) -> Change | None:
+        def edit(stored: Any, name: str = name) -> ScheduleEdit | None:
             now = configured if stored is None else load_schedules(stored)
             if getattr(now, name) == getattr(then, name):
                 return None
             after = now.model_copy(update={name: getattr(then, name)})
             old, new = dump_schedules(now), dump_schedules(after)
-            return Change(name, new, old[name], new[name])
+            return ScheduleEdit(name, new, old[name], new[name])
 
         if ScheduleStore(state).change(edit, who, f"operation {operation}"):
             changed.append(name)

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from five.agent.anneal.arms import Arm
-from five.agent.anneal.guard import COURSE_POINTS, GuardConfig, Pair, Verdict, in_order, judge, simulate
+from five.agent.anneal.guard import CURVE_POINTS, GuardConfig, Pair, Verdict, consecutive_pairs, decide, estimate_power
+from five.agent.anneal.variants import Variant
 
 CONFIG = GuardConfig()
-NO_HARM = {Arm.OLD: 0.0, Arm.NEW: 0.0}
+NO_HARM = {Variant.OLD: 0.0, Variant.NEW: 0.0}
 ATTEMPTS = 2000
 
 
-def pairs(rule: Arm, scores: list[float], share: float = 1.0) -> list[Pair]:
+def pairs(rule: Variant, scores: list[float], share: float = 1.0) -> list[Pair]:
     return [Pair(rule, n, 100 + n, share, (max(min(2 * s, 1.0), -1.0), 2 * s - max(min(2 * s, 1.0), -1.0)))
             for n, s in enumerate(scores)]
 
@@ -26,26 +26,26 @@ def test_harmless_changes_fail_no_more_often_than_stated(spread: float) -> None:
     """A look after every pair, 1,000 pairs under each rule, for games that often, half the time or always go to one
     version whichever side it plays."""
     for alpha in (0.05, 0.1):
-        found = simulate(GuardConfig(false_alarm=alpha), NO_HARM, spread, ATTEMPTS, seed=11)
+        found = estimate_power(GuardConfig(false_alarm=alpha), NO_HARM, spread, ATTEMPTS, seed=11)
         assert found.failed <= alpha + 3 * (alpha * (1 - alpha) / ATTEMPTS) ** 0.5
         assert found.passed > 0.9  # and what does no harm is let through
         # Looked at for longer than anybody plays: the bound does not wear out.
-        long = simulate(GuardConfig(false_alarm=alpha), NO_HARM, spread, 500, seed=12, pairs=4000)
+        long = estimate_power(GuardConfig(false_alarm=alpha), NO_HARM, spread, 500, seed=12, pairs=4000)
         assert long.failed <= alpha + 3 * (alpha * (1 - alpha) / 500) ** 0.5
 
 
 @pytest.mark.parametrize(("spread", "median", "within_300"), [(0.5, 110, 0.93), (1.0, 210, 0.70)])
 def test_the_smallest_loss_that_is_stated_is_caught(spread: float, median: int, within_300: float) -> None:
     """A loss of 0.2 (two games won in five) under one rule only: more than 95 of 100 fail within 1,000 pairs a rule."""
-    for rule in Arm:
+    for rule in Variant:
         means = {**NO_HARM, rule: -CONFIG.loss}
-        found = simulate(CONFIG, means, spread, ATTEMPTS, seed=21)
+        found = estimate_power(CONFIG, means, spread, ATTEMPTS, seed=21)
         assert found.failed > 0.95 and found.passed <= CONFIG.miss and found.pairs <= median
-        assert simulate(CONFIG, means, spread, ATTEMPTS, seed=22, pairs=300).failed > within_300
+        assert estimate_power(CONFIG, means, spread, ATTEMPTS, seed=22, pairs=300).failed > within_300
 
 
 def test_smaller_losses_are_caught_less_often_and_larger_ones_sooner() -> None:
-    found = [simulate(CONFIG, {**NO_HARM, Arm.NEW: -loss}, 0.5, 500, seed=31) for loss in (0.05, 0.1, 0.2, 0.4)]
+    found = [estimate_power(CONFIG, {**NO_HARM, Variant.NEW: -loss}, 0.5, 500, seed=31) for loss in (0.05, 0.1, 0.2, 0.4)]
     assert [f.failed for f in found] == sorted(f.failed for f in found)
     assert found[3].pairs < found[2].pairs / 2 and found[0].failed < 0.25
 
@@ -55,68 +55,68 @@ def test_a_simulation_and_the_guard_itself_say_the_same() -> None:
         # simulate() draws the old rule first, from the same generator.
         rng = np.random.default_rng(seed)
         old, new = (rng.random((1, 400))[0] for _ in range(2))
-        told = simulate(CONFIG, {Arm.OLD: 0.0, Arm.NEW: -0.2}, 0.5, 1, seed, pairs=400)
-        rows = pairs(Arm.OLD, np.where(old < 0.25, 1.0, np.where(old < 0.5, -1.0, 0.0)).tolist())
-        rows += pairs(Arm.NEW, np.where(new < 0.15, 1.0, np.where(new < 0.5, -1.0, 0.0)).tolist())
+        told = estimate_power(CONFIG, {Variant.OLD: 0.0, Variant.NEW: -0.2}, 0.5, 1, seed, pairs=400)
+        rows = pairs(Variant.OLD, np.where(old < 0.25, 1.0, np.where(old < 0.5, -1.0, 0.0)).tolist())
+        rows += pairs(Variant.NEW, np.where(new < 0.15, 1.0, np.where(new < 0.5, -1.0, 0.0)).tolist())
         upto = told.pairs or 400
-        verdict = judge(CONFIG, [p for p in rows if p.number < upto]).verdict
+        verdict = decide(CONFIG, [p for p in rows if p.number < upto]).verdict
         assert verdict is (Verdict.FAIL if told.failed else Verdict.PASS if told.passed else Verdict.INCONCLUSIVE)
 
 
 def test_verdicts_and_what_they_say() -> None:
-    nothing = judge(CONFIG, [])
+    nothing = decide(CONFIG, [])
     assert nothing.verdict is Verdict.INCONCLUSIVE and nothing.said == "no pairs have been played yet"
     good, bad = drawn(0.1, 400, seed=1), drawn(-0.4, 200, seed=2)
-    passed = judge(CONFIG, pairs(Arm.OLD, good) + pairs(Arm.NEW, good))
+    passed = decide(CONFIG, pairs(Variant.OLD, good) + pairs(Variant.NEW, good))
     assert passed.verdict is Verdict.PASS and "a loss of 0.2 is ruled out under both rules" in passed.said
-    failed = judge(CONFIG, pairs(Arm.OLD, good) + pairs(Arm.NEW, bad))
+    failed = decide(CONFIG, pairs(Variant.OLD, good) + pairs(Variant.NEW, bad))
     assert failed.verdict is Verdict.FAIL
     assert "under the new rule the newest version is worse" in failed.said and "-0." in failed.said
     # Only one rule played: the other one is not decided, whatever this one says.
-    half = judge(CONFIG, pairs(Arm.OLD, good))
+    half = decide(CONFIG, pairs(Variant.OLD, good))
     assert half.verdict is Verdict.INCONCLUSIVE and half.said == "not decided yet under the new rule"
     old, new = half.findings
     assert (old.pairs, new.pairs, new.harm, new.mean) == (400, 0, 1.0, 0.0)
     assert old.harmless >= old.passes == 20 and old.fails == 40
     # How it came there: each point is what was known after so many pairs.
-    assert new.course == () and len(old.course) == COURSE_POINTS and old.course[0][0] == 1
+    assert new.course == () and len(old.course) == CURVE_POINTS and old.course[0][0] == 1
     assert old.course[-1] == (400, old.harm, old.harmless)
     for count, harm, harmless in old.course[::20]:
-        before = judge(CONFIG, pairs(Arm.OLD, good[:count])).findings[0]
+        before = decide(CONFIG, pairs(Variant.OLD, good[:count])).findings[0]
         assert (before.pairs, before.harm, before.harmless) == (count, harm, harmless)
-    assert [count for count, *_ in judge(CONFIG, pairs(Arm.OLD, good[:3])).findings[0].course] == [1, 2, 3]
+    assert [count for count, *_ in decide(CONFIG, pairs(Variant.OLD, good[:3])).findings[0].course] == [1, 2, 3]
 
 
 def test_once_failed_is_failed() -> None:
     bad, good = drawn(-0.5, 100, seed=3), drawn(0.5, 800, seed=4)
-    rows = pairs(Arm.OLD, drawn(0.0, 900, seed=5)) + pairs(Arm.NEW, bad + good)
-    assert judge(CONFIG, rows).verdict is Verdict.FAIL
+    rows = pairs(Variant.OLD, drawn(0.0, 900, seed=5)) + pairs(Variant.NEW, bad + good)
+    assert decide(CONFIG, rows).verdict is Verdict.FAIL
 
 
 def test_a_pass_rests_on_versions_that_learned_at_the_share_in_question() -> None:
-    early = pairs(Arm.OLD, drawn(0.1, 400, seed=1), 0.1) + pairs(Arm.NEW, drawn(0.1, 400, seed=1), 0.1)
-    assert judge(CONFIG, early, since_share=0.0).verdict is Verdict.PASS
-    assert judge(CONFIG, early, since_share=0.5).verdict is Verdict.INCONCLUSIVE
+    early = pairs(Variant.OLD, drawn(0.1, 400, seed=1), 0.1) + pairs(Variant.NEW, drawn(0.1, 400, seed=1), 0.1)
+    assert decide(CONFIG, early, since_share=0.0).verdict is Verdict.PASS
+    assert decide(CONFIG, early, since_share=0.5).verdict is Verdict.INCONCLUSIVE
     # Harm counts from whenever it was seen.
-    early += [p._replace(number=p.number + 400) for p in pairs(Arm.NEW, drawn(-0.6, 200, seed=2), 0.1)]
-    assert judge(CONFIG, early, since_share=0.5).verdict is Verdict.FAIL
+    early += [p._replace(number=p.number + 400) for p in pairs(Variant.NEW, drawn(-0.6, 200, seed=2), 0.1)]
+    assert decide(CONFIG, early, since_share=0.5).verdict is Verdict.FAIL
 
 
 def test_pairs_count_in_order_up_to_the_first_that_is_still_played() -> None:
     """Were they taken as they end, 400 short games that are lost would be a verdict before the long ones are over."""
-    rows = pairs(Arm.NEW, [-1.0] * 60)
+    rows = pairs(Variant.NEW, [-1.0] * 60)
     without_first = [p for p in rows if p.number != 0]
-    assert in_order(without_first, Arm.NEW) == [] and judge(CONFIG, without_first).verdict is Verdict.INCONCLUSIVE
-    assert [p.number for p in in_order(reversed(rows), Arm.NEW)] == list(range(60))
-    assert judge(CONFIG, reversed(rows)).verdict is Verdict.FAIL
+    assert consecutive_pairs(without_first, Variant.NEW) == [] and decide(CONFIG, without_first).verdict is Verdict.INCONCLUSIVE
+    assert [p.number for p in consecutive_pairs(reversed(rows), Variant.NEW)] == list(range(60))
+    assert decide(CONFIG, reversed(rows)).verdict is Verdict.FAIL
 
 
 def test_with_all_pairs_played_and_nothing_decided_it_says_what_can_be_done() -> None:
     config = GuardConfig(pairs=3)
-    told = judge(config, pairs(Arm.OLD, [0.0] * 3) + pairs(Arm.NEW, [0.0] * 3))
+    told = decide(config, pairs(Variant.OLD, [0.0] * 3) + pairs(Variant.NEW, [0.0] * 3))
     assert told.verdict is Verdict.INCONCLUSIVE and "all 3 pairs are played" in told.said
 
 
 def test_a_mean_that_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a spread"):
-        simulate(CONFIG, {Arm.OLD: 0.0, Arm.NEW: -0.6}, 0.5, 1, 0)
+        estimate_power(CONFIG, {Variant.OLD: 0.0, Variant.NEW: -0.6}, 0.5, 1, 0)

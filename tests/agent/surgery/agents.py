@@ -9,8 +9,8 @@ import torch
 from dota.config import GameConfig, ObservationConfig
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec, Plan
-from five.agent.surgery.check import Recorded
-from five.agent.surgery.specimen import lively_version, random_play
+from five.agent.surgery.check import RecordedSamples
+from five.agent.surgery.fixtures import make_random_samples, make_trained_version
 from tests.agent.model_cases import SMALL
 
 SLOTS = {"allied_creeps": 5, "neutral_creeps": 2, "buildings": 4, "wards": 1, "hero_modifiers": 3, "pickups": 2,
@@ -30,12 +30,12 @@ def agent(heroes: int = 1, observation: Mapping[str, Any] | None = None, model: 
 
 def trained(spec: AgentSpec, seed: int = 0) -> dict[str, np.ndarray]:
     """A version whose weights are no initial ones."""
-    return lively_version(spec, seed)
+    return make_trained_version(spec, seed)
 
 
-def recorded(spec: AgentSpec, steps: int = 5, teams: int = 3, seed: int = 1) -> Recorded:
+def recorded(spec: AgentSpec, steps: int = 5, teams: int = 3, seed: int = 1) -> RecordedSamples:
     """Random but valid play."""
-    return random_play(spec, steps, teams, seed)
+    return make_random_samples(spec, steps, teams, seed)
 
 
 def plan(spec: AgentSpec, *steps: Mapping[str, Any], name: str = "test", **more: Any) -> Plan:

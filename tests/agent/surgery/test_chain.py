@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from five.agent.surgery import AgentSpec, Chain, Link, migrate_policy
+from five.agent.surgery import AgentSpec, AppliedMigration, MigrationChain, migrate_policy
 from tests.agent.surgery.agents import agent, plan, trained
 
 
-def three() -> tuple[list[Link], list[AgentSpec]]:
+def three() -> tuple[list[AppliedMigration], list[AgentSpec]]:
     """An input goes, a layer grows, the input comes back; in between a change of the game without weights."""
     specs = [agent(1, {"omit": ("global.day",)})]
     links = []
@@ -19,14 +19,14 @@ def three() -> tuple[list[Link], list[AgentSpec]]:
             [{"kind": "widen", "layer": "set", "to": 9}],
             [{"kind": "add_observations", "fields": ["global.time", "global.day"]}]]):
         of = plan(specs[-1], *steps, name=f"plan-{i}")
-        links.append(Link(of, specs[-1]))
+        links.append(AppliedMigration(of, specs[-1]))
         specs.append(of.target(specs[-1]))
     return links, specs
 
 
 def test_every_schema_reaches_the_newest() -> None:
     links, specs = three()
-    chain = Chain(links, [link.plan.digest for link in links])
+    chain = MigrationChain(links, [link.plan.digest for link in links])
     assert chain.newest == specs[-1].schema and chain.schemas == tuple(s.schema for s in specs)
     assert specs[1].schema == specs[2].schema, "a change of the game alone is no change of the schema"
     version = trained(specs[0])
@@ -50,7 +50,7 @@ def test_a_schema_that_came_back_fits_where_it_was_last() -> None:
     middle = away.target(first)
     back = plan(middle, {"kind": "add_observations", "fields": ["global.time"]}, name="back")
     assert back.target(middle).schema == first.schema
-    chain = Chain([Link(away, first), Link(back, middle)])
+    chain = MigrationChain([AppliedMigration(away, first), AppliedMigration(back, middle)])
     version = trained(first)
     assert all(chain.to_newest(version, first.schema)[n] is version[n] for n in version)
     assert len(chain.plans_from(middle.schema)) == 1
@@ -59,46 +59,46 @@ def test_a_schema_that_came_back_fits_where_it_was_last() -> None:
 def test_an_edited_an_exchanged_and_a_missing_plan_are_refused() -> None:
     links, _ = three()
     digests = [link.plan.digest for link in links]
-    edited = Link(links[2].plan.model_copy(update={"warm_up_versions": 99}), links[2].old)
+    edited = AppliedMigration(links[2].plan.model_copy(update={"warm_up_versions": 99}), links[2].old)
     with pytest.raises(ValueError, match="plan 3 of the chain is plan-2 .* it was edited or exchanged"):
-        Chain([*links[:2], edited, links[3]], digests)
+        MigrationChain([*links[:2], edited, links[3]], digests)
     with pytest.raises(ValueError, match="plan 4 of the chain, .*, is missing"):
-        Chain(links[:3], digests)
+        MigrationChain(links[:3], digests)
     with pytest.raises(ValueError, match="plan-3 was never applied"):
-        Chain(links, digests[:3])
+        MigrationChain(links, digests[:3])
     text = json.loads(links[2].to_json())
     text["plan"]["steps"][0]["to"] = 10
     with pytest.raises(ValueError, match="plan-2 was edited after it was applied"):
-        Link.from_json(json.dumps(text))
-    assert Link.from_json(links[2].to_json()) == links[2]
+        AppliedMigration.from_json(json.dumps(text))
+    assert AppliedMigration.from_json(links[2].to_json()) == links[2]
     for bad in ("", "[]", "{}", '{"plan": 1, "old": 2, "digest": ""}'):
         with pytest.raises(ValueError, match="not an applied plan"):
-            Link.from_json(bad)
+            AppliedMigration.from_json(bad)
 
 
 def test_a_second_plan_on_one_parent_is_refused() -> None:
     links, specs = three()
     other = plan(specs[2], {"kind": "widen", "layer": "unit", "to": 30}, name="other")
     with pytest.raises(ValueError, match="plan other is a second plan on schema .*: plan-1 was applied to it"):
-        Chain(links).follow(other, specs[2])
+        MigrationChain(links).follow(other, specs[2])
     with pytest.raises(ValueError, match="plan plan-3 is for schema .*, but plan 1 led to"):
-        Chain([links[0], links[3]])
-    longer = Chain(links).follow(plan(specs[-1], {"kind": "widen", "layer": "unit", "to": 30}, name="next"), specs[-1])
+        MigrationChain([links[0], links[3]])
+    longer = MigrationChain(links).follow(plan(specs[-1], {"kind": "widen", "layer": "unit", "to": 30}, name="next"), specs[-1])
     assert len(longer.links) == 5
 
 
 def test_a_version_of_another_run_is_refused() -> None:
     links, specs = three()
-    chain = Chain(links)
+    chain = MigrationChain(links)
     with pytest.raises(ValueError, match="schema .* is not of this run's chain"):
         chain.to_newest({}, agent(5).schema)
     with pytest.raises(ValueError, match="not a version of schema"):
         chain.to_newest({"a": np.zeros(1)}, specs[0].schema)
-    assert Chain([]).to_newest({"a": np.zeros(1)}, "anything") and Chain([]).newest == ""
+    assert MigrationChain([]).to_newest({"a": np.zeros(1)}, "anything") and MigrationChain([]).newest == ""
 
 
 def test_a_build_that_makes_another_schema_of_the_configuration_says_so() -> None:
     links, _ = three()
-    other = Link(links[0].plan, agent(1))
+    other = AppliedMigration(links[0].plan, agent(1))
     with pytest.raises(ValueError, match="it is of another version of five"):
-        Chain([other])
+        MigrationChain([other])

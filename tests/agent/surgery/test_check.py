@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from five.agent.surgery import migrate_policy
-from five.agent.surgery.check import CheckReport, Recorded, check, compare
-from five.agent.surgery.steps.widen import Widen
+from five.agent.surgery.check import CheckReport, RecordedSamples, check_plan, compare_policies
+from five.agent.surgery.steps.widen import WidenLayer
 from tests.agent.surgery.agents import agent, load, plan, recorded, trained
 
 
 def test_the_report_is_whole_and_is_json() -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "grow_lstm", "to": 48, "scale": 0.02}, {"kind": "widen", "layer": "set", "to": 9})
-    report = check(of, spec, trained(spec), recorded(spec))
+    report = check_plan(of, spec, trained(spec), recorded(spec))
     assert CheckReport.model_validate_json(report.model_dump_json()) == report
     assert report.digest == of.digest and report.parent == spec.schema and report.target == of.target(spec).schema
     assert [step.exact for step in report.steps] == [False, True] and report.ok and report.hero_steps == 15
@@ -27,12 +27,12 @@ def test_a_larger_scale_disturbs_more_until_the_bounds_stop_it() -> None:
     kl = []
     for scale in (0.001, 0.01, 0.1, 1.0):
         of = plan(spec, {"kind": "grow_lstm", "to": 48, "scale": scale})
-        report = check(of, spec, version, play)
+        report = check_plan(of, spec, version, play)
         kl.append(report.difference.mean_kl)
     assert kl == sorted(kl) and kl[0] < 1e-6 < kl[-1]
     assert not report.ok and any(words in " ".join(report.problems) for words in ("mean_kl is", "mean_value_change is"))
     tight = plan(spec, {"kind": "grow_lstm", "to": 48, "scale": 0.01}, bounds={"max_logit_change": 1e-9})
-    report = check(tight, spec, version, play)
+    report = check_plan(tight, spec, version, play)
     assert not report.ok and report.problems[0].startswith("max_logit_change is")
 
 
@@ -41,12 +41,12 @@ def test_a_step_that_breaks_its_promise_is_told(monkeypatch: pytest.MonkeyPatch)
     spec = agent(1)
     of = plan(spec, {"kind": "widen", "layer": "unit_hidden", "to": 14})
 
-    def finish(self: Widen, name: str, move: object, array: np.ndarray) -> None:
+    def finish(self: WidenLayer, name: str, move: object, array: np.ndarray) -> None:
         if name == "trunk.towers.allied_heroes.second.weight":
             array[3, 13] = 0.5
 
-    monkeypatch.setattr(Widen, "finish", finish)
-    report = check(of, spec, trained(spec), recorded(spec))
+    monkeypatch.setattr(WidenLayer, "finish", finish)
+    report = check_plan(of, spec, trained(spec), recorded(spec))
     assert not report.ok and "step 1 (widen unit_hidden 12 to 14) promises to be exact" in report.problems[0]
 
 
@@ -54,7 +54,7 @@ def test_removing_what_the_policy_uses_holds_its_promise_and_is_measured() -> No
     spec = agent(1)
     of = plan(spec, {"kind": "remove_inputs", "fields": ["units.position", "units.vector", "items"]},
               bounds={"max_logit_change": 1e-3})
-    report = check(of, spec, trained(spec), recorded(spec))
+    report = check_plan(of, spec, trained(spec), recorded(spec))
     (step,) = report.steps
     assert step.holds and step.difference.max_logit_change < 1e-4
     assert report.difference.max_logit_change > 1e-2
@@ -71,13 +71,13 @@ def test_it_touches_nothing() -> None:
     torch.manual_seed(5)
     np.random.seed(5)
     before = torch.get_rng_state()
-    one = check(of, spec, version, play)
+    one = check_plan(of, spec, version, play)
     assert torch.equal(before, torch.get_rng_state())
     for name, array in copies.items():
         np.testing.assert_array_equal(array, version[name])
     for name, array in seen.items():
         np.testing.assert_array_equal(array, play.observation[name])
-    assert check(of, spec, version, play) == one, "measured twice, it is the same"
+    assert check_plan(of, spec, version, play) == one, "measured twice, it is the same"
 
 
 def test_a_batch_of_the_buffer_is_a_recording() -> None:
@@ -85,7 +85,7 @@ def test_a_batch_of_the_buffer_is_a_recording() -> None:
     play = recorded(spec)
     batch = {**play.observation, "actions": play.actions, "resets": play.resets, "returns": np.zeros((5, 3, 1)),
              **{f"state/{n}": a for n, a in play.state.items()}}
-    again = Recorded.of_batch(batch)
+    again = RecordedSamples.of_batch(batch)
     assert again.observation.keys() == play.observation.keys() and again.state.keys() == play.state.keys()
 
 
@@ -97,7 +97,7 @@ def test_a_version_played_in_bfloat16_keeps_its_function_as_far_as_that_goes(her
               {"kind": "split_head", "head": "unit.ally"}, {"kind": "widen", "layer": "key", "to": 8})
     after = of.target(spec)
     assert after.model.precision == "bfloat16"
-    assert check(of, spec, version, play).ok, "the check computes in float32"
+    assert check_plan(of, spec, version, play).ok, "the check computes in float32"
     state = {"h": 32, "c": 32, "target_embedding": 8}
     grown = {n: np.pad(a, ((0, 0), (0, 0), (0, state[n] - a.shape[-1]))) for n, a in play.state.items()}
 
@@ -107,7 +107,7 @@ def test_a_version_played_in_bfloat16_keeps_its_function_as_far_as_that_goes(her
                              torch.from_numpy(play.resets))
 
     one, two = scores(load(spec, version), play.state), scores(load(after, migrate_policy(of, spec, version)), grown)
-    difference = compare(one, two, spec, after)
+    difference = compare_policies(one, two, spec, after)
     assert difference.max_logit_change < 2**-5 * difference.largest, "some roundings of 8 bits"
     assert difference.mean_kl < 1e-3
 
@@ -117,6 +117,6 @@ def test_what_does_not_fit_is_refused() -> None:
     of = plan(spec, {"kind": "widen", "layer": "set", "to": 9})
     version = trained(spec)
     with pytest.raises(ValueError, match="observation arrays|it is not of layout"):
-        check(of, spec, version, recorded(agent(1, {"wards": 4})))
+        check_plan(of, spec, version, recorded(agent(1, {"wards": 4})))
     with pytest.raises(ValueError, match=r"value\.weight is \[1, 2\] instead of \[1, 24\]"):
-        check(of, spec, {**version, "value.weight": np.zeros((1, 2), np.float32)}, recorded(spec))
+        check_plan(of, spec, {**version, "value.weight": np.zeros((1, 2), np.float32)}, recorded(spec))

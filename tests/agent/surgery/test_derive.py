@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from five.agent.surgery import AgentSpec, Plan, as_markdown, derive, lint, table_of_changes
-from five.agent.surgery.check import check
+from five.agent.surgery import AgentSpec, Plan, changes_to_markdown, derive_plan, lint_plan, list_changes
+from five.agent.surgery.check import check_plan
 from tests.agent.surgery.agents import agent, kinds, plan, recorded, trained
 
 FROM = agent(5, {"omit": ("global.time", "units.position"), "pickups": 0}, scripted_actions=["glyph"], buyback=False)
@@ -17,21 +17,21 @@ TO = agent(
 
 
 def test_a_derived_plan_leads_where_it_should() -> None:
-    of = derive(FROM, TO, "derived")
+    of = derive_plan(FROM, TO, "derived")
     assert of.target(FROM).schema == TO.schema and of.target(FROM).game == TO.game
     assert kinds(of) == ["widen", "widen", "widen", "embedding", "add_ids", "split_head", "grow_lstm", "remove_inputs",
                          "slots", "add_observations", "add_actions", "game"]
     assert Plan.from_yaml(of.to_yaml()).digest == of.digest
-    report = check(of, FROM, trained(FROM), recorded(FROM))
+    report = check_plan(of, FROM, trained(FROM), recorded(FROM))
     assert all(step.holds for step in report.steps)
 
 
 def test_a_map_of_another_size_goes_and_comes_back() -> None:
     to = agent(1, {"minimap": 4, "passability": 5})
-    of = derive(agent(1), to, "maps")
+    of = derive_plan(agent(1), to, "maps")
     assert kinds(of) == ["remove_inputs", "game", "add_observations"]
     assert of.target(agent(1)).schema == to.schema
-    assert [f.code for f in lint(of, agent(1)) if f.code == "lossy"] == ["lossy"]
+    assert [f.code for f in lint_plan(of, agent(1)) if f.code == "lossy"] == ["lossy"]
 
 
 @pytest.mark.parametrize(("to", "words"), [
@@ -43,11 +43,11 @@ def test_a_map_of_another_size_goes_and_comes_back() -> None:
 ])
 def test_what_no_step_changes_is_named(to: AgentSpec, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        derive(agent(1), to, "wrong")
+        derive_plan(agent(1), to, "wrong")
 
 
 def test_the_table_counts_parameters() -> None:
-    rows = table_of_changes(derive(FROM, TO, "derived"), FROM)
+    rows = list_changes(derive_plan(FROM, TO, "derived"), FROM)
     assert rows[0].parameters_before == FROM.parameters and rows[-1].parameters_after == TO.parameters
     for one, two in itertools.pairwise(rows):
         assert one.parameters_after == two.parameters_before
@@ -56,12 +56,12 @@ def test_the_table_counts_parameters() -> None:
     assert ("core.lstm.weight_hh_l0", (96, 24), (160, 40)) in grown.tensors and grown.promise == "approximate"
     new = next(row for row in rows if row.kind == "slots")
     assert [t.before for t in new.tensors if t.name == "trunk.sets.pickups.first.weight"] == [None]
-    text = as_markdown(rows)
+    text = changes_to_markdown(rows)
     assert len(text.splitlines()) == len(rows) + 2 and f"{TO.parameters:,}" in text
 
 
 def codes(of: Plan, spec: AgentSpec, **more) -> list[tuple[str, str, int]]:
-    return [(f.level, f.code, f.step) for f in lint(of, spec, **more)]
+    return [(f.level, f.code, f.step) for f in lint_plan(of, spec, **more)]
 
 
 def test_lint() -> None:
@@ -84,7 +84,7 @@ def test_lint() -> None:
     assert codes(settles, spec) == [("note", "no-prior", 1), ("note", "memory", 0)]
     big = {name: array * 100 for name, array in trained(spec).items()}
     assert ("warning", "lstm-scale", 4) not in codes(bad, spec, tensors=big)
-    (memory,) = [f for f in lint(clean, spec) if f.code == "memory"]
+    (memory,) = [f for f in lint_plan(clean, spec) if f.code == "memory"]
     assert f"{spec.version_bytes:,} bytes" in memory.message
 
 

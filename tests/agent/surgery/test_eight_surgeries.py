@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from five.agent.surgery import AgentSpec, Chain, Plan, as_markdown, convert_observations, convert_state, migrate_policy
-from five.agent.surgery import table_of_changes as table
-from five.agent.surgery.check import Recorded, check, compare
-from five.agent.surgery.constants import shown_constants
+from five.agent.surgery import (
+    AgentSpec,
+    MigrationChain,
+    Plan,
+    changes_to_markdown,
+    convert_observations,
+    convert_state,
+    migrate_policy,
+)
+from five.agent.surgery import list_changes as table
+from five.agent.surgery.check import RecordedSamples, check_plan, compare_policies
+from five.agent.surgery.removed_inputs import replace_removed_inputs
 from five.agent.surgery.steps.remove import RemoveInputs
 from tests.agent.surgery.agents import agent, load, recorded, trained
 
@@ -53,12 +61,12 @@ def first(heroes: int) -> AgentSpec:
     return agent(heroes, {"omit": LEFT_OUT, "couriers": 0, "unit_modifiers": 0}, patch="7.19", buyback=False)
 
 
-def carried_out(spec: AgentSpec, version: dict[str, np.ndarray]) -> tuple[Chain, AgentSpec, dict[str, np.ndarray]]:
-    chain = Chain([])
+def carried_out(spec: AgentSpec, version: dict[str, np.ndarray]) -> tuple[MigrationChain, AgentSpec, dict[str, np.ndarray]]:
+    chain = MigrationChain([])
     for i, (what, steps) in enumerate(SURGERIES, 1):
         of = Plan.from_values({"name": f"surgery-{i}", "parent": spec.schema, "steps": steps,
                                "bounds": {"mean_kl": 5.0, "mean_value_change": 5.0}})
-        report = check(of, spec, version, recorded(spec, seed=i))
+        report = check_plan(of, spec, version, recorded(spec, seed=i))
         assert report.ok, f"{what}: {report.problems}"
         chain = chain.follow(of, spec)
         version = migrate_policy(of, spec, version)
@@ -66,14 +74,14 @@ def carried_out(spec: AgentSpec, version: dict[str, np.ndarray]) -> tuple[Chain,
     return chain, spec, version
 
 
-def at_constants(spec: AgentSpec, version: dict[str, np.ndarray]) -> Recorded:
+def at_constants(spec: AgentSpec, version: dict[str, np.ndarray]) -> RecordedSamples:
     """Recorded play in which the inputs that are removed later stand at their means."""
     play = recorded(spec, seed=42)
-    shown = shown_constants(RemoveInputs(fields=REMOVED), spec, version, play.observation)
-    return Recorded(shown, play.actions, play.state, play.resets)
+    shown = replace_removed_inputs(RemoveInputs(fields=REMOVED), spec, version, play.observation)
+    return RecordedSamples(shown, play.actions, play.state, play.resets)
 
 
-def scores(spec: AgentSpec, version: dict[str, np.ndarray], play: Recorded) -> dict[str, torch.Tensor]:
+def scores(spec: AgentSpec, version: dict[str, np.ndarray], play: RecordedSamples) -> dict[str, torch.Tensor]:
     """What a version makes of recorded play."""
     def on(arrays: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
         return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
@@ -97,8 +105,8 @@ def test_the_last_model_has_the_function_of_the_first() -> None:
         actions = arrays.pop("actions")
 
         one = scores(start, version, play)
-        two = scores(end, newest, Recorded(arrays, actions, state, play.resets))
-        difference = compare(one, two, start, end)
+        two = scores(end, newest, RecordedSamples(arrays, actions, state, play.resets))
+        difference = compare_policies(one, two, start, end)
         assert difference.largest > 1
         assert difference.max_logit_change < 1e-4 and difference.max_value_change < 1e-4
         assert difference.mean_kl < 1e-9
@@ -121,4 +129,4 @@ def test_the_log_reads_like_the_papers() -> None:
         spec = of.target(spec)
     changes = [row.parameters_after - row.parameters_before for row in rows]
     assert min(changes) < 0 < max(changes) and 0 in changes
-    assert "grow lstm 24 to 48" in as_markdown(rows)
+    assert "grow lstm 24 to 48" in changes_to_markdown(rows)

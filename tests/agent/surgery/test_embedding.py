@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from five.agent.surgery import lint, migrate_policy
-from five.agent.surgery.check import check
+from five.agent.surgery import lint_plan, migrate_policy
+from five.agent.surgery.check import check_plan
 from tests.agent.surgery.agents import agent, plan, recorded, trained
 from tests.agent.surgery.test_learner import learned
 
@@ -23,11 +23,11 @@ def test_what_had_less_to_say_keeps_all_of_it(space: str) -> None:
     version[table] = (rng.normal(size=(rows, 2)) @ rng.normal(size=(2, 6))).astype(np.float32)
     version[table][0] = 0
     of = plan(spec, {"kind": "embedding", "space": space, "to": 2})
-    report = check(of, spec, version, recorded(spec))
+    report = check_plan(of, spec, version, recorded(spec))
     assert report.ok and report.difference.max_logit_change < 1e-4 and not report.steps[0].exact
     made = migrate_policy(of, spec, version)
     assert made[table].shape == (rows, 2) and not made[table][0].any()
-    assert [f.code for f in lint(of, spec)] == ["lossy", "memory"]
+    assert [f.code for f in lint_plan(of, spec)] == ["lossy", "memory"]
 
 
 def test_no_other_pair_of_that_width_is_nearer() -> None:
@@ -46,7 +46,7 @@ def test_no_other_pair_of_that_width_is_nearer() -> None:
 def test_a_cut_to_the_bone_is_stopped_by_the_bounds() -> None:
     spec = agent(1, model={"unit_embedding": 8})
     of = plan(spec, {"kind": "embedding", "space": "unit", "to": 1}, bounds={"max_logit_change": 0.01})
-    report = check(of, spec, trained(spec), recorded(spec))
+    report = check_plan(of, spec, trained(spec), recorded(spec))
     assert not report.ok and report.difference.max_logit_change > 0.01
 
 

@@ -8,9 +8,9 @@ import torch
 from dota import omission, registry, spaces
 from dota.config import FIELDS, ObservationConfig
 from five.agent.model.policy import Policy
-from five.agent.surgery import derive, migrate_policy
-from five.agent.surgery.check import check
-from five.agent.surgery.ids import id_labels
+from five.agent.surgery import derive_plan, migrate_policy
+from five.agent.surgery.check import check_plan
+from five.agent.surgery.id_labels import id_labels
 from five.agent.surgery.steps import observations, remove
 from tests.agent.surgery.agents import agent, load, plan, recorded, trained
 
@@ -76,9 +76,9 @@ def test_a_field_that_a_release_adds_is_shown_by_surgery(monkeypatch: pytest.Mon
         monkeypatch.setattr(module, "FIELDS", 2)
     after = of.target(run)
     assert after.game.observation.generation == 2 and after.layout.omitted == ("global.day",)
-    assert check(of, run, version, recorded(run)).ok
+    assert check_plan(of, run, version, recorded(run)).ok
     new = agent(1, {"omit": ("global.day",), "generation": 2})
-    assert new.schema == after.schema and derive(run, new, "later").target(run).schema == new.schema
+    assert new.schema == after.schema and derive_plan(run, new, "later").target(run).schema == new.schema
 
 
 def test_generations_are_counted() -> None:

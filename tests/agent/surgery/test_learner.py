@@ -11,7 +11,7 @@ from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
 from five.agent.schedules import Hyperparameters
 from five.agent.surgery import AgentSpec, Plan, convert_observations, convert_state, migrate_learner
-from five.agent.surgery.check import compare
+from five.agent.surgery.check import compare_policies
 from tests.agent.surgery.agents import agent, plan, recorded
 
 CONFIG = LearnerConfig(lstm_unroll_length=5, samples_per_segment=3, batch_samples=3, initial_hold_steps=0,
@@ -100,7 +100,7 @@ def test_a_step_at_learning_rate_0_keeps_the_function(heroes: int) -> None:
     names = list(spec.layout.array_specs())
     one = scores(before, fresh, names)
     two = scores(after, converted(of, spec, fresh), names)
-    difference = compare(one, two, spec, of.target(spec))
+    difference = compare_policies(one, two, spec, of.target(spec))
     assert difference.max_logit_change < 1e-4 and difference.max_value_change < 1e-4
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from dota.spaces import Layout
 from five.agent.surgery import convert_observations, convert_state
-from five.agent.surgery.cells import SPACES, cell_labels
+from five.agent.surgery.observation_labels import SPACES, cell_labels
 from tests.agent.model_cases import random_arrays
 from tests.agent.surgery.agents import agent, plan
 

@@ -7,7 +7,7 @@ import pytest
 
 from five.agent.surgery import MAX_PARAMETERS, Plan
 from five.agent.surgery.steps import STEPS
-from five.agent.surgery.yaml_text import MAX_BYTES, read_yaml
+from five.agent.surgery.strict_yaml import MAX_BYTES, parse_yaml
 from tests.agent.surgery.agents import agent, plan
 
 TEXT = """
@@ -82,7 +82,7 @@ def test_a_bomb_is_refused_before_it_goes_off() -> None:
     for bomb in ("\n".join(levels), "x: " + "a" * (MAX_BYTES + 1), "[" * 5000, "? " * 5000, "{a: " * 5000,
                  "- " * 20000):
         with pytest.raises(ValueError):
-            read_yaml(bomb)
+            parse_yaml(bomb)
     assert time.monotonic() - begin < 30 and tracemalloc.get_traced_memory()[1] < 64 << 20
     tracemalloc.stop()
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from dota.omission import NEEDED, WHOLE_BLOCKS
 from dota.spaces import Layout
 from five.agent.model.tree import id_rows
-from five.agent.surgery import AgentSpec, Chain, Link, Plan, migrate_policy
-from five.agent.surgery.check import check
+from five.agent.surgery import AgentSpec, AppliedMigration, MigrationChain, Plan, migrate_policy
+from five.agent.surgery.check import check_plan
 from five.agent.surgery.plan import read_step
 from five.agent.surgery.steps.embedding import Space
 from five.agent.surgery.steps.slots import Count
@@ -100,17 +100,17 @@ def test_a_chain_of_steps_holds_at_each_step(chain: tuple[AgentSpec, list[dict[s
     of = Plan.from_values({"name": "random", "parent": spec.schema, "steps": steps,
                            "bounds": {"mean_kl": 1e6, "mean_value_change": 1e6}})
     version = trained(spec, seed)
-    report = check(of, spec, version, recorded(spec, steps=3, teams=2, seed=seed))
+    report = check_plan(of, spec, version, recorded(spec, steps=3, teams=2, seed=seed))
     assert report.ok, report.problems
 
     # As plans of one step each, applied one after another: the same configuration, and every shape fits.
     links, now, made = [], spec, version
     for i, values in enumerate(steps):
         one = Plan.from_values({"name": f"step-{i}", "parent": now.schema, "steps": [values]})
-        links.append(Link(one, now))
+        links.append(AppliedMigration(one, now))
         made = migrate_policy(one, now, made)
         now = one.target(now)
     assert now.schema == of.target(spec).schema and now.parameters == report.parameters_after
-    chain_of = Chain(links)
+    chain_of = MigrationChain(links)
     for name, array in chain_of.to_newest(version, spec.schema).items():
         assert array.shape == now.tensor_shapes()[name] and np.isfinite(array).all()

@@ -6,7 +6,7 @@ import torch
 
 from dota.vec_game import Controller, VecGame
 from five.agent.surgery import AgentSpec, convert_observations
-from five.agent.surgery.check import Recorded, check
+from five.agent.surgery.check import RecordedSamples, check_plan
 from tests.agent.surgery.agents import agent, load, plan, recorded, trained
 
 SLOTS = {"allied_creeps": 8, "buildings": 6, "unit_modifiers": 1}
@@ -62,14 +62,14 @@ def test_the_check_on_games_that_were_played(heroes: int) -> None:
         state = acted.state
         game.step(acted.actions.numpy().reshape(2, 2, heroes, 6))
     assert start is not None
-    play = Recorded({name: np.stack([one[name] for one in kept]) for name in kept[0]}, np.stack(taken), start,
+    play = RecordedSamples({name: np.stack([one[name] for one in kept]) for name in kept[0]}, np.stack(taken), start,
                     np.zeros((16, 4), np.bool_))
     of = plan(spec, {"kind": "grow_lstm", "to": 48, "scale": 0.002},
               {"kind": "add_observations", "fields": ["items", "units.position"]},
               {"kind": "slots", "slots": {"allied_creeps": 10}}, {"kind": "widen", "layer": "unit_hidden", "to": 24},
               {"kind": "add_actions", "actions": ["glyph"], "anneal_versions": 10})
-    report = check(of, spec, version, play)
+    report = check_plan(of, spec, version, play)
     assert report.ok, report.problems
     assert [step.exact for step in report.steps] == [False, True, True, True, True]
     assert 0 < report.difference.mean_kl < 1e-4 and report.hero_steps == 16 * 4 * heroes
-    assert check(of, spec, version, recorded(spec)).ok
+    assert check_plan(of, spec, version, recorded(spec)).ok

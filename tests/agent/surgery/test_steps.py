@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from five.agent.surgery.check import check
+from five.agent.surgery.check import check_plan
 from tests.agent.surgery.agents import agent, plan, recorded, trained
 
 OMITTED = {"omit": ("units.animation", "units.position", "heroes.in_line", "global.time", "nearby_map.area_effect",
@@ -62,7 +62,7 @@ def test_a_step_holds_what_it_promises(name: str, heroes: int) -> None:
     observation, model, step, more = STEPS[name]
     spec = agent(heroes, observation, model, scripted_actions=["glyph"])
     of = plan(spec, step, bounds={"mean_kl": 100.0, "mean_value_change": 100.0})
-    report = check(of, spec, trained(spec), recorded(spec))
+    report = check_plan(of, spec, trained(spec), recorded(spec))
     (one,) = report.steps
     assert report.ok and one.holds, report.problems
     change = report.parameters_after - report.parameters_before

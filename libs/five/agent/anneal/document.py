@@ -25,8 +25,8 @@ class AnnealState(StrEnum):
     REVERTED = "reverted"  # no game has the change, and the run is where it was before
 
 
-LIVE = frozenset({AnnealState.RAMPING, AnnealState.HOLDING})  # games have the change
-OVER = frozenset({AnnealState.PROMOTED, AnnealState.ABORTED, AnnealState.REVERTED})
+ACTIVE = frozenset({AnnealState.RAMPING, AnnealState.HOLDING})  # games have the change
+FINISHED = frozenset({AnnealState.PROMOTED, AnnealState.ABORTED, AnnealState.REVERTED})
 
 
 class _Section(BaseModel):
@@ -122,10 +122,10 @@ class Anneal(_Section):
         return self.model_dump(mode="json")
 
 
-def overlaid(game: Mapping[str, Json], overrides: Mapping[str, Json]) -> dict[str, Json]:
+def merge_overrides(game: Mapping[str, Json], overrides: Mapping[str, Json]) -> dict[str, Json]:
     """A configuration tree with another laid over it: sections are merged, values and lists replaced."""
     out = dict(game)
     for key, value in overrides.items():
         below = out.get(key)
-        out[key] = overlaid(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        out[key] = merge_overrides(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return out

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.anneal.arms import ARMS, Arm
-from five.agent.anneal.sequential import Bettor, wealth_paths
+from five.agent.anneal.e_process import EProcess, wealth_paths
+from five.agent.anneal.variants import VARIANTS, Variant
 
-COURSE_POINTS = 60  # of a course that is drawn
+CURVE_POINTS = 60  # of a course that is drawn
 
 
 class Verdict(StrEnum):
@@ -54,7 +54,7 @@ class Pair(NamedTuple):
     -1 lost. ``version`` is what was newest, ``share`` the change's share of games when that version was made. Each rule
     counts its pairs from 0."""
 
-    rule: Arm
+    rule: Variant
     number: int
     version: int
     share: float
@@ -67,12 +67,12 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Finding:
+class VariantEvidence:
     """What is known under one rule: pairs, their mean score, and the evidence for harm and for harmlessness, as factors
     on a bet; ``fails`` and ``passes`` are the factors at which either is decided. ``course``: how both evidences have
     grown, (pairs, harm, harmless) after at most COURSE_POINTS of the pairs, the last among them."""
 
-    rule: Arm
+    rule: Variant
     pairs: int
     mean: float
     harm: float
@@ -83,15 +83,15 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class GuardDecision:
     """The verdict and what it rests on."""
 
     verdict: Verdict
-    findings: tuple[Finding, ...]
+    findings: tuple[VariantEvidence, ...]
     said: str  # in words
 
 
-def judge(config: GuardConfig, pairs: Iterable[Pair], since_share: float = 0.0) -> Judgement:
+def decide(config: GuardConfig, pairs: Iterable[Pair], since_share: float = 0.0) -> GuardDecision:
     """The verdict on an attempt's pairs.
 
     Pairs count in the order of their numbers, up to the first that is still played: those that end first are not like
@@ -100,32 +100,32 @@ def judge(config: GuardConfig, pairs: Iterable[Pair], since_share: float = 0.0) 
     shown nothing before; a failure rests on all pairs. Once failed is failed, whatever comes after.
     """
     rows = list(pairs)
-    findings = tuple(_find(config, rule, in_order(rows, rule), since_share) for rule in ARMS)
+    findings = tuple(_variant_evidence(config, rule, consecutive_pairs(rows, rule), since_share) for rule in VARIANTS)
     failed = [f for f in findings if f.harm >= f.fails]
     if failed:
         worst = max(failed, key=lambda f: f.harm)
-        return Judgement(Verdict.FAIL, findings, f"under the {worst.rule} rule the newest version is worse than the "
+        return GuardDecision(Verdict.FAIL, findings, f"under the {worst.rule} rule the newest version is worse than the "
                          f"one before the change: mean result {worst.mean:+.2f} over {worst.pairs} pairs")
     if all(f.harmless >= f.passes for f in findings):
-        return Judgement(Verdict.PASS, findings, f"a loss of {config.loss:g} is ruled out under both rules")
+        return GuardDecision(Verdict.PASS, findings, f"a loss of {config.loss:g} is ruled out under both rules")
     if not any(f.pairs for f in findings):
-        return Judgement(Verdict.INCONCLUSIVE, findings, "no pairs have been played yet")
+        return GuardDecision(Verdict.INCONCLUSIVE, findings, "no pairs have been played yet")
     open_rules = " and ".join(f.rule for f in findings if f.harmless < f.passes)
     if all(f.pairs >= config.pairs for f in findings):
-        return Judgement(Verdict.INCONCLUSIVE, findings, f"all {config.pairs} pairs are played and the {open_rules} "
+        return GuardDecision(Verdict.INCONCLUSIVE, findings, f"all {config.pairs} pairs are played and the {open_rules} "
                          "rule is not decided: promote, set another share, abort or revert")
-    return Judgement(Verdict.INCONCLUSIVE, findings, f"not decided yet under the {open_rules} rule")
+    return GuardDecision(Verdict.INCONCLUSIVE, findings, f"not decided yet under the {open_rules} rule")
 
 
-def in_order(pairs: Iterable[Pair], rule: Arm) -> list[Pair]:
+def consecutive_pairs(pairs: Iterable[Pair], rule: Variant) -> list[Pair]:
     """A rule's pairs 0, 1, 2, ..., up to the first that is missing."""
     found = {pair.number: pair for pair in pairs if pair.rule is rule}
     return [found[n] for n in itertools.takewhile(found.__contains__, itertools.count())]
 
 
-def _find(config: GuardConfig, rule: Arm, pairs: Sequence[Pair], since_share: float) -> Finding:
-    harm, harmless = Bettor(), Bettor(late_starts=False)
-    shown = set(np.linspace(1, len(pairs), min(COURSE_POINTS, len(pairs))).round().astype(int).tolist())
+def _variant_evidence(config: GuardConfig, rule: Variant, pairs: Sequence[Pair], since_share: float) -> VariantEvidence:
+    harm, harmless = EProcess(), EProcess(late_starts=False)
+    shown = set(np.linspace(1, len(pairs), min(CURVE_POINTS, len(pairs))).round().astype(int).tolist())
     course = []
     for count, pair in enumerate(pairs, 1):
         harm.add(pair.score)
@@ -136,11 +136,11 @@ def _find(config: GuardConfig, rule: Arm, pairs: Sequence[Pair], since_share: fl
             course.append((count, harm.most, harmless.most))
     mean = float(np.mean([pair.score for pair in pairs])) if pairs else 0.0
     # Two rules share the false alarms; a pass needs both, so that each may miss on its own.
-    return Finding(rule, len(pairs), mean, harm.most, harmless.most, len(ARMS) / config.false_alarm, 1 / config.miss,
+    return VariantEvidence(rule, len(pairs), mean, harm.most, harmless.most, len(VARIANTS) / config.false_alarm, 1 / config.miss,
                    tuple(course))
 
 
-class Power(NamedTuple):
+class TestPower(NamedTuple):
     """Of many simulated attempts: shares that failed and passed within ``pairs`` pairs a rule, and the median number of
     pairs until the verdict of those that had one (0: none had)."""
 
@@ -149,8 +149,8 @@ class Power(NamedTuple):
     pairs: int
 
 
-def simulate(config: GuardConfig, means: Mapping[Arm, float], spread: float, attempts: int, seed: int,
-             pairs: int | None = None) -> Power:
+def estimate_power(config: GuardConfig, means: Mapping[Variant, float], spread: float, attempts: int, seed: int,
+             pairs: int | None = None) -> TestPower:
     """What the guard makes of changes whose pairs have these mean scores under each rule.
 
     Scores are drawn from -1, 0 and 1; ``spread`` is the chance of a score that is not zero (1: both games always go to
@@ -161,23 +161,23 @@ def simulate(config: GuardConfig, means: Mapping[Arm, float], spread: float, att
     length = config.pairs if pairs is None else pairs
     first_fail = np.full(attempts, length + 1)
     last_pass = np.zeros(attempts, np.int64)
-    for rule in ARMS:
+    for rule in VARIANTS:
         mean = means[rule]
         if abs(mean) > spread:
             raise ValueError(f"a mean of {mean} needs a spread of at least as much, not {spread}")
         drawn = rng.random((attempts, length))
         up = (spread + mean) / 2
         scores = np.where(drawn < up, 1.0, np.where(drawn < spread, -1.0, 0.0))
-        first_fail = np.minimum(first_fail, _first(wealth_paths(scores) >= len(ARMS) / config.false_alarm))
+        first_fail = np.minimum(first_fail, _first_true(wealth_paths(scores) >= len(VARIANTS) / config.false_alarm))
         bets = wealth_paths(-(scores + config.loss) / (1 + config.loss), late_starts=False)
-        last_pass = np.maximum(last_pass, _first(bets >= 1 / config.miss))
+        last_pass = np.maximum(last_pass, _first_true(bets >= 1 / config.miss))
     failed = (first_fail <= length) & (first_fail <= last_pass)
     passed = (last_pass <= length) & ~failed
     ends = np.where(failed, first_fail, last_pass)[failed | passed]
-    return Power(float(failed.mean()), float(passed.mean()), int(np.median(ends)) if len(ends) else 0)
+    return TestPower(float(failed.mean()), float(passed.mean()), int(np.median(ends)) if len(ends) else 0)
 
 
-def _first(reached: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def _first_true(reached: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """The pair, from 1, at which each row is first true; one more than there are for rows that never are."""
     never = reached.shape[1] + 1
     first: npt.NDArray[np.int64] = np.where(reached.any(1), reached.argmax(1) + 1, never).astype(np.int64)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from five.agent.draft.leaves import Leaves, open_heroes
-from five.agent.draft.order import RADIANT, DraftError, order_of, to_come
-from five.agent.draft.tree import solve
+from five.agent.draft.leaves import LeafTable, open_heroes
+from five.agent.draft.pick_order import RADIANT, DraftError, parse_pick_order, remaining_picks
+from five.agent.draft.solver import solve
 
 
 @dataclass(frozen=True)
-class Choice:
+class PickAdvice:
     """A hero that may be picked now, and the probability that Radiant wins if he is and both pick their best after."""
 
     hero: str
@@ -17,18 +17,18 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Advice:
+class DraftAdvice:
     """``to_move`` "R", "D", or "" at the end; ``order`` the whole order, ``win`` the probability that Radiant wins if
     both teams pick their best from here; ``choices``, the best for who is to move first."""
 
     to_move: str
     order: str
     win: float
-    choices: tuple[Choice, ...]
+    choices: tuple[PickAdvice, ...]
 
 
-def advise(leaves: Leaves, radiant: Sequence[str] = (), dire: Sequence[str] = (), banned: Sequence[str] = (),
-           order: str = "") -> Advice:
+def advise(leaves: LeafTable, radiant: Sequence[str] = (), dire: Sequence[str] = (), banned: Sequence[str] = (),
+           order: str = "") -> DraftAdvice:
     """Solves the draft from where it stands. Bans make the pool smaller, for both teams, whoever banned: the tree below
     knows nothing of bans that are still to come. Raises DraftError for heroes that are not in the pool, named twice, or
     too many, for an order that does not come by there, and for bans that leave too few heroes."""
@@ -44,8 +44,8 @@ def advise(leaves: Leaves, radiant: Sequence[str] = (), dire: Sequence[str] = ()
     for names, team in ((radiant, "Radiant"), (dire, "Dire")):
         if len(names) > pool.team:
             raise DraftError(f"{team} has {len(names)} heroes: a team is {pool.team}")
-    whole = order_of(order, pool.team)
-    left = to_come(whole, len(radiant), len(dire))
+    whole = parse_pick_order(order, pool.team)
+    left = remaining_picks(whole, len(radiant), len(dire))
     for_radiant, for_dire = open_heroes(pool, mine, theirs, out)
     r, d = left.count(RADIANT), len(left) - left.count(RADIANT)
     short = len(for_radiant) < r or len(for_dire) < d if pool.shared else len(for_radiant) < r + d
@@ -55,9 +55,9 @@ def advise(leaves: Leaves, radiant: Sequence[str] = (), dire: Sequence[str] = ()
     solved = solve(leaves.below(mine, theirs, out), len(for_radiant), len(for_dire), left, pool.shared)
     moving = left[:1]
     heroes = for_radiant if moving == RADIANT else for_dire
-    choices = [Choice(pool.heroes[hero], float(win)) for hero, win in zip(heroes, solved.choices, strict=False)]
+    choices = [PickAdvice(pool.heroes[hero], float(win)) for hero, win in zip(heroes, solved.choices, strict=False)]
     choices.sort(key=lambda choice: (-choice.win if moving == RADIANT else choice.win, choice.hero))
-    return Advice(moving, whole, solved.value, tuple(choices))
+    return DraftAdvice(moving, whole, solved.value, tuple(choices))
 
 
 def _mask(heroes: Sequence[str], names: Sequence[str], what: str) -> int:

@@ -22,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Bin:
+class CalibrationBin:
     """Games whose prediction lay between ``low`` and ``high``: how many, the mean prediction, the mean result (a draw
     being half) and its 95 % interval. The last four are None without games."""
 
@@ -36,7 +36,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Reliability:
+class Calibration:
     """``games`` of self-play that were predicted and ended, played by the versions ``first`` to ``last``; ``brier``,
     the mean squared error of the prediction, ``brier_constant``, that of always saying the mean result, ``error``, the
     mean distance between prediction and result over the bins, weighted by games. None without games."""
@@ -47,11 +47,11 @@ class Reliability:
     brier: float | None
     brier_constant: float | None
     error: float | None
-    bins: tuple[Bin, ...]
+    bins: tuple[CalibrationBin, ...]
 
 
 @dataclass
-class Evidence:
+class DraftEvidence:
     """Counts over the games that were added. ``heroes`` are all that the registry names, in its order.
 
     ``allied`` and ``opposed`` int64 [N, N]: games in which a hero of the row stood beside, or against, one of the
@@ -108,22 +108,22 @@ class Evidence:
     def _at(self, hero: str) -> int | None:
         return self.heroes.index(hero) if hero in self.heroes else None
 
-    def reliability(self) -> Reliability:
+    def reliability(self) -> Calibration:
         """How often the win head was right."""
         games = int(self._bins[:, 0].sum())
         bins = []
         for i, (count, predicted, won) in enumerate(self._bins.tolist()):
             edges = i / BINS, (i + 1) / BINS
             if not count:
-                bins.append(Bin(*edges, 0))
+                bins.append(CalibrationBin(*edges, 0))
                 continue
             low, high = wilson_interval(won, int(count))
-            bins.append(Bin(*edges, int(count), predicted / count, won / count, low, high))
+            bins.append(CalibrationBin(*edges, int(count), predicted / count, won / count, low, high))
         if not games or self._versions is None:
-            return Reliability(0, None, None, None, None, None, tuple(bins))
+            return Calibration(0, None, None, None, None, None, tuple(bins))
         square, mean, mean_square = (self._squares / games).tolist()
         error = sum(b.games * abs(b.predicted - b.won) for b in bins if b.predicted is not None and b.won is not None)
-        return Reliability(games, *self._versions, square, max(mean_square - mean * mean, 0.0), error / games,
+        return Calibration(games, *self._versions, square, max(mean_square - mean * mean, 0.0), error / games,
                            tuple(bins))
 
     def to_json(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Evidence:
                 "versions": self._versions}
 
     @classmethod
-    def from_json(cls, tree: Mapping[str, Any]) -> "Evidence":
+    def from_json(cls, tree: Mapping[str, Any]) -> "DraftEvidence":
         """Raises ValueError for what is no such tree."""
         try:
             made = cls(tuple(tree["heroes"]), int(tree["games"]))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.agent.draft import narrowing
+from five.agent.draft import table_filters
 from five.agent.draft.subsets import Subsets, subsets
 
 Floats = npt.NDArray[np.float32]
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Pool:
+class HeroPool:
     """``heroes`` in the pool's order, ``team`` of them a side; ``shared``: both teams may play the same hero.
 
     Raises ValueError for a pool too small for two teams, or for one.
@@ -38,7 +38,7 @@ class Pool:
             raise ValueError("the pool names a hero twice")
 
     @classmethod
-    def of_game(cls, heroes: list[str], team: int) -> "Pool":
+    def of_game(cls, heroes: list[str], team: int) -> "HeroPool":
         """What a game's configuration comes to: heroes are picked once, where the pool has enough of them for that."""
         return cls(tuple(heroes), team, shared=len(heroes) < 2 * team)
 
@@ -78,7 +78,7 @@ class Pool:
         return leaves // self.shape[1], self.radiant.rank((np.int64(1) << dire).sum(axis=1))
 
 
-def of_heads(heads: npt.NDArray[np.floating[Any]]) -> Floats:
+def win_from_heads(heads: npt.NDArray[np.floating[Any]]) -> Floats:
     """The worth of leaves, float32 [k], from what the heads of all heroes said at the first observation, [k, 2, H]:
     each team's chance is its heroes' mean, and both teams' together the mean of what Radiant expects and Dire fears."""
     chance = np.asarray(heads, np.float64).mean(axis=-1)
@@ -86,14 +86,14 @@ def of_heads(heads: npt.NDArray[np.floating[Any]]) -> Floats:
 
 
 @dataclass(frozen=True)
-class Leaves:
+class LeafTable:
     """``win`` float32 [rows, columns] of ``pool.shape``: the probability that Radiant wins, a draw counting half.
     ``facts``: which version it was read from, and how, JSON values.
 
     Raises ValueError for another shape.
     """
 
-    pool: Pool
+    pool: HeroPool
     win: Floats
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -111,24 +111,24 @@ class Leaves:
         mine = list(range(len(self.pool.heroes)))
         theirs = mine.copy() if shared else mine  # one list, where a hero is picked once
         for hero in _members(radiant):
-            win, r = narrowing.rows(win, len(mine), r, mine.index(hero), True), r - 1
+            win, r = table_filters.filter_rows(win, len(mine), r, mine.index(hero), True), r - 1
             mine.remove(hero)
         for decided, picked in ((dire, True), (banned, False)):
             for hero in _members(decided):
                 if shared:
-                    win = narrowing.columns(win, len(theirs), d, theirs.index(hero), picked)
+                    win = table_filters.filter_columns(win, len(theirs), d, theirs.index(hero), picked)
                     theirs.remove(hero)
                     if not picked:
-                        win = narrowing.rows(win, len(mine), r, mine.index(hero), False)
+                        win = table_filters.filter_rows(win, len(mine), r, mine.index(hero), False)
                         mine.remove(hero)
                 else:
-                    win = narrowing.columns_of_the_rest(win, len(mine), r, d, mine.index(hero), picked)
+                    win = table_filters.filter_remaining_columns(win, len(mine), r, d, mine.index(hero), picked)
                     mine.remove(hero)
                 d -= picked
         return win
 
 
-def open_heroes(pool: Pool, radiant: int, dire: int, banned: int) -> tuple[list[int], list[int]]:
+def open_heroes(pool: HeroPool, radiant: int, dire: int, banned: int) -> tuple[list[int], list[int]]:
     """Heroes that Radiant and Dire may still pick."""
     every = range(len(pool.heroes))
     if pool.shared:

@@ -53,13 +53,13 @@ def subsets(n: int, size: int) -> Subsets:
     return Subsets(n, size)
 
 
-def removed(masks: Ints, position: int) -> Ints:
+def remove_position(masks: Ints, position: int) -> Ints:
     """Masks over heroes of which the one at ``position`` is taken out: the bits above move down by one."""
     low = (np.int64(1) << position) - 1
     return (masks & low) | ((masks >> (position + 1)) << position)
 
 
-def inserted(masks: Ints, position: int, taken: bool) -> Ints:
+def insert_position(masks: Ints, position: int, taken: bool) -> Ints:
     """Masks over one hero more, who stands at ``position`` and is in the set, or is not: the bits from there on move up
     by one."""
     low = (np.int64(1) << position) - 1

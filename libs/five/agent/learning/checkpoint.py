@@ -17,7 +17,7 @@ def require_shapes(state: Mapping[str, Tensor], expected: Mapping[str, torch.Siz
                              f"and {tuple(shape)} here")
 
 
-def fingerprint(tensors: Iterable[Tensor]) -> int:
+def fingerprint_tensors(tensors: Iterable[Tensor]) -> int:
     """A number of 48 bits made of all bits of the tensors, which are on one device; of any dtype and shape."""
     sums = []
     for tensor in tensors:

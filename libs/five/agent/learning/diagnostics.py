@@ -25,7 +25,7 @@ class UnrolledPolicy(Protocol):
 
 
 @torch.no_grad()
-def diagnostics(unrolled: UnrolledPolicy, batch: Mapping[str, Tensor], log_ratio: Tensor, clip: float
+def compute_diagnostics(unrolled: UnrolledPolicy, batch: Mapping[str, Tensor], log_ratio: Tensor, clip: float
                 ) -> dict[str, Tensor]:
     """Scalars, means over the hero-steps whose mask is 1.
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.agent.learning.recurrence import recurrence
+from five.agent.learning.recurrence import linear_recurrence
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -49,5 +49,5 @@ def gae(
     goes_on = goes_on.reshape(goes_on.shape + (1,) * (rewards.ndim - terminated.ndim))
     v = values.astype(np.float64)
     delta = rewards + gamma * goes_on * v[1:] - v[:-1]
-    advantages = recurrence(gamma * lam * goes_on, delta, backward=True)
+    advantages = linear_recurrence(gamma * lam * goes_on, delta, backward=True)
     return advantages.astype(np.float32), (advantages + v[:-1]).astype(np.float32)

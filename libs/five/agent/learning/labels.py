@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.agent.learning.recurrence import recurrence
+from five.agent.learning.recurrence import linear_recurrence
 
 RANKS = 5
 WIN, RANK, BUILDING = "win_probability", "net_worth_rank", "building_events"
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GameOutcome:
     """How a game ended for one team: ``won`` 1, 0, or 0.5 for a draw; ``ranks`` int [H], 0 for the richest hero."""
 
     won: float
@@ -36,7 +36,7 @@ def net_worth_ranks(net_worth: Floats) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Labels:
+class SegmentLabels:
     """Targets of T steps: ``win`` f32 [T]; ``rank`` f32 [T, H, 5], probabilities; ``building`` f32 [T, n]."""
 
     win: npt.NDArray[np.float32]
@@ -44,13 +44,13 @@ class Labels:
     building: npt.NDArray[np.float32]
 
 
-def segment_labels(
+def label_segment(
     events: Floats,
-    outcome: Outcome | None,
+    outcome: GameOutcome | None,
     predictions: Mapping[str, Floats] | None,
     heroes: int,
     building_gamma: float,
-) -> Labels:
+) -> SegmentLabels:
     """Labels of consecutive steps of *one* game.
 
     Args:
@@ -79,5 +79,5 @@ def segment_labels(
         raise ValueError("a segment that ends before its game needs the predictions of the step that follows")
     # A building falls once: what is predicted for after its fall does not count before it.
     falls = (events > 0).astype(np.float64)
-    building = recurrence(building_gamma * (1.0 - falls), falls, later, backward=True).astype(np.float32)
-    return Labels(np.full(steps, win, np.float32), np.broadcast_to(rank, (steps, heroes, RANKS)).copy(), building)
+    building = linear_recurrence(building_gamma * (1.0 - falls), falls, later, backward=True).astype(np.float32)
+    return SegmentLabels(np.full(steps, win, np.float32), np.broadcast_to(rank, (steps, heroes, RANKS)).copy(), building)

@@ -17,15 +17,15 @@ from torch import Tensor
 
 from five.agent.compute import count_flops
 from five.agent.config import LearnerConfig
-from five.agent.learning.buckets import Begin, GradientBuckets
-from five.agent.learning.checkpoint import fingerprint, require_shapes
+from five.agent.learning.batch_transfer import BatchTransfer, DeviceBatch
+from five.agent.learning.checkpoint import fingerprint_tensors, require_shapes
 from five.agent.learning.clip import ElementClip
-from five.agent.learning.graphs import CannotRecord, StepGraphs
+from five.agent.learning.cuda_graphs import CaptureError, GraphedStep
+from five.agent.learning.gradient_buckets import GradientBuckets, StartAllReduce
 from five.agent.learning.learning_policy import LearningPolicy
-from five.agent.learning.ppo import Reduce, ppo_loss
+from five.agent.learning.ppo import AllReduce, ppo_loss
 from five.agent.learning.samples import Array, check_batch, split_batch
-from five.agent.learning.step_metrics import Moment, StepMetrics, why_skipped
-from five.agent.learning.to_device import Batch, ToDevice
+from five.agent.learning.step_metrics import DeviceEvent, StepMetrics, explain_skip
 from five.agent.schedules import Hyperparameters
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Learner:
     """
 
     def __init__(self, policy: LearningPolicy, config: LearnerConfig, device: torch.device | str = "cpu",
-                 reduce: Reduce | None = None, begin: Begin | None = None, bucket_bytes: int = BUCKET_BYTES,
+                 reduce: AllReduce | None = None, begin: StartAllReduce | None = None, bucket_bytes: int = BUCKET_BYTES,
                  graphs: bool = False) -> None:
         self.policy = policy
         self.config = config
@@ -107,18 +107,18 @@ class Learner:
             betas=(config.adam_beta1, config.adam_beta2), eps=config.adam_epsilon, fused=config.fused_adam,
             capturable=fixed)
         self._adam._warned_capturable_if_run_uncaptured = True  # the first steps are, on purpose
-        self._whole: StepGraphs[_Taken] | None = None
-        self._half: StepGraphs[_Gradient] | None = None
+        self._whole: GraphedStep[_Taken] | None = None
+        self._half: GraphedStep[_Gradient] | None = None
         if fixed:
             policy.dense = True
             if reduce is None:
-                self._whole = StepGraphs(lambda tensors: self._take(self._differentiate(tensors)), self.device)
+                self._whole = GraphedStep(lambda tensors: self._take(self._differentiate(tensors)), self.device)
             else:
-                self._half = StepGraphs(self._differentiate, self.device)
+                self._half = GraphedStep(self._differentiate, self.device)
         self.gradient_steps = 0
         self.hold_steps = config.initial_hold_steps
-        self._ways = ToDevice(self.device)
-        self._ends: deque[Moment] = deque(maxlen=STEPS_AHEAD)
+        self._ways = BatchTransfer(self.device)
+        self._ends: deque[DeviceEvent] = deque(maxlen=STEPS_AHEAD)
         self._skipped = torch.zeros((), dtype=torch.int64, device=self.device)
         self._flags: Tensor | None = None  # of the last step that was skipped
         self._terms: list[str] = []
@@ -141,9 +141,9 @@ class Learner:
         """A zeroed array for batches: in page-locked memory when the device is a GPU, so that copies overlap."""
         return self._ways.allocate(shape, dtype)
 
-    def moment(self) -> Moment:
+    def moment(self) -> DeviceEvent:
         """Now, in the device's work."""
-        return Moment(self.device)
+        return DeviceEvent(self.device)
 
     def hold(self, steps: int) -> None:
         """Takes the next ``steps`` steps at learning rate 0, while Adam's moments, the clip's and the observations'
@@ -159,7 +159,7 @@ class Learner:
             raise ValueError(f"reward sums are not usable: count {count}, sum {total}, squares {squares}")
         self._rewards += sums
 
-    def put(self, batch: Mapping[str, Array | Tensor]) -> Batch:
+    def put(self, batch: Mapping[str, Array | Tensor]) -> DeviceBatch:
         """Begins to bring a batch to the device, on any one thread; `step` takes it.
 
         Args:
@@ -181,7 +181,7 @@ class Learner:
         """Waits until the arrays of all batches put but the last may be filled again."""
         self._ways.settle()
 
-    def step(self, batch: Batch | Mapping[str, Array | Tensor], hyper: Hyperparameters) -> StepMetrics:
+    def step(self, batch: DeviceBatch | Mapping[str, Array | Tensor], hyper: Hyperparameters) -> StepMetrics:
         """One gradient step. On a GPU the host asks for the work and goes on: it never waits for the step that it
         asked for, only, at the next one, for the step before it.
 
@@ -195,11 +195,11 @@ class Learner:
 
         Raises ValueError naming what is wrong with the batch.
         """
-        if not isinstance(batch, Batch):
+        if not isinstance(batch, DeviceBatch):
             batch = self.put(batch)
         if len(self._ends) == STEPS_AHEAD:
             self._ends[0].wait()
-        began = Moment(self.device)
+        began = DeviceEvent(self.device)
         batch.arrive()
         held = self.hold_steps > 0
         learning_rate = 0.0 if held else hyper.learning_rate
@@ -214,7 +214,7 @@ class Learner:
         self._flags = flags if self._flags is None else torch.where(skipped, flags, self._flags)
         known = {"held": float(held), "learning_rate": learning_rate,
                  "entropy_coefficient": hyper.entropy_coefficient}
-        ended = Moment(self.device)
+        ended = DeviceEvent(self.device)
         self._ends.append(ended)
         return StepMetrics(taken.names, values, known, began, ended, self.gradient_steps, self._why)
 
@@ -230,7 +230,7 @@ class Learner:
             self._unmerged[i] += value
         self._rewards[:] = 0.0
 
-    def _do(self, batch: Batch, entropy_coefficient: float) -> _Taken:
+    def _do(self, batch: DeviceBatch, entropy_coefficient: float) -> _Taken:
         """The device's part of a step, recorded where it can be."""
         try:
             if self._whole is not None:
@@ -239,7 +239,7 @@ class Learner:
                 gradient = self._half(batch.tensors)
                 self._average(gradient.shared)
                 return self._take(gradient)
-        except CannotRecord as error:
+        except CaptureError as error:
             log.warning("gradient steps are not replayed as a CUDA graph but asked for kernel by kernel, which is "
                         "slower (services.optimizer.cuda_graphs: false does so from the start): %s", error)
             self._whole = self._half = None
@@ -265,7 +265,7 @@ class Learner:
         except torch.OutOfMemoryError as error:
             if self._whole is None and self._half is None:
                 raise
-            raise CannotRecord(f"all slots of a batch take more memory than there is: {error}") from error
+            raise CaptureError(f"all slots of a batch take more memory than there is: {error}") from error
         total = loss.total.detach().double().reshape(1)
         return _Gradient({name: term.detach() for name, term in loss.terms.items()}, loss.metrics,
                          torch.cat((unrolled.observation_moments.flatten(), self._unmerged, total)))
@@ -305,11 +305,11 @@ class Learner:
         values = torch.cat((torch.stack([m.detach().to(torch.float32) for m in metrics.values()]), flags.float()))
         return _Taken(list(metrics), list(terms), values)
 
-    def flops(self, batch: Batch | Mapping[str, Array | Tensor]) -> int:
+    def flops(self, batch: DeviceBatch | Mapping[str, Array | Tensor]) -> int:
         """Floating point operations of a gradient step on ``batch``, as `step` takes it: the forward and backward
         passes of this optimizer (`five.agent.compute.count_flops`). They are run to be counted; nothing changes. What
         a dense policy computes of absent rows does not count: it is no work that anybody asked for."""
-        there = batch if isinstance(batch, Batch) else self.put(batch)
+        there = batch if isinstance(batch, DeviceBatch) else self.put(batch)
         there.arrive()
         observation, state, learning = split_batch(there.tensors)
 
@@ -340,7 +340,7 @@ class Learner:
 
     def fingerprint(self) -> int:
         """`fingerprint` of the policy: equal on optimizers that stayed together."""
-        return fingerprint(self.policy.state_dict().values())
+        return fingerprint_tensors(self.policy.state_dict().values())
 
     def extra(self) -> dict[str, Any]:
         """The counters and the random state that go with `state_dict`, as JSON values."""
@@ -393,4 +393,4 @@ class Learner:
         require_shapes(state, expected)
 
     def _why(self, flags: Sequence[bool]) -> str:
-        return why_skipped(self._terms, list(self._parameters), flags)
+        return explain_skip(self._terms, list(self._parameters), flags)

@@ -14,16 +14,16 @@ from torch import Tensor
 
 from five.agent.config import LearnerConfig
 from five.agent.learning.auxiliary import auxiliary_losses, auxiliary_weights
-from five.agent.learning.diagnostics import UnrolledPolicy, diagnostics
+from five.agent.learning.diagnostics import UnrolledPolicy, compute_diagnostics
 
-Reduce = Callable[[list[Tensor]], None]
+AllReduce = Callable[[list[Tensor]], None]
 """Averages each tensor over all optimizers, in place."""
 
 MAX_LOG_RATIO = 20.0  # beyond it a ratio says nothing more, and exp() overflows
 
 
 @dataclass(frozen=True)
-class Loss:
+class PpoLoss:
     """``total`` to differentiate; ``terms`` the weighted summands; ``metrics`` detached scalars to watch."""
 
     total: Tensor
@@ -31,7 +31,7 @@ class Loss:
     metrics: dict[str, Tensor]
 
 
-def normalise_advantages(advantages: Tensor, mask: Tensor, reduce: Reduce | None = None) -> Tensor:
+def normalise_advantages(advantages: Tensor, mask: Tensor, reduce: AllReduce | None = None) -> Tensor:
     """Zero mean and unit deviation over the masked hero-steps; over all optimizers' when ``reduce`` is given."""
     weighted = advantages.double() * mask
     moments = torch.stack((weighted.sum(), (weighted * advantages).sum(), mask.double().sum()))
@@ -48,8 +48,8 @@ def ppo_loss(
     batch: Mapping[str, Tensor],
     config: LearnerConfig,
     entropy_coefficient: float | Tensor,
-    reduce: Reduce | None = None,
-) -> Loss:
+    reduce: AllReduce | None = None,
+) -> PpoLoss:
     """The loss of a batch.
 
     ``batch``: the arrays of `five.agent.learning.samples`. ``reduce`` is used only where advantages are normalised
@@ -77,6 +77,6 @@ def ppo_loss(
         terms[name] = weights[name] * loss
 
     total = torch.stack(list(terms.values())).sum()
-    metrics = diagnostics(unrolled, batch, log_ratio, config.ppo_clip)
+    metrics = compute_diagnostics(unrolled, batch, log_ratio, config.ppo_clip)
     metrics |= {f"loss_{name}": term.detach() for name, term in terms.items()}
-    return Loss(total, terms, metrics | {"loss": total.detach()})
+    return PpoLoss(total, terms, metrics | {"loss": total.detach()})

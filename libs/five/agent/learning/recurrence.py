@@ -8,7 +8,7 @@ import numpy.typing as npt
 Doubles = npt.NDArray[np.float64]
 
 
-def recurrence(decay: npt.NDArray[np.floating[Any]] | float, add: npt.NDArray[np.floating[Any]],
+def linear_recurrence(decay: npt.NDArray[np.floating[Any]] | float, add: npt.NDArray[np.floating[Any]],
                initial: npt.NDArray[np.floating[Any]] | float = 0.0, *, backward: bool = False) -> Doubles:
     """All values of x[t] = decay[t] · x[t-1] + add[t], with ``initial`` before the first.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 log = logging.getLogger(__name__)
 
 
-class Moment:
+class DeviceEvent:
     """A point in a device's work: on a GPU an event in its present stream, else the time."""
 
     def __init__(self, device: torch.device) -> None:
@@ -30,7 +30,7 @@ class Moment:
         if self._event is not None:
             self._event.synchronize()
 
-    def since(self, earlier: "Moment") -> float:
+    def since(self, earlier: "DeviceEvent") -> float:
         """Seconds of the device's time from an earlier one; waits for both."""
         if self._event is None or earlier._event is None:
             return self._time - earlier._time
@@ -46,7 +46,7 @@ class StepMetrics(Mapping[str, float]):
     it is looked at, with ``why``'s reason for its flags.
     """
 
-    def __init__(self, names: Sequence[str], values: Tensor, known: Mapping[str, float], began: Moment, ended: Moment,
+    def __init__(self, names: Sequence[str], values: Tensor, known: Mapping[str, float], began: DeviceEvent, ended: DeviceEvent,
                  step: int, why: Callable[[list[bool]], str]) -> None:
         self._names = list(names)
         self._values = values
@@ -81,7 +81,7 @@ class StepMetrics(Mapping[str, float]):
         return self._read
 
 
-def why_skipped(terms: Sequence[str], parameters: Sequence[str], flags: Sequence[bool]) -> str:
+def explain_skip(terms: Sequence[str], parameters: Sequence[str], flags: Sequence[bool]) -> str:
     """Why a step was skipped. ``flags`` say what of it was finite: the loss's terms, their sum over all optimizers, the
     observations' moments, the gradient of each parameter."""
     loss_fine, moments_fine = flags[len(terms)], flags[len(terms) + 1]

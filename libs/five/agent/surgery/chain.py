@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from five.agent.surgery.migrate import migrate_policy
-from five.agent.surgery.moves import Array
 from five.agent.surgery.plan import MAX_PARAMETERS, Plan
+from five.agent.surgery.remap import Array
 from five.agent.surgery.spec import AgentSpec
 
 
 @dataclass(frozen=True)
-class Link:
+class AppliedMigration:
     """An applied plan with the agent that it was applied to."""
 
     plan: Plan
@@ -29,7 +29,7 @@ class Link:
                            "old": self.old.trees()}, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> "Link":
+    def from_json(cls, text: str) -> "AppliedMigration":
         """Reads ``to_json``. Raises ValueError when the plan is not the one whose digest stands beside it."""
         try:
             values = json.loads(text)
@@ -43,7 +43,7 @@ class Link:
         return link
 
 
-class Chain:
+class MigrationChain:
     """The plans in the order in which they were applied, each on what the one before led to.
 
     Args:
@@ -53,7 +53,7 @@ class Chain:
     Raises ValueError for an edited plan, a plan that is missing, and a second plan on one parent.
     """
 
-    def __init__(self, links: Sequence[Link], digests: Sequence[str] | None = None) -> None:
+    def __init__(self, links: Sequence[AppliedMigration], digests: Sequence[str] | None = None) -> None:
         self.links = tuple(links)
         applied = tuple(link.plan.digest for link in self.links)
         for i, digest in enumerate(digests or ()):
@@ -83,11 +83,11 @@ class Chain:
         """sha256 over the plans' digests, 64 hex digits: equal for equal chains."""
         return self._digest(0)
 
-    def follow(self, plan: Plan, old: AgentSpec) -> "Chain":
+    def follow(self, plan: Plan, old: AgentSpec) -> "MigrationChain":
         """The chain with one more plan. Raises ValueError as the constructor does."""
-        return Chain((*self.links, Link(plan, old)))
+        return MigrationChain((*self.links, AppliedMigration(plan, old)))
 
-    def plans_from(self, schema: str) -> tuple[Link, ...]:
+    def plans_from(self, schema: str) -> tuple[AppliedMigration, ...]:
         """The plans that versions of a schema still have to go through.
 
         A schema that came back, as when an input is removed and added again, fits where it was last: such a version

@@ -12,21 +12,21 @@ from torch import Tensor
 
 from five.agent.learning.samples import split_batch
 from five.agent.model.policy import Policy
-from five.agent.surgery.cells import slot_labels
-from five.agent.surgery.constants import shown_constants
-from five.agent.surgery.migrate import list_of_versions
+from five.agent.surgery.migrate import migrate_stepwise
+from five.agent.surgery.observation_labels import slot_labels
 from five.agent.surgery.observations import NewInputs, convert, convert_state
-from five.agent.surgery.plan import MAX_PARAMETERS, Bounds, Plan, Stage
+from five.agent.surgery.plan import MAX_PARAMETERS, Bounds, Plan, PlanStage
+from five.agent.surgery.removed_inputs import replace_removed_inputs
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.base import Promise
 from five.agent.surgery.steps.remove import RemoveInputs
-from five.agent.surgery.steps.slots import Slots
+from five.agent.surgery.steps.slots import ResizeSlots
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedSamples:
     """Samples from games, time first: ``observation`` arrays [T, B, ...], ``actions`` int16 [T, B, H, 6], ``state``
     [B, ...] before the first step, ``resets`` bool [T, B]."""
 
@@ -36,13 +36,13 @@ class Recorded:
     resets: Array
 
     @classmethod
-    def of_batch(cls, batch: Mapping[str, Array]) -> "Recorded":
+    def of_batch(cls, batch: Mapping[str, Array]) -> "RecordedSamples":
         """From a batch as `SampleBuffer.draw` makes it."""
         observation, state, learning = split_batch(batch)
         return cls(observation, learning["actions"], state, learning["resets"])
 
 
-class Difference(BaseModel):
+class PolicyDifference(BaseModel):
     """How far two policies are apart on the same recorded steps. Logits are those of available actions, valid targets,
     delays and offsets read; KL is of the primary action, first to second, in nats."""
 
@@ -67,7 +67,7 @@ class StepReport(BaseModel):
     exact: bool
     tolerance: float
     while_: str
-    difference: Difference
+    difference: PolicyDifference
     parameters_before: int
     parameters_after: int
     holds: bool
@@ -86,7 +86,7 @@ class CheckReport(BaseModel):
     target: str
     hero_steps: int
     steps: tuple[StepReport, ...]
-    difference: Difference
+    difference: PolicyDifference
     parameters_before: int
     parameters_after: int
     bounds: Bounds
@@ -94,7 +94,7 @@ class CheckReport(BaseModel):
     problems: tuple[str, ...]
 
 
-def check(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: Recorded,
+def check_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: RecordedSamples,
           max_parameters: int = MAX_PARAMETERS, device: str = "cpu") -> CheckReport:
     """Carries the plan out on a version's tensors, compares, and keeps nothing.
 
@@ -103,7 +103,7 @@ def check(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: Re
     left as it is. Raises ValueError as `migrate_policy` and `convert_observations` do.
     """
     stages = list(plan.stages(old, max_parameters))
-    versions = list_of_versions(plan, old, tensors, max_parameters)
+    versions = migrate_stepwise(plan, old, tensors, max_parameters)
     steps = []
     seen, first, last = recorded, None, None
     for stage, before, after in zip(stages, versions, versions[1:], strict=False):
@@ -115,7 +115,7 @@ def check(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: Re
         last = _scores(two, then)
         still = _under_promise(stage, before, seen)
         pair = (live, last) if still is None else (_scores(one, still), _scores(two, _shown(stage, still, promise)))
-        difference = compare(*pair, stage.before, stage.after)
+        difference = compare_policies(*pair, stage.before, stage.after)
         steps.append(StepReport(
             number=stage.number, kind=str(getattr(stage.step, "kind", "")), what=stage.step.describe(stage.before),
             exact=promise.exact, tolerance=promise.tolerance if promise.exact else 0.0, while_=promise.while_,
@@ -123,7 +123,7 @@ def check(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: Re
             parameters_after=stage.after.parameters, holds=_holds(promise, difference)))
         seen = then
     assert first is not None and last is not None
-    whole = compare(first, last, old, stages[-1].after)
+    whole = compare_policies(first, last, old, stages[-1].after)
     problems = [f"step {s.number} ({s.what}) promises to be exact, but logits change by "
                 f"{s.difference.max_logit_change:.2g} and values by {s.difference.max_value_change:.2g}"
                 for s in steps if not s.holds]
@@ -135,7 +135,7 @@ def check(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: Re
         parameters_after=stages[-1].after.parameters, bounds=plan.bounds, ok=not problems, problems=tuple(problems))
 
 
-def compare(one: Mapping[str, Tensor], two: Mapping[str, Tensor], before: AgentSpec, after: AgentSpec) -> Difference:
+def compare_policies(one: Mapping[str, Tensor], two: Mapping[str, Tensor], before: AgentSpec, after: AgentSpec) -> PolicyDifference:
     """Compares `Policy.scores` of two policies on the same steps, the second's target units found by their slots."""
     slots = {label: i for i, label in enumerate(slot_labels(after.layout))}
     kept = [(i, slots[label]) for i, label in enumerate(slot_labels(before.layout)) if label in slots]
@@ -151,7 +151,7 @@ def compare(one: Mapping[str, Tensor], two: Mapping[str, Tensor], before: AgentS
     values = (one["values"] - two["values"]).abs()[acts]
     deviation = one["values"][acts].std(unbiased=False).clamp_min(1e-3) if acts.any() else torch.ones(())
     finite = [x[x.isfinite()].abs() for pair in pairs for x in pair] + [one["values"][acts].abs()]
-    return Difference(
+    return PolicyDifference(
         max_logit_change=max(logits), max_value_change=_largest(values), max_auxiliary_change=max(auxiliary),
         mean_kl=_kl(one["primary"][acts], two["primary"][acts]),
         mean_value_change=float(values.mean() / deviation) if values.numel() else 0.0,
@@ -178,38 +178,38 @@ def _kl(one: Tensor, two: Tensor) -> float:
     return max(float(terms.sum(-1).mean()), 0.0)
 
 
-def _holds(promise: Promise, difference: Difference) -> bool:
+def _holds(promise: Promise, difference: PolicyDifference) -> bool:
     if not promise.exact:
         return True
     allowed = promise.tolerance * max(1.0, difference.largest)
     return max(difference.max_logit_change, difference.max_value_change, difference.max_auxiliary_change) <= allowed
 
 
-def _over(bounds: Bounds, whole: Difference) -> list[str]:
+def _over(bounds: Bounds, whole: PolicyDifference) -> list[str]:
     return [f"{name} is {getattr(whole, name):.3g}, the plan allows {bound:g}"
             for name, bound in bounds.model_dump().items() if bound is not None and getattr(whole, name) > bound]
 
 
-def _under_promise(stage: Stage, version: Mapping[str, Array], seen: Recorded) -> Recorded | None:
+def _under_promise(stage: PlanStage, version: Mapping[str, Array], seen: RecordedSamples) -> RecordedSamples | None:
     """What the promise of a step that takes inputs away is about: the old policy shown what it will count them as.
     None: what was recorded as it is."""
     if isinstance(stage.step, RemoveInputs):
-        shown = shown_constants(stage.step, stage.before, version, seen.observation)
-        return Recorded(shown, seen.actions, seen.state, seen.resets)
-    if isinstance(stage.step, Slots) and stage.step.lossy(stage.before):
+        shown = replace_removed_inputs(stage.step, stage.before, version, seen.observation)
+        return RecordedSamples(shown, seen.actions, seen.state, seen.resets)
+    if isinstance(stage.step, ResizeSlots) and stage.step.lossy(stage.before):
         # There and back: what has no slot behind the step is empty.
         arrays = convert(stage.before, stage.after, {**seen.observation, "actions": seen.actions})
         arrays = convert(stage.after, stage.before, arrays)
         actions = arrays.pop("actions")
-        return Recorded(arrays, actions, seen.state, seen.resets)
+        return RecordedSamples(arrays, actions, seen.state, seen.resets)
     return None
 
 
-def _shown(stage: Stage, seen: Recorded, promise: Promise) -> Recorded:
+def _shown(stage: PlanStage, seen: RecordedSamples, promise: Promise) -> RecordedSamples:
     fill: NewInputs = "random" if promise.new_inputs == "any" else "empty"
     arrays = convert(stage.before, stage.after, {**seen.observation, "actions": seen.actions}, fill, stage.number)
     actions = arrays.pop("actions")
-    return Recorded(arrays, actions, convert_state(stage.before, stage.after, seen.state), seen.resets)
+    return RecordedSamples(arrays, actions, convert_state(stage.before, stage.after, seen.state), seen.resets)
 
 
 def _policy(spec: AgentSpec, tensors: Mapping[str, Array], device: str) -> Policy:
@@ -220,7 +220,7 @@ def _policy(spec: AgentSpec, tensors: Mapping[str, Array], device: str) -> Polic
     return policy.to(device).eval()
 
 
-def _scores(policy: Policy, recorded: Recorded) -> dict[str, Tensor]:
+def _scores(policy: Policy, recorded: RecordedSamples) -> dict[str, Tensor]:
     def on(array: Array) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(policy.device)
 

@@ -8,7 +8,7 @@ from five.agent.model.tree import id_rows
 from five.agent.surgery.plan import Plan, read_step
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.actions import Scripted
-from five.agent.surgery.steps.base import Step
+from five.agent.surgery.steps.base import SurgeryStep
 from five.agent.surgery.steps.embedding import Space
 from five.agent.surgery.steps.slots import Count
 from five.agent.surgery.steps.widen import Layer
@@ -17,12 +17,12 @@ LSTM_SHARE = 0.05  # of the LSTM's own initial scale: what new weights of a grow
 MAPS = {"minimap": "minimap", "nearby_map": "nearby_map", "passability": "allied_heroes.passability"}
 
 
-def derive(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
+def derive_plan(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
     """The plan from ``old`` to ``new``, in an order in which every step fits. ``precision`` is no matter of surgery.
 
     Raises ValueError naming every key that no step can change in that way, or as `Plan.stages` does.
     """
-    found = _Steps(old, new)
+    found = _PlanBuilder(old, new)
     found.model()
     found.observation()
     found.game()
@@ -35,10 +35,10 @@ def derive(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
     return plan
 
 
-class _Steps:
+class _PlanBuilder:
     def __init__(self, old: AgentSpec, new: AgentSpec) -> None:
         self.spec, self.new = old, new
-        self.steps: list[Step] = []
+        self.steps: list[SurgeryStep] = []
 
     def add(self, **values: Any) -> None:
         step = read_step(values)

@@ -5,21 +5,21 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from five.agent.surgery.moves import Array
-from five.agent.surgery.plan import MAX_PARAMETERS, Plan, Stage
+from five.agent.surgery.plan import MAX_PARAMETERS, Plan, PlanStage
+from five.agent.surgery.remap import Array
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.actions import AddActions
 from five.agent.surgery.steps.game import ChangeGame
 from five.agent.surgery.steps.grow_lstm import GrowLstm
 from five.agent.surgery.steps.observations import AddObservations
-from five.agent.surgery.steps.slots import Slots
+from five.agent.surgery.steps.slots import ResizeSlots
 
 Level = Literal["warning", "note"]
 LSTM_SHARE = 0.2  # of the deviation of the weights that are there: new ones above that are no small disturbance
 SETTLED_VERSIONS = 4  # of 32 steps: what new moments need to be within a factor of three of what they come to
 
 
-class Finding(NamedTuple):
+class LintFinding(NamedTuple):
     """``step`` is the number of the step it is about, 0 for the plan; ``code`` names the rule."""
 
     level: Level
@@ -28,20 +28,20 @@ class Finding(NamedTuple):
     message: str
 
 
-def lint(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array] | None = None,
-         max_parameters: int = MAX_PARAMETERS) -> list[Finding]:
+def lint_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array] | None = None,
+         max_parameters: int = MAX_PARAMETERS) -> list[LintFinding]:
     """Findings in the order of the steps. ``tensors``: a version's, to compare a new LSTM's scale with what is there;
     without, with what a new model has. Raises as `Plan.stages` does."""
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     stages = list(plan.stages(old, max_parameters))
     for stage in stages:
         for level, code, message in _step(stage, plan, tensors):
-            findings.append(Finding(level, code, stage.number, message))
-    findings += [Finding(level, code, 0, message) for level, code, message in _whole(stages, plan)]
+            findings.append(LintFinding(level, code, stage.number, message))
+    findings += [LintFinding(level, code, 0, message) for level, code, message in _whole(stages, plan)]
     return findings
 
 
-def _step(stage: Stage, plan: Plan, tensors: Mapping[str, Array] | None) -> Iterator[tuple[Level, str, str]]:
+def _step(stage: PlanStage, plan: Plan, tensors: Mapping[str, Array] | None) -> Iterator[tuple[Level, str, str]]:
     step, before, after = stage.step, stage.before, stage.after
     if lost := step.lossy(before):
         yield "warning", "lossy", f"lost for good: {lost}; only a revert to a version before brings it back"
@@ -54,7 +54,7 @@ def _step(stage: Stage, plan: Plan, tensors: Mapping[str, Array] | None) -> Iter
                    "anneal_versions, so that the guard can stop it")
         elif "observation.mirror_dire" in step.values:
             yield ("warning", "meaning", "what the arrays say changes under the policy's eyes; it cannot be annealed")
-    if isinstance(step, AddObservations | Slots) and (bare := _without_prior(stage)):
+    if isinstance(step, AddObservations | ResizeSlots) and (bare := _without_prior(stage)):
         names = ", ".join(bare[:6]) + (f" and {len(bare) - 6} more" if len(bare) > 6 else "")
         if plan.warm_up_versions:
             yield ("note", "no-prior", f"no prior for the statistics of {names}: they are set by what the "
@@ -72,7 +72,7 @@ def _step(stage: Stage, plan: Plan, tensors: Mapping[str, Array] | None) -> Iter
                    "much")
 
 
-def _whole(stages: list[Stage], plan: Plan) -> Iterator[tuple[Level, str, str]]:
+def _whole(stages: list[PlanStage], plan: Plan) -> Iterator[tuple[Level, str, str]]:
     old, new = stages[0].before, stages[-1].after
     grown = any(stage.after.parameters > stage.before.parameters for stage in stages)
     if grown and plan.warm_up_versions < SETTLED_VERSIONS:
@@ -84,7 +84,7 @@ def _whole(stages: list[Stage], plan: Plan) -> Iterator[tuple[Level, str, str]]:
            f"{_megabytes(old.learner_bytes + new.learner_bytes)} while it transforms")
 
 
-def _without_prior(stage: Stage) -> list[str]:
+def _without_prior(stage: PlanStage) -> list[str]:
     """New fields of the normaliser for which the step gives no prior."""
     before = set(stage.before.labels["normaliser.mean"].axes[0].labels)
     prior = getattr(stage.step, "prior", {})

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from five.agent.surgery.moves import ZERO, Array, Fill, moved, moves
-from five.agent.surgery.plan import MAX_PARAMETERS, Plan, Stage
+from five.agent.surgery.plan import MAX_PARAMETERS, Plan, PlanStage
+from five.agent.surgery.remap import ZERO, Array, EntryInitializers, list_remaps, remap_tensor
 from five.agent.surgery.spec import AgentSpec
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ def migrate_policy(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array],
     others are new. The same version gives the same bits on every machine: new weights are drawn from the plan's digest.
     Raises ValueError when the tensors are not those of ``old``, or as `Plan.stages` does.
     """
-    return list_of_versions(plan, old, tensors, max_parameters)[-1]
+    return migrate_stepwise(plan, old, tensors, max_parameters)[-1]
 
 
-def list_of_versions(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array],
+def migrate_stepwise(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array],
                      max_parameters: int = MAX_PARAMETERS) -> list[dict[str, Array]]:
     """The version before the plan and after each of its steps."""
     stages = list(plan.stages(old, max_parameters))
-    require(old, tensors)
+    require_version_tensors(old, tensors)
     versions = [dict(tensors)]
     for stage in stages:
         versions.append(_step(plan, stage, versions[-1]))
@@ -58,7 +58,7 @@ def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", e
 
     stages = list(plan.stages(old, max_parameters))
     groups = {prefix: _part(state, prefix) for prefix in (_POLICY, _CLIP, _ADAM["m"], _ADAM["v"])}
-    require(old, groups[_POLICY])
+    require_version_tensors(old, groups[_POLICY])
     steps = {n.removeprefix(_ADAM["step"]): t for n, t in state.items() if n.startswith(_ADAM["step"])}
     for stage in stages:
         for prefix in groups:
@@ -76,7 +76,7 @@ def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", e
     return moved_state, {**extra, "hold_steps": held}
 
 
-def require(spec: AgentSpec, tensors: Mapping[str, Array]) -> None:
+def require_version_tensors(spec: AgentSpec, tensors: Mapping[str, Array]) -> None:
     """Raises ValueError naming the tensors that are not those of a version of ``spec``."""
     shapes = spec.tensor_shapes()
     wrong = [f"{name} is missing" for name in shapes if name not in tensors]
@@ -88,13 +88,13 @@ def require(spec: AgentSpec, tensors: Mapping[str, Array]) -> None:
         raise ValueError(f"the tensors are not a version of schema {spec.schema}: {'; '.join(wrong[:5])}{more}")
 
 
-def _step(plan: Plan, stage: Stage, tensors: Mapping[str, Array]) -> dict[str, Array]:
+def _step(plan: Plan, stage: PlanStage, tensors: Mapping[str, Array]) -> dict[str, Array]:
     """A version after one step."""
     step = stage.step
     prepared = step.prepare(stage.before, dict(tensors))
     made = {}
-    for name, move in moves(stage.before.labels, stage.after.labels).items():
-        array = moved(move, prepared.get(move.source), step.fill(name, move),
+    for name, move in list_remaps(stage.before.labels, stage.after.labels).items():
+        array = remap_tensor(move, prepared.get(move.source), step.fill(name, move),
                       f"{plan.digest}/{stage.number}/{getattr(step, 'seed', 0)}/{name}")
         if not move.same:
             step.finish(name, move, array)
@@ -102,11 +102,11 @@ def _step(plan: Plan, stage: Stage, tensors: Mapping[str, Array]) -> dict[str, A
     return made
 
 
-def _moments(stage: Stage, part: Mapping[str, Array]) -> dict[str, Array]:
+def _moments(stage: PlanStage, part: Mapping[str, Array]) -> dict[str, Array]:
     """Moments after one step: new entries zero."""
     kept = stage.step.forget(stage.before, dict(part))
-    return {name: moved(move, kept.get(move.source), Fill(ZERO), "")
-            for name, move in moves(stage.before.labels, stage.after.labels).items() if move.labelled.trained}
+    return {name: remap_tensor(move, kept.get(move.source), EntryInitializers(ZERO), "")
+            for name, move in list_remaps(stage.before.labels, stage.after.labels).items() if move.labelled.trained}
 
 
 def _part(state: "Mapping[str, Tensor]", prefix: str) -> dict[str, Array]:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from dota.spaces import ActionPart, Layout
 from five.agent.config import IdSpace, ModelConfig
 from five.agent.model.tree import id_rows
-from five.agent.surgery.cells import ARRAYS, SPACES, cell_labels, slot_labels
+from five.agent.surgery.observation_labels import ARRAYS, SPACES, cell_labels, slot_labels
 from five.agent.surgery.plan import Plan
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.slots import Slots
+from five.agent.surgery.steps.slots import ResizeSlots
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -32,7 +32,7 @@ def convert_observations(plan: Plan, old: AgentSpec, arrays: Mapping[str, Array]
     """
     found = dict(arrays)
     for stage in plan.stages(old):
-        fill: NewInputs = "empty" if isinstance(stage.step, Slots) else new_inputs
+        fill: NewInputs = "empty" if isinstance(stage.step, ResizeSlots) else new_inputs
         found = convert(stage.before, stage.after, found, fill, seed + stage.number)
     return found
 

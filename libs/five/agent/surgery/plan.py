@@ -9,10 +9,10 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps import STEPS, AnyStep, Step
+from five.agent.surgery.steps import STEPS, AnyStep, SurgeryStep
 from five.agent.surgery.steps.actions import AddActions
 from five.agent.surgery.steps.game import ChangeGame
-from five.agent.surgery.yaml_text import read_yaml
+from five.agent.surgery.strict_yaml import parse_yaml
 
 MAX_PARAMETERS = 10**9
 MAX_STEPS = 64
@@ -36,16 +36,16 @@ class Bounds(BaseModel):
         None, description="Largest change of a value.")
 
 
-class Stage(NamedTuple):
+class PlanStage(NamedTuple):
     """One step of a plan with what it is applied to and what it gives."""
 
     number: int
-    step: Step
+    step: SurgeryStep
     before: AgentSpec
     after: AgentSpec
 
 
-class Anneal(NamedTuple):
+class DeferredAnneal(NamedTuple):
     """A change of the game that a plan leaves to an anneal behind it: dotted keys, and versions from none to all."""
 
     values: dict[str, Any]
@@ -68,7 +68,7 @@ class Plan(BaseModel):
     @classmethod
     def from_yaml(cls, text: str | bytes) -> "Plan":
         """Reads a plan. Raises ValueError saying what is wrong and where, with the nearest name for an unknown one."""
-        values = read_yaml(text)
+        values = parse_yaml(text)
         if not isinstance(values, dict):
             raise ValueError("a plan is a mapping of name, parent, steps, hold, warm_up_versions and bounds")
         return cls.from_values(values)
@@ -101,7 +101,7 @@ class Plan(BaseModel):
         """sha256 of the canonical JSON, 64 hex digits."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
-    def stages(self, spec: AgentSpec, max_parameters: int = MAX_PARAMETERS) -> Iterator[Stage]:
+    def stages(self, spec: AgentSpec, max_parameters: int = MAX_PARAMETERS) -> Iterator[PlanStage]:
         """Its steps on ``spec``, one after another; nothing of a tensor's size is allocated.
 
         Raises ValueError when ``spec`` is not the parent, naming the step that does not fit, or when a step would give
@@ -119,7 +119,7 @@ class Plan(BaseModel):
             if parameters > max_parameters:
                 raise ValueError(f"step {number} of plan {self.name} ({step.describe(spec)}) would make a model of "
                                  f"{parameters:,} parameters; at most {max_parameters:,} are allowed here")
-            yield Stage(number, step, spec, after)
+            yield PlanStage(number, step, spec, after)
             spec = after
 
     def target(self, spec: AgentSpec, max_parameters: int = MAX_PARAMETERS) -> AgentSpec:
@@ -128,21 +128,21 @@ class Plan(BaseModel):
             spec = stage.after
         return spec
 
-    def anneals(self, spec: AgentSpec) -> list[Anneal]:
+    def anneals(self, spec: AgentSpec) -> list[DeferredAnneal]:
         """The changes of the game that are not made by the plan but annealed in behind it."""
         found = []
         for stage in self.stages(spec):
             step = stage.step
             if isinstance(step, AddActions | ChangeGame) and step.anneal_versions:
                 values = step.switches(stage.before) if isinstance(step, AddActions) else step.values
-                found.append(Anneal(dict(values), step.anneal_versions))
+                found.append(DeferredAnneal(dict(values), step.anneal_versions))
         return found
 
 
-def read_step(values: Any) -> Step:
+def read_step(values: Any) -> SurgeryStep:
     """One step from JSON values. Raises ValueError as `Plan.from_values` does."""
     try:
-        step: Step = TypeAdapter(AnyStep).validate_python(values)
+        step: SurgeryStep = TypeAdapter(AnyStep).validate_python(values)
     except ValidationError as error:
         raise ValueError("; ".join(_words(e, values) for e in error.errors()[:5])) from error
     return step

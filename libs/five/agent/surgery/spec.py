@@ -10,7 +10,7 @@ from dota.config import GameConfig
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.schema import Schema, TensorSpec
-from five.agent.surgery.labels import Labelled, policy_labels
+from five.agent.surgery.tensor_labels import TensorLabels, policy_labels
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class AgentSpec:
         return Layout(self.game)
 
     @cached_property
-    def labels(self) -> dict[str, Labelled]:
+    def labels(self) -> dict[str, TensorLabels]:
         """The labels of every tensor of a version, in the order of its state dict."""
         return policy_labels(self.layout, self.model)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from five.agent.anneal.variants import Arm
-from five.agent.anneal.pair_records import name_of, to_json
 
 from dota.config import GameConfig
 from five.agent.anneal.document import AnnealState
 from five.agent.anneal.guard import Pair
+from five.agent.anneal.pair_records import pair_key, pair_to_json
+from five.agent.anneal.variants import Variant
 from five.agent.config import ScheduleConfig, SchedulesConfig
 from five.agent.schedules import dump_schedules
 from five.agent.standings import Standing
@@ -28,8 +28,8 @@ from rapid.config import StoreConfig
 from rapid.store.anneal import AnnealStore
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.fencing import PublisherLease
-from rapid.store.jobs import Orders, OrderState
-from rapid.store.operation_blobs import kept_of
+from rapid.store.jobs import JobQueue, JobState
+from rapid.store.operation_blobs import preserved_checkpoint
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.schedules import ScheduleStore
@@ -70,10 +70,10 @@ class Run:
         """The operation goes on until it waits; the optimizer answers orders of these kinds."""
         for _ in range(10):
             advance_once(self.operations, self.backend)
-            claimed = Orders(self.state).claim("optimizer-0", 1)
+            claimed = JobQueue(self.state).claim("optimizer-0", 1)
             if claimed is not None:
                 assert claimed.kind in kinds
-                Orders(self.state).answer(claimed, OrderState.DONE, {
+                JobQueue(self.state).complete(claimed, JobState.DONE, {
                     "head": self.published, "checkpoint": self.published})
 
     def begin(self, **changes: Any) -> str:
@@ -88,11 +88,11 @@ class Run:
         anneal = read_anneal(self.state)
         assert anneal is not None
         rng = np.random.default_rng(1)
-        for rule, mean in ((Arm.OLD, old), (Arm.NEW, new)):
+        for rule, mean in ((Variant.OLD, old), (Variant.NEW, new)):
             for n, u in enumerate(rng.random(count)):
                 score = 1.0 if u < (0.6 + mean) / 2 else -1.0 if u < 0.6 else 0.0
                 pair = Pair(rule, n, version, share, (score, score))
-                AnnealStore(self.state).pairs().set(name_of(anneal.trial, rule, n), to_json(pair))
+                AnnealStore(self.state).pairs().set(pair_key(anneal.trial, rule, n), pair_to_json(pair))
 
     def now(self) -> AnnealState:
         found = self.reconciler.reconcile()
@@ -265,7 +265,7 @@ def test_a_revert_by_request_is_not_tried_again(run: Run) -> None:
 
 
 def test_what_a_revert_would_undo_is_listed_first(run: Run) -> None:
-    run.blobs.set_ref(kept_of(RUN, 4, "anneal-1"), run.blobs.put(b"a checkpoint"))
+    run.blobs.set_ref(preserved_checkpoint(RUN, 4, "anneal-1"), run.blobs.put(b"a checkpoint"))
     ScheduleStore(run.state)
     changed = SchedulesConfig(learning_rate=ScheduleConfig(initial=1e-3))
     restore_schedules(run.state, SchedulesConfig(), dump_schedules(changed), "ada", "test")

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from five.agent.anneal.document import Anneal, AnnealRamp
 from five.agent.anneal.guard import GuardConfig
-from five.agent.draft.leaves import Leaves, Pool
+from five.agent.draft.leaves import HeroPool, LeafTable
 from five.agent.surgery import AgentSpec
 from five.run.config.controller import LimitsConfig
 from five.run.draft_tables import DraftTables
@@ -28,10 +28,10 @@ from five.services.controller.operations.store import OperationStore
 from five.services.controller.surgery.rehearsals import Rehearsals, RehearsalWorker
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.anneal import AnnealStore
-from rapid.store.operation_blobs import kept_of
+from rapid.store.operation_blobs import preserved_checkpoint
 from rapid.store.series import Series
 from rapid.store.state import Status
-from rapid.store.surgery_plans import Checks
+from rapid.store.surgery_plans import PlanChecks
 from tests.services.live_controller import OPERATOR, RUN, LiveController, bearer, live
 from tests.services.optimizer_cases import GAME, MODEL
 
@@ -65,7 +65,7 @@ def fill(rest: LiveController) -> None:
         Series(rest.state.redis, RUN).extend(kind, [{"version": n} for n in range(3)])
     rest.state.table("league").set("version:1", [0.0, 3, 2])
     assert rest.context.blobs is not None
-    leaves = Leaves(Pool(("lion", "sven"), 1), np.full((2, 1), 0.5, np.float32), {"version": 2})
+    leaves = LeafTable(HeroPool(("lion", "sven"), 1), np.full((2, 1), 0.5, np.float32), {"version": 2})
     DraftTables(rest.context.blobs, RUN).put("version-2", leaves)
     annealed(rest)
 
@@ -170,14 +170,14 @@ def operate(rest: LiveController, send: Callable[..., Any]) -> None:
     assert before is not None
     small = AgentSpec(GAME, MODEL).trees()
     rest.state.set_record(before, before.changed(new_epoch=False, **small), "test", "record.set", {})
-    plan = send("POST", "/v1/surgery/plan", "Wish")
+    plan = send("POST", "/v1/surgery/plan", "DerivePlanRequest")
     send("POST", "/v1/surgery/read", given={"plan": plan["plan"]})
     checked = send("POST", "/v1/surgery/check", given={"plan": plan["plan"]})["id"]
     send("GET", "/v1/operations/{identity}", identity=checked)
     send("POST", "/v1/operations/{identity}/cancel", "Reason", identity=checked)
     store = OperationStore(rest.state)
     store.change(checked, lambda o: o.model_copy(update={"state": OperationState.CANCELLED}))
-    Checks(rest.state).keep(plan["digest"], {
+    PlanChecks(rest.state).keep(plan["digest"], {
         "plan": plan["plan"], "name": plan["name"], "parent": plan["parent"], "epoch": 1, "bounds": {},
         "operation": checked, "who": "ada", "result": {"ok": True}})
     send("GET", "/v1/surgery/checks/{digest}", digest=plan["digest"])
@@ -215,7 +215,7 @@ def anneal_and_revert(rest: LiveController, send: Callable[..., Any]) -> None:
     assert blobs is not None
     begun = send("POST", "/v1/anneal", "ToAnneal")["id"]
     store.change(begun, lambda o: o.model_copy(update={"state": OperationState.DONE}))
-    blobs.set_ref(kept_of(RUN, 1, "anneal-1"), blobs.put(b"a checkpoint"))
+    blobs.set_ref(preserved_checkpoint(RUN, 1, "anneal-1"), blobs.put(b"a checkpoint"))
     assert [row["version"] for row in send("GET", "/v1/revert/targets")["items"]] == [1]
     send("GET", "/v1/revert/{version}", version="1")
     assert send("POST", "/v1/revert", given={"to": 1, "epoch": 1})["request"]["to_version"] == 1

@@ -1,4 +1,4 @@
-"""Drafts over REST, on a real table and recorded games."""
+"""DraftAnalyzer over REST, on a real table and recorded games."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 
 from dota import registry
 from five.agent.draft.advice import advise
-from five.agent.draft.leaves import Leaves, Pool
-from five.run.drafting import DraftTables
+from five.agent.draft.leaves import HeroPool, LeafTable
+from five.run.draft_tables import DraftTables
 from rapid.embedded_redis import EmbeddedRedis
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
@@ -22,10 +22,10 @@ def controller(tmp_path: Path) -> Iterator[LiveController]:
         yield found
 
 
-def table(controller: LiveController, version: int, seed: int) -> Leaves:
-    pool = Pool(HEROES, 2)
+def table(controller: LiveController, version: int, seed: int) -> LeafTable:
+    pool = HeroPool(HEROES, 2)
     win = np.random.default_rng(seed).random(pool.shape, dtype=np.float32)
-    leaves = Leaves(pool, win, {"version": version})
+    leaves = LeafTable(pool, win, {"version": version})
     assert controller.context.blobs is not None
     DraftTables(controller.context.blobs, RUN).put(f"version-{version}", leaves)
     return leaves

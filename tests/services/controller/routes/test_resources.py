@@ -23,7 +23,7 @@ from five.services.controller.games.matches import (
     RequestedMatch,
 )
 from rapid.rpc.errors import CallFailed, StatusCode
-from rapid.store.replicated_table import FollowedTable
+from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.series import Series
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
@@ -106,7 +106,7 @@ def test_opponents_and_ratings_are_typed_and_paged(rest: LiveController) -> None
 
 
 def test_ratings_are_paged_by_version_and_followed(rest: LiveController) -> None:
-    table = FollowedTable(rest.state, "ratings", lambda rows, whole: None)
+    table = ReplicatedTable(rest.state, "ratings", lambda rows, whole: None)
     table.update(lambda: {"state": {"format": 1}})
     assert items(rest, "/v1/ratings")[0] == []  # of an earlier release
     rated = {f"rated:{s.player}": asdict(s) for s in (

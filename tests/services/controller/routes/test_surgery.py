@@ -15,10 +15,10 @@ from five.services.controller.operations.run_backend import RunBackend
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.surgery.plans import model_schema
 from rapid.blobs import BlobStore
-from rapid.store.jobs import Orders, OrderState
+from rapid.store.jobs import JobQueue, JobState
 from rapid.store.record import RunRecord
 from rapid.store.state import Status
-from rapid.store.surgery_plans import Checks, Plans
+from rapid.store.surgery_plans import PlanChecks, PlanStore
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 from tests.services.optimizer_cases import GAME, MODEL
 
@@ -42,7 +42,7 @@ def planned(rest: LiveController, **changes: Any) -> dict[str, Any]:
 
 def passed(rest: LiveController, plan: dict[str, Any], ok: bool = True, epoch: int = 1) -> str:
     """As a check leaves it."""
-    Checks(rest.state).keep(plan["digest"], {
+    PlanChecks(rest.state).keep(plan["digest"], {
         "plan": plan["plan"], "name": plan["name"], "parent": plan["parent"], "epoch": epoch, "bounds": {},
         "operation": "check-1", "who": "ada",
         "result": {"ok": ok, "why": "" if ok else "mean_kl is 0.5, the plan allows 0.01", "version": 3}})
@@ -211,11 +211,11 @@ def test_a_failed_order_puts_the_real_run_back(rest: LiveController, redis_clien
     rest.state.transition(Status.PAUSED, "test")
     advance_once(store, backend)
     assert (now := rest.state.status()) is not None and now.status is Status.OPERATING
-    orders = Orders(rest.state)
+    orders = JobQueue(rest.state)
     claimed = orders.claim("optimizer 0", 1)
     assert claimed is not None
     assert claimed.kind == "check"
-    assert orders.answer(claimed, OrderState.REFUSED, error="it cannot be")
+    assert orders.complete(claimed, JobState.REFUSED, error="it cannot be")
     advance_once(store, backend)
     found = store.get(identity)
     assert found is not None
@@ -238,11 +238,11 @@ def test_the_log_shows_the_chain_and_an_edited_plan(rest: LiveController) -> Non
     rest.state.set_record(before, before.changed(new_epoch=False, chain=(digest, "f" * 64)), "test", "record.set", {})
     row = {"plan": plan["plan"], "name": "wider", "parent": plan["parent"], "schema": plan["schema"], "epoch": 2,
            "version": 4, "warm_up_until": 6, "who": "ada", "at": 1.0, "operation": "op-1"}
-    Plans(rest.state).put(digest, row)
+    PlanStore(rest.state).put(digest, row)
     first, second = rest.ask("GET", "/v1/surgery/log", VIEWER).json()["items"]
     assert (first["holds"], first["version"], first["schema"]) == (True, 4, plan["schema"])
     assert (second["holds"], "missing" in second["why"]) == (False, True)
-    Plans(rest.state).put(digest, {**row, "plan": plan["plan"].replace("to: 16", "to: 20")})
+    PlanStore(rest.state).put(digest, {**row, "plan": plan["plan"].replace("to: 16", "to: 20")})
     edited, _ = rest.ask("GET", "/v1/surgery/log", VIEWER).json()["items"]
     assert not edited["holds"]
     assert "edited" in edited["why"]

@@ -8,16 +8,16 @@ import pytest
 import redis
 
 from five.agent.surgery import AgentSpec
-from five.services.controller.operations.document import Word
+from five.services.controller.operations.document import OperatorDecision
 from five.services.controller.surgery.rehearsals import (
-    KEPT,
     LEASE_MS,
-    Busy,
+    MAX_RECORDS,
     Rehearsal,
+    RehearsalInProgress,
     Rehearsals,
+    RehearsalScope,
     RehearsalState,
-    Rehearser,
-    Scope,
+    RehearsalWorker,
     new,
 )
 from rapid.store.record import RunRecord
@@ -26,8 +26,8 @@ from tests.services.live_controller import RUN, VIEWER, LiveController, live, pr
 from tests.services.optimizer_cases import GAME, MODEL
 
 OLD = AgentSpec(GAME, MODEL)
-HERE = Rehearser(host="workstation", pid=4711)
-SCOPE = Scope(versions=3, games=8)
+HERE = RehearsalWorker(host="workstation", pid=4711)
+SCOPE = RehearsalScope(versions=3, games=8)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_what_nobody_stands_behind_is_seen_as_abandoned_and_holds_nobody_up(rest
     assert kept.hold(going.id)
     seen = {r.id: r.state for r in kept.all()}
     assert seen == {waiting.id: RehearsalState.ABANDONED, going.id: RehearsalState.PLAYING}
-    with pytest.raises(Busy, match="deeper"):
+    with pytest.raises(RehearsalInProgress, match="deeper"):
         kept.begin(of())
     kept.settle()
     assert kept.get(going.id) == going  # held: it is not the one's who comes
@@ -156,14 +156,14 @@ def test_only_one_is_held_and_a_hold_ends_by_itself(rest: LiveController, kept: 
 
 
 def test_the_newest_are_kept(rest: LiveController, kept: Rehearsals) -> None:
-    for n in range(KEPT + 5):
+    for n in range(MAX_RECORDS + 5):
         kept.begin(of(f"plan-{n}", state=RehearsalState.DONE, asked_at=float(n)))
-    assert [r.name for r in kept.all()] == [f"plan-{n}" for n in range(KEPT + 4, 4, -1)]
+    assert [r.name for r in kept.all()] == [f"plan-{n}" for n in range(MAX_RECORDS + 4, 4, -1)]
 
 
 def test_a_second_word_changes_nothing(rest: LiveController, kept: Rehearsals) -> None:
     going = kept.begin(of(state=RehearsalState.LEARNING))
     kept.hold(going.id)
-    first = Word(who="ada", at=time.time(), reason="")
-    assert kept.cancel(going.id, first) == kept.cancel(going.id, Word(who="eve", at=time.time(), reason=""))
+    first = OperatorDecision(who="ada", at=time.time(), reason="")
+    assert kept.cancel(going.id, first) == kept.cancel(going.id, OperatorDecision(who="eve", at=time.time(), reason=""))
     assert kept.cancel("none", first) is None

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.base import Promise, Step, game_with
+from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_game
 
 Scripted = Literal["buyback", "glyph", "shrine"]
 
 
-class AddActions(Step):
+class AddActions(SurgeryStep):
     """``actions`` are offered to the policy from now on. Their rows are in the vocabulary and have never been trained.
 
     Exact while none of them is offered. Once offered, a new action draws from the others' probability, and a policy
@@ -23,9 +23,9 @@ class AddActions(Step):
     anneal_versions: Annotated[int, Field(ge=1, le=10**7)] | None = None
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         changes = self.switches(spec)
-        return spec if self.anneal_versions else game_with(spec, **changes)
+        return spec if self.anneal_versions else replace_game(spec, **changes)
 
     def switches(self, spec: AgentSpec) -> dict[str, object]:
         """The keys of the game that offer the actions. Raises ValueError for one that is offered already."""
@@ -41,10 +41,10 @@ class AddActions(Step):
         return changes | {"scripted_actions": scripted}
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return Promise(exact=True, tolerance=0.0, while_="none of the new actions is offered")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         how = f"annealed in over {self.anneal_versions} versions" if self.anneal_versions else "in all games at once"
         return f"offer {', '.join(self.actions)}, {how}"

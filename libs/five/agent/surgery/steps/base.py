@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict
 
 from dota.config import GameConfig
 from five.agent.config import ModelConfig
-from five.agent.surgery.moves import Array, Fill, Move
+from five.agent.surgery.remap import Array, EntryInitializers, TensorRemap
 from five.agent.surgery.spec import AgentSpec
 
 # Matrix products over more columns add up in another order: sums of float32 differ in their last bits, and a deep
-# network carries that on. Measured in docs/surgery.md; a mistake of one weight shows in the first decimals.
+# network carries that on. Measured in docs/surgery-plans.md; a mistake of one weight shows in the first decimals.
 ROUNDING = 1e-4
 
 
@@ -29,7 +29,7 @@ class Promise(NamedTuple):
     while_: str = ""
 
 
-class Step(BaseModel):
+class SurgeryStep(BaseModel):
     """One step of a plan. Subclasses have a ``kind`` and the fields of their YAML."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,11 +54,11 @@ class Step(BaseModel):
         """The old version's tensors before they are moved; ``tensors`` may be changed as a mapping, its arrays not."""
         return tensors
 
-    def fill(self, name: str, move: Move) -> Fill:
+    def fill(self, name: str, move: TensorRemap) -> EntryInitializers:
         """What the new entries of a tensor are drawn from."""
-        return Fill(move.labelled.initial)
+        return EntryInitializers(move.labelled.initial)
 
-    def finish(self, name: str, move: Move, array: Array) -> None:
+    def finish(self, name: str, move: TensorRemap, array: Array) -> None:
         """Last word on a tensor with new entries; changes it in place."""
 
     def forget(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:
@@ -67,21 +67,21 @@ class Step(BaseModel):
         return moments
 
 
-def game_with(spec: AgentSpec, **changes: Any) -> AgentSpec:
+def replace_game(spec: AgentSpec, **changes: Any) -> AgentSpec:
     """``spec`` with other keys of its game. Raises ValueError when the values do not fit together."""
     return AgentSpec(GameConfig.model_validate(spec.game.model_dump() | changes), spec.model)
 
 
-def observation_with(spec: AgentSpec, **changes: Any) -> AgentSpec:
+def replace_observation(spec: AgentSpec, **changes: Any) -> AgentSpec:
     """``spec`` with other keys of its observation."""
-    return game_with(spec, observation=spec.game.observation.model_dump() | changes)
+    return replace_game(spec, observation=spec.game.observation.model_dump() | changes)
 
 
-def model_with(spec: AgentSpec, **changes: Any) -> AgentSpec:
+def replace_model(spec: AgentSpec, **changes: Any) -> AgentSpec:
     """``spec`` with other keys of its model."""
     return AgentSpec(spec.game, ModelConfig.model_validate(spec.model.model_dump() | changes))
 
 
-def before_and_after(names: Mapping[str, tuple[Any, Any]]) -> str:
+def format_changes(names: Mapping[str, tuple[Any, Any]]) -> str:
     """ "a 1 to 2, b 3 to 4". """
     return ", ".join(f"{name} {old} to {new}" for name, (old, new) in names.items())

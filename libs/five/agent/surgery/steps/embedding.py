@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from five.agent.surgery.moves import Array
+from five.agent.surgery.remap import Array
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.base import Promise, Step, before_and_after, model_with
+from five.agent.surgery.steps.base import Promise, SurgeryStep, format_changes, replace_model
 
 Space = Literal["unit", "animation", "modifier", "ability", "item", "pickup", "build", "area"]
 
 
-class Embedding(Step):
+class ResizeEmbedding(SurgeryStep):
     """The embedding of ``space`` gets the width ``to``.
 
     Wider: new columns are random and read with zero weights; exact. Narrower: the embedding and the weights that read
@@ -28,26 +28,26 @@ class Embedding(Step):
     to: Annotated[int, Field(ge=1, le=4096)]
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         if self.to == self._width(spec):
             raise ValueError(f"embedding of {self.space}: it is {self.to} wide already")
-        return model_with(spec, **{f"{self.space}_embedding": self.to})
+        return replace_model(spec, **{f"{self.space}_embedding": self.to})
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return Promise(exact=self.to > self._width(spec))
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `Step`."""
-        return "embedding of " + before_and_after({self.space: (self._width(spec), self.to)})
+        """See `SurgeryStep`."""
+        return "embedding of " + format_changes({self.space: (self._width(spec), self.to)})
 
     def lossy(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         width = self._width(spec)
         return f"what the {width} columns of {self.space} say and {self.to} cannot" if self.to < width else ""
 
     def prepare(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         if self.to > self._width(spec):
             return tensors
         table = tensors[self._table].astype(np.float64)
@@ -75,7 +75,7 @@ class Embedding(Step):
         return made
 
     def forget(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         if self.to > self._width(spec):
             return moments
         made = moments | {self._table: np.zeros_like(moments[self._table])}

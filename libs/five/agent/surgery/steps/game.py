@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.base import Promise, Step, game_with
+from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_game
 
 
-class ChangeGame(Step):
+class ChangeGame(SurgeryStep):
     """Keys of the game, dotted (``randomisation.stats``), get other values, the observation's form excepted.
 
     The policy's function is the same to the bit; the game that it plays is not. With ``anneal_versions`` the change is
@@ -31,7 +31,7 @@ class ChangeGame(Step):
         return kept
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         after = self.changed(spec)
         if self.anneal_versions:
             if after.layout.hash != spec.layout.hash:
@@ -53,7 +53,7 @@ class ChangeGame(Step):
             if not isinstance(place, dict) or key not in place:
                 raise ValueError(f"game: there is no key {path}")
             place[key] = value
-        after = game_with(spec, **tree)
+        after = replace_game(spec, **tree)
         if after.game == spec.game:
             raise ValueError(f"game: {', '.join(self.values)} already have these values")
         if {n: x.axes for n, x in after.labels.items()} != {n: x.axes for n, x in spec.labels.items()}:
@@ -62,10 +62,10 @@ class ChangeGame(Step):
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return Promise(exact=True, tolerance=0.0, while_="given the same observations; the game itself differs")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         how = f", annealed in over {self.anneal_versions} versions" if self.anneal_versions else ""
         return "game: " + ", ".join(f"{k} = {v}" for k, v in self.values.items()) + how

@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from five.agent.surgery.labels import Initial
-from five.agent.surgery.moves import ZERO, Array, Fill, Move
+from five.agent.surgery.remap import ZERO, Array, EntryInitializers, TensorRemap
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.base import Promise, Step, before_and_after, model_with
+from five.agent.surgery.steps.base import Promise, SurgeryStep, format_changes, replace_model
+from five.agent.surgery.tensor_labels import Initializer
 
 
-class GrowLstm(Step):
+class GrowLstm(SurgeryStep):
     """The LSTM gets ``to`` units.
 
     By default as OpenAI Five did it in August 2018: all new weights, also those with which the old units and the heads
@@ -27,29 +27,29 @@ class GrowLstm(Step):
     exact: bool = False
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         if self.to <= spec.model.lstm:
             raise ValueError(f"grow the LSTM to {self.to}: it has {spec.model.lstm} units, and it only grows")
-        return model_with(spec, lstm=self.to)
+        return replace_model(spec, lstm=self.to)
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return Promise(exact=self.exact)
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         how = "nothing reads the new units yet" if self.exact else f"new weights within ±{self.scale:g}"
-        return "grow " + before_and_after({"lstm": (spec.model.lstm, self.to)}) + f", {how}"
+        return "grow " + format_changes({"lstm": (spec.model.lstm, self.to)}) + f", {how}"
 
-    def fill(self, name: str, move: Move) -> Fill:
-        """See `Step`."""
+    def fill(self, name: str, move: TensorRemap) -> EntryInitializers:
+        """See `SurgeryStep`."""
         if self.exact:
-            return Fill(move.labelled.initial, ZERO)
-        small = Initial("uniform", self.scale)
-        return Fill(ZERO if name == "core.lstm.bias_hh_l0" else small, small)
+            return EntryInitializers(move.labelled.initial, ZERO)
+        small = Initializer("uniform", self.scale)
+        return EntryInitializers(ZERO if name == "core.lstm.bias_hh_l0" else small, small)
 
-    def finish(self, name: str, move: Move, array: Array) -> None:
-        """See `Step`."""
+    def finish(self, name: str, move: TensorRemap, array: Array) -> None:
+        """See `SurgeryStep`."""
         if name == "core.lstm.bias_ih_l0":
             for i in move.new[0]:
                 if move.labelled.axes[0].labels[i].startswith("f:"):

@@ -6,13 +6,13 @@ from pydantic import Field
 
 from dota.config import FIELDS
 from dota.omission import left_out
-from five.agent.surgery.moves import Array, Move
+from five.agent.surgery.remap import Array, TensorRemap
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.base import Promise, Step, observation_with
-from five.agent.surgery.steps.prior import Prior, set_prior
+from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_observation
+from five.agent.surgery.steps.prior import InputPrior, write_priors
 
 
-class AddObservations(Step):
+class AddObservations(SurgeryStep):
     """``fields`` that were left out (``block.field``, or a whole block) are shown to the policy: left out by
     ``observation.omit``, or because a release later than the run's first one added them.
 
@@ -22,10 +22,10 @@ class AddObservations(Step):
 
     kind: Literal["add_observations"] = "add_observations"
     fields: tuple[str, ...] = Field(min_length=1)
-    prior: dict[str, Prior] = Field(default_factory=dict)
+    prior: dict[str, InputPrior] = Field(default_factory=dict)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         now = spec.game.observation
         omit = list(left_out(now.omit, now.generation))
         for field in self.fields:
@@ -33,20 +33,20 @@ class AddObservations(Step):
                 left = ", ".join(omit) or "nothing"
                 raise ValueError(f"add observations: {field} is not left out of the observation (left out: {left})")
             omit.remove(field)
-        after = observation_with(spec, omit=tuple(omit), generation=FIELDS)
+        after = replace_observation(spec, omit=tuple(omit), generation=FIELDS)
         known = {f"{block.name}.{field.name}" for block in after.layout.blocks.values() for field in block.fields}
         if unknown := sorted(set(self.prior) - known):
             raise ValueError(f"add observations: a prior for {unknown[0]}, which is no field of the observation")
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return Promise(exact=True)
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return f"observe {', '.join(self.fields)}"
 
-    def finish(self, name: str, move: Move, array: Array) -> None:
-        """See `Step`."""
-        set_prior(self.prior, name, move, array)
+    def finish(self, name: str, move: TensorRemap, array: Array) -> None:
+        """See `SurgeryStep`."""
+        write_priors(self.prior, name, move, array)

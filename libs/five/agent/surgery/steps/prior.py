@@ -5,12 +5,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.agent.surgery.moves import Array, Move
+from five.agent.surgery.remap import Array, TensorRemap
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Prior(BaseModel):
+class InputPrior(BaseModel):
     """Mean and deviation that a field is normalised with at first, counted as ``rows`` rows seen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -20,7 +20,7 @@ class Prior(BaseModel):
     rows: Annotated[int, Field(ge=1, le=10**9)] = 10_000
 
 
-def set_prior(prior: Mapping[str, Prior], name: str, move: Move, array: Array) -> None:
+def write_priors(prior: Mapping[str, InputPrior], name: str, move: TensorRemap, array: Array) -> None:
     """Writes the priors of new fields into one of the normaliser's three vectors, in place.
 
     A field without one keeps a count of 0: it is passed on as it is until the first data come in, and from then on

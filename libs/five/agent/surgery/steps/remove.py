@@ -7,14 +7,14 @@ from pydantic import Field
 
 from dota.config import FIELDS
 from dota.omission import WHOLE_BLOCKS, left_out
-from five.agent.surgery.labels import Axis, Labelled
-from five.agent.surgery.moves import Array
+from five.agent.surgery.remap import Array
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.base import Promise, Step, observation_with
+from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_observation
 from five.agent.surgery.steps.prior import Finite
+from five.agent.surgery.tensor_labels import Axis, TensorLabels
 
 
-class RemoveInputs(Step):
+class RemoveInputs(SurgeryStep):
     """``fields`` (``block.field``, or a whole block) are left out of the observation.
 
     The policy goes on as if each of their numbers stood at its running mean, an id at "none", and a set had no rows;
@@ -29,14 +29,14 @@ class RemoveInputs(Step):
     constants: dict[str, Finite] = Field(default_factory=dict)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         now = spec.game.observation
         omitted = left_out(now.omit, now.generation)
         if twice := [field for field in self.fields if field in omitted]:
             raise ValueError(f"remove inputs: {twice[0]} is left out already")
         # A block takes its fields with it.
         kept = tuple(f for f in omitted if f.split(".")[0] not in self.fields)
-        after = observation_with(spec, omit=(*kept, *self.fields), generation=FIELDS)
+        after = replace_observation(spec, omit=(*kept, *self.fields), generation=FIELDS)
         fields = {name for name in after.layout.omitted if name not in spec.layout.omitted}
         numbers = {f"{b.name}.{f.name}" for b in spec.layout.blocks.values() for f in b.fields
                    if f.array in ("shared", "private")}
@@ -45,19 +45,19 @@ class RemoveInputs(Step):
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return Promise(exact=True, while_="the removed inputs stand at their constants")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return f"no longer observe {', '.join(self.fields)}"
 
     def lossy(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return f"what the policy learned from {', '.join(self.fields)}"
 
     def prepare(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         after = self.apply(spec).labels
         constants = _Constants(self, spec, tensors)
         folded: dict[str, Array] = {}
@@ -114,7 +114,7 @@ class _Constants:
     def _map(self, name: str) -> Array:
         """What each filter of a map's last layer gives everywhere when every cell holds the constants."""
         if name not in self.maps:
-            first: Labelled = self.spec.labels[f"trunk.{name}.first.weight"]
+            first: TensorLabels = self.spec.labels[f"trunk.{name}.first.weight"]
             values = np.array([self.of(first.axes[1], i) for i in range(len(first.axes[1]))])
             for layer in ("first", "second"):
                 weight = self.tensors.get(f"trunk.{name}.{layer}.weight")

@@ -4,16 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from five.agent.surgery.moves import Array, Move
+from five.agent.surgery.remap import Array, TensorRemap
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.base import Promise, Step, before_and_after, observation_with
-from five.agent.surgery.steps.prior import Prior, set_prior
+from five.agent.surgery.steps.base import Promise, SurgeryStep, format_changes, replace_observation
+from five.agent.surgery.steps.prior import InputPrior, write_priors
 
 Count = Literal["allied_creeps", "neutral_creeps", "buildings", "wards", "couriers", "hero_modifiers",
                 "unit_modifiers", "pickups"]
 
 
-class Slots(Step):
+class ResizeSlots(SurgeryStep):
     """The observation gets these numbers of slots (``allied_creeps`` counts for the enemy's too).
 
     Exact while the slots that were added (or taken away) are empty: weights are shared by the units of a group. A
@@ -22,28 +22,28 @@ class Slots(Step):
 
     kind: Literal["slots"] = "slots"
     slots: dict[Count, Annotated[int, Field(ge=0, le=64)]] = Field(min_length=1)
-    prior: dict[str, Prior] = Field({}, description="Statistics of the fields of new groups and sets.")
+    prior: dict[str, InputPrior] = Field({}, description="Statistics of the fields of new groups and sets.")
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         for name, count in self.slots.items():
             if getattr(spec.game.observation, name) == count:
                 raise ValueError(f"slots: {name} is {count} already")
-        return observation_with(spec, **self.slots)
+        return replace_observation(spec, **self.slots)
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return Promise(exact=True, new_inputs="empty", while_="the changed slots are empty")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `Step`."""
-        return "slots: " + before_and_after({n: (getattr(spec.game.observation, n), c) for n, c in self.slots.items()})
+        """See `SurgeryStep`."""
+        return "slots: " + format_changes({n: (getattr(spec.game.observation, n), c) for n, c in self.slots.items()})
 
     def lossy(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         fewer = [n for n, count in self.slots.items() if count < getattr(spec.game.observation, n)]
         return f"units in the {', '.join(fewer)} slots that go are no longer seen" if fewer else ""
 
-    def finish(self, name: str, move: Move, array: Array) -> None:
-        """See `Step`."""
-        set_prior(self.prior, name, move, array)
+    def finish(self, name: str, move: TensorRemap, array: Array) -> None:
+        """See `SurgeryStep`."""
+        write_priors(self.prior, name, move, array)

@@ -4,10 +4,10 @@ from typing import Literal
 
 from five.agent.config import SplitHead as Name
 from five.agent.surgery.spec import AgentSpec
-from five.agent.surgery.steps.base import Promise, Step, model_with
+from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_model
 
 
-class SplitHead(Step):
+class SplitHead(SurgeryStep):
     """``head`` gets parameters of its own, cloned from the head that it shared, moments included. Exact.
 
     OpenAI Five did so when wards kept landing in the direction of walking: a shared head for offsets became two.
@@ -17,16 +17,16 @@ class SplitHead(Step):
     head: Name
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         if self.head in spec.model.split_heads:
             raise ValueError(f"split head {self.head}: it is one of its own already")
-        return model_with(spec, split_heads=(*spec.model.split_heads, self.head))
+        return replace_model(spec, split_heads=(*spec.model.split_heads, self.head))
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         return Promise(exact=True)
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `Step`."""
+        """See `SurgeryStep`."""
         kind, _, name = self.head.partition(".")
         return f"split the {kind} head: {name} gets its own"

@@ -1,0 +1,43 @@
+"""A draft as it is told to people: what each open pick comes to, and beside it what the number stands on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from five.agent.draft.advice import DraftAdvice
+from five.agent.draft.evidence import DraftEvidence
+from five.agent.draft.leaves import LeafTable
+from five.agent.draft.pick_order import RADIANT
+
+
+def summarize_draft(leaves: LeafTable, evidence: DraftEvidence, advice: DraftAdvice, radiant: Sequence[str] = (), dire: Sequence[str] = (),
+          banned: Sequence[str] = ()) -> dict[str, Any]:
+    """The draft's state and choices as JSON values; ``advice`` is that of the same picks and bans.
+
+    ``win`` is the probability that Radiant wins; a choice's ``own`` that of the team to move. ``played`` counts the
+    teams of recorded training games that the hero was in, ``rarest`` is the pair with a hero picked so far that was
+    played least; both None where no training game is recorded. ``support``: of the pairs of the heroes picked so far,
+    the one played least.
+    """
+    moving = advice.to_move
+    mine, theirs = (radiant, dire) if moving == RADIANT else (dire, radiant)
+    choices = [{"hero": choice.hero, "win": choice.win, "own": choice.win if moving == RADIANT else 1.0 - choice.win,
+                "played": evidence.played(choice.hero) if evidence.games else None,
+                "rarest": _rarest(evidence, [(choice.hero, other, True) for other in mine]
+                                  + [(choice.hero, other, False) for other in theirs])}
+               for choice in advice.choices]
+    pairs = [(a, b, True) for team in (radiant, dire) for i, a in enumerate(team) for b in team[i + 1:]]
+    pairs += [(a, b, False) for a in radiant for b in dire]
+    return {
+        "heroes": list(leaves.pool.heroes), "team": leaves.pool.team, "shared": leaves.pool.shared,
+        "line_ups": leaves.pool.line_ups, "facts": leaves.facts, "order": advice.order, "to_move": moving,
+        "radiant": list(radiant), "dire": list(dire), "banned": list(banned), "win": advice.win, "choices": choices,
+        "games": evidence.games, "support": _rarest(evidence, pairs)}
+
+
+def _rarest(evidence: DraftEvidence, pairs: Sequence[tuple[str, str, bool]]) -> dict[str, Any] | None:
+    """The pair (hero, other, whether they are in one team) that was played least."""
+    if not evidence.games or not pairs:
+        return None
+    counted = [(evidence.together(a, b) if allied else evidence.against(a, b), a, b, allied) for a, b, allied in pairs]
+    games, hero, other, allied = min(counted, key=lambda found: found[0])
+    return {"hero": hero, "other": other, "allied": allied, "games": games}

@@ -1,0 +1,55 @@
+"""Recorded team-steps with some inputs standing at constants: what removing them is measured against."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from five.agent.model.tree import streams, towers
+from five.agent.surgery.observation_labels import cell_labels, slot_labels
+from five.agent.surgery.spec import AgentSpec
+from five.agent.surgery.steps.remove import RemoveInputs
+
+Array = npt.NDArray[Any]
+
+
+def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping[str, Array], arrays: Mapping[str, Array]
+                    ) -> dict[str, Array]:
+    """``arrays`` with the fields that ``step`` removes at what they will count as: ``constants``, else the running
+    mean of their row's group; ids are none. Arrays of numbers come back as float32: a mean is no float16."""
+    removed = set(step.apply(spec).layout.omitted) - set(spec.layout.omitted)
+    place = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
+    stream_of = {(stream.block.name, stream.array): (name, stream.groups)
+                 for name, stream in streams(spec.layout).items()}
+    tower_of = _towers(spec)
+    out = dict(arrays)
+    for name, labels in cell_labels(spec.layout).items():
+        cells: list[tuple[int, list[str]]] = [
+            (i, label.split("|")) for i, label in enumerate(labels)
+            if label.rpartition("|")[2].partition("[")[0].partition("/")[0] in removed]
+        if not cells or name not in arrays:
+            continue
+        changed = arrays[name].astype(np.float32) if arrays[name].dtype.kind == "f" else arrays[name].copy()
+        for i, (block, instance, label) in cells:
+            value = 0.0
+            if changed.dtype.kind == "f":
+                stream, groups = stream_of[block, name]
+                group = tower_of[instance] if len(groups) > 1 or groups[0] else ""
+                value = _constant(step, label, place[f"{stream}:{group}:{label}"], tensors)
+            changed[..., i] = value
+        out[name] = changed
+    return out
+
+
+def _constant(step: RemoveInputs, label: str, place: int, tensors: Mapping[str, Array]) -> float:
+    field = label.partition("[")[0].partition("/")[0]
+    if field in step.constants:
+        return step.constants[field]
+    return float(tensors["normaliser.mean"][place]) if tensors["normaliser.count"][place] > 0 else 0.0
+
+
+def _towers(spec: AgentSpec) -> dict[str, str]:
+    """The tower of each unit slot, by the slot's label."""
+    labels = slot_labels(spec.layout)
+    return {labels[slot]: tower.name for tower in towers(spec.layout) for slot in tower.slots}

@@ -1,0 +1,61 @@
+"""Reads YAML that a stranger sent: bounded in size and depth, without aliases, tags or keys given twice."""
+
+from typing import Any
+
+import yaml
+
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 16
+
+
+class _Loader(yaml.SafeLoader):
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        where = f"line {event.start_mark.line + 1}"
+        if isinstance(event, yaml.events.AliasEvent):
+            raise ValueError(f"{where}: aliases (*name) are not taken; write the value out")
+        if getattr(event, "anchor", None) is not None:
+            raise ValueError(f"{where}: anchors (&name) are not taken")
+        if getattr(event, "tag", None) is not None:
+            raise ValueError(f"{where}: tags (!name) are not taken")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise ValueError(f"{where}: nested deeper than {MAX_DEPTH} levels")
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise ValueError(f"line {key.start_mark.line + 1}: the key '{key.value}' is given twice")
+            if not isinstance(key.value, str) or key.tag != "tag:yaml.org,2002:str":
+                raise ValueError(f"line {key.start_mark.line + 1}: keys are names")
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def parse_yaml(text: str | bytes) -> Any:
+    """The one document of a YAML text.
+
+    Raises ValueError naming the line when it is too long, too deep, no YAML, or uses what is not taken.
+    """
+    data = text.encode() if isinstance(text, str) else text
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"{len(data)} bytes, at most {MAX_BYTES} are read")
+    try:
+        loader = _Loader(data.decode())
+        try:
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8 text") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        raise ValueError(f"{where}not YAML: {getattr(error, 'problem', None) or error}") from error

@@ -1,0 +1,86 @@
+"""The bets' wealth: against the definition, and against Ville's bound under every look."""
+
+import numpy as np
+import pytest
+
+from five.agent.anneal.e_process import BETS, EProcess, wealth_paths
+
+
+def wealth_of(scores: list[float], late_starts: bool) -> EProcess:
+    """A bettor that has seen these scores, oldest first."""
+    bettor = EProcess(late_starts)
+    for score in scores:
+        bettor.add(score)
+    return bettor
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_wealth_is_the_mixture_that_it_says(late: bool) -> None:
+    """Worked out without recursion: for every λ and every start, the product of 1 - λx from there on."""
+    scores = np.array([0.5, -1.0, 0.0, -0.5, 1.0, -1.0])
+    expected = 0.0
+    for bet in BETS:
+        if late:
+            starts = [np.prod(1 - bet * scores[k:]) / ((k + 1) * (k + 2)) for k in range(len(scores))]
+            expected += (sum(starts) + 1 / (len(scores) + 1)) / len(BETS)
+        else:
+            expected += np.prod(1 - bet * scores) / len(BETS)
+    bettor = wealth_of(scores.tolist(), late)
+    assert bettor.wealth == pytest.approx(expected) and bettor.pairs == 6 and bettor.most >= bettor.wealth
+    np.testing.assert_allclose(wealth_paths(scores[None], late)[0, -1], expected)
+    assert EProcess(late).wealth == 1.0
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_no_score_makes_the_wealth_grow_on_average_when_the_mean_is_zero(late: bool) -> None:
+    for first in (-1.0, 0.0, 1.0):
+        bettor = wealth_of([first], late)
+        after = [wealth_of([first, score], late).wealth for score in (-1.0, 1.0)]
+        assert np.mean(after) == pytest.approx(bettor.wealth)
+
+
+def test_looked_at_all_the_time_it_is_wrong_no_more_often_than_it_says() -> None:
+    """2,000 steps, a look after each, four kinds of games that are even on average, one of them an opponent of the test
+    that chooses its next scores by what it has seen."""
+    rng = np.random.default_rng(3)
+    n, steps = 4000, 2000
+    for kind in ("coin", "even", "skewed", "shifting"):
+        u = rng.random((n, steps))
+        if kind == "coin":
+            scores = np.where(u < 0.5, 1.0, -1.0)
+        elif kind == "even":
+            scores = np.where(u < 0.25, 1.0, np.where(u < 0.5, -1.0, 0.0))
+        elif kind == "skewed":  # seldom a loss of all, mostly a small gain
+            scores = np.where(u < 0.2, -1.0, 0.25)
+        else:  # sure results while the last one was a loss, small ones while it was a win
+            scores = np.empty((n, steps))
+            size = np.ones(n)
+            for k in range(steps):
+                scores[:, k] = np.where(u[:, k] < 0.5, size, -size)
+                size = np.where(scores[:, k] < 0, 1.0, 0.5)
+        paths = wealth_paths(scores)
+        for alpha in (0.1, 0.05, 0.01):
+            alarms = float((paths >= 1 / alpha).any(1).mean())
+            # The bound holds exactly; what is measured may stand above it by its own uncertainty at most.
+            assert alarms <= alpha + 3 * (alpha * (1 - alpha) / n) ** 0.5, (kind, alpha)
+        # It is a test and no stone: a fixed-length test with a look after each would be wrong far more often.
+        z = -scores.cumsum(1) / np.sqrt((scores**2).cumsum(1).clip(1e-9))
+        assert float((z[:, 20:] > 1.645).any(1).mean()) > 0.3, kind
+
+
+def test_harm_that_comes_late_is_seen_soon() -> None:
+    """300 pairs of gain, then loss: who had to lose the gain again first would need as many pairs of loss."""
+    rng = np.random.default_rng(5)
+    u = rng.random((500, 700))
+    mean = np.where(np.arange(700) < 300, 0.3, -0.4)
+    scores = np.where(u < (0.6 + mean) / 2, 1.0, np.where(u < 0.6, -1.0, 0.0))
+    late, early = (wealth_paths(scores, late)[:, 300:] >= 40 for late in (True, False))
+    seen = late.argmax(1)[late.any(1)] + 1
+    assert late.any(1).mean() > 0.98 and np.median(seen) < 110
+    assert early.any(1).mean() < 0.9
+
+
+@pytest.mark.parametrize("score", [1.01, -1.5, float("nan")])
+def test_a_score_out_of_bounds_is_refused(score: float) -> None:
+    with pytest.raises(ValueError, match="-1 to 1"):
+        EProcess().add(score)

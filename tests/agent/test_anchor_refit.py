@@ -1,0 +1,139 @@
+"""The bots' distance from random play: open until versions have measured it, then fitted once, then frozen."""
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from five.agent.anchor_refit import anchors_are_measured, refit_standings
+from five.agent.config import RatingConfig
+from five.agent.ladder import Ladder
+from five.agent.ratings import RANDOM
+from five.agent.standings import Standing
+from tests.agent.test_ladder import World
+
+CONFIG = RatingConfig(games_per_rating=50, games_per_round=50, games_of_first=20, games_per_anchor_pair=20)
+FAR = {RANDOM: 0.0, "scripted-easy": 22.0, "scripted": 26.0, "scripted-hard": 30.0}
+BOTS = [name for name in FAR if name != RANDOM]
+VERSIONS = {f"version-{i}": min(4.0 * i, 32.0) for i in range(1, 13)}
+
+
+class Restarted(World):
+    """Every row is read again after each write: the process dies all the time."""
+
+    def write(self, rows: dict[str, Any] | None) -> bool:
+        wrote = super().write(rows)
+        self.ladder = Ladder(self.ladder.config, self.ladder._seed)
+        self.ladder.take(json.loads(json.dumps(self.rows)), True)
+        return wrote
+
+
+def world(seed: int = 0, kind: type[World] = World, config: RatingConfig = CONFIG) -> World:
+    return kind(config, seed, {**FAR, **VERSIONS}).anchor()
+
+
+def climb(world: World) -> list[dict[str, Standing]]:
+    """Rates all versions; the standings after each."""
+    after = []
+    for player in VERSIONS:
+        world.rate(player)
+        after.append({name: Standing(**vars(s)) for name, s in world.ladder.standings.items()})
+    return after
+
+
+def test_random_play_that_loses_every_game_leaves_the_distance_open() -> None:
+    anchored = world()
+    standings = {name: anchored.ladder.standings[name] for name in FAR}
+    assert all(s.results[RANDOM][1:] == [0, 0] for name, s in standings.items() if name != RANDOM)
+    assert not anchors_are_measured(standings, CONFIG) and anchored.ladder.unmeasured
+    assert min(standings[name].sigma for name in BOTS) > 5
+    near = World(CONFIG, 0, {"scripted-easy": 4.0, "scripted": 7.0, "scripted-hard": 10.0}).anchor()
+    assert not near.ladder.unmeasured and "unmeasured" not in near.rows
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bots_are_fitted_once_when_versions_reach_them_and_then_frozen(seed: int) -> None:
+    ladder = world(seed)
+    before = {name: ladder.ladder.standings[name].skill for name in BOTS}
+    after = climb(ladder)
+    courses = [[standings[name].skill for standings in after] for name in BOTS]
+    moves = {tuple(i for i, (a, b) in enumerate(zip([first, *course], course, strict=False)) if a != b)
+             for first, course in zip(before.values(), courses, strict=True)}
+    ((joined,),) = moves  # all bots at the same version, and once
+    assert 0 < joined < len(VERSIONS) - 1 and not ladder.ladder.unmeasured and "unmeasured" not in ladder.rows
+    for name in BOTS:
+        assert after[-1][name].sigma < 0.65 * before[name].sigma
+        assert abs(after[-1][name].mu - FAR[name]) <= 2.5 * after[-1][name].sigma
+    # Everybody rated until then is on the new scale, and moves no more either.
+    for standings in after[joined + 1:]:
+        for name, standing in after[joined].items():
+            assert standings[name] == standing
+    truth = {**FAR, **VERSIONS, "version-0": 0.0}
+    misses = [(s.mu - truth[name]) / s.sigma for name, s in after[-1].items() if name != RANDOM]
+    assert np.mean(np.abs(misses) <= 2) > 0.8
+    # What was rated keeps its games and its place: only what the games come to is another.
+    for name, standing in after[joined - 1].items():
+        later = after[joined][name]
+        assert (later.results, later.scores, later.trial, later.reference) == (
+            standing.results, standing.scores, standing.trial, standing.reference)
+
+
+def test_a_process_that_dies_after_every_write_ends_at_the_same_rows() -> None:
+    one, other = world(), world(kind=Restarted)
+    assert one.rows == other.rows and one.rows["unmeasured"]
+    for either in (one, other):
+        climb(either)
+    assert one.rows == other.rows and "unmeasured" not in one.rows
+
+
+def test_the_rating_that_bridges_is_one_write_of_everybody() -> None:
+    ladder = world()
+    for player in VERSIONS:
+        while player not in ladder.ladder.standings:
+            if ladder.ladder.trial is None:
+                ladder.write(ladder.ladder.begin(player))
+                continue
+            for game in ladder.ladder.games():
+                ladder.write(ladder.ladder.reported(game.id, ladder.result(game), 60.0, []))
+            outcome = ladder.ladder.proceed()
+            assert outcome is not None and outcome == ladder.ladder.proceed()  # nothing has changed until it is written
+            if outcome.again:
+                rated = {s.player for s in [*outcome.standings, *outcome.again]}
+                assert rated == {*ladder.ladder.standings, player} - {RANDOM}
+                assert {f"rated:{name}" for name in rated} | {"open", "unmeasured"} <= set(outcome.rows)
+                assert [s.player for s in outcome.standings] == [player]
+            ladder.write(outcome.rows)
+        if not ladder.ladder.unmeasured:
+            return
+    raise AssertionError("no version reached the bots")
+
+
+def test_neither_order_nor_length_of_games_decides_when_or_what() -> None:
+    ends = []
+    for order in (list, reversed, lambda games: random.Random(1).sample(games, len(games))):
+        ladder = world()
+        scores = np.random.default_rng(5)
+        for player in VERSIONS:
+            while player not in ladder.ladder.standings:
+                if ladder.ladder.trial is None:
+                    ladder.write(ladder.ladder.begin(player))
+                    continue
+                played = [(game, ladder.result(game)) for game in ladder.ladder.games()]
+                for game, score in order(played):
+                    ladder.write(ladder.ladder.reported(game.id, score, float(scores.uniform(60, 900)), []))
+                outcome = ladder.ladder.proceed()
+                assert outcome is not None
+                ladder.write(outcome.rows)
+        ends.append(ladder.ladder.standings)
+    assert ends[0] == ends[1] == ends[2]
+
+
+def test_what_an_earlier_release_has_frozen_stays_so() -> None:
+    ladder = world()
+    ladder.write({"unmeasured": None})  # as it is in a run whose anchors were rated before
+    before = {name: ladder.ladder.standings[name].skill for name in BOTS}
+    climb(ladder)
+    assert {name: ladder.ladder.standings[name].skill for name in BOTS} == before
+    assert refit_standings(ladder.ladder.standings, CONFIG) is not None  # though they could be fitted by now

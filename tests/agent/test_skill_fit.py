@@ -1,0 +1,125 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from five.agent.config import RatingConfig
+from five.agent.ratings import RANDOM, Skill, win_probability
+from five.agent.skill_fit import FitError, GameResult, Tally, _pair_log_likelihood, draw_margin, fit_skills
+
+CONFIG = RatingConfig()
+
+
+def simulate(skills: dict[str, float], games: int, draws: float, seed: int) -> list[GameResult]:
+    """Games of every pair, drawn from the model."""
+    rng = np.random.default_rng(seed)
+    margin = draw_margin(draws, CONFIG.beta)
+    names = list(skills)
+    out: list[GameResult] = []
+    for i, first in enumerate(names):
+        for second in names[i + 1:]:
+            gap = rng.normal(skills[first] - skills[second], math.sqrt(2) * CONFIG.beta, games)
+            out += [(first, second, 0.5 if abs(d) < margin else float(d > 0)) for d in gap]
+    return out
+
+
+def test_known_strengths_and_draws_are_recovered_within_their_deviation() -> None:
+    true = {RANDOM: 0.0, "easy": 6.0, "scripted": 11.0, "hard": 14.0}
+    misses = []
+    for seed in range(60):
+        fit = fit_skills(simulate(true, 200, 0.3, seed), CONFIG)
+        misses += [(fit.skills[n].mu - mu) / fit.skills[n].sigma for n, mu in true.items() if n != RANDOM]
+        assert fit.draw_probability == pytest.approx(0.3, abs=0.06)
+    assert np.mean(np.abs(misses) < 2) > 0.88  # 95 % expected; the three of a seed share their luck
+    assert 0.8 < np.std(misses) < 1.25  # the deviations are neither too wide nor too narrow
+
+
+def test_the_order_of_games_and_of_players_makes_no_difference() -> None:
+    games = simulate({RANDOM: 0.0, "a": 4.0, "b": 7.0}, 50, 0.1, seed=3)
+    turned = [(b, a, 1.0 - r) for a, b, r in reversed(games)]
+    one, two = fit_skills(games, CONFIG), fit_skills(turned, CONFIG)
+    for name in one.skills:
+        assert one.skills[name].mu == pytest.approx(two.skills[name].mu, abs=1e-6)
+        assert one.skills[name].sigma == pytest.approx(two.skills[name].sigma, abs=1e-6)
+
+
+def test_winning_ever_more_games_does_not_lift_a_rating_without_bound() -> None:
+    """A filter that begins at 0 with σ 25/3 climbs with the number of games; a fit knows that the prior is no game."""
+    few, many = (fit_skills([("a", RANDOM, 1.0)] * n, CONFIG).skills["a"] for n in (20, 40))
+    assert many.mu - few.mu < few.sigma / 2
+
+
+def test_more_games_narrow_the_deviation() -> None:
+    games = simulate({RANDOM: 0.0, "a": 3.0}, 400, 0.1, seed=1)
+    wide, narrow = (fit_skills(games[:n], CONFIG, draw_probability=0.1).skills["a"].sigma for n in (25, 400))
+    assert narrow == pytest.approx(wide / 4, rel=0.25)
+
+
+def test_frozen_players_stay_and_their_uncertainty_counts() -> None:
+    games = [("new", "old", r) for r in (1.0, 1.0, 0.0, 1.0)]
+    sure = fit_skills(games, CONFIG, {"old": Skill(20.0, 0.01)})
+    unsure = fit_skills(games, CONFIG, {"old": Skill(20.0, 8.0)})
+    assert sure.skills["old"] == Skill(20.0, 0.01) and sure.skills["new"].mu > 20.0
+    assert unsure.skills["new"].sigma > sure.skills["new"].sigma
+
+
+def test_the_fit_agrees_with_the_win_rate_that_it_was_made_of() -> None:
+    games: list[GameResult] = [("a", RANDOM, 1.0)] * 300 + [("a", RANDOM, 0.0)] * 100
+    fit = fit_skills(games, CONFIG, draw_probability=0.0)
+    a = Skill(fit.skills["a"].mu, 0.0)
+    assert win_probability(a, Skill(0.0, 0.0), CONFIG) == pytest.approx(0.75, abs=0.01)
+
+
+counts = st.tuples(*[st.integers(0, 20)] * 3).filter(any)
+opponents = st.lists(st.tuples(st.floats(-500, 500), st.floats(0, 10), counts), min_size=1, max_size=3)
+
+
+@given(opponents=opponents, draw_probability=st.one_of(st.none(), st.sampled_from([0.0, 1e-4, 0.02, 0.5, 0.95])))
+@settings(max_examples=150, deadline=None)
+def test_fit_is_finite_and_independent_of_names(
+        opponents: list[tuple[float, float, tuple[int, int, int]]], draw_probability: float | None) -> None:
+    """Opponents up to 1000 points apart, draws only and wins only included. Pairs are sorted by name inside the fit."""
+    frozen = {f"k{i}": Skill(mu, sigma) for i, (mu, sigma, _) in enumerate(opponents)}
+
+    def fitted(player: str) -> Skill:
+        games = [(player, f"k{i}", score) for i, (_, _, tally) in enumerate(opponents)
+                 for score, count in zip((1.0, 0.5, 0.0), tally, strict=True) for _ in range(count)]
+        return fit_skills(games, CONFIG, frozen, draw_probability).skills[player]
+
+    first, second = fitted("a"), fitted("z")
+    assert math.isfinite(first.mu) and math.isfinite(first.sigma)
+    assert second.mu == pytest.approx(first.mu, abs=1e-4) and second.sigma == pytest.approx(first.sigma, rel=1e-4)
+    mus = [0.0, *(skill.mu for skill in frozen.values())]
+    assert min(mus) - 60 < first.mu < max(mus) + 60 and first.sigma > 0.1
+
+
+@pytest.mark.parametrize("mu", [0.0, 200.0, 500.0])
+def test_draws_alone_place_a_player_at_its_opponent(mu: float) -> None:
+    skill = fit_skills([("a", "k", 0.5)] * 20, CONFIG, {"k": Skill(mu, 0.0)}, 0.02).skills["a"]
+    assert skill.mu == pytest.approx(mu, rel=0.01) and skill.sigma == pytest.approx(
+        math.sqrt(2) * CONFIG.beta / math.sqrt(20), rel=0.01)
+
+
+@pytest.mark.parametrize("tally", [Tally(1, 0, 0), Tally(0, 1, 0), Tally(0, 0, 1), Tally(3, 2, 1)])
+@pytest.mark.parametrize("margin", [0.01, 1.0, 8.0])
+@pytest.mark.parametrize("difference", [-500.0, -50.0, -7.0, 0.0, 3.0, 40.0, 300.0])
+def test_likelihood_derivatives_match_differences(tally: Tally, margin: float, difference: float) -> None:
+    (below, slope_below, _), (_, slope, bend), (above, slope_above, _) = (
+        _pair_log_likelihood(difference + step, tally, margin, spread=6.0) for step in (-1e-3, 0.0, 1e-3))
+    assert slope == pytest.approx((above - below) / 2e-3, rel=1e-5, abs=1e-7)
+    assert bend == pytest.approx((slope_above - slope_below) / 2e-3, rel=1e-5, abs=1e-7)
+
+
+def test_what_cannot_be_fitted_is_refused() -> None:
+    with pytest.raises(FitError, match="no fixed point"):
+        fit_skills([("a", "b", 1.0)], CONFIG)
+    for wrong in (Skill(math.nan, 1.0), Skill(math.inf, 1.0), Skill(1e12, 1.0), Skill(0.0, math.nan)):
+        with pytest.raises(FitError, match="out of range"):
+            fit_skills([("a", "k", 1.0)], CONFIG, {"k": wrong})
+    with pytest.raises(ValueError, match=r"1, 0.5 or 0"):
+        fit_skills([("a", RANDOM, 0.7)], CONFIG)
+    with pytest.raises(ValueError, match="against itself"):
+        fit_skills([("a", "a", 1.0)], CONFIG)
+    assert fit_skills([], CONFIG).skills == {RANDOM: Skill(0.0, 1e-3)}

@@ -1,0 +1,68 @@
+"""Copies for a version or a checkpoint: as of when they were taken, and in an order that holds up no step, shown on
+streams that write down what they are told."""
+
+import threading
+
+import pytest
+import torch
+
+from five.agent.learning.snapshots import SnapshotCopier
+from tests.agent.streams import COPY, LOG, write_down
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> SnapshotCopier:
+    write_down(monkeypatch)
+    made = SnapshotCopier(torch.device("cpu"))
+    made._stream = COPY  # type: ignore[assignment]
+    return made
+
+
+def test_who_learns_only_asks_for_copies_and_another_waits_for_them(ways: SnapshotCopier) -> None:
+    weights = {"w": torch.full((2, 3), 1.0), "count": torch.tensor(4)}
+    first = ways.take(weights)
+    assert LOG == ["main: record main@0"] and first.nbytes == 32
+    weights["w"].fill_(2.0)  # the next step
+    brought: list[float] = []
+    beside = threading.Thread(target=lambda: brought.append(float(first.arrays()["w"][1, 2])), name="beside")
+    beside.start()
+    beside.join()
+    assert LOG[1:] == ["copy: wait for main@0", "copy: record copy@2", "beside sleeps until copy@2"]
+    assert brought == [1.0] and first.arrays()["count"].shape == () and first.arrays()["count"] == 4
+    assert len(LOG) == 4  # asked again it is there
+
+
+def test_memory_is_used_again_for_the_next_snapshot_and_let_go_with_what_is_no_longer_taken(ways: SnapshotCopier) -> None:
+    first = ways.take({"a": torch.ones(3), "b": torch.ones(2)}).arrays()
+    second = ways.take({"a": torch.full((3,), 2.0), "b": torch.ones(4)}).arrays()
+    assert first["a"] is not second["a"] and first["a"].ctypes.data == second["a"].ctypes.data
+    assert second["a"].tolist() == [2.0] * 3 and second["b"].shape == (4,)
+    ways.take({"a": torch.ones(3)}).arrays()
+    assert ways._memory.keys() == {"a"}
+
+
+def test_on_a_cpu_the_copies_are_on_the_host_already() -> None:
+    weight = torch.nn.Parameter(torch.ones(3))
+    taken = SnapshotCopier(torch.device("cpu")).take({"w": weight, "half": torch.ones(2).half()})
+    with torch.no_grad():
+        weight.fill_(5.0)
+    assert taken.arrays()["w"].tolist() == [1.0] * 3 and taken.arrays()["half"].dtype == "float16"
+    copy = torch.zeros(2)
+    assert SnapshotCopier(torch.device("cpu")).keep({"w": copy}).arrays()["w"].ctypes.data == copy.data_ptr()
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_a_snapshot_is_what_was_there_and_the_host_did_not_wait() -> None:
+    ways, weight = SnapshotCopier(torch.device("cuda")), torch.zeros(1 << 24, device="cuda")
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        taken = ways.take({"w": weight})
+        weight.add_(1.0)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    arrays: list[float] = []
+    beside = threading.Thread(target=lambda: arrays.append(float(taken.arrays()["w"].sum())))
+    beside.start()
+    beside.join()
+    assert arrays == [0.0] and float(weight.sum()) == 1 << 24
