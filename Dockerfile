@@ -20,7 +20,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
  && pip --python /opt/build/bin/python install -q --no-deps --require-hashes -r /locks/build.txt
 ENV PATH=/opt/build/bin:$PATH
 
-# The core is compiled in a layer of its own: a change of Python code leaves it as it is. What is newer than what is told
+# Native code is compiled in a layer of its own: a change of Python code leaves it as it is. What is newer than what is told
 # by time stamps, and those differ from clone to clone, so all sources get the same one.
 FROM compiler AS core
 # Compilers that run at once; empty: one a processor.
@@ -30,7 +30,9 @@ COPY CMakeLists.txt pyproject.toml ./
 COPY protos protos
 COPY libs/dota/core.cmake libs/dota/core.cmake
 COPY libs/dota/core libs/dota/core
-RUN mkdir -p configs services libs/rapid libs/five && touch README.md \
+COPY libs/five/native/native.cmake libs/five/native/native.cmake
+COPY libs/five/native/core libs/five/native/core
+RUN mkdir -p configs services libs/rapid && touch README.md \
  && find . -type f -exec touch -d 2020-01-01 {} + \
  && CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
     pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /tmp/core .

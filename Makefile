@@ -16,6 +16,7 @@ PGO ?=
 ARCH ?= $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "libs/dota"); import processor; print(processor.level())')
 CORE_BUILD ?= build/core
 CORE_DEST ?= libs/dota
+NATIVE_DEST ?= $(CORE_DEST)/../five/native
 DOCKER ?= docker
 COMPOSE ?= $(DOCKER) compose
 PRESET ?= laptop-1v1
@@ -68,7 +69,12 @@ $(STAMP): pyproject.toml
 # The package dota, without core and sources, copied into a folder.
 copy-package = mkdir -p $(1) && tar -C libs --exclude=dota/core --exclude='*.so' --exclude=__pycache__ -cf - dota | tar -C $(1) -xf -
 
-# The compiled game core, placed beside the Python code that imports it (dota._core), and the APIs' generated code.
+# Copy the files that match $(1) into the folder $(2). Each is replaced in one step, so that no process reads half a file.
+place = for so in $(1); do cp $$so $(2)/.$$(basename $$so).$$$$ && \
+  mv $(2)/.$$(basename $$so).$$$$ $(2)/$$(basename $$so); done
+
+# The game core (dota._core) and the agent's native code (five.native._native), each placed beside the Python code that
+# imports it, and the APIs' generated code.
 build: $(STAMP) protos $(and $(PGO),$(RECORD)/done)
 	@mkdir -p $(CORE_BUILD)
 	@$(CMAKE) -S . -B $(CORE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) \
@@ -77,9 +83,9 @@ build: $(STAMP) protos $(and $(PGO),$(RECORD)/done)
 	  > $(CORE_BUILD).log 2>&1 \
 	  || { cat $(CORE_BUILD).log; exit 1; }
 	@flock $(CORE_BUILD).lock $(NINJA) -C $(CORE_BUILD) -j$(JOBS) --quiet
-	@for so in $(CORE_BUILD)/_core*.so; do \
-	  cp $$so $(CORE_DEST)/.$$(basename $$so).$$$$ && \
-	  mv $(CORE_DEST)/.$$(basename $$so).$$$$ $(CORE_DEST)/$$(basename $$so); done
+	@mkdir -p $(NATIVE_DEST)
+	@$(call place,$(CORE_BUILD)/_core*.so,$(CORE_DEST))
+	@$(call place,$(CORE_BUILD)/_native*.so,$(NATIVE_DEST))
 
 # How often the core's code runs: counted by a core that was compiled for it, in games of a copy of the package. gcc
 # names each file of counts by the folder that its object was built in.
@@ -200,7 +206,7 @@ chromium:
 	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium > /dev/null; } || \
 	  { echo "five: Chromium is needed; on Debian or Ubuntu: apt-get install chromium, or set FIVE_CHROMIUM"; exit 1; }
 
-# A core with address and undefined-behaviour sanitizers, in a copy of the package.
+# The game core and the agent's native code with address and undefined-behaviour sanitizers, beside a copy of the game.
 ASAN_DIR := build/asan
 ASAN_RUN = LD_PRELOAD="$$($(ASAN_CXX) -print-file-name=libasan.so) $$($(ASAN_CXX) -print-file-name=libubsan.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 FIVE_LIBS=$(abspath $(ASAN_DIR)/libs)
@@ -209,9 +215,9 @@ asan: $(STAMP)
 	@$(call copy-package,$(ASAN_DIR)/libs)
 	@CXX=$(ASAN_CXX) $(MAKE) --no-print-directory build CORE_BUILD=$(ASAN_DIR)/core CORE_DEST=$(ASAN_DIR)/libs/dota SANITIZE=ON
 
-# The game's tests on that core.
+# The tests of the game and of the native code on that build.
 test-asan: asan
-	@$(ASAN_RUN) $(PY) -m pytest -n $(JOBS) --dist loadfile tests/dota --timeout 1200
+	@$(ASAN_RUN) $(PY) -m pytest -n $(JOBS) --dist loadfile tests/dota tests/native --timeout 1200
 
 # Orders, configurations, snapshots and games made up by chance on that core: tests/dota/fuzzing.py. CASE=seed runs one
 # again; FIRST= the first seed; ONLY=games|orders|people|configurations|snapshots.
@@ -292,7 +298,7 @@ lint: build
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy
 	@PYTHONPATH=libs:. $(VENV)/bin/lint-imports
-	@find libs/dota/core -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
+	@find libs/dota/core libs/five/native/core -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
 
 # The documentation site, from docs/ and the READMEs. A broken link, anchor or page that no menu has is an error.
 docs: $(STAMP)
@@ -301,7 +307,7 @@ docs: $(STAMP)
 
 format: $(STAMP)
 	@$(VENV)/bin/ruff check --fix .
-	@find libs/dota/core -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format -i
+	@find libs/dota/core libs/five/native/core -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format -i
 
 clean:
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache $(STAMP) libs/dota/_core*.so
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache $(STAMP) libs/dota/_core*.so libs/five/native/_native*.so

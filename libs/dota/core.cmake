@@ -1,5 +1,6 @@
 # The game core and its Python module: for the whole project's build and for the environment's wheel alone.
 option(FIVE_SANITIZE "Build the core with address and undefined-behaviour sanitizers" OFF)
+set(FIVE_SANITIZE_COMPILE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1)
 option(FIVE_LTO "Optimise the core across its sources, while it is linked" ON)
 set(FIVE_PROFILE "" CACHE STRING "record: a core that writes how often its code runs; use: one compiled by such a record")
 set(FIVE_PROFILE_DIR "${CMAKE_BINARY_DIR}/profile" CACHE PATH "Where the record lies")
@@ -93,8 +94,7 @@ function(add_core_library library arch)
     set_property(TARGET ${library} PROPERTY INTERPROCEDURAL_OPTIMIZATION ON)
   endif()
   if(FIVE_SANITIZE)
-    target_compile_options(${library} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=undefined
-                           -fno-omit-frame-pointer -g -O1)
+    target_compile_options(${library} PUBLIC ${FIVE_SANITIZE_COMPILE})
     target_link_options(${library} PUBLIC -fsanitize=address,undefined)
   endif()
 endfunction()

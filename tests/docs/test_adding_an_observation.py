@@ -25,7 +25,7 @@ def apply(tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def copy(tmp_path: Path) -> Path:
     for name in ("libs", "tests", "docs", "protos", "services", "configs", "CMakeLists.txt", "pyproject.toml"):
         source = ROOT / name
-        leave = shutil.ignore_patterns("__pycache__", "_core*.so", "node_modules", "built")
+        leave = shutil.ignore_patterns("__pycache__", "*.so", "node_modules", "built")
         if source.is_dir():
             shutil.copytree(source, tmp_path / name, ignore=leave)
         else:
@@ -69,8 +69,9 @@ def test_the_page_built_and_run(copy: Path) -> None:
                     [binaries / "ninja", "-C", build, "-j2"]):
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    (core,) = build.glob("_core*.so")
-    shutil.copy(core, copy / "libs/dota")
+    for module, package in (("_core", "libs/dota"), ("_native", "libs/five/native")):
+        (library,) = build.glob(f"{module}*.so")
+        shutil.copy(library, copy / package)
     tests = ["tests/dota/test_kills_seen.py", "tests/dota/test_spaces.py", "tests/dota/test_encoder.py",
              "tests/dota/test_vision.py", "tests/agent/surgery/test_ids.py"]
     done = subprocess.run([sys.executable, "-m", "pytest", "-n0", "-q", "-p", "no:cacheprovider", *tests], cwd=copy,

@@ -131,11 +131,6 @@ Unit& unit_at(PyVecGame& self, int game, int slot) {
 
 void bind_vec(nb::module_& m) {
   bind_layout(m);
-  bind_rows(m);
-  bind_stack(m);
-  bind_net(m);
-  bind_pool(m);
-  bind_set_layers(m);
   bind_tables_seen(m);
   m.attr("SIGNAL_COUNT") = kSignals;
   m.attr("STAT_COUNT") = kStatCount;

@@ -37,10 +37,5 @@ void write_tables_seen(const Context& c, const nanobind::dict& out, const TeamEy
 void bind_tables_seen(nanobind::module_& m);  // SEEN_TABLES, SEEN_BITS, UNIT_KINDS
 void bind_play(nanobind::module_& m);         // games that people play in
 void bind_layout(nanobind::module_& m);       // Layout and packing
-void bind_rows(nanobind::module_& m);         // rows of observations
-void bind_stack(nanobind::module_& m);        // samples at rest and batches of them
-void bind_net(nanobind::module_& m);          // a policy that acts on them
-void bind_pool(nanobind::module_& m);         // max-pools over rows
-void bind_set_layers(nanobind::module_& m);   // two layers over rows
 
 }  // namespace dota

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "view/pack.hpp"
-#include "view/stack.hpp"
 
 namespace dota {
 
@@ -58,10 +57,8 @@ bool ChangesPacker::join(std::span<const std::span<const std::uint8_t>> rows, st
                          std::vector<std::uint8_t>& out) {
   begin(rows.size(), n);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    StoredArray row{rows[r], Form::Packed, 1, 2 * n, {}};
-    if (!index_parts(row, 1)) return false;
     std::uint16_t* to = rows_[r % 2].data();
-    write_part(row, 0, reinterpret_cast<std::uint8_t*>(to), 0);
+    if (!unpack16(rows[r].data(), rows[r].size(), to, n)) return false;
     add(to, r % period == 0 ? nullptr : rows_[(r + 1) % 2].data(), n);
   }
   out = all(n);

@@ -9,7 +9,7 @@
 namespace dota {
 
 // The packed form (`pack16`) of rows of n 16-bit values, after each but every `period`-th, counted from the first,
-// has become its exclusive or with the row before. `stack.hpp` reads it (Form::Changes).
+// has become its exclusive or with the row before.
 class ChangesPacker {
  public:
   // `rows` rows one after another.

@@ -26,16 +26,6 @@ std::uint16_t to_half(float x) {
   return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
 }
 
-float from_half(std::uint16_t h) {
-  const std::uint32_t sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 0x3FFu;
-  if (exponent == 0) {
-    const float value = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
-  return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
-}
-
 void to_half_portable(const float* in, std::uint16_t* out, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
     out[i] = to_half(in[i]);
@@ -43,6 +33,15 @@ void to_half_portable(const float* in, std::uint16_t* out, std::size_t n) {
 
 #ifdef FIVE_F16C
 namespace {
+
+// CPUID is read because clang 14 does not know "f16c" in __builtin_cpu_supports().
+bool has_f16c() {
+  static const bool has = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
+  }();
+  return has;
+}
 
 __attribute__((target("avx,f16c"), always_inline)) inline __m128i eight_halves(__m256 x) {
   x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));  // not a number becomes 0
@@ -81,19 +80,6 @@ __attribute__((target("avx,f16c"))) void to_half_f16c(Float* in, std::uint16_t* 
 
 }  // namespace
 #endif
-
-// Asked of the processor: clang 14 does not know "f16c" in __builtin_cpu_supports().
-bool has_f16c() {
-#ifdef FIVE_F16C
-  static const bool has = [] {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
-  }();
-  return has;
-#else
-  return false;
-#endif
-}
 
 void to_half(const float* in, std::uint16_t* out, std::size_t n) {
 #ifdef FIVE_F16C

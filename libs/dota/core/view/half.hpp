@@ -9,10 +9,7 @@ namespace dota {
 constexpr float kHalfMax = 65504.0f;
 constexpr std::uint16_t kHalfOne = 0x3C00, kHalfMinusOne = 0xBC00;
 
-// Whether the processor converts eight at a time.
-bool has_f16c();
 std::uint16_t to_half(float x);
-float from_half(std::uint16_t h);
 // Converts n values; uses the processor's F16C instructions where it has them, with the same result bit for bit.
 void to_half(const float* in, std::uint16_t* out, std::size_t n);
 // The same, and leaves zeros where it has read: one pass over memory less for who writes there again.

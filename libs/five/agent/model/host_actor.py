@@ -12,11 +12,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from dota.acting import Actor
 from dota.spaces import MAX_AVAILABLE, OFFSETS, ActionPart, Block, MaskClass
 from five.agent.model.host_reader import READ as MAPPED
 from five.agent.model.host_reader import HostReader, columns_of, place_of
 from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet
+from five.native import Actor
 
 if TYPE_CHECKING:
     from five.agent.model.policy import Policy

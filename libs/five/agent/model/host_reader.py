@@ -13,10 +13,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dota.rows import Place, RowColumns, Sums, id_rows, standard_rows
 from dota.spaces import Array, Block
 from five.agent.model.inputs import InputReader, Inputs, Present, Rows, id_columns, rows_of
 from five.agent.model.normaliser import Normaliser, row_sums
+from five.native import RowColumns
+from five.native.rows import Place, Sums, id_rows, standard_rows
 
 Ints = npt.NDArray[np.int64]
 MAPS = ("minimap", "nearby_map")

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dota.pooling import pool_gradient, pool_rows
-from dota.set_layers import Weights, backward, forward
-from five.agent.compute import count_beside
+from five.agent.compute import count_extra_flops
+from five.native.pooling import pool_gradient, pool_rows
+from five.native.set_layers import Weights, backward, forward
 
 
 def takes(*arrays: Tensor) -> bool:
@@ -31,7 +31,7 @@ class _SetLayers(torch.autograd.Function):
                 ) -> Tensor:
         weights = (first, first_bias, second, second_bias)
         hidden, out = forward([_array(x) for x in pieces], Weights(*map(_array, weights)))
-        count_beside(2 * len(out) * (first.numel() + second.numel()))
+        count_extra_flops(2 * len(out) * (first.numel() + second.numel()))
         ctx.save_for_backward(*weights, torch.from_numpy(hidden), *pieces)
         return torch.from_numpy(out)
 
@@ -41,7 +41,7 @@ class _SetLayers(torch.autograd.Function):
         weights, hidden, learned = Weights(*arrays[:4]), arrays[4], ctx.needs_input_grad[4:]
         of_weights, of_pieces = backward(arrays[5:], learned, weights, hidden, _array(grads[0]))
         columns = sum(piece.shape[1] for piece, wanted in zip(arrays[5:], learned, strict=True) if wanted)
-        count_beside(2 * len(hidden) * (weights.first.size + 2 * weights.second.size + columns * hidden.shape[1]))
+        count_extra_flops(2 * len(hidden) * (weights.first.size + 2 * weights.second.size + columns * hidden.shape[1]))
         return tuple(None if x is None else torch.from_numpy(x) for x in (*of_weights, *of_pieces))
 
 

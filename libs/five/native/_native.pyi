@@ -1,0 +1,81 @@
+"""The agent's native code. Generate with `python -m nanobind.stubgen -m five.native._native`."""
+# ruff: noqa: E501
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+INTERFACE: int = 1
+
+class RowColumns:
+    """Which rows a team-step may have, and how they are seen to be there."""
+
+    def __init__(self, columns: Sequence[int], owners: Sequence[int], status: tuple[int, int, int]) -> None:
+        """
+        `status`: how many of the rows behind those with owners are told by three numbers too, the offset of the first's and their stride.
+        """
+
+    def find(self, ids: NDArray[numpy.uint16], shared: NDArray[numpy.uint16], steps: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+        """Column and step of each row that is there, by column and then by step."""
+
+def standard_rows(values: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], group: NDArray[numpy.int64] | None, scale: NDArray[numpy.float32], shift: NDArray[numpy.float32], clip: float, out: NDArray[numpy.float32], sums: tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]] | None = None, portable: bool = False) -> None:
+    """
+    Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride and fields. `sums`: count, first, and sums of differences from that and of their squares, which are added to.
+    """
+
+def id_rows(ids: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], out: NDArray[numpy.int64]) -> None:
+    """Writes rows of ids as int64."""
+
+class StoredSet:
+    """
+    Stored arrays, each cut along its first dimension into the same number of parts.
+    """
+
+    def __init__(self, arrays: Sequence[tuple[object, int, int, int, int, int]], parts: int) -> None:
+        """
+        `arrays`: (object with the bytes, begin, size, encoding, rows of a part, bytes of a row) each.
+        """
+
+    @property
+    def parts(self) -> int: ...
+
+class Collator:
+    """Unpacks parts of stored sets side by side on several threads."""
+
+    def __init__(self, threads: int) -> None: ...
+
+    def collate(self, sets: Sequence[StoredSet], parts: Sequence[int], outs: list[Any], method: int = 0) -> None:
+        """
+        Writes part `parts[b]` of `sets[b]` into column b of the arrays `outs`, rows first.
+        """
+
+class Actor:
+    """A policy with its parameters, copied."""
+
+    def __init__(self, net: dict[str, Any], instructions: str = '') -> None:
+        """
+        `net`: sizes, places, layers and tables by name. `instructions`: 'portable' or 'avx2', for the test that compares them; '': the widest that the processor has.
+        """
+
+    def act(self, seen: dict[str, Any], done: dict[str, Any]) -> None:
+        """
+        Acts on the arrays of `seen` and writes those of `done`. Raises ValueError for sizes that do not fit, IndexError for an id that has no vector.
+        """
+
+def pool_rows(values: NDArray[numpy.float32], owner: NDArray[numpy.int64], pooled: NDArray[numpy.float32]) -> None:
+    """Writes the largest of 0 and each owner's rows."""
+
+def pool_gradient(values: NDArray[numpy.float32], owner: NDArray[numpy.int64], pooled: NDArray[numpy.float32], gradient: NDArray[numpy.float32], out: NDArray[numpy.float32]) -> None:
+    """Writes what of the pools' gradient each row gets."""
+
+def set_forward(pieces: Sequence[NDArray[numpy.float32]], weights: Sequence[NDArray[numpy.float32]], hidden: NDArray[numpy.float32], out: NDArray[numpy.float32], instructions: str = '') -> None:
+    """
+    `weights`: those and the bias of the first layer and of the second. Writes what is behind the first one's ReLU, and what the second makes of it. `instructions`: 'portable' or 'avx2' in place of the widest.
+    """
+
+def set_backward(pieces: Sequence[NDArray[numpy.float32]], of_pieces: Sequence[NDArray[numpy.float32] | None], weights: Sequence[NDArray[numpy.float32]], of_weights: Sequence[NDArray[numpy.float32]], hidden: NDArray[numpy.float32], gradient: NDArray[numpy.float32], instructions: str = '') -> None:
+    """
+    Writes the gradients of the weights, and of those pieces for which an array is given.
+    """

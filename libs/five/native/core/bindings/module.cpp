@@ -1,0 +1,11 @@
+#include "bindings/module.hpp"
+
+NB_MODULE(_native, m) {
+  m.doc() = "The agent's native code: the CPU actor, observation rows and sample collation.";
+  m.attr("INTERFACE") = 1;  // Count it up when a signature changes; five.native refuses another number.
+  five::bind_rows(m);       // before the actor, which takes a RowColumns
+  five::bind_collate(m);
+  five::bind_actor(m);
+  five::bind_pool(m);
+  five::bind_set_layers(m);
+}

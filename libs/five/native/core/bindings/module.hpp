@@ -1,0 +1,18 @@
+// Declarations shared by the bindings: array types and one function per source.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+namespace five {
+
+template <class T>
+using Array = nanobind::ndarray<T, nanobind::c_contig, nanobind::device::cpu>;
+
+void bind_actor(nanobind::module_& m);
+void bind_collate(nanobind::module_& m);
+void bind_pool(nanobind::module_& m);
+void bind_rows(nanobind::module_& m);
+void bind_set_layers(nanobind::module_& m);
+
+}  // namespace five

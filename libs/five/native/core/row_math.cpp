@@ -1,0 +1,154 @@
+#include "row_math.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace five {
+
+namespace {
+
+constexpr std::size_t kLanes = 16;  // partial sums: so many can be added at once whatever the processor
+
+#define FIVE_INLINE __attribute__((always_inline)) inline
+
+// Cody and Waite's reduction and Cephes' polynomial, in operations that every processor has a vector form of.
+FIVE_INLINE float exponential(float x) {
+  x = std::min(std::max(x, -87.0f), 88.0f);
+  constexpr float kRounds = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to a whole number
+  const float shifted = x * 1.44269504f + kRounds;
+  const float whole = shifted - kRounds;
+  float r = x - whole * 0.693359375f;
+  r = r - whole * -2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  const auto power = (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRounds) + 127u) << 23;
+  return p * std::bit_cast<float>(power);
+}
+
+FIVE_INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exponential(-x)); }
+
+FIVE_INLINE float tanh_of(float x) {
+  // Near zero the quotient would lose its digits: there it is the series.
+  const float square = x * x;
+  const float near = x + x * square * (-1.0f / 3.0f + square * (2.0f / 15.0f - square * (17.0f / 315.0f)));
+  const float e = exponential(2.0f * x);
+  const float far = 1.0f - 2.0f / (e + 1.0f);
+  return square < 0.0225f ? near : far;
+}
+
+FIVE_INLINE void log_softmax_of(float* x, std::size_t n) {
+  float most = x[0];
+  for (std::size_t i = 1; i < n; ++i)
+    most = std::max(most, x[i]);
+  float parts[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l)
+      parts[l] += exponential(x[i + l] - most);
+  for (; i < n; ++i)
+    parts[0] += exponential(x[i] - most);
+  float sum = 0.0f;
+  for (const float part : parts)
+    sum += part;
+  const float log_sum = std::log(sum);
+  for (std::size_t j = 0; j < n; ++j)
+    x[j] = x[j] - most - log_sum;
+}
+
+FIVE_INLINE void lstm_cell_of(const float* __restrict gates, std::size_t d, float* __restrict h,
+                              float* __restrict c) {
+  for (std::size_t i = 0; i < d; ++i) {
+    c[i] = sigmoid_of(gates[d + i]) * c[i] + sigmoid_of(gates[i]) * tanh_of(gates[2 * d + i]);
+    h[i] = sigmoid_of(gates[3 * d + i]) * tanh_of(c[i]);
+  }
+}
+
+FIVE_INLINE float product_of(const float* a, const float* b, std::size_t n) {
+  float parts[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l)
+      parts[l] += a[i + l] * b[i + l];
+  float sum = 0.0f;
+  for (; i < n; ++i)
+    sum += a[i] * b[i];
+  for (const float part : parts)
+    sum += part;
+  return sum;
+}
+
+// Cephes' polynomial about 1, of normal numbers.
+FIVE_INLINE float logarithm(float x) {
+  x = std::max(x, 1.1754944e-38f);
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  // Of x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+  const std::uint32_t shifted = bits - 0x3F3504F3u;
+  const auto e = static_cast<float>(static_cast<std::int32_t>(shifted) >> 23);
+  const float m = std::bit_cast<float>((shifted & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
+  float p = 7.0376836292e-2f;
+  p = p * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  const float square = m * m;
+  const float small = p * m * square + -2.12194440e-4f * e - 0.5f * square;
+  return m + small + 0.693359375f * e;
+}
+
+FIVE_INLINE void gumbel_of(const float* __restrict u, float* __restrict to, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    to[i] = logarithm(-logarithm(u[i]));
+}
+
+FIVE_INLINE void raise_to(float* __restrict to, const float* __restrict row, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    to[i] = std::max(to[i], row[i]);
+}
+
+// The same five, compiled for instructions: functions of their own, since what is compiled for more than the rest
+// must not be reached but by its pointer.
+#define FIVE_MATHS(name, attributes)                                                                   \
+  struct name {                                                                                        \
+    attributes static void log_softmax(float* x, std::size_t n) { log_softmax_of(x, n); }              \
+    attributes static void lstm_cell(const float* gates, std::size_t d, float* h, float* c) {          \
+      lstm_cell_of(gates, d, h, c);                                                                    \
+    }                                                                                                  \
+    attributes static float product(const float* a, const float* b, std::size_t n) {                   \
+      return product_of(a, b, n);                                                                      \
+    }                                                                                                  \
+    attributes static void gumbel(const float* u, float* to, std::size_t n) { gumbel_of(u, to, n); }   \
+    attributes static void raise(float* to, const float* row, std::size_t n) { raise_to(to, row, n); } \
+    static RowMaths all() { return {log_softmax, lstm_cell, product, gumbel, raise}; }                 \
+  };
+
+FIVE_MATHS(Portable, )
+#if defined(__x86_64__) && defined(__GNUC__)
+FIVE_MATHS(Avx2, __attribute__((target("avx2,fma"))))
+FIVE_MATHS(Avx512, __attribute__((target("avx512f"))))
+#endif
+
+}  // namespace
+
+RowMaths row_maths(Instructions with) {
+#if defined(__x86_64__) && defined(__GNUC__)
+  if (with == Instructions::kAvx512) return Avx512::all();
+  if (with == Instructions::kAvx2) return Avx2::all();
+#endif
+  return Portable::all();
+}
+
+float sigmoid(float x) { return sigmoid_of(x); }
+float power_of_e(float x) { return exponential(x); }
+
+}  // namespace five
