@@ -13,7 +13,7 @@ from dota import packing
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import PACKED, STATS, VecGame
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from five.agent.schedules import hyperparameters_at, load_schedules
 from five.clients.environment import EnvironmentClient
 from five.clients.experience import ExperienceClient

@@ -21,35 +21,35 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> BatchTransfer:
 
 def step(batch: DeviceBatch) -> dict[str, Any]:
     """Reads a batch as a learner does."""
-    batch.arrive()
+    batch.acquire()
     LOG.append("main: step")
-    batch.leave()
+    batch.release()
     return {name: tensor.clone() for name, tensor in batch.tensors.items()}
 
 
 def test_the_next_batch_is_copied_while_a_step_is_computed_and_places_are_used_again(ways: BatchTransfer) -> None:
     arrays = [{"x": np.full((2, 3), i, np.float32)} for i in range(4)]
-    first, second = ways.begin(arrays[0], None), ways.begin(arrays[1], None)
+    first, second = ways.start(arrays[0], None), ways.start(arrays[1], None)
     assert LOG == ["copy: record copy@0", "copy: record copy@1"]  # neither waits for a step, nor the host for either
     assert step(first)["x"][0, 0] == 0
     assert LOG[2:] == ["main: wait for copy@0", "main: step", "main: record main@4"]
-    ways.settle()
+    ways.wait()
     # The arrays of the first may be filled again, those of the second not.
     assert LOG[5:] == ["MainThread waits until copy@0"]
-    third = ways.begin(arrays[2], None)
+    third = ways.start(arrays[2], None)
     # Into the first's place, once the step that read it is over.
     assert LOG[6:] == ["copy: wait for main@4", "copy: record copy@7"]
     assert third.tensors["x"] is first.tensors["x"] and third.tensors["x"] is not second.tensors["x"]
     assert step(second)["x"][0, 0] == 1 and step(third)["x"][0, 0] == 2
-    ways.settle(0)
+    ways.wait(0)
     assert LOG[-2:] == ["MainThread waits until copy@1", "MainThread waits until copy@7"]
 
 
 def test_a_batch_of_another_size_has_memory_of_its_own(ways: BatchTransfer) -> None:
-    one = ways.begin({"x": np.zeros((2, 3), np.float32), "y": np.zeros(2, np.int16)}, None)
+    one = ways.start({"x": np.zeros((2, 3), np.float32), "y": np.zeros(2, np.int16)}, None)
     step(one)
-    step(ways.begin({"x": np.ones((2, 3), np.float32)}, None))
-    other = ways.begin({"x": np.ones((4, 3), np.float32)}, None)
+    step(ways.start({"x": np.ones((2, 3), np.float32)}, None))
+    other = ways.start({"x": np.ones((4, 3), np.float32)}, None)
     assert other.tensors["x"].shape == (4, 3) and "y" not in other.tensors
     assert one.tensors["x"].shape == (2, 3)
 
@@ -67,14 +67,14 @@ def test_what_was_found_goes_along(ways: BatchTransfer, monkeypatch: pytest.Monk
 
     pinned: list[int] = []
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pinned.append(tensor.numel()) or tensor)
-    batch = ways.begin({"x": np.zeros(2, np.float32)}, Found(torch.arange(3), torch.arange(5)))
+    batch = ways.start({"x": np.zeros(2, np.float32)}, Found(torch.arange(3), torch.arange(5)))
     assert pinned == [3, 5] and [len(part) for part in batch.found.parts] == [3, 5]
 
 
 def test_on_a_cpu_nothing_is_copied() -> None:
     array = np.zeros(3, np.float32)
     ways = BatchTransfer(torch.device("cpu"))
-    batch = ways.begin({"x": array}, None)
-    ways.settle()
+    batch = ways.start({"x": array}, None)
+    ways.wait()
     array[1] = 7
     assert step(batch)["x"].tolist() == [0, 7, 0]

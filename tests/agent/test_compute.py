@@ -43,7 +43,7 @@ def test_flops_of_a_gradient_step():
     learner = Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG)
     batch = batch_of(learner.policy)
     steps, samples = batch["actions"].shape[:2]
-    flops = count_flops(lambda: learner.step(batch, HYPER))
+    flops = count_flops(lambda: learner.train_step(batch, HYPER))
     cell = 3 * 2 * (7 + 16) * 64 * steps * samples * 2
     assert 0.95 * cell < flops < 1.5 * cell
 
@@ -51,8 +51,8 @@ def test_flops_of_a_gradient_step():
 def test_counting_a_step_changes_nothing():
     learner, other = (Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG) for _ in range(2))
     batch = batch_of(learner.policy)
-    flops = learner.flops(batch)
-    assert flops == count_flops(lambda: other.step(batch, HYPER))
+    flops = learner.count_step_flops(batch)
+    assert flops == count_flops(lambda: other.train_step(batch, HYPER))
     other = Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG)
-    assert learner.step(batch, HYPER) == other.step(batch, HYPER)
+    assert learner.train_step(batch, HYPER) == other.train_step(batch, HYPER)
     assert learner.fingerprint() == other.fingerprint()

@@ -53,7 +53,7 @@ def learn(learner: Learner, steps: range = range(len(RATES)), made: list[dict[st
     made = made or batches()
     for step in steps:
         learner.add_rewards(4, 1.0 + step, 2.0 + step)
-        metrics.append(learner.step(made[step], hyper(step)))
+        metrics.append(learner.train_step(made[step], hyper(step)))
     return [dict(one) for one in metrics]
 
 
@@ -112,11 +112,11 @@ def test_no_data_and_no_step_decides_what_is_done(precision: str) -> None:
     learner = learner_of(True, precision=precision)
     sequences = []
     for step, batch in enumerate(batches()):
-        there = learner.put(batch)
+        there = learner.transfer(batch)
         assert there.found is None
-        learner.step(there, hyper(step)) if step == 0 else None
+        learner.train_step(there, hyper(step)) if step == 0 else None
         with Operators() as operators, RefusedFunctions(), RefusedOperators():
-            learner.step(there, hyper(step))
+            learner.train_step(there, hyper(step))
         sequences.append(operators.seen)
     assert len(sequences[0]) > 1000
     assert all(sequence == sequences[1] for sequence in sequences)
@@ -185,7 +185,7 @@ def test_without_room_it_goes_on_packed(monkeypatch: pytest.MonkeyPatch, caplog:
     same(one, other, metrics, learn(other))
     warnings = [r.getMessage() for r in caplog.records if "CUDA graph" in r.getMessage()]
     assert len(warnings) == 1 and "80 GiB" in warnings[0] and "services.optimizer.cuda_graphs" in warnings[0]
-    assert not policy.dense and one.put(batch_of(2)).found is not None
+    assert not policy.dense and one.transfer(batch_of(2)).found is not None
 
 
 def test_where_the_host_decides_nothing_is_recorded() -> None:
@@ -197,7 +197,7 @@ def test_where_the_host_decides_nothing_is_recorded() -> None:
 
 def test_flops_are_those_of_what_is_present() -> None:
     graphed, packed = learner_of(True), learner_of(False, dense=False)
-    assert graphed.flops(batch_of(2)) == packed.flops(batch_of(2)) > 0
+    assert graphed.count_step_flops(batch_of(2)) == packed.count_step_flops(batch_of(2)) > 0
     assert graphed.policy.dense
 
 
@@ -208,7 +208,7 @@ NEAR = {"rtol": 2e-3, "atol": 2e-5}  # sums by atomic operations come in any ord
 
 
 def graph_of(learner: Learner) -> torch.cuda.CUDAGraph | None:
-    graphs: Any = learner._whole or learner._half
+    graphs: Any = learner._step_graph or learner._gradient_graph
     return next(iter(graphs._shapes.values())).graph if graphs is not None and graphs._shapes else None
 
 
@@ -217,7 +217,7 @@ def graph_of(learner: Learner) -> torch.cuda.CUDAGraph | None:
 def test_a_replayed_step_is_the_same_on_a_gpu(precision: str) -> None:
     one = learner_of(True, precision=precision, device="cuda")
     other = learner_of(False, precision=precision, device="cuda")
-    assert one.flops(batch_of(2)) == other.flops(batch_of(2))  # as a run begins: its backward is in another stream
+    assert one.count_step_flops(batch_of(2)) == other.count_step_flops(batch_of(2))  # as a run begins: its backward is in another stream
     metrics, others = learn(one), learn(other)
     assert graph_of(one) is not None and len(RATES) > WARM_UP_RUNS + 2
     same(one, other, metrics, others, **(NEAR if precision == "float32" else {"rtol": 0.02, "atol": 2e-3}))
@@ -235,7 +235,7 @@ def test_a_resumed_learner_records_again() -> None:
     made = [*batches(), batch_of(2, seed=7), batch_of(2, seed=8)]
     same(whole, first, metrics, before + learn(first, range(5, len(RATES))), **NEAR)
     for seed in range(WARM_UP_RUNS + 2):
-        one, two = (learner.step(made[5 + seed % 2], hyper(5)) for learner in (whole, first))
+        one, two = (learner.train_step(made[5 + seed % 2], hyper(5)) for learner in (whole, first))
     assert graph_of(first) is not None and one["loss"] == pytest.approx(two["loss"], rel=1e-3)
 
 
@@ -251,20 +251,20 @@ def test_a_replay_never_waits_and_reads_what_was_put_last(precision: str) -> Non
         pinned.append({name: one.allocate(array.shape, array.dtype) for name, array in batch.items()})
         for name, array in batch.items():
             pinned[-1][name][...] = array
-    steps = [one.step(arrays, hyper(3)) for arrays in pinned[:WARM_UP_RUNS + 1]]
+    steps = [one.train_step(arrays, hyper(3)) for arrays in pinned[:WARM_UP_RUNS + 1]]
     assert graph_of(one) is not None
     try:
         for arrays in pinned[WARM_UP_RUNS + 1:]:
-            one.settle()
-            there = one.put(arrays)
+            one.wait_for_transfers()
+            there = one.transfer(arrays)
             torch.cuda.set_sync_debug_mode("error")
-            steps.append(one.step(there, hyper(3)))
+            steps.append(one.train_step(there, hyper(3)))
             torch.cuda.set_sync_debug_mode("default")
     finally:
         torch.cuda.set_sync_debug_mode("default")
     tolerance = 1e-3 if precision == "float32" else 0.05
     for metrics, arrays in zip(steps, made, strict=True):
-        assert metrics["loss"] == pytest.approx(other.step(arrays, hyper(3))["loss"], rel=tolerance, abs=tolerance)
+        assert metrics["loss"] == pytest.approx(other.train_step(arrays, hyper(3))["loss"], rel=tolerance, abs=tolerance)
         assert metrics.seconds > 0
 
 
@@ -273,8 +273,8 @@ def test_batches_of_two_shapes_have_a_graph_each() -> None:
     one, other = learner_of(True, device="cuda"), learner_of(False, device="cuda")
     for seed in range(2 * (WARM_UP_RUNS + 2)):
         batch = batch_of(2, teams=3 + seed % 2, seed=seed)
-        assert one.step(batch, hyper(3))["loss"] == pytest.approx(other.step(batch, hyper(3))["loss"], rel=1e-3)
-    graphs: Any = one._whole
+        assert one.train_step(batch, hyper(3))["loss"] == pytest.approx(other.train_step(batch, hyper(3))["loss"], rel=1e-3)
+    graphs: Any = one._step_graph
     assert [shape.graph is not None for shape in graphs._shapes.values()] == [True, True]
 
 

@@ -59,16 +59,16 @@ def test_buckets_begin_in_one_order_while_backward_goes_on_and_cover_everything(
     model(torch.ones(8)).backward()
     assert not begun  # not armed: somebody else's backward pass
     flat.zero_()
-    buckets.arm()
+    buckets.prepare_for_backward()
     model(torch.ones(8)).backward()
     in_backward.append(len(begun))
     assert begun == [(288, 72), (216, 72)]  # the third has no gradient; those behind it wait for it
     assert not ended
-    buckets.finish()
+    buckets.finish_all_reduce()
     assert begun == [(start, 72) for start in (288, 216, 144, 72, 0)] and len(ended) == 5
-    buckets.arm()
+    buckets.prepare_for_backward()
     model(torch.ones(8)).backward()
-    buckets.finish()
+    buckets.finish_all_reduce()
     assert len(begun) == 10
 
 
@@ -82,7 +82,7 @@ def _stepped(rank: int, bucketed: bool) -> Learner:
     learner = Learner(TinyPolicy(), NO_CLIP, reduce=average, begin=begin_average if bucketed else None,
                       bucket_bytes=256)
     for seed in range(2):
-        learner.step(batch_of(TinyPolicy(), seed=10 * seed + rank), HYPER)
+        learner.train_step(batch_of(TinyPolicy(), seed=10 * seed + rank), HYPER)
     return learner
 
 
@@ -112,7 +112,7 @@ def test_two_ranks_have_the_gradient_of_the_whole_mean_to_the_bit(tmp_path) -> N
     assert torch.equal(after_whole, after_bucketed)
     assert all(torch.equal(torch.tensor(values), after_whole) for values in found)
     alone = Learner(TinyPolicy(), NO_CLIP)
-    alone.step(batch_of(TinyPolicy(), seed=0), HYPER)
+    alone.train_step(batch_of(TinyPolicy(), seed=0), HYPER)
     assert not torch.equal(parameters(alone), after_whole)
 
 
@@ -128,10 +128,10 @@ def test_a_learner_with_buckets_hands_only_small_things_to_reduce() -> None:
     learner = Learner(TinyPolicy(), config, reduce=lambda tensors: sizes.extend(t.numel() for t in tensors),
                       begin=begin, bucket_bytes=512)
     batch = batch_of(learner.policy)
-    learner.flops(batch)
+    learner.count_step_flops(batch)
     assert not begun
-    learner.step(batch, HYPER)
+    learner.train_step(batch, HYPER)
     assert sum(begun) == learner._gradient.numel() and len(begun) > 2
     assert sizes == [3 * 3 + 4]
     with pytest.raises(ValueError, match="lacks"):
-        learner.step({}, HYPER)
+        learner.train_step({}, HYPER)

@@ -33,7 +33,7 @@ def parameters(learner):
 def test_the_ratio_is_exactly_1_at_age_0_and_not_after_a_step():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
-    first, second = learner.step(batch, HYPER), learner.step(batch, HYPER)
+    first, second = learner.train_step(batch, HYPER), learner.train_step(batch, HYPER)
     assert first["ratio_mean"] == pytest.approx(1, abs=1e-5)
     assert first["ratio_max"] == pytest.approx(1, abs=1e-4)
     assert first["clip_fraction"] == 0
@@ -43,23 +43,23 @@ def test_the_ratio_is_exactly_1_at_age_0_and_not_after_a_step():
 def test_behaviour_log_probabilities_are_read_and_not_computed_again():
     batch = batch_of(TinyPolicy())
     shifted = {**batch, "behaviour_logp": batch["behaviour_logp"] - np.log(1.1).astype(np.float32)}
-    metrics = Learner(TinyPolicy(), CONFIG).step(shifted, HYPER)
+    metrics = Learner(TinyPolicy(), CONFIG).train_step(shifted, HYPER)
     assert metrics["ratio_mean"] == pytest.approx(1.1, rel=1e-4)
 
 
 def test_advantages_and_returns_are_not_computed_again():
     batch = batch_of(TinyPolicy())
     batch["behaviour_values"] = batch["behaviour_values"] + 100
-    one = Learner(TinyPolicy(), CONFIG).step(batch, HYPER)
+    one = Learner(TinyPolicy(), CONFIG).train_step(batch, HYPER)
     batch["behaviour_values"] = batch["behaviour_values"] - 200
-    assert one == Learner(TinyPolicy(), CONFIG).step(batch, HYPER)
+    assert one == Learner(TinyPolicy(), CONFIG).train_step(batch, HYPER)
 
 
 def test_the_stored_state_is_used():
     batch = batch_of(TinyPolicy())
     zeroed = {**batch, "state/h": np.zeros_like(batch["state/h"]), "state/c": np.zeros_like(batch["state/c"])}
     assert np.abs(batch["state/h"]).max() > 0.01
-    assert Learner(TinyPolicy(), CONFIG).step(zeroed, HYPER)["ratio_max"] > 1.0001
+    assert Learner(TinyPolicy(), CONFIG).train_step(zeroed, HYPER)["ratio_max"] > 1.0001
 
 
 def test_it_overfits_a_single_batch():
@@ -78,7 +78,7 @@ def test_it_overfits_a_single_batch():
     batch["behaviour_logp"] = unrolled.logp.numpy()
     learner = Learner(policy, CONFIG)
     for _ in range(400):
-        metrics = learner.step(batch, Hyperparameters(5e-3, 0.0, 0.0, 180.0))
+        metrics = learner.train_step(batch, Hyperparameters(5e-3, 0.0, 0.0, 180.0))
     assert metrics["explained_variance"] > 0.98
     # Every ratio stands at the edge of the clip, on the side of its advantage's sign.
     assert metrics["loss_policy"] < -0.17
@@ -107,7 +107,7 @@ def test_it_learns_the_game_that_needs_memory():
             drawn = buffer.sample(64, version)
             assert drawn.staleness.max() <= 4
             pacer.on_consumed(64)
-            learner.step(drawn.arrays, HYPER)
+            learner.train_step(drawn.arrays, HYPER)
         if share > 0.97:
             break
     assert before < 0.65
@@ -119,13 +119,13 @@ def test_resuming_gives_the_bit_equal_next_step():
     batches = [batch_of(learner.policy, seed=i) for i in range(8)]
     for batch in batches[:6]:  # past the clip's warm-up
         learner.add_rewards(10, 1.0, 5.0)
-        learner.step(batch, HYPER)
+        learner.train_step(batch, HYPER)
     learner.add_rewards(10, 2.0, 7.0)  # pending when the checkpoint is made
     state, extra = learner.state_dict(), json.loads(json.dumps(learner.extra()))
     resumed = Learner(TinyPolicy(seed=99), CONFIG)
     resumed.load_state_dict(state, extra)
     for batch in batches[6:]:
-        assert learner.step(batch, HYPER) == resumed.step(batch, HYPER)
+        assert learner.train_step(batch, HYPER) == resumed.train_step(batch, HYPER)
         assert torch.equal(parameters(learner), parameters(resumed))
     ours, theirs = learner.state_dict(), resumed.state_dict()
     assert ours.keys() == theirs.keys()
@@ -137,14 +137,14 @@ def test_the_optimizers_moments_matter_to_the_next_step(lost):
     learner = Learner(TinyPolicy(), CONFIG)
     batches = [batch_of(learner.policy, seed=i) for i in range(7)]
     for batch in batches[:6]:
-        learner.step(batch, HYPER)
+        learner.train_step(batch, HYPER)
     state = learner.state_dict()
     assert any(name.startswith(lost) for name in state)
     state = {name: torch.full_like(t, 1e-9) if name.startswith(lost) else t for name, t in state.items()}
     resumed = Learner(TinyPolicy(), CONFIG)
     resumed.load_state_dict(state, learner.extra())
-    learner.step(batches[6], HYPER)
-    resumed.step(batches[6], HYPER)
+    learner.train_step(batches[6], HYPER)
+    resumed.train_step(batches[6], HYPER)
     assert not torch.equal(parameters(learner), parameters(resumed))
 
 
@@ -153,25 +153,25 @@ def test_a_checkpoint_before_the_first_step():
     resumed = Learner(TinyPolicy(seed=5), CONFIG)
     resumed.load_state_dict(learner.state_dict(), learner.extra())
     batch = batch_of(learner.policy)
-    assert learner.step(batch, HYPER) == resumed.step(batch, HYPER)
+    assert learner.train_step(batch, HYPER) == resumed.train_step(batch, HYPER)
 
 
 def test_a_checkpoint_does_not_change_with_further_steps():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
-    learner.step(batch, HYPER)
+    learner.train_step(batch, HYPER)
     state = learner.state_dict()
     kept = {name: t.clone() for name, t in state.items()}
-    learner.step(batch, HYPER)
+    learner.train_step(batch, HYPER)
     assert all(torch.equal(state[name], kept[name]) for name in state)
 
 
 def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing():
     learner, other = Learner(TinyPolicy(), CONFIG), Learner(TinyPolicy(hidden=8), CONFIG)
     before = parameters(learner).clone()
-    with pytest.raises(ValueError, match=r"cell.weight_ih is .* there and .* here"):
+    with pytest.raises(ValueError, match="cell.weight_ih"):
         learner.load_state_dict(other.state_dict(), other.extra())
-    with pytest.raises(ValueError, match=r"lacks .*clip/v/value.bias"):
+    with pytest.raises(ValueError, match=r"missing .*clip/v/value.bias"):
         learner.load_state_dict({k: v for k, v in learner.state_dict().items() if k != "clip/v/value.bias"},
                                 learner.extra())
     assert torch.equal(parameters(learner), before)
@@ -182,19 +182,19 @@ def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing():
 def test_a_step_that_is_not_finite_changes_nothing_and_says_why(spoil, reason, caplog):
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
-    learner.step(batch, HYPER)
+    learner.train_step(batch, HYPER)
     before = learner.state_dict()
     learner.add_rewards(4, 1.0, 2.0)
     bad = {**batch, spoil: batch[spoil].copy()}
     bad[spoil][0, 0] = np.nan
-    metrics = learner.step(bad, HYPER)
+    metrics = learner.train_step(bad, HYPER)
     assert (metrics["skipped"], learner.skipped_steps, learner.gradient_steps) == (1.0, 1, 2)
     assert "gradient step 2 skipped" in caplog.text
     assert reason in learner.skip_reason
     after = learner.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert learner.extra()["pending_rewards"] == [4, 1.0, 2.0]
-    metrics = learner.step(batch, HYPER)
+    metrics = learner.train_step(batch, HYPER)
     assert metrics["skipped"] == 0
     assert np.isfinite(list(metrics.values())).all()
 
@@ -203,23 +203,23 @@ def test_holding_the_learning_rate_moves_moments_and_statistics_but_no_parameter
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     before = parameters(learner).clone()
-    learner.hold(2)
+    learner.hold_learning_rate(2)
     for _ in range(2):
-        metrics = learner.step(batch, HYPER)
+        metrics = learner.train_step(batch, HYPER)
         assert (metrics["held"], metrics["learning_rate"]) == (1.0, 0.0)
     assert torch.equal(parameters(learner), before)
     state = learner.state_dict()
     assert state["adam/v/value.weight"].any()
     assert state["clip/v/value.weight"].any()
     assert state["policy/statistics.count"].any()
-    assert learner.step(batch, HYPER)["held"] == 0
+    assert learner.train_step(batch, HYPER)["held"] == 0
     assert not torch.equal(parameters(learner), before)
 
 
 def test_a_new_run_holds_first():
     learner = Learner(TinyPolicy(), CONFIG.model_copy(update={"initial_hold_steps": 3}))
     batch = batch_of(learner.policy)
-    assert [learner.step(batch, HYPER)["held"] for _ in range(5)] == [1, 1, 1, 0, 0]
+    assert [learner.train_step(batch, HYPER)["held"] for _ in range(5)] == [1, 1, 1, 0, 0]
 
 
 def test_rewards_are_merged_into_the_running_deviation():
@@ -227,9 +227,9 @@ def test_rewards_are_merged_into_the_running_deviation():
     rewards = np.random.default_rng(0).normal(0.5, 3.0, 1000)
     for part in np.split(rewards, 4):
         learner.add_rewards(part.size, part.sum(), (part**2).sum())
-    metrics = learner.step(batch_of(learner.policy), HYPER)
+    metrics = learner.train_step(batch_of(learner.policy), HYPER)
     assert metrics["reward_std"] == pytest.approx(rewards.std(), rel=1e-3)
-    with pytest.raises(ValueError, match="not usable"):
+    with pytest.raises(ValueError, match="finite"):
         learner.add_rewards(3, float("nan"), 1.0)
 
 
@@ -260,7 +260,7 @@ def test_two_optimizers_step_as_one_with_both_batches(scope):
     recorded = []
     for half in halves:
         lockstep = Lockstep()
-        Learner(TinyPolicy(), config, reduce=lockstep.record).step(half, HYPER)
+        Learner(TinyPolicy(), config, reduce=lockstep.record).train_step(half, HYPER)
         recorded.append(lockstep.calls)
     if scope == "all":  # the gradients of the first pass were made with each half's own advantages
         moments = [(a + b) / 2 for a, b in zip(recorded[0][0], recorded[1][0], strict=True)]
@@ -273,7 +273,7 @@ def test_two_optimizers_step_as_one_with_both_batches(scope):
                     tensors[0].copy_(moments[0])
                 calls.append([t.clone() for t in tensors])
 
-            Learner(TinyPolicy(), config, reduce=reduce).step(half, HYPER)
+            Learner(TinyPolicy(), config, reduce=reduce).train_step(half, HYPER)
             recorded.append(calls)
     means = [[(a + b) / 2 for a, b in zip(one, two, strict=True)] for one, two in zip(*recorded, strict=True)]
     ranks = []
@@ -281,9 +281,9 @@ def test_two_optimizers_step_as_one_with_both_batches(scope):
         lockstep = Lockstep()
         lockstep.means = means
         ranks.append(Learner(TinyPolicy(), config, reduce=lockstep.replay))
-        ranks[-1].step(half, HYPER)
+        ranks[-1].train_step(half, HYPER)
     alone = Learner(TinyPolicy(), config)
-    alone.step(whole, HYPER)
+    alone.train_step(whole, HYPER)
     assert torch.equal(parameters(ranks[0]), parameters(ranks[1]))
     torch.testing.assert_close(ranks[0]._gradient, alone._gradient, rtol=1e-4, atol=1e-6)
     for name in ("mean", "squares"):
@@ -296,7 +296,7 @@ def test_a_gradient_lost_on_one_optimizer_is_skipped_by_all():
         tensors[0][0] = torch.nan  # what an average with another rank's nan leaves
 
     learner = Learner(TinyPolicy(), CONFIG, reduce=poisoned)
-    metrics = learner.step(batch_of(learner.policy), HYPER)
+    metrics = learner.train_step(batch_of(learner.policy), HYPER)
     assert metrics["skipped"] == 1
     assert "gradient is not finite: place" in learner.skip_reason
 
@@ -309,9 +309,9 @@ def test_adam_is_adam(fused):
     reference = copy.deepcopy(learner.policy)
     adam = torch.optim.Adam(reference.parameters(), lr=HYPER.learning_rate, betas=(0.9, 0.999), eps=1e-8)
     for _ in range(3):
-        learner.step(batch, HYPER)
+        learner.train_step(batch, HYPER)
         for name, p in reference.named_parameters():
-            p.grad = learner._part(learner._gradient, name).clone()
+            p.grad = learner._view(learner._gradient, name).clone()
         adam.step()
     ours = parameters(learner)
     theirs = torch.cat([p.detach().flatten() for p in reference.parameters()])
@@ -322,11 +322,11 @@ def test_a_batch_that_does_not_fit_is_refused_by_name():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     with pytest.raises(ValueError, match=r"lacks .*'mask'"):
-        learner.step({k: v for k, v in batch.items() if k != "mask"}, HYPER)
+        learner.train_step({k: v for k, v in batch.items() if k != "mask"}, HYPER)
     with pytest.raises(ValueError, match="returns is"):
-        learner.step({**batch, "returns": batch["returns"][..., :1]}, HYPER)
+        learner.train_step({**batch, "returns": batch["returns"][..., :1]}, HYPER)
     with pytest.raises(ValueError, match="x is"):
-        learner.step({**batch, "x": batch["x"][:2]}, HYPER)
+        learner.train_step({**batch, "x": batch["x"][:2]}, HYPER)
 
 
 @pytest.mark.gpu
@@ -338,11 +338,11 @@ def test_a_gpu_steps_as_the_cpu_does():
         pinned[name] = gpu.allocate(array.shape, array.dtype)
         pinned[name][:] = array
     for _ in range(5):
-        one, two = cpu.step(batch, HYPER), gpu.step(pinned, HYPER)
+        one, two = cpu.train_step(batch, HYPER), gpu.train_step(pinned, HYPER)
     assert two["loss"] == pytest.approx(one["loss"], abs=1e-3)
     torch.testing.assert_close(parameters(gpu).cpu(), parameters(cpu), rtol=1e-2, atol=1e-3)
     resumed = Learner(TinyPolicy(seed=3), CONFIG, "cuda")
     resumed.load_state_dict(gpu.state_dict(), gpu.extra())
-    resumed.step(pinned, HYPER)
-    gpu.step(pinned, HYPER)
+    resumed.train_step(pinned, HYPER)
+    gpu.train_step(pinned, HYPER)
     torch.testing.assert_close(parameters(gpu), parameters(resumed), rtol=0, atol=1e-6)

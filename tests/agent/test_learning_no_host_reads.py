@@ -12,7 +12,7 @@ from five.agent.config import LearnerConfig
 from five.agent.learning.learner import Learner
 from five.agent.learning.samples import learning_specs
 from five.agent.model.policy import Policy
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from five.agent.schedules import Hyperparameters
 from tests.agent.model_cases import SMALL, layout, random_obs
 
@@ -81,22 +81,22 @@ def test_a_step_reads_nothing_back(precision: str) -> None:
     steps = []
     for seed in range(4):  # past the clip's warm-up
         learner.add_rewards(4, 1.0, 2.0)
-        batch = learner.put(batch_of(2, seed=seed))
+        batch = learner.transfer(batch_of(2, seed=seed))
         with RefusedFunctions(), RefusedOperators():
-            steps.append(learner.step(batch, HYPER))
+            steps.append(learner.train_step(batch, HYPER))
     assert all(np.isfinite(list(metrics.values())).all() and not metrics["skipped"] for metrics in steps)
     with RefusedFunctions(), RefusedOperators(), pytest.raises(HostReads, match="tolist"):
-        _ = learner.step(batch, HYPER)["loss"]  # asked: now it waits
+        _ = learner.train_step(batch, HYPER)["loss"]  # asked: now it waits
 
 
 def test_a_step_that_is_not_finite_is_left_out_without_a_look() -> None:
     learner, bad = learner_of(), batch_of(2)
     bad["returns"][0, 0] = np.nan
-    learner.step(batch_of(2), HYPER)
+    learner.train_step(batch_of(2), HYPER)
     before = learner.state_dict()
-    batch = learner.put(bad)
+    batch = learner.transfer(bad)
     with RefusedFunctions(), RefusedOperators():
-        metrics = learner.step(batch, HYPER)
+        metrics = learner.train_step(batch, HYPER)
     assert metrics["skipped"] == 1 and learner.skip_reason == "the loss is not finite: value"
     assert all(torch.equal(before[name], tensor) for name, tensor in learner.state_dict().items())
 
@@ -104,7 +104,7 @@ def test_a_step_that_is_not_finite_is_left_out_without_a_look() -> None:
 def test_the_refusal_itself() -> None:
     """Without what was found beforehand the same step searches on its device, and is refused."""
     learner = learner_of()
-    batch = learner.put(batch_of(2))
+    batch = learner.transfer(batch_of(2))
     policy = learner.policy
     with pytest.raises(HostReads), RefusedOperators():
         policy.unroll({n: t for n, t in batch.tensors.items() if n in layout(2).array_specs()},
@@ -139,18 +139,18 @@ def test_a_step_on_a_gpu_never_waits_by_cudas_own_check(precision: str) -> None:
         pinned.append({name: learner.allocate(array.shape, array.dtype) for name, array in batch.items()})
         for name, array in batch.items():
             pinned[-1][name][...] = array
-    learner.step(pinned[0], HYPER)["loss"]  # what is made once is made
-    cpu.step(pinned[0], HYPER)
+    learner.train_step(pinned[0], HYPER)["loss"]  # what is made once is made
+    cpu.train_step(pinned[0], HYPER)
     steps = []
     try:
         for arrays in pinned[1:]:
-            learner.settle()
-            batch_there = learner.put(arrays)
+            learner.wait_for_transfers()
+            batch_there = learner.transfer(arrays)
             torch.cuda.set_sync_debug_mode("error")
-            steps.append(learner.step(batch_there, HYPER))
+            steps.append(learner.train_step(batch_there, HYPER))
             torch.cuda.set_sync_debug_mode("default")
     finally:
         torch.cuda.set_sync_debug_mode("default")
     for arrays, metrics in zip(pinned[1:], steps, strict=True):
-        assert cpu.step(arrays, HYPER)["loss"] == pytest.approx(metrics["loss"], rel=0.05, abs=0.01)
+        assert cpu.train_step(arrays, HYPER)["loss"] == pytest.approx(metrics["loss"], rel=0.05, abs=0.01)
         assert metrics.seconds > 0

@@ -61,11 +61,11 @@ def test_the_ratio_is_1_for_data_of_the_current_version(heroes):
     samples = play(learner.policy, of)
     assert len(samples) == 3 * 4 * 2
     drawn = batch(samples)
-    metrics = learner.step(drawn.arrays, HYPER)
+    metrics = learner.train_step(drawn.arrays, HYPER)
     assert drawn.staleness.max() == 0
     assert metrics["ratio_mean"] == pytest.approx(1, abs=1e-5)
     assert metrics["ratio_max"] == pytest.approx(1, abs=1e-4)
-    assert abs(learner.step(drawn.arrays, HYPER)["ratio_max"] - 1) > 1e-3
+    assert abs(learner.train_step(drawn.arrays, HYPER)["ratio_max"] - 1) > 1e-3
 
 
 def test_state_crosses_a_parameter_swap():
@@ -110,7 +110,7 @@ def test_a_step_moves_parameters_and_statistics():
     drawn = batch(play(learner.policy, of))
     before = {name: t.clone() for name, t in learner.policy.state_dict().items()}
     learner.add_rewards(1e9, 0.0, 4e9)
-    metrics = learner.step(drawn.arrays, HYPER)
+    metrics = learner.train_step(drawn.arrays, HYPER)
     changed = {name for name, t in learner.policy.state_dict().items() if not torch.equal(before[name], t)}
     assert {"normaliser.count", "normaliser.mean", "rewards.squares", "value.weight"} <= changed
     assert metrics["reward_std"] == pytest.approx(2.0, rel=1e-3)
@@ -124,11 +124,11 @@ def test_resuming_gives_the_bit_equal_next_step():
     learner = Learner(Policy(of, SMALL), CONFIG)
     drawn = batch(play(learner.policy, of, teams=1, steps=30))
     for _ in range(4):
-        learner.step(drawn.arrays, HYPER)
+        learner.train_step(drawn.arrays, HYPER)
     resumed = Learner(Policy(of, SMALL), CONFIG)
     resumed.load_state_dict(learner.state_dict(), json.loads(json.dumps(learner.extra())))
     for _ in range(2):
-        assert learner.step(drawn.arrays, HYPER) == resumed.step(drawn.arrays, HYPER)
+        assert learner.train_step(drawn.arrays, HYPER) == resumed.train_step(drawn.arrays, HYPER)
     ours, theirs = learner.state_dict(), resumed.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 

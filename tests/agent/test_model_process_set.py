@@ -80,13 +80,13 @@ def test_a_policy_unrolls_the_same_with_either(precision: str, monkeypatch: pyte
     from five.agent.model import process_set, trunk
 
     learner, batch = learner_of(precision), batch_of(2)
-    learner.step(batch, HYPER)
+    learner.train_step(batch, HYPER)
     found = learner._gradient.clone()
     other = learner_of(precision)
     monkeypatch.setattr(process_set, "segment_max", dense_max)
     monkeypatch.setattr(trunk, "segment_max", dense_max)
     monkeypatch.setattr(trunk, "BY_TOWER", ("cpu",))
-    other.step(batch, HYPER)
+    other.train_step(batch, HYPER)
     torch.testing.assert_close(found, other._gradient, rtol=1e-5, atol=1e-8)
     assert found.abs().max() > 0
 

@@ -20,7 +20,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> SnapshotCopier:
 
 def test_who_learns_only_asks_for_copies_and_another_waits_for_them(ways: SnapshotCopier) -> None:
     weights = {"w": torch.full((2, 3), 1.0), "count": torch.tensor(4)}
-    first = ways.take(weights)
+    first = ways.copy(weights)
     assert LOG == ["main: record main@0"] and first.nbytes == 32
     weights["w"].fill_(2.0)  # the next step
     brought: list[float] = []
@@ -33,22 +33,22 @@ def test_who_learns_only_asks_for_copies_and_another_waits_for_them(ways: Snapsh
 
 
 def test_memory_is_used_again_for_the_next_snapshot_and_let_go_with_what_is_no_longer_taken(ways: SnapshotCopier) -> None:
-    first = ways.take({"a": torch.ones(3), "b": torch.ones(2)}).arrays()
-    second = ways.take({"a": torch.full((3,), 2.0), "b": torch.ones(4)}).arrays()
+    first = ways.copy({"a": torch.ones(3), "b": torch.ones(2)}).arrays()
+    second = ways.copy({"a": torch.full((3,), 2.0), "b": torch.ones(4)}).arrays()
     assert first["a"] is not second["a"] and first["a"].ctypes.data == second["a"].ctypes.data
     assert second["a"].tolist() == [2.0] * 3 and second["b"].shape == (4,)
-    ways.take({"a": torch.ones(3)}).arrays()
+    ways.copy({"a": torch.ones(3)}).arrays()
     assert ways._memory.keys() == {"a"}
 
 
 def test_on_a_cpu_the_copies_are_on_the_host_already() -> None:
     weight = torch.nn.Parameter(torch.ones(3))
-    taken = SnapshotCopier(torch.device("cpu")).take({"w": weight, "half": torch.ones(2).half()})
+    taken = SnapshotCopier(torch.device("cpu")).copy({"w": weight, "half": torch.ones(2).half()})
     with torch.no_grad():
         weight.fill_(5.0)
     assert taken.arrays()["w"].tolist() == [1.0] * 3 and taken.arrays()["half"].dtype == "float16"
     copy = torch.zeros(2)
-    assert SnapshotCopier(torch.device("cpu")).keep({"w": copy}).arrays()["w"].ctypes.data == copy.data_ptr()
+    assert SnapshotCopier(torch.device("cpu")).from_copies({"w": copy}).arrays()["w"].ctypes.data == copy.data_ptr()
 
 
 @pytest.mark.gpu
@@ -57,7 +57,7 @@ def test_on_a_gpu_a_snapshot_is_what_was_there_and_the_host_did_not_wait() -> No
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        taken = ways.take({"w": weight})
+        taken = ways.copy({"w": weight})
         weight.add_(1.0)
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -202,13 +202,13 @@ def _begun_within_backward(graphs: bool) -> int:
 
     policy = TinyPolicy()
     learner = Learner(policy, CONFIG, reduce=lambda tensors: None, begin=begin, bucket_bytes=4, graphs=graphs)
-    average = learner._average
+    average = learner._all_reduce_gradients
 
     def behind(shared: Tensor) -> None:
         seen.append(len(begun))
         average(shared)
 
-    learner._average = behind  # type: ignore[method-assign]
-    learner.step(batch_of(policy), HYPER)
+    learner._all_reduce_gradients = behind  # type: ignore[method-assign]
+    learner.train_step(batch_of(policy), HYPER)
     assert begun
     return seen[0]

@@ -17,7 +17,7 @@ from five.agent.learning.pacing import Pacer
 from five.agent.learning.samples import STATE_PREFIX, Arrays, learning_specs
 from five.agent.learning.segments import Segment
 from five.agent.model.policy import Policy
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from five.agent.schedules import Hyperparameters, hyperparameters_at
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.intake import Intake

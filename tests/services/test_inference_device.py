@@ -13,7 +13,7 @@ import torch
 from five.agent.compute import apply_compute_config
 from five.agent.config import ComputeConfig
 from five.agent.model.policy import Policy
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from five.clients import wire
 from five.clients.inference import InferenceClient
 from five.protos.v1 import inference_pb2_grpc

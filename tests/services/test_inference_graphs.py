@@ -11,7 +11,7 @@ import torch
 from five.agent.compute import apply_compute_config
 from five.agent.config import ComputeConfig, ModelConfig
 from five.agent.model.policy import Policy
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from five.services.inference.forward import flattened
 from five.services.inference.graphs import MOST_ROWS, Graphs, bucket_of, buckets_of
 from five.services.inference.loading import PolicyLoader

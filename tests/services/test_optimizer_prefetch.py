@@ -17,12 +17,12 @@ class Straight:
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def put(self, batch: Arrays) -> DeviceBatch:
-        self.calls.append("put")
+    def transfer(self, batch: Arrays) -> DeviceBatch:
+        self.calls.append("transfer")
         return DeviceBatch({}, len(self.calls))
 
-    def settle(self) -> None:
-        self.calls.append("settle")
+    def wait_for_transfers(self) -> None:
+        self.calls.append("wait")
 
 
 def test_the_batches_are_those_of_drawing_in_place() -> None:
@@ -42,7 +42,7 @@ def test_the_batches_are_those_of_drawing_in_place() -> None:
         taken += 1
     assert in_place.sample(SAMPLES) is None
     # Arrays are filled again when their copy is over, each time.
-    assert ways.calls[:2 * taken] == ["settle", "put"] * taken and "put" not in ways.calls[2 * taken:]
+    assert ways.calls[:2 * taken] == ["wait", "transfer"] * taken and "transfer" not in ways.calls[2 * taken:]
     assert taken >= 2 and ahead.pacer.consumed == in_place.pacer.consumed == taken * SAMPLES
 
 

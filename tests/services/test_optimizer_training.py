@@ -7,7 +7,7 @@ import pytest
 
 from five.agent.learning.buffer import DropReason
 from five.services.optimizer import metrics as page
-from five.services.optimizer.version_records import Window, quantile
+from five.services.optimizer.version_records import VersionWindow, quantile
 from rapid.telemetry.metrics import definitions
 from tests.services.optimizer_cases import (
     HYPER,
@@ -87,7 +87,7 @@ def test_who_was_told_that_learning_rests_is_not_deceived(tmp_path: Path) -> Non
             answer = self.playing
             if answer:
                 self.playing = False
-                told.append(run.resting)  # what the heartbeat of the new pause says
+                told.append(run.is_idle)  # what the heartbeat of the new pause says
             return answer
 
     client = PausedAgain()
@@ -98,12 +98,12 @@ def test_who_was_told_that_learning_rests_is_not_deceived(tmp_path: Path) -> Non
     until(run, 1, patience=5)
     client.playing = True
     until(run, 1, patience=20)
-    assert told == [True] and run.resting
+    assert told == [True] and run.is_idle
     assert run.learner.gradient_steps == 0
 
 
 def test_staleness_is_counted_by_timestep_and_padding_is_not() -> None:
-    window = Window()
+    window = VersionWindow()
     window.add({"loss": 2.0}, np.array([[0, 0], [1, -1], [3, -1]], np.int32), np.array([1, 2], np.int32), 0.5, 4)
     record = window.close(7, HYPER, 0.0)
     assert record["staleness_histogram"] == [2, 1, 0, 1]

@@ -41,7 +41,7 @@ class Reverting(Bench):
         """The optimizer comes up under the new record and learns, and the run is taken in hand again."""
         self.training = self.optimizer(spec)
         assert self.publisher is not None
-        self.surgeon = self.carries_out(self.training, self.publisher, spec)
+        self.worker = self.carries_out(self.training, self.publisher, spec)
         for status in (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING):
             self.state.transition(status, "test")
         if versions:
@@ -57,7 +57,7 @@ class Reverting(Bench):
     def keep(self, operation: str) -> Job:
         """A checkpoint of the run as it goes on, as an anneal asks for one."""
         self.jobs.submit(f"{operation}/keep/1", "keep", {"operation": operation, "made": {}})
-        thread = threading.Thread(target=self.surgeon.once)
+        thread = threading.Thread(target=self.worker.run_once)
         thread.start()
         self.training.run(lambda: not thread.is_alive())
         thread.join()
@@ -184,7 +184,7 @@ def test_orders_of_a_revert_can_be_repeated(bench: Reverting) -> None:
     record, head = bench.state.record(), bench.store.head_digest()
     bench.jobs.submit("revert-1/publish/2", "publish", {
         "operation": "revert-1", "to_version": 3, "made": bench.made, "who": "ada", "warm_up_versions": 0})
-    assert bench.surgeon.once()
+    assert bench.worker.run_once()
     again = bench.jobs.get("revert-1/publish/2")
     assert again is not None and again.state is JobState.DONE and again.answer == {"version": 6}
     assert (bench.state.record(), bench.store.head_digest()) == (record, head)

@@ -13,7 +13,7 @@ from dota.spaces import Layout
 from dota.vec_game import VecGame
 from five.agent.config import LearnerConfig, ModelConfig
 from five.agent.model.policy import Policy
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from five.clients.inference import InferenceClient
 from five.protos.v1 import inference_pb2_grpc
 from five.services.inference.batcher import Batcher, BatcherOptions

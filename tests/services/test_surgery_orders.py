@@ -15,11 +15,10 @@ from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec, derive_plan
 from five.run.migration import BrokenChain, MigratedVersions, chain_of
-from five.services.optimizer import faults
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.leased_publisher import LeasedPublisher
 from five.services.optimizer.migrations import CheckpointMigrations, commit_staged_checkpoint
-from five.services.optimizer.sample_recordings import Recordings
+from five.services.optimizer.sample_recordings import SampleRecordings
 from five.services.optimizer.surgery_worker import SurgeryWorker
 from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
@@ -57,7 +56,7 @@ class Bench:
         self.publisher: LeasedPublisher | None = None
         self.training = self.optimizer(OLD)
         assert self.publisher is not None
-        self.surgeon = self.carries_out(self.training, self.publisher, OLD)
+        self.worker = self.carries_out(self.training, self.publisher, OLD)
         self.made: dict[str, dict[str, Any]] = {}
 
     def optimizer(self, spec: AgentSpec) -> Training:
@@ -73,14 +72,14 @@ class Bench:
         training = Training(
             Learner(Policy(spec.layout, spec.model), LEARNING, "cpu"), intake(), LEARNING, publisher,
             Checkpoints(self.blobs, "trial", 3), self.client, {"schema": spec.schema, "layout": spec.layout.hash},
-            checkpoint_every=1, older=CheckpointMigrations(self.state, record, spec.schema, 2))
+            checkpoint_every=1, migrations=CheckpointMigrations(self.state, record, spec.schema, 2))
         commit_staged_checkpoint(self.state, record, training.checkpoints, self.noted)
         training.start()
         self.publisher = publisher
         return training
 
     def carries_out(self, training: Training, publisher: LeasedPublisher, spec: AgentSpec) -> SurgeryWorker:
-        recordings = Recordings(training.intake.buffer, self.blobs, "trial", spec.layout.hash, 4)
+        recordings = SampleRecordings(training.intake.buffer, self.blobs, "trial", spec.layout.hash, 4)
         return SurgeryWorker(self.state, self.store, self.blobs, training, spec, recordings, lambda: publisher.authority)
 
     def noted(self, what: str, details: dict[str, Any]) -> None:
@@ -97,7 +96,7 @@ class Bench:
         self.jobs.submit(identity, kind, {**PAYLOAD, "made": self.made, **changes})
         if kind == "checkpoint":
             # The loop that learns writes it, wherever it is.
-            thread = threading.Thread(target=self.surgeon.once)
+            thread = threading.Thread(target=self.worker.run_once)
             thread.start()
             left = [400]
 
@@ -108,7 +107,7 @@ class Bench:
             self.training.run(stop)
             thread.join()
         else:
-            assert self.surgeon.once()
+            assert self.worker.run_once()
         found = self.jobs.get(identity)
         assert found is not None
         if found.state is JobState.DONE:
@@ -230,15 +229,18 @@ def test_orders_can_be_repeated_and_change_nothing_the_second_time(bench: Bench)
     identity = "op-1/publish/2"
     bench.jobs.submit(identity, "publish", {**PAYLOAD, "made": bench.made})
     # The same process once more, as when its answer was lost.
-    assert bench.surgeon.once()
+    assert bench.worker.run_once()
     found = bench.jobs.get(identity)
     assert found is not None
     assert found.answer == {"version": 3}
     assert bench.everything() == after
 
 
-def test_what_cannot_work_out_is_refused_and_what_may_is_failed(bench: Bench, tmp_path: Path,
-                                                                monkeypatch: pytest.MonkeyPatch) -> None:
+def fail(*_: Any) -> Any:
+    raise ConnectionError("the store is down")
+
+
+def test_invalid_jobs_are_refused_and_errors_fail(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.order("check", 1, digest="0" * 64).state is JobState.REFUSED
     stale = bench.order("check", 2, plan=PLAN.model_copy(update={"parent": "0" * 16}).to_yaml(),
                         digest=PLAN.model_copy(update={"parent": "0" * 16}).digest)
@@ -251,12 +253,9 @@ def test_what_cannot_work_out_is_refused_and_what_may_is_failed(bench: Bench, tm
     assert tight.state is JobState.REFUSED
     assert "outside the approved bounds" in tight.error
 
-    file = tmp_path / "faults"
-    monkeypatch.setenv(faults.VARIABLE, str(file))
-    file.write_text("check fail\ntransform refuse\n")
-    assert bench.order("check", 6).state is JobState.FAILED
-    assert bench.order("transform", 6).state is JobState.REFUSED
-    file.write_text("")
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.store, "fetch", fail)
+        assert bench.order("check", 6).state is JobState.FAILED
     assert bench.order("check", 7).state is JobState.DONE
 
 
@@ -274,6 +273,6 @@ def test_an_optimizer_without_the_lease_claims_nothing(bench: Bench) -> None:
     bench.jobs.submit("op-1/check/1", "check", PAYLOAD)
     assert bench.publisher is not None
     bench.publisher.release()
-    assert not bench.surgeon.once()
-    other = replace(bench.surgeon, authority=lambda: None)
-    assert not other.once()
+    assert not bench.worker.run_once()
+    other = replace(bench.worker, authority=lambda: None)
+    assert not other.run_once()

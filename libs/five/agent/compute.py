@@ -1,4 +1,4 @@
-"""How products are computed, and floating point operations counted rather than estimated."""
+"""Numeric precision of GPU products, and counting of floating point operations."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -10,11 +10,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from five.agent.config import ComputeConfig
 
-_extra_flops: ContextVar[list[int] | None] = ContextVar("beside", default=None)
+_extra_flops: ContextVar[list[int] | None] = ContextVar("extra_flops", default=None)
 
 
 def apply_compute_config(config: ComputeConfig) -> None:
-    """Sets what this process's GPU products are computed in. A CPU computes in full precision whatever it says."""
+    """Set the precision of this process's GPU products. A CPU always computes in full precision."""
     torch.backends.cuda.matmul.allow_tf32 = config.float32_products == "tf32"
     torch.backends.cudnn.allow_tf32 = config.float32_products == "tf32"
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = config.bfloat16_sums == "bfloat16"
@@ -22,7 +22,7 @@ def apply_compute_config(config: ComputeConfig) -> None:
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """What this process computes on the CPU within it is computed on ``count`` threads."""
+    """Limit CPU operations in the ``with`` block to ``count`` threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -32,16 +32,19 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 def uses_cuda_graphs(device: torch.device, config: ComputeConfig, here: bool = True) -> bool:
-    """Whether what is computed on ``device`` is recorded as CUDA graphs; ``here``: whether the service wants them."""
+    """Whether work on ``device`` is captured as CUDA graphs; ``here`` is the service's own setting."""
     return config.cuda_graphs and here and device.type == "cuda"
 
 
 def count_flops(step: Callable[[], object]) -> int:
-    """Floating point operations of what ``step`` does, backward passes included: matrix products and convolutions,
-    a multiplication and an addition counting as two. What is element-wise is not counted, a few percent."""
-    counter, beside = FlopCounterMode(display=False), [0]
-    before = _extra_flops.set(beside)
-    # The fused LSTMs of CPU and GPU are one operation each that the counter does not look into.
+    """Return the floating point operations of ``step``, backward passes included.
+
+    Matrix products and convolutions count, with two operations for a multiplication and an addition. Element-wise
+    operations, a few percent, do not.
+    """
+    counter, extra = FlopCounterMode(display=False), [0]
+    before = _extra_flops.set(extra)
+    # The counter does not see into the fused LSTM operations of CPU and GPU.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -49,11 +52,11 @@ def count_flops(step: Callable[[], object]) -> int:
                 step()
         finally:
             _extra_flops.reset(before)
-    return int(counter.get_total_flops()) + beside[0]
+    return int(counter.get_total_flops()) + extra[0]
 
 
 def count_extra_flops(flops: int) -> None:
-    """Tells a count under way, if there is one, of operations that are none of PyTorch's."""
-    beside = _extra_flops.get()
-    if beside is not None:
-        beside[0] += flops
+    """Add operations outside PyTorch to the running `count_flops`, if there is one."""
+    extra = _extra_flops.get()
+    if extra is not None:
+        extra[0] += flops

@@ -8,7 +8,7 @@ do not tell how far they are from random play, all who are rated are fitted agai
 
 Games are assigned before they are played, a set number for each pairing, in pairs with sides swapped and equal seeds.
 Every one of them ends, or is counted as aborted: a rating that took what ended first would count short games more
-often. A rating is fitted to all games of its round at once (`five.agent.skill_fit`), so their order makes no difference.
+often. A rating is fitted to all games of its round at once (`five.agent.skill_fit`), so their order is irrelevant.
 
 Nothing here stores anything. What may happen is asked for and answered as rows to be written, all of them or none
 (JSON values by name, None to remove one); `take` is told of what was.

@@ -1,7 +1,6 @@
-"""Hyperparameters that change during a run, piecewise linear in versions (Berner et al. 2019, figure 7).
+"""Hyperparameters as piecewise-linear functions of the version (Berner et al. 2019, figure 7).
 
-The configuration of the schedules is part of the run's state, not of the program: it can be replaced while a run
-goes on, and is stored with every checkpoint.
+The schedules are part of the run's state. They can be replaced while the run trains, and each checkpoint stores them.
 """
 
 from dataclasses import asdict, dataclass
@@ -14,7 +13,7 @@ SCHEDULED = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """The scheduled values that hold for a version. Rollouts use the last two, the optimizer the first two."""
+    """Scheduled values of one version. The optimizer uses the first two, rollouts the last two."""
 
     learning_rate: float
     entropy_coefficient: float
@@ -22,12 +21,12 @@ class Hyperparameters:
     gae_horizon_seconds: float
 
     def as_dict(self) -> dict[str, float]:
-        """By name, as they travel with a version."""
+        """Return the values by name, as a version stores them."""
         return asdict(self)
 
 
 def value_at(schedule: ScheduleConfig, version: int) -> float:
-    """The schedule's value at a version: within a ramp on the line, after it at its end until the next begins."""
+    """Return the schedule's value at a version. Between ramps it is the end value of the last one."""
     value = schedule.initial
     for ramp in schedule.ramps:
         if version < ramp.start:
@@ -40,55 +39,54 @@ def value_at(schedule: ScheduleConfig, version: int) -> float:
 
 
 def hyperparameters_at(schedules: SchedulesConfig, version: int) -> Hyperparameters:
-    """All scheduled values at a version."""
+    """Return all scheduled values at a version."""
     return Hyperparameters(*(value_at(getattr(schedules, name), version) for name in SCHEDULED))
 
 
 def change_schedule(schedules: SchedulesConfig, name: str, version: int, to: float, length: int) -> SchedulesConfig:
-    """The schedules with one value changed while running: from its value at ``version`` to ``to`` over ``length``
-    versions, and then for good.
+    """Return the schedules with one value ramped from its value at ``version`` to ``to`` over ``length`` versions.
 
-    What lies before ``version`` stays as it was; a ramp under way is cut there, those that begin there or later are
-    dropped: the same change made twice is made once. Raises ValueError for an unknown name or a value that no run can
-    use.
+    Values before ``version`` do not change. A ramp that is active at ``version`` is cut there, and later ones are
+    dropped,
+    so applying a change twice equals applying it once. Raise ValueError for an unknown name or a value out of range.
     """
     schedule = _find_schedule(schedules, name)
     if version < 0 or length < 0:
-        raise ValueError(f"version {version} and length {length} may not be negative")
+        raise ValueError(f"version {version}, length {length}: at least 0 is required")
     before = _ramps_before(schedule, version)
     return _replace_schedule(schedules, name, schedule.initial, (
         *before, RampConfig(start=version, length=length, from_=_end_value(schedule.initial, before), to=to)))
 
 
 def restore_schedule(schedules: SchedulesConfig, name: str, version: int, earlier: ScheduleConfig) -> SchedulesConfig:
-    """The schedules with one value as ``earlier`` has it, from ``version`` on; what lies before stays as it was.
+    """Return the schedules with one value following ``earlier`` from ``version`` on.
 
-    Raises ValueError as `change_schedule`.
+    Values before ``version`` do not change. Raise ValueError as `change_schedule` does.
     """
     schedule = _find_schedule(schedules, name)
     if version < 0:
-        raise ValueError(f"version {version} may not be negative")
+        raise ValueError(f"version {version}: at least 0 is required")
     before = _ramps_before(schedule, version)
-    there, here = value_at(earlier, version), _end_value(schedule.initial, before)
+    target, current = value_at(earlier, version), _end_value(schedule.initial, before)
     ahead = []
     for ramp in earlier.ramps:
         if ramp.start >= version:
             ahead.append(ramp)
         elif ramp.start + ramp.length > version:
-            ahead.append(RampConfig(start=version, length=ramp.start + ramp.length - version, from_=there, to=ramp.to))
-    jump = () if here == there else (RampConfig(start=version, length=0, from_=here, to=there),)
+            ahead.append(RampConfig(start=version, length=ramp.start + ramp.length - version, from_=target, to=ramp.to))
+    jump = () if current == target else (RampConfig(start=version, length=0, from_=current, to=target),)
     return _replace_schedule(schedules, name, schedule.initial, (*before, *jump, *ahead))
 
 
 def _find_schedule(schedules: SchedulesConfig, name: str) -> ScheduleConfig:
     if name not in SCHEDULED:
-        raise ValueError(f"{name!r} is not scheduled; these are: {', '.join(SCHEDULED)}")
+        raise ValueError(f"{name!r} is not scheduled; allowed: {', '.join(SCHEDULED)}")
     schedule: ScheduleConfig = getattr(schedules, name)
     return schedule
 
 
 def _ramps_before(schedule: ScheduleConfig, version: int) -> tuple[RampConfig, ...]:
-    """The ramps that begin before ``version``; one under way is cut there."""
+    """Return the ramps that begin before ``version``, the last one cut there if it is still active."""
     ramps = []
     for ramp in schedule.ramps:
         if ramp.start >= version:
@@ -110,10 +108,10 @@ def _replace_schedule(schedules: SchedulesConfig, name: str, initial: float, ram
 
 
 def dump_schedules(schedules: SchedulesConfig) -> dict[str, Any]:
-    """As JSON values, for the run's state. `load_schedules` reads them back."""
+    """Return JSON values for the run's state, which `load_schedules` reads."""
     return schedules.model_dump(mode="json", by_alias=True)
 
 
 def load_schedules(values: dict[str, Any]) -> SchedulesConfig:
-    """From `dump_schedules`. Raises pydantic.ValidationError naming each wrong key."""
+    """Read the result of `dump_schedules`. Raise pydantic.ValidationError naming each wrong key."""
     return SchedulesConfig.model_validate(values)

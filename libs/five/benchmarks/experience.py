@@ -17,7 +17,7 @@ from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.pacing import Pacer
 from five.agent.learning.samples import Arrays, learning_specs
 from five.agent.learning.segments import Segment
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from five.benchmarks import batch_sampling, recorded_data
 from five.benchmarks.child_process import RPC, Child, prepare, serve_until_closed
 from five.benchmarks.results import Row, machine, row

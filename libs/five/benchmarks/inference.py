@@ -18,7 +18,7 @@ from five.agent.compute import apply_compute_config, uses_cuda_graphs
 from five.agent.learning.samples import Arrays
 from five.agent.model.policy import Policy
 from five.agent.model.schema import Schema
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import Child, prepare, serve_until_closed
 from five.benchmarks.load_clients import Asked, Crowd, Player, requests_of, rows_of

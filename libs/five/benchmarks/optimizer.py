@@ -77,7 +77,7 @@ def steps_from_buffer(learner: Learner, batches: BatchPrefetcher, samples: int, 
         if batch is None:
             raise RuntimeError("the buffer gives no batch")
         batches.prefetch()
-        learner.step(batch[1], hyper).ended.wait()
+        learner.train_step(batch[1], hyper).end.wait()
         return float(samples)
 
     return step
@@ -99,10 +99,10 @@ def measure(size: Size | None = None) -> list[Row]:
                       graphs=uses_cuda_graphs(device, config.compute, config.services.optimizer.cuda_graphs))
     hyper = hyperparameters_at(config.schedules, 0)
     batch = recorded_data.batch_of(parts)
-    flops = learner.flops(batch)
+    flops = learner.count_step_flops(batch)
 
     def alone() -> float:
-        learner.step(batch, hyper).ended.wait()
+        learner.train_step(batch, hyper).end.wait()
         return float(learning.batch_samples)
 
     steps = median_rate(alone, size.seconds, size.repeats)

@@ -129,7 +129,7 @@ def stages(config: RunConfig, size: Size) -> dict[str, float]:
     hyper = hyperparameters_at(config.schedules, 0)
 
     def learn() -> float:
-        learner.step(batch, hyper).ended.wait()
+        learner.train_step(batch, hyper).end.wait()
         return float(learning.batch_samples * learning.lstm_unroll_length * heroes)
 
     learned = median_rate(learn, size.alone_seconds, size.repeats) * services.optimizer.optimizers

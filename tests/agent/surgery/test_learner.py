@@ -59,7 +59,7 @@ def learned(spec: AgentSpec, steps: int = 4) -> Learner:
     torch.manual_seed(3)
     learner = Learner(Policy(spec.layout, spec.model), CONFIG)
     for i in range(steps):
-        learner.step(batch_of(spec, seed=10 + i), HYPER)
+        learner.train_step(batch_of(spec, seed=10 + i), HYPER)
     return learner
 
 
@@ -89,8 +89,8 @@ def test_a_step_at_learning_rate_0_keeps_the_function(heroes: int) -> None:
     assert after.hold_steps == 32
     old, new = batch_of(spec, 77), converted(of, spec, batch_of(spec, 77))
     parameters = {n: p.detach().clone() for n, p in after.policy.named_parameters()}
-    before.hold(1)
-    held = before.step(old, HYPER), after.step(new, HYPER)
+    before.hold_learning_rate(1)
+    held = before.train_step(old, HYPER), after.train_step(new, HYPER)
     assert [m["learning_rate"] for m in held] == [0.0, 0.0] and [m["skipped"] for m in held] == [0.0, 0.0]
     assert all(torch.equal(parameters[n], p) for n, p in after.policy.named_parameters())
     for name in ("policy_loss", "value_loss", "entropy"):
@@ -144,7 +144,7 @@ def test_a_clone_has_its_parents_moments_and_a_new_layer_counts_from_the_start()
     after = continued(of, spec, learner)
     after.hold_steps = 0
     batch = converted(of, spec, batch_of(spec, 5))
-    after.step(batch, HYPER)
+    after.train_step(batch, HYPER)
     assert float(after.state_dict()["adam/step/" + tower]) == 1
 
 
@@ -158,7 +158,7 @@ def test_the_gradient_reaches_what_is_new() -> None:
     assert after.hold_steps == 0
     start_state = after.state_dict()
     for i in range(3):
-        after.step(converted(of, spec, batch_of(spec, 50 + i)), HYPER)
+        after.train_step(converted(of, spec, batch_of(spec, 50 + i)), HYPER)
     end = after.state_dict()
     moved = {n.removeprefix("policy/"): (end[n] != start_state[n]) for n in end if n.startswith("policy/")}
     assert moved["core.lstm.weight_hh_l0"].view(4, 32, 32)[:, 24:].float().mean() > 0.9

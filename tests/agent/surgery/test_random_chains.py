@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dota.omission import NEEDED, WHOLE_BLOCKS
 from dota.spaces import Layout
-from five.agent.model.tree import id_rows
+from five.agent.model.input_structure import id_rows
 from five.agent.surgery import AgentSpec, AppliedMigration, MigrationChain, Plan, migrate_policy
 from five.agent.surgery.check import check_plan
 from five.agent.surgery.plan import read_step

@@ -1,4 +1,4 @@
-"""Losses of auxiliary heads: win probability, net-worth rank, building events. Labels: five.agent.learning.labels."""
+"""Losses of the auxiliary heads: win probability, net-worth rank, building events."""
 
 from collections.abc import Mapping
 
@@ -16,11 +16,11 @@ def auxiliary_losses(
     building_label: torch.Tensor,
     mask: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    """Cross-entropies of the heads that the model has, each a scalar, averaged over the steps that count.
+    """Return the cross-entropy of each head that the model has, averaged over the steps whose mask is 1.
 
     ``logits``: ``win_probability`` [T, B, H], ``net_worth_rank`` [T, B, H, 5], ``building_events`` [T, B, H, n].
-    Labels: [T, B], [T, B, H, 5], [T, B, n]; ``mask`` [T, B, H]. That rank and building gradients stop before the LSTM
-    is the model's part.
+    Labels (`five.agent.learning.labels`): [T, B], [T, B, H, 5], [T, B, n]. ``mask``: [T, B, H]. The model itself stops
+    the rank and building gradients before the LSTM.
     """
     weight = mask / mask.sum().clamp(min=1)
     losses = {}
@@ -39,6 +39,6 @@ def auxiliary_losses(
 
 
 def auxiliary_weights(config: LearnerConfig) -> dict[str, float]:
-    """Weight of each head's loss."""
+    """Return the weight of each head's loss."""
     return {WIN: config.win_loss_weight, RANK: config.net_worth_rank_loss_weight,
             BUILDING: config.building_loss_weight}

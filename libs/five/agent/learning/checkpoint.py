@@ -1,4 +1,4 @@
-"""Named tensors of a checkpoint: whether they fit, and whether two sets of them are the same."""
+"""Checks of a checkpoint's named tensors."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,18 +7,18 @@ from torch import Tensor
 
 
 def require_shapes(state: Mapping[str, Tensor], expected: Mapping[str, torch.Size]) -> None:
-    """Raises ValueError naming tensors of ``state`` that are missing, not ``expected``, or of another shape."""
+    """Raise ValueError naming tensors of ``state`` that are missing, unexpected, or of another shape."""
     missing, unknown = sorted(expected.keys() - state.keys()), sorted(state.keys() - expected.keys())
     if missing or unknown:
-        raise ValueError(f"the checkpoint is of another model: it lacks {missing[:5]} and has {unknown[:5]}")
+        raise ValueError(f"checkpoint of another model: missing {missing[:5]}, unknown {unknown[:5]}")
     for name, shape in expected.items():
         if state[name].shape != shape:
-            raise ValueError(f"the checkpoint is of another model: {name} is {tuple(state[name].shape)} there "
-                             f"and {tuple(shape)} here")
+            raise ValueError(f"checkpoint of another model: {name} has shape {tuple(state[name].shape)}, "
+                             f"expected {tuple(shape)}")
 
 
 def fingerprint_tensors(tensors: Iterable[Tensor]) -> int:
-    """A number of 48 bits made of all bits of the tensors, which are on one device; of any dtype and shape."""
+    """Return a 48-bit checksum of tensors of any dtype and shape on one device."""
     sums = []
     for tensor in tensors:
         bits = tensor.detach().contiguous().view(-1).view(torch.uint8 if tensor.element_size() % 4 else torch.int32)

@@ -1,7 +1,7 @@
-"""Element-wise gradient clip (Berner et al. 2019, section 3.2): each element to ± 5 √v.
+"""Element-wise gradient clip to ± 5 √v (Berner et al. 2019, section 3.2).
 
-v is the running second moment of the *unclipped* gradient, bias-corrected, and as it stood before the present step: a
-gradient cannot widen its own bound. The first ``warmup_steps`` only fill v.
+v is the bias-corrected running second moment of the unclipped gradient, without the present step, so a gradient cannot
+widen its own bound. The first ``warmup_steps`` steps only update v.
 """
 
 import torch
@@ -9,14 +9,14 @@ from torch import Tensor
 
 
 class ElementClip:
-    """The clip of one flat gradient vector.
+    """Clip of one flat gradient vector.
 
     Args:
-        size: elements.
-        factor: the 5; 0 turns the clip off (v is kept all the same).
-        decay: of v, a step.
+        size: number of elements.
+        factor: multiple of √v, 5 in the paper. 0 disables the clip, and v is updated all the same.
+        decay: decay of v per step.
         warmup_steps: steps before the clip begins.
-        device: where the gradient is.
+        device: device of the gradient.
     """
 
     def __init__(self, size: int, factor: float, decay: float, warmup_steps: int, device: torch.device) -> None:
@@ -28,7 +28,7 @@ class ElementClip:
 
     @property
     def steps(self) -> int:
-        """Gradients that v was made of; on a GPU the host waits for the answer."""
+        """Number of gradients in v. Waits for the device."""
         return int(self._steps)
 
     @steps.setter
@@ -37,26 +37,28 @@ class ElementClip:
 
     @torch.no_grad()
     def apply_(self, gradient: Tensor, usable: Tensor | None = None) -> Tensor:
-        """Clips ``gradient`` [size] in place, after updating v with it as it came.
+        """Clip ``gradient`` [size] in place, and update v with the unclipped gradient.
 
-        ``usable`` bool []: where it is False the gradient, which is all zeros then, leaves v as it is; None: it is
-        usable. Returns the share of elements that were clipped, a scalar tensor. Elements whose v is 0, those that
-        never had a gradient, pass unclipped. Nothing here makes the host wait for the device.
+        ``usable`` bool []: if False, the gradient is all zeros and v does not change. None means usable. Returns the
+        share of
+        clipped elements, a scalar tensor. Elements whose v is 0, which never had a gradient, are not clipped.
+        Nothing here
+        makes the host wait for the device.
         """
         share = torch.zeros((), device=gradient.device)
         bound = None
         if self.factor > 0:
-            # How many steps were taken is known on the device alone: those that were skipped do not count. And a
-            # step that is replayed is the same operations during the warm-up as after it. Comparisons are written as
-            # numbers: on a CPU those into bools take several times as long.
+            # Only the device knows the number of steps, because skipped ones do not count. A replayed step runs the same
+            # operations during and after the warm-up. Comparisons are written as floats, because on a CPU those
+            # into bools take several times as long.
             settled = self._steps >= max(self.warmup_steps, 1)
             scale = torch.where(settled, self.factor**2 / (1.0 - torch.pow(self.decay, self._steps)), 0.0)
             bound = (self.v * scale).sqrt_()
-            # None where there is no v yet.
+            # Elements without v are not bounded.
             bound.add_(torch.eq(bound, 0.0, out=torch.empty_like(bound)), alpha=torch.finfo(bound.dtype).max)
-        taken = torch.ones_like(self._steps) if usable is None else usable.double()
-        self.v.mul_(torch.where(taken > 0, self.decay, 1.0)).addcmul_(gradient, gradient, value=1.0 - self.decay)
-        self._steps += taken
+        counted = torch.ones_like(self._steps) if usable is None else usable.double()
+        self.v.mul_(torch.where(counted > 0, self.decay, 1.0)).addcmul_(gradient, gradient, value=1.0 - self.decay)
+        self._steps += counted
         if bound is not None:
             over = gradient.abs()
             share = torch.gt(over, bound, out=over).mean()

@@ -1,8 +1,7 @@
-"""A step's work on a GPU, recorded once as a CUDA graph and replayed: the host asks for one thing instead of thousands.
+"""Capture of a step's device work as a CUDA graph, which the host then launches as one operation.
 
-What is recorded is a sequence of kernels with the addresses that they read and write. So nothing of it may depend on
-the data (the policy is `dense`), what changes from step to step has a place of its own that is filled before a replay,
-and what it leaves is overwritten by the next one.
+A graph is a sequence of kernels with fixed addresses. So the sequence may not depend on data (the policy is ``dense``),
+inputs are copied into fixed tensors before each replay, and each replay overwrites the results of the previous one.
 """
 
 import contextlib
@@ -14,19 +13,19 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-WARM_UP_RUNS = 2  # steps of each shape that are taken before one is recorded: libraries and Adam make what they keep
-MAX_SHAPES = 3  # of batches whose graphs are kept: each holds the memory of a step
+WARM_UP_RUNS = 2  # eager runs of a shape before capture, in which libraries and Adam allocate their state
+MAX_SHAPES = 3  # batch shapes whose graphs are kept; each holds the memory of a step
 
 Result = TypeVar("Result")
 
 
 class CaptureError(RuntimeError):
-    """The work cannot be recorded, or not be done this way; nothing of it was done."""
+    """The work cannot be captured. None of it was executed."""
 
 
 @dataclass
 class _ShapeGraph(Generic[Result]):
-    """``inputs`` are where the work reads a batch, ``result`` is what the graph leaves."""
+    """Graph of one batch shape. The work reads ``inputs`` and leaves ``result``."""
 
     inputs: dict[str, Tensor]
     runs: int = 0
@@ -35,12 +34,12 @@ class _ShapeGraph(Generic[Result]):
 
 
 class GraphedStep(Generic[Result]):
-    """Does ``work`` on batches: recorded and replayed on a GPU, as it is on a CPU.
+    """Runs ``work`` on batches: captured and replayed on a GPU, directly on a CPU.
 
     Args:
-        work: of a batch's tensors, in memory that is the same for all batches of a shape. It may change tensors, but
-            nothing on the host, which sees only the runs before a recording and the recording itself.
-        device: where the tensors are.
+        work: function of a batch's tensors, which are the same memory for all batches of a shape. It may change
+            tensors but no host state, because it runs on the host only for warm-up and capture.
+        device: device of the tensors.
     """
 
     def __init__(self, work: Callable[[dict[str, Tensor]], Result], device: torch.device) -> None:
@@ -52,15 +51,15 @@ class GraphedStep(Generic[Result]):
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def __call__(self, tensors: Mapping[str, Tensor]) -> Result:
-        """The work on ``tensors``, which are copied, so that they may be overwritten by what is asked for after it.
+        """Run the work on ``tensors``, which are copied and may be overwritten by later device work.
 
-        What it returns may be overwritten by the next call. Raises CannotRecord, and what the work raises.
+        The next call may overwrite the result. Raise CaptureError, and what the work raises.
         """
         key = tuple((name, tensor.dtype, *tensor.shape) for name, tensor in sorted(tensors.items()))
         shape = self._shapes.get(key)
         if shape is None:
             if len(self._shapes) == MAX_SHAPES:
-                self._settle()
+                self._synchronize()
                 del self._shapes[next(iter(self._shapes))]
             inputs = {name: torch.empty_like(tensor, memory_format=torch.contiguous_format)
                       for name, tensor in tensors.items()}
@@ -71,50 +70,50 @@ class GraphedStep(Generic[Result]):
             return self._work(shape.inputs)
         if shape.graph is None and shape.runs < WARM_UP_RUNS:
             shape.runs += 1
-            return self._aside(shape, self._stream)
+            return self._warm_up(shape, self._stream)
         if shape.graph is None:
-            self._record(shape, self._stream)
+            self._capture(shape, self._stream)
         assert shape.graph is not None and shape.result is not None
         shape.graph.replay()
         return shape.result
 
-    def forget(self) -> None:
-        """Lets go of what was recorded: tensors that the work reads or writes are others now."""
-        self._settle()
+    def reset(self) -> None:
+        """Drop all graphs, because tensors that the work uses were replaced."""
+        self._synchronize()
         self._shapes.clear()
 
-    def _settle(self) -> None:
-        """Waits for replays under way, whose memory is given back."""
+    def _synchronize(self) -> None:
+        """Wait for running replays before their memory is freed."""
         if self._stream is not None:
             torch.cuda.synchronize(self._device)
 
-    def _aside(self, shape: _ShapeGraph[Result], stream: torch.cuda.Stream) -> Result:
-        """On the stream on which it will be recorded, so that what libraries keep for a stream is there."""
-        present = torch.cuda.current_stream(self._device)
-        stream.wait_stream(present)
+    def _warm_up(self, shape: _ShapeGraph[Result], stream: torch.cuda.Stream) -> Result:
+        """Run the work on the capture stream, so that libraries allocate their state for that stream."""
+        current = torch.cuda.current_stream(self._device)
+        stream.wait_stream(current)
         with torch.cuda.stream(stream):
             result = self._work(shape.inputs)
-        present.wait_stream(stream)
+        current.wait_stream(stream)
         return result
 
-    def _record(self, shape: _ShapeGraph[Result], stream: torch.cuda.Stream) -> None:
-        """Records the work; none of it is done. Raises CannotRecord with the reason."""
-        present = torch.cuda.current_stream(self._device)
-        # A backward pass of another stream whose graph is still somewhere (that of counted operations, say) shares its
-        # nodes at the parameters with this one, and would draw that stream into the recording.
+    def _capture(self, shape: _ShapeGraph[Result], stream: torch.cuda.Stream) -> None:
+        """Capture the work without executing it. Raise CaptureError with the reason."""
+        current = torch.cuda.current_stream(self._device)
+        # A backward pass of another stream whose autograd graph is alive (as in FLOP counting) shares its nodes at the
+        # parameters with this one, and would pull that stream into the capture.
         gc.collect()
         graph = torch.cuda.CUDAGraph()
-        stream.wait_stream(present)
+        stream.wait_stream(current)
         try:
-            # Other threads bring the next batch to the device meanwhile; what they do is not part of it.
+            # Other threads transfer the next batch meanwhile, which must not be captured.
             with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
                 shape.result = self._work(shape.inputs)
         except Exception as error:
-            # Whatever broke it off, the step can be taken without. torch leaves its stream as the present one, and
-            # allocations marked as the graph's, if the end of the recording fails as well.
-            torch.cuda.set_stream(present)
+            # The step can still run without a graph. torch leaves its stream as the current one, and allocations marked
+            # as the graph's, if the end of the capture fails as well.
+            torch.cuda.set_stream(current)
             with contextlib.suppress(Exception):
-                torch._C._cuda_endAllocateToPool(present.device_index, graph.pool())
+                torch._C._cuda_endAllocateToPool(current.device_index, graph.pool())
             shape.result = None
             cause = error.__context__ if isinstance(error.__context__, Exception) else error
             raise CaptureError(f"{type(cause).__name__}: {cause}") from error

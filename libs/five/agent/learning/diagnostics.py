@@ -1,4 +1,4 @@
-"""What is watched of a gradient step beside its loss: nothing here is differentiated."""
+"""Metrics of a gradient step besides its loss, without gradients."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class UnrolledPolicy(Protocol):
-    """What the learner reads of a policy's unroll: see `five.agent.model.policy.Unrolled`."""
+    """Output of a policy's unroll that the learner reads: `five.agent.model.policy.Unrolled`."""
 
     @property
     def logp(self) -> Tensor: ...
@@ -27,9 +27,9 @@ class UnrolledPolicy(Protocol):
 @torch.no_grad()
 def compute_diagnostics(unrolled: UnrolledPolicy, batch: Mapping[str, Tensor], log_ratio: Tensor, clip: float
                 ) -> dict[str, Tensor]:
-    """Scalars, means over the hero-steps whose mask is 1.
+    """Return scalars, averaged over the hero-steps whose mask is 1.
 
-    ``log_ratio`` [T, B, H] of the new policy to the one that acted; ``clip`` the bound of the probability ratio.
+    ``log_ratio`` [T, B, H] is that of the new policy to the behaviour policy. ``clip`` bounds the probability ratio.
     """
     mask, returns = batch["mask"], batch["returns"]
     weight = mask / mask.sum().clamp(min=1.0)

@@ -1,4 +1,4 @@
-"""Gradients averaged over the optimizers while backward goes on, bucket by bucket."""
+"""Gradient all-reduce in buckets, overlapped with the backward pass (as in PyTorch's DistributedDataParallel)."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,32 +6,32 @@ import torch
 from torch import Tensor
 
 StartAllReduce = Callable[[Tensor], Callable[[], None]]
-"""Begins to average a tensor over all optimizers in place; what it returns ends that (on a GPU: the present stream
-waits, not the host)."""
+"""Starts to average a tensor over all optimizers in place; returns a function that waits for the end (on a GPU the
+current stream waits, not the host)."""
 
 
 class GradientBuckets:
-    """One flat gradient vector, cut into buckets that are averaged as soon as all of their parameters have theirs.
+    """One flat gradient vector in buckets, each averaged as soon as all of its parameters have a gradient.
 
-    Every optimizer averages the buckets in the same order, that of the last parameters first, which is about the order
-    in which backward gets to them; one that is complete early waits for those before it.
+    Every optimizer averages the buckets in the same order, last parameters first, which is about the order of the
+    backward pass. A bucket that is complete early waits for those before it.
 
     Args:
-        flat: the gradient vector; ``parameters`` have their ``grad`` in it.
-        parameters: each with the elements [start, end) of ``flat`` that are its own, in their order.
-        begin: begins to average a part of ``flat``.
-        nbytes: bytes of a bucket, at least; a parameter is never cut.
+        flat: the gradient vector. The ``grad`` of each parameter is a view of it.
+        parameters: (parameter, start, end) in order, with the elements [start, end) of ``flat``.
+        begin: starts to average a part of ``flat``.
+        nbytes: minimum bytes of a bucket; a parameter is never split.
     """
 
     def __init__(self, flat: Tensor, parameters: Sequence[tuple[torch.nn.Parameter, int, int]], begin: StartAllReduce,
                  nbytes: int) -> None:
         self._flat = flat
-        self._begin = begin
+        self._start_all_reduce = begin
         self._bounds: list[tuple[int, int]] = []
-        self._sizes: list[int] = []
+        self._parameter_counts: list[int] = []
         self._missing: list[int] = []
-        self._complete = 0  # buckets begun
-        self._under_way: list[Callable[[], None]] = []
+        self._started = 0  # buckets whose all-reduce has started
+        self._pending: list[Callable[[], None]] = []
         self._armed = False
         end, members = flat.numel(), 0
         for parameter, start, _ in reversed(parameters):
@@ -40,42 +40,45 @@ class GradientBuckets:
             members += 1
             if (end - start) * flat.element_size() >= nbytes or start == 0:
                 self._bounds.append((start, end))
-                self._sizes.append(members)
+                self._parameter_counts.append(members)
                 end, members = start, 0
 
     def __len__(self) -> int:
         return len(self._bounds)
 
-    def arm(self) -> None:
-        """The backward pass that follows is averaged; without it nothing is."""
-        self._missing = list(self._sizes)
-        self._complete = 0
+    def prepare_for_backward(self) -> None:
+        """Average the gradients of the next backward pass. Passes without this call are not averaged."""
+        self._missing = list(self._parameter_counts)
+        self._started = 0
         self._armed = True
 
-    def finish(self) -> None:
-        """Averages what is left, parameters without a gradient among it, and ends all that is under way. What is left
-        of a backward pass for which there was no `arm` is all of it: one that was replayed calls no hooks."""
+    def finish_all_reduce(self) -> None:
+        """Average the remaining buckets and wait for all.
+
+        Parameters without a gradient keep their bucket from starting earlier. A backward pass without
+        `prepare_for_backward`, such as a replayed one, which calls no hooks, is averaged here as a whole.
+        """
         if not self._armed:
-            self._complete = 0
+            self._started = 0
         self._armed = False
-        self._begin_until(len(self._bounds))
-        for end in self._under_way:
+        self._start_until(len(self._bounds))
+        for end in self._pending:
             end()
-        self._under_way.clear()
+        self._pending.clear()
 
     def _hook(self, bucket: int) -> Callable[[Tensor], None]:
         def ready(_: Tensor) -> None:
             if not self._armed:
                 return
             self._missing[bucket] -= 1
-            complete = self._complete
+            complete = self._started
             while complete < len(self._missing) and self._missing[complete] <= 0:
                 complete += 1
-            self._begin_until(complete)
+            self._start_until(complete)
 
         return ready
 
-    def _begin_until(self, complete: int) -> None:
-        for start, end in self._bounds[self._complete:complete]:
-            self._under_way.append(self._begin(self._flat[start:end]))
-        self._complete = max(self._complete, complete)
+    def _start_until(self, complete: int) -> None:
+        for start, end in self._bounds[self._started:complete]:
+            self._pending.append(self._start_all_reduce(self._flat[start:end]))
+        self._started = max(self._started, complete)

@@ -1,7 +1,7 @@
 """Labels of the auxiliary heads: win probability, net-worth rank, building events.
 
-Labels are made where the game is played, segment by segment. What a segment does not show yet is taken from the
-model's own prediction at its end, as a value function with one-segment backups would (Berner et al. 2019, equation 10).
+Rollouts label each segment. Labels that the segment does not determine come from the model's own prediction at its
+end, as in a value function with one-segment backups (Berner et al. 2019, equation 10).
 """
 
 from collections.abc import Mapping
@@ -21,14 +21,15 @@ Floats = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class GameOutcome:
-    """How a game ended for one team: ``won`` 1, 0, or 0.5 for a draw; ``ranks`` int [H], 0 for the richest hero."""
+    """Result of a game for one team: ``won`` 1, 0, or 0.5 for a drawn game; ``ranks`` int [H], 0 for the richest
+    hero."""
 
     won: float
     ranks: npt.NDArray[np.integer[Any]]
 
 
 def net_worth_ranks(net_worth: Floats) -> npt.NDArray[np.int64]:
-    """int64 [H]: 0 for the richest hero; equals in the order of their slots. ``net_worth`` [H], gold."""
+    """Return int64 [H], 0 for the richest hero. Ties are ranked in slot order. ``net_worth`` [H] is in gold."""
     order = np.argsort(-net_worth, kind="stable")
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
@@ -51,23 +52,23 @@ def label_segment(
     heroes: int,
     building_gamma: float,
 ) -> SegmentLabels:
-    """Labels of consecutive steps of *one* game.
+    """Return the labels of consecutive steps of one game.
 
     Args:
-        events: [T, n], 1 where the team destroyed that enemy building in what followed step t, else 0.
-        outcome: how the game ended with the last of these steps; None when it goes on.
-        predictions: of the step after the last, when the game goes on: ``win_probability`` [H], ``net_worth_rank``
-            [H, 5] and ``building_events`` [H, n], all probabilities.
+        events: [T, n], 1 where the team destroyed that enemy building after step t, else 0.
+        outcome: result of the game if it ended with the last step, else None.
+        predictions: probabilities predicted for the step after the last, if the game goes on: ``win_probability`` [H],
+            ``net_worth_rank`` [H, 5] and ``building_events`` [H, n].
         heroes: H.
-        building_gamma: discount of building events a timestep, ``discount(building_horizon_seconds)``.
+        building_gamma: discount of building events per timestep, ``discount(building_horizon_seconds)``.
 
-    Truth inside the segment wins over the prediction. Raises ValueError when neither an outcome nor predictions are
-    given: such steps have no label.
+    Events inside the segment take precedence over predictions. Raise ValueError if both ``outcome`` and ``predictions``
+    are None.
     """
     steps, buildings = events.shape
     if outcome is not None:
         if outcome.ranks.shape != (heroes,):
-            raise ValueError(f"an outcome of a team of {heroes} heroes has ranks of shape {outcome.ranks.shape}")
+            raise ValueError(f"outcome.ranks has shape {outcome.ranks.shape}, expected {(heroes,)}")
         win = float(outcome.won)
         rank = np.eye(RANKS, dtype=np.float32)[outcome.ranks]
         later = np.zeros(buildings)
@@ -76,8 +77,9 @@ def label_segment(
         rank = np.asarray(predictions[RANK], np.float32)
         later = np.mean(predictions[BUILDING], axis=0, dtype=np.float64)
     else:
-        raise ValueError("a segment that ends before its game needs the predictions of the step that follows")
-    # A building falls once: what is predicted for after its fall does not count before it.
+        raise ValueError("predictions are required for a segment that ends before its game")
+    # A building falls once, so predictions for later steps end at its fall.
     falls = (events > 0).astype(np.float64)
     building = linear_recurrence(building_gamma * (1.0 - falls), falls, later, backward=True).astype(np.float32)
-    return SegmentLabels(np.full(steps, win, np.float32), np.broadcast_to(rank, (steps, heroes, RANKS)).copy(), building)
+    ranks = np.broadcast_to(rank, (steps, heroes, RANKS)).copy()
+    return SegmentLabels(np.full(steps, win, np.float32), ranks, building)

@@ -1,4 +1,4 @@
-"""What learning needs of a policy."""
+"""Interface of a policy that the learner trains."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from five.agent.learning.diagnostics import UnrolledPolicy
 
 
 class RunningRewards(Protocol):
-    """The running deviation of rewards: `five.agent.model.normaliser.RewardStatistics`."""
+    """Running deviation of rewards: `five.agent.model.normaliser.RewardStatistics`."""
 
     def merge_sums(self, sums: Tensor) -> None: ...
 
@@ -20,7 +20,7 @@ class RunningRewards(Protocol):
 
 
 class LearningPolicy(Protocol):
-    """What the learner needs of a policy: `five.agent.model.policy.Policy`, or a stand-in."""
+    """Policy that the learner trains: `five.agent.model.policy.Policy`, or a test double."""
 
     dense: bool
 

@@ -1,9 +1,8 @@
-"""The pace of learning: how often samples are used, and who waits for whom.
+"""Pacing of learning: bounds on sample reuse and on intake.
 
 Sample reuse is (samples per batch x batches a second) / (samples received a second) (Berner et al. 2019, equation 13).
-The optimizer waits until a step keeps it at or under its target, so that a fast optimizer does not fit old data again
-and again; and samples are held back at ingest while more of them wait than the optimizer can make use of, so that a
-slow optimizer does not learn from old ones.
+The optimizer waits until a step keeps reuse at or below its target, so a fast optimizer does not fit old data
+repeatedly. Intake stops while too many samples wait, so a slow optimizer does not learn from stale ones.
 """
 
 import threading
@@ -15,22 +14,21 @@ from five.agent.config import BufferConfig
 
 
 class Pacer:
-    """Counts samples in and out, and says when a gradient step and when an intake may go on.
+    """Counts samples in and out, and decides when a gradient step and when intake may proceed.
 
-    `credit` is ``sample_reuse x received - consumed``: the samples that may still be consumed. A step may be taken
-    when the credit is not negative, so that ``consumed <= sample_reuse x received + batch`` holds after it. The
-    credit is bounded by ``reuse_window_batches`` batches: what an optimizer missed while it stood still is not
-    made up for by using new samples more often.
+    `credit` is ``sample_reuse x received - consumed``, the number of samples that may still be consumed. A step may run
+    if the credit is not negative, so ``consumed <= sample_reuse x received + batch`` holds after it. The credit is at
+    most ``reuse_window_batches`` batches: an idle optimizer does not catch up later by reusing new samples more often.
     """
 
     def __init__(self, config: BufferConfig, batch_samples: int) -> None:
         if batch_samples < 1:
-            raise ValueError(f"a batch has at least one sample, not {batch_samples}")
+            raise ValueError(f"batch_samples {batch_samples}: at least 1 is required")
         self.config = config
         self.batch_samples = batch_samples
         self.received = 0
         self.consumed = 0
-        self.forgone = 0.0  # uses that the bound on the credit took away
+        self.forgone = 0.0  # uses lost to the bound on the credit
         self._limit = config.reuse_window_batches * batch_samples
         self._minimum = max(config.minimum_samples, batch_samples)
         self._admitted = config.admission_batches * batch_samples
@@ -41,33 +39,34 @@ class Pacer:
         return self.config.sample_reuse * self.received - self.consumed - self.forgone
 
     def on_received(self, samples: int) -> None:
-        """Samples came into the buffer."""
+        """Count samples that entered the buffer."""
         self.received += samples
         excess = self.credit - self._limit
         if excess > 0:
             self.forgone += excess
 
     def on_consumed(self, samples: int) -> None:
-        """A batch was drawn."""
+        """Count samples of a batch."""
         self.consumed += samples
 
     def may_step(self, buffered: int) -> bool:
-        """Whether a gradient step may be taken now, with ``buffered`` samples in the buffer."""
+        """Whether a gradient step may run now, with ``buffered`` samples in the buffer."""
         return buffered >= self._minimum and self.credit >= 0
 
     def may_admit(self, buffered: int) -> bool:
-        """Whether more samples should be let in now.
+        """Whether intake may accept more samples now.
 
-        False only while a step may be taken: intake and learning never wait for each other.
+        It is False only while a step may run, so intake and learning never wait for each other.
         """
         return not self.may_step(buffered) or self.credit <= self._admitted
 
     def state_dict(self) -> dict[str, float]:
-        """Counters for a checkpoint."""
+        """Return the counters of a checkpoint."""
         return {"received": self.received, "consumed": self.consumed, "forgone": self.forgone}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        """Goes on from a checkpoint. Its buffer is gone, so what was left to consume is not owed; a debt stays."""
+        """Restore the counters of a checkpoint. Its buffer is empty, so positive credit is dropped; negative credit
+        stays."""
         self.received, self.consumed = int(state["received"]), int(state["consumed"])
         self.forgone = float(state["forgone"])
         if self.credit > 0:
@@ -75,9 +74,9 @@ class Pacer:
 
 
 class WaitMeter:
-    """Seconds that parts of a process have waited, summed; waits under way count. Safe to read from any thread.
+    """Total seconds that parts of a process have waited, running waits included. Any thread may read it.
 
-    A wait goes from ``begin`` to ``end``, or is a ``with`` block; several may be under way.
+    A wait lasts from ``begin`` to ``end``, or is a ``with`` block. Several may run at once.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -87,14 +86,14 @@ class WaitMeter:
         self._since: list[float] = []
 
     def begin(self) -> None:
-        """A wait begins."""
+        """Start a wait."""
         with self._lock:
             self._since.append(self._clock())
 
     def end(self) -> None:
-        """A wait ends; nothing when none is under way."""
+        """End a wait, if one is running."""
         with self._lock:
-            # Which of several it is makes no difference to their sum.
+            # The total does not depend on which wait ends.
             if self._since:
                 self._ended += self._clock() - self._since.pop()
 
@@ -107,19 +106,19 @@ class WaitMeter:
 
     @property
     def waiting(self) -> bool:
-        """Whether a wait is under way."""
+        """Whether a wait is running."""
         return bool(self._since)
 
     @property
     def seconds(self) -> float:
-        """All waits until now."""
+        """Seconds of all waits until now."""
         with self._lock:
             now = self._clock()
             return self._ended + sum(now - since for since in self._since)
 
 
 class ReuseMeter:
-    """Sample reuse over the last ``window_seconds``, as equation 13 defines it. Times are any monotonic seconds."""
+    """Sample reuse (equation 13) over the last ``window_seconds``. Times are seconds of any monotonic clock."""
 
     def __init__(self, window_seconds: float = 300.0) -> None:
         self.window_seconds = window_seconds
@@ -128,20 +127,21 @@ class ReuseMeter:
         self._consumed = 0
 
     def on_received(self, samples: int, now: float) -> None:
-        """Samples came in at ``now``."""
+        """Count samples received at ``now``."""
         self._add(now, samples, 0)
 
     def on_consumed(self, samples: int, now: float) -> None:
-        """Samples were used at ``now``."""
+        """Count samples consumed at ``now``."""
         self._add(now, 0, samples)
 
     def value(self, now: float) -> float | None:
-        """Uses per sample received within the window; None while nothing was received in it."""
+        """Return the uses per sample received within the window, or None if nothing was received in it."""
         self._expire(now)
         return self._consumed / self._received if self._received else None
 
     def rates(self, now: float) -> tuple[float, float]:
-        """(samples received, samples consumed) a second over the window, or over what there is of it."""
+        """Return (samples received, samples consumed) a second over the window, or since the first event if that is
+        shorter."""
         self._expire(now)
         if not self._events:
             return 0.0, 0.0

@@ -2,8 +2,8 @@
 
 L = -E[min(r A, clip(r, 1 ± ε) A)] + c_v E[(V - R)² / 2] - c_s E[S] + auxiliary losses,
 
-with r = exp(log π_new - log π_behaviour), the log-probabilities summed over the primary action and the parameters that
-it uses. Expectations are over hero-steps whose mask is 1. All arrays are time first: [T, B, H].
+with r = exp(log π_new - log π_behaviour). Log-probabilities are summed over the primary action and its parameters.
+Expectations are over hero-steps whose mask is 1. All arrays are time first: [T, B, H].
 """
 
 from collections.abc import Callable, Mapping
@@ -19,12 +19,12 @@ from five.agent.learning.diagnostics import UnrolledPolicy, compute_diagnostics
 AllReduce = Callable[[list[Tensor]], None]
 """Averages each tensor over all optimizers, in place."""
 
-MAX_LOG_RATIO = 20.0  # beyond it a ratio says nothing more, and exp() overflows
+MAX_LOG_RATIO = 20.0  # bounds exp(); larger ratios are clipped anyway
 
 
 @dataclass(frozen=True)
 class PpoLoss:
-    """``total`` to differentiate; ``terms`` the weighted summands; ``metrics`` detached scalars to watch."""
+    """``total`` to differentiate, ``terms`` with the weighted summands, and ``metrics`` with detached scalars."""
 
     total: Tensor
     terms: dict[str, Tensor]
@@ -32,7 +32,7 @@ class PpoLoss:
 
 
 def normalise_advantages(advantages: Tensor, mask: Tensor, reduce: AllReduce | None = None) -> Tensor:
-    """Zero mean and unit deviation over the masked hero-steps; over all optimizers' when ``reduce`` is given."""
+    """Scale to zero mean and unit deviation over the masked hero-steps, of all optimizers if ``reduce`` is given."""
     weighted = advantages.double() * mask
     moments = torch.stack((weighted.sum(), (weighted * advantages).sum(), mask.double().sum()))
     if reduce is not None:
@@ -50,10 +50,11 @@ def ppo_loss(
     entropy_coefficient: float | Tensor,
     reduce: AllReduce | None = None,
 ) -> PpoLoss:
-    """The loss of a batch.
+    """Return the loss of a batch.
 
-    ``batch``: the arrays of `five.agent.learning.samples`. ``reduce`` is used only where advantages are normalised
-    over all optimizers.
+    ``batch`` holds the arrays of `five.agent.learning.samples`. ``reduce`` is used only if advantages are normalised
+    over
+    all optimizers.
     """
     mask = batch["mask"]
     weight = mask / mask.sum().clamp(min=1.0)

@@ -1,4 +1,4 @@
-"""Discounted sums of a whole segment at once."""
+"""Linear recurrences over a whole segment."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ Doubles = npt.NDArray[np.float64]
 
 def linear_recurrence(decay: npt.NDArray[np.floating[Any]] | float, add: npt.NDArray[np.floating[Any]],
                initial: npt.NDArray[np.floating[Any]] | float = 0.0, *, backward: bool = False) -> Doubles:
-    """All values of x[t] = decay[t] · x[t-1] + add[t], with ``initial`` before the first.
+    """Return all values of x[t] = decay[t] · x[t-1] + add[t], float64 [T, ...].
 
     Args:
-        decay: [T, ...] or what broadcasts to ``add``.
+        decay: [T, ...] or a shape that broadcasts to ``add``.
         add: [T, ...].
-        initial: [...], or a number.
-        backward: from the last row to the first: x[t] = decay[t] · x[t+1] + add[t], ``initial`` after the last.
+        initial: [...] or a number, the value before the first row.
+        backward: run from the last row to the first, x[t] = decay[t] · x[t+1] + add[t], with ``initial`` after the last
+            row.
 
-    Returns float64 [T, ...], computed in log2 T passes over all rows (Hillis & Steele 1986): sums over spans of 1, 2,
-    4, ... rows, each from two of the half.
+    The scan takes log2 T passes over all rows (Hillis & Steele 1986), doubling the span that each row has summed.
     """
     order = slice(None, None, -1) if backward else slice(None)
     sums = np.array(add[order], np.float64)

@@ -1,4 +1,4 @@
-"""The way of tensors from the device to the host, beside the steps that change them."""
+"""Asynchronous copies of device tensors to the host, concurrent with the steps that change them."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,31 +9,30 @@ from five.agent.learning.samples import Array
 
 
 class Snapshot:
-    """Tensors as they were when it was taken. `arrays` may be called on another thread than the one that took it."""
+    """Copies of tensors at one point of the device's work. `arrays` may be called on any thread."""
 
-    def __init__(self, copies: Mapping[str, Tensor], bring: Callable[[Mapping[str, Tensor]], dict[str, Array]]) -> None:
+    def __init__(self, copies: Mapping[str, Tensor], fetch: Callable[[Mapping[str, Tensor]], dict[str, Array]]) -> None:
         self._copies = dict(copies)
-        self._bring = bring
+        self._fetch = fetch
         self._arrays: dict[str, Array] | None = None
         self.nbytes = sum(tensor.nbytes for tensor in self._copies.values())
 
     def arrays(self) -> dict[str, Array]:
-        """The tensors on the host, by name and in their shapes and dtypes; called again, the same arrays.
+        """Return the tensors on the host, by name. Repeated calls return the same arrays.
 
-        On a GPU they lie in memory that the next snapshot taken by the same `SnapshotCopier` is brought to.
+        On a GPU the next snapshot of the same `SnapshotCopier` overwrites them.
         """
         if self._arrays is None:
-            self._arrays = self._bring(self._copies)
-            self._copies.clear()  # the device has its memory back
+            self._arrays = self._fetch(self._copies)
+            self._copies.clear()  # frees the device memory
         return self._arrays
 
 
 class SnapshotCopier:
-    """Takes tensors as they are, and brings them to the host later: one snapshot at a time.
+    """Copies tensors on the device, and later to the host; one snapshot at a time.
 
-    On a GPU they are copied in the order of the device's work, which the host does not wait for, and brought through a
-    stream of their own into page-locked memory that is kept: neither holds up a step. On a CPU the copies are brought
-    already.
+    On a GPU the device copies run in the order of the device's work. The host copies run in a separate stream into
+    page-locked memory that is reused. Neither delays a step. On a CPU the copies are host memory already.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -43,32 +42,32 @@ class SnapshotCopier:
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
-    def take(self, tensors: Mapping[str, Tensor]) -> Snapshot:
-        """The tensors as they are now, in the work of this thread's stream."""
-        return self.keep({name: tensor.detach().clone() for name, tensor in tensors.items()})
+    def copy(self, tensors: Mapping[str, Tensor]) -> Snapshot:
+        """Return a snapshot of ``tensors``, copied in the current stream."""
+        return self.from_copies({name: tensor.detach().clone() for name, tensor in tensors.items()})
 
-    def keep(self, copies: Mapping[str, Tensor]) -> Snapshot:
-        """As `take`, of tensors that are copies already, which nobody changes any more."""
+    def from_copies(self, copies: Mapping[str, Tensor]) -> Snapshot:
+        """Return a snapshot of ``copies``, which nobody may change any more."""
         stream = self._stream
         if stream is None:
             return Snapshot(copies, lambda tensors: {name: tensor.numpy() for name, tensor in tensors.items()})
-        taken = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        taken.record(torch.cuda.current_stream(self._device))
-        return Snapshot(copies, lambda tensors: self._bring(tensors, stream, taken))
+        copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        copied.record(torch.cuda.current_stream(self._device))
+        return Snapshot(copies, lambda tensors: self._fetch(tensors, stream, copied))
 
-    def _bring(self, tensors: Mapping[str, Tensor], stream: torch.cuda.Stream, taken: torch.cuda.Event
+    def _fetch(self, tensors: Mapping[str, Tensor], stream: torch.cuda.Stream, copied: torch.cuda.Event
                ) -> dict[str, Array]:
         with torch.cuda.stream(stream):
-            stream.wait_event(taken)
+            stream.wait_event(copied)
             for name in self._memory.keys() - tensors.keys():
                 del self._memory[name]
             for name, tensor in tensors.items():
-                place = self._memory.get(name)
-                if place is None or place.shape != tensor.shape or place.dtype != tensor.dtype:
-                    place = self._memory[name] = torch.empty(tensor.shape, dtype=tensor.dtype,
+                target = self._memory.get(name)
+                if target is None or target.shape != tensor.shape or target.dtype != tensor.dtype:
+                    target = self._memory[name] = torch.empty(tensor.shape, dtype=tensor.dtype,
                                                              pin_memory=self._device.type == "cuda")
-                place.copy_(tensor, non_blocking=True)
-            brought = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
-            brought.record(stream)
-        brought.synchronize()  # by sleeping: what learns has the processor
+                target.copy_(tensor, non_blocking=True)
+            fetched = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+            fetched.record(stream)
+        fetched.synchronize()  # sleeps, so that the training thread has the processor
         return {name: self._memory[name].numpy() for name in tensors}

@@ -1,4 +1,4 @@
-"""What a gradient step says of itself, kept on its device until somebody asks."""
+"""Metrics of a gradient step, which stay on the device until they are read."""
 
 import logging
 import time
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class DeviceEvent:
-    """A point in a device's work: on a GPU an event in its present stream, else the time."""
+    """A point in a device's work: a CUDA event in the current stream, or the present time on a CPU."""
 
     def __init__(self, device: torch.device) -> None:
         self._event: torch.cuda.Event | None = None
@@ -21,17 +21,17 @@ class DeviceEvent:
             self._event.record(torch.cuda.current_stream(device))
 
     @property
-    def passed(self) -> bool:
-        """Whether the device has come to it."""
+    def is_done(self) -> bool:
+        """Whether the device has reached the event."""
         return self._event is None or bool(self._event.query())  # type: ignore[no-untyped-call]
 
     def wait(self) -> None:
-        """Waits until the device has come to it."""
+        """Wait until the device has reached the event."""
         if self._event is not None:
             self._event.synchronize()
 
-    def since(self, earlier: "DeviceEvent") -> float:
-        """Seconds of the device's time from an earlier one; waits for both."""
+    def seconds_since(self, earlier: "DeviceEvent") -> float:
+        """Return the seconds of device time from an earlier event. Wait for both."""
         if self._event is None or earlier._event is None:
             return self._time - earlier._time
         self.wait()
@@ -39,31 +39,36 @@ class DeviceEvent:
 
 
 class StepMetrics(Mapping[str, float]):
-    """Numbers of one gradient step by name. The first look at any of them waits for the step and fetches all.
+    """Metrics of one gradient step by name. The first access waits for the step and fetches all of them.
 
-    ``values`` float32 [n + m] on the device: those of ``names``, then m flags that only ``why`` reads; ``known``: what
-    the host knew. ``began``, ``ended``: of the step's work. A step that was skipped (``skipped`` is 1) is logged when
-    it is looked at, with ``why``'s reason for its flags.
+    Args:
+        names: names of the first values.
+        values: float32 [n + m] on the device: n metrics, then m flags for ``explain_skip``.
+        known: metrics that the host knows.
+        start: event before the step's work.
+        end: event after the step's work.
+        step: number of the step, for the log.
+        explain_skip: returns the reason of a skipped step from its flags. The first access logs it.
     """
 
-    def __init__(self, names: Sequence[str], values: Tensor, known: Mapping[str, float], began: DeviceEvent, ended: DeviceEvent,
-                 step: int, why: Callable[[list[bool]], str]) -> None:
+    def __init__(self, names: Sequence[str], values: Tensor, known: Mapping[str, float], start: DeviceEvent,
+                 end: DeviceEvent, step: int, explain_skip: Callable[[list[bool]], str]) -> None:
         self._names = list(names)
         self._values = values
         self._known = dict(known)
         self._step = step
-        self._why = why
-        self._read: dict[str, float] | None = None
-        self.began = began
-        self.ended = ended
+        self._explain_skip = explain_skip
+        self._fetched_values: dict[str, float] | None = None
+        self.start = start
+        self.end = end
 
     @property
     def seconds(self) -> float:
-        """How long the device worked on the step; waits for it."""
-        return self.ended.since(self.began)
+        """Seconds of device time of the step. Waits for its end."""
+        return self.end.seconds_since(self.start)
 
     def __getitem__(self, name: str) -> float:
-        return self._fetched()[name]
+        return self._fetch()[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter([*self._names, *self._known])
@@ -71,19 +76,22 @@ class StepMetrics(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self._names) + len(self._known)
 
-    def _fetched(self) -> dict[str, float]:
-        if self._read is None:
+    def _fetch(self) -> dict[str, float]:
+        if self._fetched_values is None:
             fetched = self._values.tolist()
-            self._read = dict(zip(self._names, fetched, strict=False)) | self._known
-            if self._read["skipped"]:
+            self._fetched_values = dict(zip(self._names, fetched, strict=False)) | self._known
+            if self._fetched_values["skipped"]:
                 flags = [flag > 0 for flag in fetched[len(self._names):]]
-                log.warning("gradient step %d skipped: %s", self._step, self._why(flags))
-        return self._read
+                log.warning("gradient step %d skipped: %s", self._step, self._explain_skip(flags))
+        return self._fetched_values
 
 
 def explain_skip(terms: Sequence[str], parameters: Sequence[str], flags: Sequence[bool]) -> str:
-    """Why a step was skipped. ``flags`` say what of it was finite: the loss's terms, their sum over all optimizers, the
-    observations' moments, the gradient of each parameter."""
+    """Return why a step was skipped.
+
+    ``flags`` tell what was finite: each loss term, the loss averaged over all optimizers, the observation moments, and
+    the gradient of each parameter.
+    """
     loss_fine, moments_fine = flags[len(terms)], flags[len(terms) + 1]
     if bad := [name for name, fine in zip(terms, flags, strict=False) if not fine]:
         return f"the loss is not finite: {', '.join(bad)}"

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from dota.omission import left_out
 from five.agent.config import ModelConfig
-from five.agent.model.tree import id_rows
+from five.agent.model.input_structure import id_rows
 from five.agent.surgery.plan import Plan, read_step
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.actions import Scripted

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dota.spaces import ActionPart, Layout
 from five.agent.config import IdSpace, ModelConfig
-from five.agent.model.tree import id_rows
+from five.agent.model.input_structure import id_rows
 from five.agent.surgery.observation_labels import ARRAYS, SPACES, cell_labels, slot_labels
 from five.agent.surgery.plan import Plan
 from five.agent.surgery.spec import AgentSpec

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.agent.model.tree import streams, towers
+from five.agent.model.input_structure import streams, towers
 from five.agent.surgery.observation_labels import cell_labels, slot_labels
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.remove import RemoveInputs

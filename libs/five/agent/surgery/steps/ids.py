@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from five.agent.config import IdSpace
-from five.agent.model.tree import id_rows
+from five.agent.model.input_structure import id_rows
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.base import ROUNDING, Promise, SurgeryStep, format_changes, replace_model
 
