@@ -3,7 +3,7 @@
 import pytest
 
 from five.cli.anneal import tree_of
-from five.cli.remote import Refused
+from five.local.rest_client import Refused
 
 
 def test_what_is_typed_becomes_a_tree_of_the_section() -> None:

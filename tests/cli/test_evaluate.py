@@ -11,7 +11,7 @@ from dota.replay import Replay
 from five.agent.model.policy import Policy
 from five.cli.evaluate import evaluate
 from five.cli.main import main
-from five.cli.offline.versions import VersionNotArchived
+from five.evaluation.archived_versions import VersionNotArchived
 from five.run.load import ConfigError
 from tests.cli.test_ladder import ended_run
 

@@ -7,7 +7,7 @@ import pytest
 from dota.vec_game import Winner
 from five.cli.games import as_markdown, read_log, table
 from five.cli.main import main
-from five.cli.offline.bot_games import MARKS, GameRecord, TeamRecord, play, quick_game
+from five.evaluation.bot_games import MARKS, GameRecord, TeamRecord, play, quick_game
 
 
 def record(pair: int, side: int, winner: Winner, minutes: float) -> GameRecord:

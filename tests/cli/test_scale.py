@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from five.capacity import connections, figures, sizes
+from five.capacity import cluster_sizes, connections, inputs
+from five.capacity.cluster_sizes import Cluster, clusters
 from five.capacity.links import intake_seconds, largest_inference_pool, links, nearest, readers
-from five.capacity.past import PastPool, past_pool
+from five.capacity.overheads import overheads
+from five.capacity.past_versions import PastPool, past_pool
 from five.capacity.simulation import Outcome, flow
-from five.capacity.sizes import Cluster, clusters
-from five.capacity.standing import standing
 from five.cli.main import main
 from five.cli.scale import links_table, markdown, scenarios, sizes_table, written_into
 from rapid.store.connection import MOST_CONNECTIONS
@@ -50,11 +50,11 @@ def test_figures_of_benchmarks_are_those_of_their_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     # Of a row that stands in two tables the later one's is the newer.
     rows = dict(re.findall(r"^\| `([a-z0-9_.]+)`[^|]*\| ([0-9.,]+) ", page, re.MULTILINE))
-    for figure in figures.FIGURES:
+    for figure in inputs.FIGURES:
         if figure.source == "bench":
             name = figure.about.split("`")[1]
             value = float(rows[name].replace(",", ""))
-            assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/five/capacity/figures.py"
+            assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/five/capacity/inputs.py"
 
 
 def test_figures_of_what_made_it_faster_stand_on_their_page() -> None:
@@ -62,20 +62,20 @@ def test_figures_of_what_made_it_faster_stand_on_their_page() -> None:
     rows = {name: (float(small), float(large)) for name, small, large in re.findall(
         r"^\| ([^|]+) \| [^|]+ \| ([0-9.]+)[^|]* \| [^|]+ \| ([0-9.]+)[^|]* \|$", page, re.MULTILINE)}
     taken, kept = rows["message to protobuf's objects, checked"], rows["put into the buffer"]
-    assert figures.INTAKE_SMALL.value == pytest.approx((taken[0] + kept[0]) * 1e-6)
-    assert figures.INTAKE_LARGE.value == pytest.approx((taken[1] + kept[1]) * 1e-3)
+    assert inputs.INTAKE_SMALL.value == pytest.approx((taken[0] + kept[0]) * 1e-6)
+    assert inputs.INTAKE_LARGE.value == pytest.approx((taken[1] + kept[1]) * 1e-3)
     laptop, _, _, papers = clusters()
     kilobytes, megabytes = rows["bytes of a segment (16 samples; `laptop-1v1`: 8)"]
     assert laptop.segment_bytes == pytest.approx(kilobytes * 1e3, rel=0.02)
     assert papers.segment_bytes == pytest.approx(megabytes * 1e6, rel=0.02)
-    assert f"| all as changes | {figures.SEGMENT_STEP_5V5.value:,.0f} |" in page
-    assert {f.source for f in figures.FIGURES} == {"bench", "speed", "here", "paper", "assumed"}
+    assert f"| all as changes | {inputs.SEGMENT_STEP_5V5.value:,.0f} |" in page
+    assert {f.source for f in inputs.FIGURES} == {"bench", "speed", "here", "paper", "assumed"}
 
 
 def test_sizes_of_versions_are_those_of_the_presets() -> None:
     facts = yaml.safe_load((ROOT / "charts" / "files" / "presets.yaml").read_text())
-    for preset, values in (("laptop-1v1", sizes.LAPTOP_PARAMETERS), ("gpu-node", sizes.NODE_PARAMETERS),
-                           ("rerun", sizes.RERUN_PARAMETERS)):
+    for preset, values in (("laptop-1v1", cluster_sizes.LAPTOP_PARAMETERS), ("gpu-node", cluster_sizes.NODE_PARAMETERS),
+                           ("rerun", cluster_sizes.RERUN_PARAMETERS)):
         assert facts[preset]["parameter_bytes"] == values * 4
 
 
@@ -153,16 +153,16 @@ def test_a_store_that_takes_nothing_scales_nothing(outcomes: list[tuple[str, Out
 
 
 def test_what_a_cluster_bears_beside_its_links(found: dict[str, Cluster]) -> None:
-    papers = standing(found["512 GPUs"])
+    papers = overheads(found["512 GPUs"])
     assert papers.leases == 1800 + 512 + 512 + 3 and 0.05 < papers.leases_share < 0.2
     # Rank 0 has published a version long before the next one is made: learning does not hold for it.
-    assert all(standing(c).publishing_share < 0.2 for c in found.values())
+    assert all(overheads(c).publishing_share < 0.2 for c in found.values())
     # A checkpoint takes most of a version, and nothing waits for it: versions go on being published meanwhile.
     assert papers.checkpoint == pytest.approx(4 * found["512 GPUs"].parameter_bytes / 50e6)
     assert 0.7 < papers.versions < 0.9
     assert papers.lost == pytest.approx(10.8 * found["512 GPUs"].version_seconds, rel=0.02)
     # Where one takes longer than the versions between two, the next begins when it is whole.
-    slow = standing(replace(found["512 GPUs"], parameter_bytes=found["512 GPUs"].parameter_bytes * 20))
+    slow = overheads(replace(found["512 GPUs"], parameter_bytes=found["512 GPUs"].parameter_bytes * 20))
     assert slow.versions > 10 and slow.lost == pytest.approx(2 * slow.checkpoint + slow.publishing)
 
 

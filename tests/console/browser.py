@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from five.cli.console import link
-from five.cli.remote import Controller
+from five.local.rest_client import Controller
 from tests.services.live_controller import LiveController
 
 AXE = Path(__file__).parents[2] / "console/node_modules/axe-core/axe.min.js"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from five.services.controller.console.static_files import BUILT, Site
+from five.services.controller.console.static_files import BUILT, ConsoleSite
 from rapid.blobs import BlobStore
 from rapid.embedded_redis import EmbeddedRedis
 from tests.services.live_controller import LiveController, live
@@ -26,5 +26,5 @@ def ended(folder: Path) -> Iterator[LiveController]:
         shutil.copytree(folder / "blobs", f"{copy}/blobs")
         blobs = BlobStore(f"{copy}/blobs")
         with (EmbeddedRedis(Path(copy) / "redis", append_only=True).start() as store,
-              live(store.url, create=False, run=folder.name, blobs=blobs, site=Site(BUILT)) as rest):
+              live(store.url, create=False, run=folder.name, blobs=blobs, site=ConsoleSite(BUILT)) as rest):
             yield rest

@@ -19,7 +19,7 @@ from dota.config import GameConfig
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import Controller as Player
 from dota.vec_game import VecGame
-from five.cli.benchmarks.table import Row, as_json, as_text, machine, row
+from five.benchmarks.results import Row, as_json, as_text, machine, row
 from tests.console.browser import Watched, chromium
 from tests.console.played import GAME, POOL, PlayedHere
 from tests.console.seeded import seeded

@@ -22,10 +22,11 @@ from playwright.sync_api import Browser, Page
 
 from dota.config import GameConfig
 from five.cli.console import link
-from five.cli.remote import Controller, add_address, controller_of
-from five.cli.report import collect, newest_film
-from five.cli.report import write as write_report
-from five.cli.rundir import find
+from five.cli.run_selection import add_address, controller_of
+from five.local.rest_client import Controller
+from five.reports.run_report import collect, newest_film
+from five.reports.run_report import write as write_report
+from five.local.run_folder import find
 from tests.console.browser import PATIENCE, Watched, chromium
 from tests.console.ended import ended
 from tests.console.played import GAME, POOL, PlayedHere

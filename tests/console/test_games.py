@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from dota.config import GameConfig
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import Controller, VecGame
-from five.services.controller.console.static_files import Site
+from five.services.controller.console.static_files import ConsoleSite
 from rapid.blobs import BlobStore
 from tests.console import console
 from tests.console.browser import Watched, chromium
@@ -50,7 +50,7 @@ def recorded(folder: Path) -> BlobStore:
     return blobs
 
 
-@pytest.mark.skipif(not Site().build, reason="the console is not built: make console")
+@pytest.mark.skipif(not ConsoleSite().build, reason="the console is not built: make console")
 def test_a_game_is_watched_and_a_recording_scrubbed(redis_client: redis.Redis, redis_url: str, tmp_path: Path) -> None:
     script = console.program(console.CONSOLE / "tests" / "games.ts")
     with live(redis_url, blobs=recorded(tmp_path)) as rest, playing(redis_url):
@@ -68,7 +68,7 @@ def test_a_game_is_watched_and_a_recording_scrubbed(redis_client: redis.Redis, r
     assert found["wrong"] == [], found["wrong"]
 
 
-@pytest.mark.skipif(not Site().build, reason="the console is not built: make console")
+@pytest.mark.skipif(not ConsoleSite().build, reason="the console is not built: make console")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_viewer_has_no_serious_fault_at_its_own_address(
         redis_client: redis.Redis, redis_url: str, tmp_path: Path, scheme: str) -> None:
@@ -82,7 +82,7 @@ def test_the_viewer_has_no_serious_fault_at_its_own_address(
         watched.close()
 
 
-@pytest.mark.skipif(not Site().build, reason="the console is not built: make console")
+@pytest.mark.skipif(not ConsoleSite().build, reason="the console is not built: make console")
 def test_a_moment_of_a_recording_is_sent_by_its_address(redis_client: redis.Redis, redis_url: str, tmp_path: Path
                                                         ) -> None:
     with live(redis_url, blobs=recorded(tmp_path)) as rest, chromium() as browser:

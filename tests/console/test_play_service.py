@@ -13,7 +13,7 @@ import pytest
 import redis
 from playwright.sync_api import expect
 
-from five.services.controller.console.static_files import Site
+from five.services.controller.console.static_files import ConsoleSite
 from tests.console.browser import Watched, chromium
 from tests.console.test_play import FIELD, data, until
 from tests.services.conftest import redis_client, redis_url
@@ -22,7 +22,7 @@ from tests.services.play_server import Played, playing
 
 __all__ = ["redis_client", "redis_url"]
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300),
-              pytest.mark.skipif(not Site().build, reason="the console is not built: make console")]
+              pytest.mark.skipif(not ConsoleSite().build, reason="the console is not built: make console")]
 
 
 @contextmanager

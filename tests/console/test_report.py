@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, expect
 
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import Controller, VecGame
-from five.cli import report
-from five.cli.report_page import Film
+from five.reports import run_report
+from five.reports.html_page import Film
 from tests.console.browser import Watched
 from tests.console.seeded import HOSTILE, seeded
 from tests.console.test_pages import lines_drawn
@@ -32,9 +32,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         film.camera.look(games, 0)
     film.close()
     with seeded() as rest:
-        records = report.collect(rest.state, rest.context.series)
-    report.write(records, folder / "report.html", Film("version-3", path.read_bytes()))
-    return folder / "report.html"
+        records = run_report.collect(rest.state, rest.context.series)
+    run_report.write(records, folder / "run_report.html", Film("version-3", path.read_bytes()))
+    return folder / "run_report.html"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from dota.vec_game import Winner
-from five.cli.offline.bot_games import play, quick_game
+from five.evaluation.bot_games import play, quick_game
 from tests.dota.conftest import read_data
 from tests.dota.mirrored_map import PATCH, counterpart, games_on_it, mirrored
 

@@ -16,7 +16,7 @@ import httpx
 import psutil
 import redis
 
-from five.cli.rundir import RunFolder
+from five.local.run_folder import RunFolder
 from five.run.config import RunConfig
 from five.run.load import ConfigError, load
 from rapid.blobs import BlobStore

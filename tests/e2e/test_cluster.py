@@ -12,8 +12,8 @@ import psutil
 import pytest
 import redis
 
-from five.cli.passwords import Passwords
 from five.cli.watch import PANEL, SIDE, newest
+from five.local.passwords import Passwords
 from rapid.store import acl
 from rapid.store.connection import Login, connect
 from tests.e2e.running import KINDS, Run, eventually

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from five.cli import rotation
 from five.clients.evaluator import EvaluatorClient
+from five.local import rotation
 from rapid.rpc.errors import CallFailed, StatusCode
 from tests.e2e.pace import Changes, Watch
 from tests.e2e.running import KINDS, ROOT, Run, eventually

@@ -16,7 +16,7 @@ import pytest
 import redis
 import yaml
 
-from five.cli.cluster import free_ports
+from five.local.cluster import free_ports
 from five.run.load import apply_overrides, load
 from five.services.controller.http import tokens
 from rapid.config import StoreConfig

@@ -12,8 +12,8 @@ from typing import Any
 
 import redis
 
-from five.cli.cluster import LocalCluster
-from five.cli.rundir import RunFolder
+from five.local.cluster import LocalCluster
+from five.local.run_folder import RunFolder
 from five.run.load import load
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.leases import Instance

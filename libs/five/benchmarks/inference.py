@@ -16,9 +16,10 @@ import torch
 from dota.spaces import Layout
 from five.agent.compute import apply_compute_config, uses_cuda_graphs
 from five.agent.learning.samples import Arrays
+from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
-from five.agent.model.schema import Schema
 from five.agent.model.recurrent_state import state_specs
+from five.agent.model.schema import Schema
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import Child, prepare, serve_until_closed
 from five.benchmarks.load_clients import Asked, Crowd, Player, requests_of, rows_of
@@ -188,14 +189,14 @@ def measure(size: Size | None = None) -> list[Row]:
     seen = recorded_data.team_steps(config, max(-(-max(batches) // 16), 16), size.from_seconds)
     policy = recorded_data.policy_of(config).to(device).eval()
     frozen = recorded_data.policy_of(config).to(device).eval()
-    frozen.freeze()
+    freeze(frozen)
     graphed = Graphed(config, policy, max(batches), device) if uses_cuda_graphs(device, config.compute) else None
     rows: list[Row] = []
     with Child(_serve, config, batches) as server, asyncio.Runner() as runner:
         for batch, address in zip(batches, server.first, strict=True):
             bare: Callable[[], float] = forward(policy, seen, batch, device)
             bare_rate = median_rate(bare, size.seconds, size.repeats)
-            if graphed is not None or frozen.frozen is not None:
+            if graphed is not None or frozen.actor is not None:
                 bare = forward(frozen, seen, batch, device) if graphed is None else graphed.of(seen, batch)
                 one_by_one, bare_rate = bare_rate, median_rate(bare, size.seconds, size.repeats)
                 rows.append(row(f"inference.forward.batch{batch}", bare_rate, "team-steps/s", one_by_one, conditions))

@@ -14,6 +14,7 @@ from dota.spaces import MAX_AVAILABLE, OFFSETS, Layout
 from dota.vec_game import VecGame
 from five.agent.compute import uses_cuda_graphs
 from five.agent.learning.learner import Learner
+from five.agent.model.native_actor import freeze
 from five.agent.schedules import hyperparameters_at
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import prepare
@@ -103,7 +104,7 @@ def stages(config: RunConfig, size: Size) -> dict[str, float]:
     seen = recorded_data.team_steps(config, 16, size.from_seconds)
     device = torch.device(services.inference.device)
     policy = recorded_data.policy_of(config).to(device).eval()
-    policy.freeze()
+    freeze(policy)
     acting = forward(policy, seen, TEAMS * group, device)
     servers = max(len(services.inference.addresses), 1)
     inference = median_rate(acting, size.alone_seconds, size.repeats) * heroes * servers

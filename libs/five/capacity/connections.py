@@ -4,7 +4,7 @@ Rollouts are many and hold one each; games beside them (dota-env, sidecars of th
 none. The chart refuses values by the same sum (`charts/templates/_validate.tpl`).
 """
 
-from five.capacity.sizes import Cluster
+from five.capacity.cluster_sizes import Cluster
 from rapid.store.connection import MOST_CONNECTIONS
 
 MAX_CLIENTS = 10_000  # Redis' own default, and the chart's

@@ -6,8 +6,8 @@ the load. What does not spread is where a cluster stops growing.
 
 from dataclasses import dataclass
 
-from five.capacity import figures
-from five.capacity.sizes import Cluster
+from five.capacity import inputs
+from five.capacity.cluster_sizes import Cluster
 
 ACTION_BYTES = 28  # of a hero: action, log-probability, value
 LEASE_BYTES = 700
@@ -38,9 +38,9 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
     segments = c.learned_steps / c.segment_steps
     version = c.parameter_bytes / (2 if bfloat16 else 1)
     fetches = readers(c) / c.version_seconds
-    fetch = figures.REDIS_FETCH_BF16 if bfloat16 else figures.REDIS_FETCH_FP32
-    fetch_most = fetch.value * figures.PAPER_PARAMETERS.value / (c.parameter_bytes / 4)
-    games = c.played_steps / 2 / figures.GAME_STEPS.value
+    fetch = inputs.REDIS_FETCH_BF16 if bfloat16 else inputs.REDIS_FETCH_FP32
+    fetch_most = fetch.value * inputs.PAPER_PARAMETERS.value / (c.parameter_bytes / 4)
+    games = c.played_steps / 2 / inputs.GAME_STEPS.value
     past = games * config.league.past_opponent_share
     processes = c.rollouts + c.inference + c.optimizers + 3
     beats = processes / config.lifecycle.heartbeat_seconds
@@ -49,10 +49,10 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
         Link("games <-> rollout", c.played_steps / c.request_rows, asked, c.rollouts,
              c.played_steps / c.rollouts / c.rollout_most, True),
         Link("rollout -> inference, observations", requests, asked, c.inference,
-             max(requests / c.inference / figures.STREAM_SMALL.value, asked / c.inference / figures.STREAM_LARGE.value),
+             max(requests / c.inference / inputs.STREAM_SMALL.value, asked / c.inference / inputs.STREAM_LARGE.value),
              True),
         Link("inference -> rollout, actions and states", requests, answered, c.inference,
-             answered / c.inference / figures.STREAM_LARGE.value, True),
+             answered / c.inference / inputs.STREAM_LARGE.value, True),
         Link("rollout -> optimizer, segments", segments, segments * c.segment_bytes, c.optimizers,
              segments / c.optimizers * intake_seconds(c.segment_bytes), True),
         Link("streams rollout -> optimizer", c.rollouts * receivers, 0.0, c.optimizers, None, True),
@@ -63,9 +63,9 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
         Link("optimizer -> Redis, versions", 1 / c.version_seconds, version / c.version_seconds, 1,
              1 / c.version_seconds / fetch_most, False),
         Link("Redis -> inference, versions", fetches, fetches * version, 1, fetches / fetch_most, False),
-        Link("all -> Redis, heartbeats", beats, beats * LEASE_BYTES, 1, beats * figures.REDIS_BEAT.value, False),
+        Link("all -> Redis, heartbeats", beats, beats * LEASE_BYTES, 1, beats * inputs.REDIS_BEAT.value, False),
         Link("rollout <-> opponents, games", games + past, (games + past) * 200, 1,
-             games * figures.ASSIGN.value + past * figures.REPORT.value if config.league.past_opponent_share else 0.0,
+             games * inputs.ASSIGN.value + past * inputs.REPORT.value if config.league.past_opponent_share else 0.0,
              False),
     ]
 
@@ -78,8 +78,8 @@ def readers(c: Cluster) -> float:
 def intake_seconds(nbytes: float) -> float:
     """What a segment takes of one optimizer process: its stream, and taking it in, by the two sizes measured."""
     small, large = 109e3, 4.36e6
-    each = (figures.INTAKE_LARGE.value - figures.INTAKE_SMALL.value) / (large - small)
-    return nbytes / figures.STREAM_LARGE.value + figures.INTAKE_SMALL.value + each * (nbytes - small)
+    each = (inputs.INTAKE_LARGE.value - inputs.INTAKE_SMALL.value) / (large - small)
+    return nbytes / inputs.STREAM_LARGE.value + inputs.INTAKE_SMALL.value + each * (nbytes - small)
 
 
 def nearest(found: list[Link]) -> Link:
@@ -89,5 +89,5 @@ def nearest(found: list[Link]) -> Link:
 
 def largest_inference_pool(c: Cluster, bfloat16: bool) -> int:
     """Inference servers that can take each version from one Redis core before the next one is out."""
-    fetch = figures.REDIS_FETCH_BF16 if bfloat16 else figures.REDIS_FETCH_FP32
-    return int(fetch.value * figures.PAPER_PARAMETERS.value / (c.parameter_bytes / 4) * c.version_seconds)
+    fetch = inputs.REDIS_FETCH_BF16 if bfloat16 else inputs.REDIS_FETCH_FP32
+    return int(fetch.value * inputs.PAPER_PARAMETERS.value / (c.parameter_bytes / 4) * c.version_seconds)

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from five.capacity import figures
-from five.capacity.past import past_pool
-from five.capacity.sizes import Cluster
+from five.capacity import inputs
+from five.capacity.cluster_sizes import Cluster
+from five.capacity.past_versions import past_pool
 from five.run.config.autoscaler import ScalingRule
 from five.services.controller.autoscaler.rules import Autoscaler, Decision, Kind
 from five.services.controller.autoscaler.signals import Signals
@@ -190,13 +190,13 @@ class Run:
         if self.now < self.held_until:
             # As the controller's loop does, which reads it of the optimizer's heartbeat.
             self._window.clear()
-            self.scaler.forget()
+            self.scaler.reset()
             return
         decisions = self.scaler.decide(self.now, self._signals(), {k: p.asked for k, p in self.pods.items()})
         for decision in decisions:
             if decision.changes:
                 self.decisions.append((self.now, decision))
-            self.pods[decision.kind].follow(decision.after, self.now, figures.BOOT.value)
+            self.pods[decision.kind].follow(decision.after, self.now, inputs.BOOT.value)
 
     def _signals(self) -> Signals | None:
         w = self._window

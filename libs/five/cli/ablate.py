@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from five.cli.ablation import page, side_by_side
-from five.cli.ablation.config import read
-from five.cli.ablation.execute import Ablation
-from five.cli.ablation.judge import Anchors
-from five.cli.ablation.outcome import Outcome, assemble
-from five.cli.rundir import ROOT
+from five.ablation import page, parallel
+from five.ablation.config import read
+from five.ablation.evaluation import Anchors
+from five.ablation.results import Outcome, assemble
+from five.ablation.runner import Ablation
+from five.local.run_folder import ROOT
 
 FOLDER = "ablations"
 
@@ -20,7 +20,7 @@ def ablate(file: Path, report_only: bool, root: Path = ROOT) -> int:
     ablation = Ablation(config, root / FOLDER / config.name)
     ablation.open()
     if not report_only:
-        side_by_side.run(ablation, say, lambda: in_between(ablation))
+        parallel.run(ablation, say, lambda: in_between(ablation))
     print(write(ablation), end="")
     print(f"page: {ablation.place / 'page.html'}")
     return 0

@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from five.cli.remote import Controller, Refused, add_address
+from five.cli.run_selection import add_address
+from five.local.rest_client import Controller, Refused
 from five.run.load import value_of
 
 VERBS = ("hold", "resume", "promote", "abort", "revert")

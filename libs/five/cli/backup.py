@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, restoring: bool) -> int:
     try:
         client, name = _store(arguments.config, arguments.run, _admin() if arguments.admin else None)
         return _restore(client, arguments) if restoring else _save(client, name, arguments.file)
-    except (backup.StillAlive, Corrupt, StoreUnreachable, LookupError, ValueError, OSError, redis.RedisError) as error:
+    except (backup.ServicesRunning, Corrupt, StoreUnreachable, LookupError, ValueError, OSError, redis.RedisError) as error:
         raise RuntimeError(str(error)) from None
 
 
@@ -63,7 +63,7 @@ def _store(config: str | None, local: str | None, login: Login | None) -> tuple[
         loaded = load(config)
         url, store, name = loaded.store.state_url, loaded.store, loaded.name
     else:
-        from five.cli.rundir import find
+        from five.local.run_folder import find
 
         folder = find(local)
         url, store, name = folder.cluster().state_url, StoreConfig(), folder.name

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from five.cli.benchmarks import table
+from five.benchmarks import results
 
 BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "watching", "play", "draft",
               "load", "train")
@@ -46,18 +46,18 @@ def takes_presets(benchmark: Any) -> bool:
 def bench(what: str, as_json: bool, preset: str | None = None, overrides: Sequence[str] = ()) -> int:
     """Runs the benchmark ``what``, or all of them one after another (those that take it with ``preset`` and
     ``overrides``), and prints its rows. Returns the exit status."""
-    rows: list[table.Row] = []
+    rows: list[results.Row] = []
     for name in BENCHMARKS if what == "all" else (what,):
         benchmark = _module(name)
         asked = (preset, overrides) if what != "all" or takes_presets(benchmark) else (None, ())
-        found: list[table.Row] = benchmark.measure(size_of(name, benchmark, *asked))
+        found: list[results.Row] = benchmark.measure(size_of(name, benchmark, *asked))
         if not as_json:
-            print(table.as_text(found), end="\n\n", flush=True)
+            print(results.as_text(found), end="\n\n", flush=True)
         rows += found
     if as_json:
-        print(table.as_json(rows))
+        print(results.as_json(rows))
     return 0
 
 
 def _module(name: str) -> Any:
-    return importlib.import_module(f"five.cli.benchmarks.{name}")
+    return importlib.import_module(f"five.benchmarks.{name}")

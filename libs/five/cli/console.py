@@ -2,7 +2,8 @@
 
 import argparse
 
-from five.cli.remote import Controller, add_address, controller_of
+from five.cli.run_selection import add_address, controller_of
+from five.local.rest_client import Controller
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from five.cli import anneal, backup, bench, console, draft, play, rest, surgery, tokens
-from five.cli.remote import Refused, controller_of
-from five.cli.rundir import NoRun, find
+from five.cli import anneal, backup, bench, console, draft, play, rest_commands, surgery, tokens
+from five.cli.run_selection import controller_of
+from five.local.rest_client import Refused
+from five.local.run_folder import NoRun, find
 from five.run.load import ConfigError, presets
 from rapid.rpc.errors import CallFailed
 
@@ -28,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="go on with a run (the last one)")
     train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
 
-    rest.add_commands(commands)
+    rest_commands.add_commands(commands)
     tokens.add_arguments(commands.add_parser("token", help="named tokens of the REST API: new, list, revoke"))
 
     anneal.add_arguments(commands)
@@ -133,8 +134,8 @@ def run(arguments: argparse.Namespace) -> int:
             from five.cli.configuration import config
 
             return config(arguments.key, arguments.json)
-        case name if name in rest.NAMES:
-            return rest.run(arguments)
+        case name if name in rest_commands.NAMES:
+            return rest_commands.run(arguments)
         case "token":
             return tokens.run(arguments)
         case "console":
@@ -142,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "play":
             return play.run(arguments)
         case "surgery" if arguments.verb == "rehearse" and not (arguments.ask or arguments.url):
-            from five.cli.rehearsal import rehearse
+            from five.rehearsal.rehearsal import rehearse
 
             return rehearse(find(arguments.run), arguments.plan, surgery.scope_of(arguments))
         case "anneal" | "revert":
@@ -181,7 +182,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             return scale(arguments.markdown, arguments.json, arguments.into)
         case "rotate":
-            from five.cli.rotation import TOKEN, ask, rotate_token
+            from five.local.rotation import TOKEN, ask, rotate_token
 
             folder, users = find(arguments.run), [user for user in arguments.users if user != TOKEN]
             if users:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from five.cli.console import link
-from five.cli.remote import Controller, add_address, controller_of
+from five.cli.run_selection import add_address, controller_of
+from five.local.rest_client import Controller
 
 WHOM = ("agent or newest (the newest version), a version's number, or a bot (random, scripted-easy, scripted, "
         "scripted-hard)")

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from five.capacity import connections
-from five.capacity.figures import FIGURES
+from five.capacity.cluster_sizes import Cluster, clusters
+from five.capacity.inputs import FIGURES
 from five.capacity.links import Link, largest_inference_pool, links, nearest
-from five.capacity.past import PastPool
+from five.capacity.overheads import overheads
+from five.capacity.past_versions import PastPool
 from five.capacity.simulation import Outcome, Run, scenario
-from five.capacity.sizes import Cluster, clusters
-from five.capacity.standing import standing
 from five.services.controller.autoscaler.rules import Kind
 from rapid.config import MEBIBYTE
 
@@ -97,10 +97,10 @@ def links_table(c: Cluster) -> Table:
          "yes" if link.spreads else "no") for link in links(c)))
 
 
-def standing_table(found: Sequence[Cluster]) -> Table:
+def overheads_table(found: Sequence[Cluster]) -> Table:
     """What is borne beside the links."""
     def row(c: Cluster) -> tuple[str, ...]:
-        s = standing(c)
+        s = overheads(c)
         return (c.name, f"{s.sidecars:,} / {number(s.sidecar_cores)}", f"{s.publishing:.3g} s",
                 share(s.publishing_share), f"{s.checkpoint:.3g} s", f"{s.versions:.2f}", f"{s.lost / 60:.3g} min",
                 f"{s.leases:,}", share(s.leases_share))
@@ -178,7 +178,7 @@ def tables() -> list[Table]:
     """Everything that the command prints."""
     found = clusters()
     return [sizes_table(found), *(links_table(c) for c in found), versions_table(found[1:]), past_table(found[1:]),
-            standing_table(found), scaling_table(found), figures_table()]
+            overheads_table(found), scaling_table(found), figures_table()]
 
 
 def as_text(table: Table) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from five.cli.remote import Refused
-from five.cli.rundir import find
+from five.local.rest_client import Refused
+from five.local.run_folder import find
 from five.services.controller.http import tokens
 
 
@@ -59,7 +59,7 @@ def _place(arguments: argparse.Namespace) -> Path:
 
 
 def _new(arguments: argparse.Namespace) -> None:
-    expires = tokens.expiry(arguments.expires) if arguments.expires else None
+    expires = tokens.parse_expiry(arguments.expires) if arguments.expires else None
     token, entry = tokens.make(arguments.name, arguments.role, expires)
     if arguments.file or arguments.run:
         path = _place(arguments)

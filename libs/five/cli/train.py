@@ -10,15 +10,15 @@ import redis
 from rich.console import Console
 from rich.live import Live
 
-from five.cli import report
-from five.cli.cluster import LocalCluster
 from five.cli.console import link
 from five.cli.live import LiveView, plain
-from five.cli.offline.record import keep_evidence, keep_ladder, keep_record
-from five.cli.rehearser import RehearsalRunner
-from five.cli.remote import Controller, Refused
-from five.cli.rundir import ROOT, NoRun, RunFolder, find, free_name
-from five.cli.tensorboard import Events
+from five.evaluation.saved_state import keep_evidence, keep_ladder, keep_record
+from five.local.cluster import LocalCluster
+from five.local.rest_client import Controller, Refused
+from five.local.run_folder import ROOT, NoRun, RunFolder, find, free_name
+from five.rehearsal.runner import RehearsalRunner
+from five.reports import run_report
+from five.reports.tensorboard import Events
 from five.run.config import RunConfig
 from five.run.load import load, save
 from five.services.controller.games.recordings import Recordings
@@ -57,15 +57,15 @@ class Reporter:
         """Write the report and the event files. While Redis is unavailable, keep the previous files."""
         c = self._cluster
         try:
-            records = report.collect(c.state, c.series)
+            records = run_report.collect(c.state, c.series)
             self._events.update()
             keep_record(c.state, c.folder.record)
             keep_ladder(c.state, c.folder.ladder)
             keep_evidence(records.games, c.folder.evidence)
         except redis.RedisError:
             return
-        report.write(records, c.folder.report, report.newest_film(self._recordings))
-        report.save_records(records, c.folder.records)
+        run_report.write(records, c.folder.report, run_report.newest_film(self._recordings))
+        run_report.save_records(records, c.folder.records)
 
     def close(self) -> None:
         """Close the event files."""

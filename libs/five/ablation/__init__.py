@@ -1,0 +1,1 @@
+"""Ablations (`five ablate`): variants of a configuration trained with several seeds and compared."""

@@ -1,0 +1,133 @@
+"""Judging a finished run: some of its versions play the bots.
+
+The rating that a version gets here stands on the bots' own games. What a report compares is rated again, from all games
+of the ablation (`five.ablation.rating_scale`).
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from dota.config import GameConfig
+from dota.spaces import Layout
+from five.ablation.config import AblationConfig, JudgeConfig
+from five.ablation.rating_scale import Counts, counted
+from five.agent.config import RatingConfig
+from five.agent.ratings import Skill
+from five.agent.skill_fit import fit_skills
+from five.agent.standings import GameResult
+from five.evaluation.archived_versions import ArchivedVersions
+from five.evaluation.match import Contestant, Match, play
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """The bots' skills, fitted once to games among themselves, and the share of draws between equals. ``games`` are
+    those that they played; none of anchors that were kept without."""
+
+    skills: dict[str, Skill]
+    draw_probability: float
+    games: tuple[Counts, ...] = ()
+
+    def save(self, path: Path) -> None:
+        """Writes them, beside first and then renamed."""
+        beside = path.with_suffix(".partial")
+        beside.write_text(json.dumps({"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
+                                      "draw_probability": self.draw_probability, "games": self.games}))
+        beside.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> "Anchors | None":
+        """From `save`; None when there are none yet."""
+        if not path.exists():
+            return None
+        tree = json.loads(path.read_text())
+        return cls({n: Skill(*s) for n, s in tree["skills"].items()}, float(tree["draw_probability"]),
+                   tuple(Counts(*row) for row in tree.get("games", ())))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A version and what its games told. ``matches`` by opponent: won, drawn, lost, score with its 95 % interval and
+    the statistics of both, means a game."""
+
+    version: int
+    minutes: float
+    hero_steps: float
+    mu: float
+    sigma: float
+    matches: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def results_of(match: Match) -> list[GameResult]:
+    """A match's games as `five.agent.skill_fit.fit_skills` takes them."""
+    return [(match.first, match.second, game.score) for game in match.games]
+
+
+def rate_anchors(game: GameConfig, judge: JudgeConfig, rating: RatingConfig, seed: int = 0) -> Anchors:
+    """Plays every two of the bots and fits their skills."""
+    games: list[GameResult] = []
+    for first, second in combinations(judge.against, 2):
+        games += results_of(play(game, Contestant.bot(first), Contestant.bot(second), judge.anchor_pairs, seed))
+    fit = fit_skills(games, rating)
+    return Anchors(fit.skills, fit.draw_probability, tuple(counted(games)))
+
+
+def evenly(versions: Sequence[dict[str, Any]], archived: Sequence[int], points: int) -> list[dict[str, Any]]:
+    """Of the run's version records (``version``, ``minutes``, ``hero_steps``) those archived that lie nearest to
+    ``points`` evenly spaced moments of the run; the last archived one always."""
+    kept = [r for r in versions if r["version"] in set(archived)]
+    if not kept:
+        return []
+    end = kept[-1]["minutes"]
+    wanted = [end * (i + 1) / points for i in range(points)]
+    chosen = {min(range(len(kept)), key=lambda i: abs(kept[i]["minutes"] - at)) for at in wanted}
+    return [kept[i] for i in sorted(chosen | {len(kept) - 1})]
+
+
+def judge_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], config: AblationConfig,
+              anchors: Anchors, say: Callable[[str], None] = lambda text: None) -> list[Judged]:
+    """Plays and rates versions of a run that has ended. Raises ValueError when it archived none.
+
+    All arms are judged in the baseline's game, unless an arm's policy sees another layout: then in its own.
+    """
+    judge = config.judge
+    game = config.run_config(config.baseline).game
+    if Layout(game).hash != Layout(archive.config.game).hash:
+        game = archive.config.game
+    chosen = evenly(records, archive.numbers(), judge.points)
+    if not chosen:
+        raise ValueError(f"{archive.folder.path}: none of the run's versions is archived, so none can be judged")
+    judged = []
+    for record in chosen:
+        number, policy, _ = archive.load(record["version"])
+        contestant = Contestant(f"version-{number}", policy)
+        pairs = judge.final_pairs if record is chosen[-1] else judge.pairs
+        games: list[GameResult] = []
+        matches: dict[str, dict[str, Any]] = {}
+        for name in judge.against:
+            match = play(game, contestant, Contestant.bot(name), pairs, seed=number,
+                         greedy=judge.greedy)
+            games += results_of(match)
+            matches[name] = summary(match)
+            won, drawn, lost = match.counts
+            say(f"version {number} against {name}: {won} won, {drawn} drawn, {lost} lost")
+        fit = fit_skills(games, archive.config.rating, anchors.skills, anchors.draw_probability)
+        skill = fit.skills[contestant.name]
+        judged.append(Judged(number, record["minutes"], record["hero_steps"], skill.mu, skill.sigma, matches))
+    return judged
+
+
+def summary(match: Match) -> dict[str, Any]:
+    """A match as JSON values."""
+    won, drawn, lost = match.counts
+    ours, theirs = match.statistics()
+    return {"won": won, "drawn": drawn, "lost": lost, "score": match.score, "interval": list(match.interval()),
+            "game_seconds": match.seconds, "statistics": ours, "opponent_statistics": theirs}

@@ -1,0 +1,95 @@
+"""An ablation's results as Markdown and as one self-contained page of tables and figures."""
+
+import html
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from five.ablation.comparison import AXES, Curve, curve, of_versions
+from five.ablation.config import AblationConfig
+from five.ablation.plots import Line, Plot, draw
+from five.ablation.results import Outcome, Version
+from five.ablation.tables import FAIR, Table, measure_of_play, tables
+
+UNITS = {"versions": ("versions", 1.0), "samples": ("million hero-steps learned from, each counted once", 1e-6),
+         "wall clock": ("minutes", 1.0)}
+BANDS_FROM = 3  # seeds: that of two is more than three times as wide, and nothing else is seen
+BAND = f"Means over seeds; the band is their 95 % interval, drawn from {BANDS_FROM} seeds on."
+
+
+def plots(config: AblationConfig, outcome: Outcome) -> list[Plot]:
+    """Rating over each axis, the fairest first; what is done against the easy bot, and how old samples were, over
+    versions."""
+    found = [Plot(f"TrueSkill over {name}", "points", _lines(outcome, name, lambda v: v.mu),
+                  target=(0.0, "random play"), note=f"{BAND} {FAIR[name]}", x_unit=UNITS[name][0]) for name in AXES]
+    bot = measure_of_play(config)
+    if bot is not None:
+        figures: list[tuple[str, str, Callable[[Version], float]]] = [
+            (f"Last hits a minute against {bot}", "a minute", lambda v: v.last_hits(bot)),
+            (f"Net worth against {bot}", "gold", lambda v: v.net_worth(bot))]
+        found += [Plot(title, unit, _lines(outcome, "versions", figure), note=BAND, x_unit="versions")
+                  for title, unit, figure in figures]
+    staleness = [_line(arm, curve([(run.training.version.tolist(), run.training.staleness.tolist()) for run in runs]))
+                 for arm, runs in outcome.runs.items()]
+    found.append(Plot("Staleness of what was learned from", "versions", staleness, x_unit="versions",
+                      note=f"Of each version, the mean. {BAND} The queue fills at the beginning."))
+    return found
+
+
+def text(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -> str:
+    """The tables as Markdown. ``about``: what the ablation's folder says of itself."""
+    head = [f"# {config.name}", config.question, _status(config, outcome, about)]
+    return "\n\n".join([*filter(None, head), *(table.markdown() for table in _tables(config, outcome, about))]) + "\n"
+
+
+def render(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -> str:
+    """The page as HTML text. ``about``: what the ablation's folder says of itself."""
+    cards = "".join(f"<div><h2>{html.escape(p.title)}</h2>{draw(p)}<p>{html.escape(p.note)}</p></div>"
+                    for p in plots(config, outcome))
+    parts = [_section(table) for table in _tables(config, outcome, about)]
+    return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(config.name)}</title>"
+            "<style>body{font:15px/1.45 system-ui,sans-serif;margin:24px auto;max-width:1200px;padding:0 16px}"
+            "table{border-collapse:collapse;font-size:13px}td,th{padding:4px 10px;border-bottom:1px solid #ddd;"
+            "text-align:left}section{overflow-x:auto}svg{width:100%;height:auto}.grid{display:grid;gap:16px;"
+            "grid-template-columns:repeat(auto-fill,minmax(420px,1fr))}p{color:#666;font-size:12px;max-width:100ch}"
+            f"</style></head><body><h1>{html.escape(config.name)}</h1>{html.escape(config.question)}"
+            f"<p>{html.escape(_status(config, outcome, about))}</p>{''.join(parts[:1])}<div class='grid'>{cards}</div>"
+            f"{''.join(parts[1:])}</body></html>")
+
+
+def write(path: Path, text: str) -> None:
+    """Beside first, then renamed."""
+    beside = path.with_name(path.name + ".partial")
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def _tables(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -> list[Table]:
+    return tables(config, outcome, int(about.get("machine", {}).get("cores", 0)))
+
+
+def _section(table: Table) -> str:
+    rows = "".join("<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+                   for tag, row in [("th", table.head), *(("td", row) for row in table.rows)])
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in table.notes)
+    return f"<section><h2>{html.escape(table.title)}</h2><table>{rows}</table>{notes}</section>"
+
+
+def _status(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -> str:
+    done, total = sum(1 for _ in outcome.all()), len(config.arms) * len(config.seeds)
+    machine = about.get("machine", {})
+    beside = f", {config.at_once} at once" if config.at_once > 1 else ""
+    commits = ", ".join(f"{commit} ({runs} runs)" if runs > 1 else f"{commit} (1 run)"
+                        for commit, runs in outcome.commits().items())
+    return (f"{done} of {total} runs of {config.minutes:g} minutes{beside}; commits: {commits or 'none yet'}; "
+            f"{machine.get('cores', '?')} processors of {machine.get('cpu', 'an unknown kind')}; "
+            f"made {time.strftime('%Y-%m-%d %H:%M')}")
+
+
+def _lines(outcome: Outcome, axis: str, figure: Callable[[Version], float]) -> list[Line]:
+    return [_line(arm, of_versions(runs, AXES[axis], figure), UNITS[axis][1]) for arm, runs in outcome.runs.items()]
+
+
+def _line(arm: str, c: Curve, scale: float = 1.0) -> Line:
+    return Line(arm, c.x * scale, c.y, c.low, c.high) if c.seeds >= BANDS_FROM else Line(arm, c.x * scale, c.y)

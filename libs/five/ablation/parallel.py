@@ -1,0 +1,98 @@
+"""An ablation's trials in processes of their own, as many at once as its file says, each on a share of the processors.
+
+    python -m five.ablation.parallel PLACE TRIAL      # one of them: what a process does
+
+Trials that share no processor take no time from each other, so arms compare as if each had a smaller machine to itself.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+from five.ablation.config import AblationConfig, Trial
+from five.ablation.runner import Ablation, TrialFailed
+from five.run.load import ConfigError
+
+
+def shares(at_once: int) -> list[set[int]]:
+    """This process's processors in so many parts, as even as they go; one part without bounds where the system can't
+    hold processes to them. Raises ConfigError where there are fewer processors than parts."""
+    if not hasattr(os, "sched_getaffinity"):
+        return [set()] * at_once
+    there = sorted(os.sched_getaffinity(0))
+    if at_once > len(there):
+        raise ConfigError(f"at_once: {at_once} runs side by side, and there are {len(there)} processors: "
+                          f"at most one run for each")
+    bounds = [i * len(there) // at_once for i in range(at_once + 1)]
+    return [set(there[a:b]) for a, b in pairwise(bounds)]
+
+
+def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[[], None] = lambda: None) -> None:
+    """Runs what is missing; ``say`` gets each trial's lines, by its name. ``ended`` is called, by one thread at a time,
+    after each trial that has its result. After a trial that failed no further one begins, those under way end, and
+    TrialFailed has what it said. Raises ConfigError for more at once than there are processors."""
+    ablation.open()
+    parts = shares(ablation.config.at_once)
+    trials = deque(ablation.missing())
+    one_at_a_time = threading.Lock()
+    if trials:
+        ablation.anchors(say)  # once, before several would each do it
+
+    def work(share: set[int]) -> None:
+        if share:
+            os.sched_setaffinity(0, share)  # of this thread; what it starts inherits it
+        while True:
+            try:
+                trial = trials.popleft()
+            except IndexError:
+                return
+            try:
+                _run_one(ablation.place, trial, say)
+                with one_at_a_time:
+                    ended()
+            except BaseException:
+                trials.clear()
+                raise
+
+    with ThreadPoolExecutor(len(parts)) as workers:
+        try:
+            for worker in [workers.submit(work, share) for share in parts]:
+                worker.result()
+        finally:
+            trials.clear()
+
+
+def _run_one(place: Path, trial: Trial, say: Callable[[str], None]) -> None:
+    last: deque[str] = deque(maxlen=25)
+    with subprocess.Popen([sys.executable, "-m", __name__, str(place.resolve()), trial.name], text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            last.append(line)
+            say(f"{trial.name}: {line.rstrip()}")
+    if process.returncode != 0:
+        raise TrialFailed(f"{trial.name} ended with status {process.returncode}:\n{''.join(last).rstrip()}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """One trial, told by the ablation's folder and the trial's name; 1 where it failed, which stderr tells."""
+    place, name = arguments
+    config = AblationConfig.model_validate(json.loads((Path(place) / "ablation.json").read_text())["config"])
+    try:
+        Ablation(config, Path(place)).carry_out(Trial.named(name), lambda text: print(text, flush=True))
+    except (TrialFailed, ConfigError, ValueError) as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

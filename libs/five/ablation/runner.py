@@ -1,0 +1,170 @@
+"""Running an ablation's trials: each is a `five train` of its own, and what it showed is kept beside it.
+
+A trial whose result is there is not run again, so an ablation that was interrupted goes on where it stopped.
+`five.ablation.parallel` has several under way.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from five.ablation.conditions import attend
+from five.ablation.config import AblationConfig, Trial
+from five.ablation.evaluation import Anchors, judge_run, rate_anchors
+from five.benchmarks.results import machine
+from five.evaluation.archived_versions import ArchivedVersions
+from five.local.run_folder import RunFolder
+from five.run.load import ConfigError
+
+RESULT, CONDITIONS = "result.json", "conditions.json"
+GRACE_SECONDS = 300.0  # of a trial beyond its minutes: starting, draining, its last report
+
+
+class TrialFailed(RuntimeError):
+    """A trial ended without versions to judge; the message has the end of its log."""
+
+
+class Ablation:
+    """An ablation in its folder ``place``: ``ablation.json`` what it is, ``anchors.json`` the bots' skills, ``runs/``
+    a folder for each trial with its ``result.json``."""
+
+    def __init__(self, config: AblationConfig, place: Path) -> None:
+        self.config = config
+        self.place = place
+
+    def open(self) -> None:
+        """Makes the folder. Raises ConfigError when it holds another comparison: its results would be mixed."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        path = self.place / "ablation.json"
+        if path.exists():
+            known = json.loads(path.read_text())["digest"]
+            if known != self.config.digest:
+                raise ConfigError(f"{self.place} holds the results of another version of this file (digest {known}, "
+                                  f"now {self.config.digest}): give the ablation another name, or remove the folder")
+            return
+        write_json(path, {"digest": self.config.digest, "config": self.config.model_dump(mode="json"),
+                          "commit": commit(), "machine": machine()})
+
+    @property
+    def anchors_file(self) -> Path:
+        """Where the bots' skills are kept, and the games that they played for them."""
+        return self.place / "anchors.json"
+
+    def result(self, trial: Trial) -> dict[str, Any] | None:
+        """A finished trial's result; None when it is still to be run."""
+        return _kept(self._folder(trial).path / RESULT)
+
+    def records(self, trial: Trial) -> list[dict[str, Any]]:
+        """What its optimizer wrote down of each version; nothing where the run's folder no longer has it."""
+        return list((_kept(self._folder(trial).records) or {}).get("versions", []))
+
+    def missing(self) -> list[Trial]:
+        """The trials that have no result yet, in the order in which they are to be run."""
+        return [trial for trial in self.config.trials() if self.result(trial) is None]
+
+    def carry_out(self, trial: Trial, say: Callable[[str], None] = print) -> None:
+        """Trains and judges one trial, and keeps its result. Raises TrialFailed."""
+        say(f"training for {self.config.minutes:g} minutes")
+        self._train(trial)
+        say("judging")
+        write_json(self._folder(trial).path / RESULT, self._judge(trial, say))
+
+    def anchors(self, say: Callable[[str], None] = print) -> Anchors:
+        """The bots' skills, by games among themselves the first time, in the baseline's game."""
+        path = self.anchors_file
+        found = Anchors.read(path)
+        if found is None:
+            say("rating the bots against each other")  # deterministic: whoever does it, the same comes of it
+            config = self.config.run_config(self.config.baseline)
+            found = rate_anchors(config.game, self.config.judge, config.rating)
+            found.save(path)
+        return found
+
+    def _folder(self, trial: Trial) -> RunFolder:
+        return RunFolder(self.place / "runs" / trial.name)
+
+    def _train(self, trial: Trial) -> None:
+        folder = self._folder(trial)
+        if (folder.path / "finished").exists():
+            return  # it was interrupted while being judged
+        if folder.path.exists():
+            shutil.rmtree(folder.path)  # half a trial does not count
+        config = self.config
+        sets = [part for override in config.overrides(trial.arm) for part in ("--set", override)]
+        command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute(config.preset), "--name",
+                   trial.name, "--seed", str(trial.seed), "--minutes", str(config.minutes), *sets]
+        log = self.place / f"{trial.name}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, cwd=self.place, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=subprocess.STDOUT, env=_environment())
+            conditions = attend(process, 60 * config.minutes + GRACE_SECONDS, commit())
+        if process.returncode != 0 or not (folder.path / "records.json").exists():
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+            raise TrialFailed(f"{trial.name}: training ended with status {process.returncode}:\n{tail}")
+        write_json(folder.path / CONDITIONS, conditions.as_dict())
+        (folder.path / "finished").touch()
+
+    def _judge(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
+        folder = self._folder(trial)
+        versions = json.loads(folder.records.read_text())["versions"]
+        judged = judge_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
+        return {"arm": trial.arm, "seed": trial.seed, "commit": commit(), "machine": machine(),
+                "minutes": self.config.minutes, "conditions": _kept(folder.path / CONDITIONS),
+                "training": training_figures(versions),
+                "judged": [j.as_dict() for j in judged]}
+
+
+def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
+    """What a run's version records tell of its training: means weighted by each version's seconds, over all of it.
+    For whoever reads the result alone; reports measure by the records (`five.ablation.training_records`)."""
+    if not versions:
+        return {}
+    last = versions[-1]
+    seconds = sum(v["seconds"] for v in versions)
+
+    def mean(key: str) -> float:
+        rows = [(v[key], v["seconds"]) for v in versions if v.get(key) is not None]
+        return float(sum(x * s for x, s in rows) / sum(s for _, s in rows)) if rows else float("nan")
+
+    return {"versions": last["version"], "hero_steps": last["hero_steps"], "reuse": last["reuse"],
+            "staleness_mean": mean("staleness_mean"), "entropy": mean("entropy"),
+            "hero_steps_per_second": (last["hero_steps"] - versions[0]["hero_steps"]) / max(seconds, 1e-9)}
+
+
+def write_json(path: Path, tree: dict[str, Any]) -> None:
+    """Beside first, then renamed."""
+    beside = path.with_suffix(".partial")
+    beside.write_text(json.dumps(tree, indent=1))
+    beside.replace(path)
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    return dict(json.loads(path.read_text())) if path.exists() else None
+
+
+def commit() -> str:
+    """The source tree's commit, with a plus where files differ from it; "unknown" outside of a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        head = subprocess.run(["git", "rev-parse", "--short=9", "HEAD"], cwd=here, capture_output=True, text=True,
+                              check=True).stdout.strip()
+        dirty = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], cwd=here,
+                               capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+" if dirty else "")
+
+
+def _absolute(preset: str) -> str:
+    path = Path(preset)
+    return str(path.resolve()) if path.is_file() else preset
+
+
+def _environment() -> dict[str, str]:
+    """This process's import path, so that a trial runs the same source."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}

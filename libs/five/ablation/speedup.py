@@ -1,0 +1,118 @@
+"""How much sooner one arm comes to a rating than another: the speedup of Berner et al. 2019, equation 2."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from five.ablation.comparison import Axis, t95
+from five.ablation.results import Run
+
+LEVELS = (0.5, 0.9)  # shares of the baseline's way from its first judged version to its last
+AROUND = 2.0  # points of TrueSkill by which like runs differ (Berner et al. 2019, figure 20)
+
+
+def levels(baseline: Sequence[Run]) -> list[float]:
+    """Ratings that arms are compared at: half of the baseline's way from its first judged version to its last, and
+    nearly all of it. None when it was not rated higher at the end."""
+    if not baseline:
+        return []
+    first = float(np.mean([run.versions[0].mu for run in baseline]))
+    last = float(np.mean([run.last.mu for run in baseline]))
+    return [first + share * (last - first) for share in LEVELS] if last > first else []
+
+
+def first_reached(x: Sequence[float], mu: Sequence[float], level: float) -> float:
+    """Where a rating first reaches ``level``, on straight lines between the judged versions; infinite if never.
+
+    Not a number when the first judged version lies above it: it was reached before anybody looked, and nothing tells
+    where. (No version 0 is judged. It plays at random or nearly, but that it is worth 0 is no measurement.)
+    """
+    if not len(x) or mu[0] > level:
+        return math.nan
+    if mu[0] == level:
+        return float(x[0])
+    for i in range(1, len(x)):
+        if mu[i] >= level:
+            return float(x[i - 1] + (level - mu[i - 1]) / (mu[i] - mu[i - 1]) * (x[i] - x[i - 1]))
+    return math.inf
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """``value``: what the baseline needs to reach a rating over what an arm needs, geometric means over seeds; 0 when
+    a run of the arm never reaches it, infinite when one of the baseline doesn't, not a number when that is not
+    determined or neither does, which ``reason`` tells. ``around``: from, to, by `AROUND` points more and less;
+    ``seeds``: the 95 % interval over seeds, None with one seed on either side."""
+
+    value: float
+    around: tuple[float, float] | None = None
+    seeds: tuple[float, float] | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "-"
+        if math.isinf(self.value):
+            return "baseline never"
+        if not self.value:
+            return "never"
+        parts = [f"±{AROUND:g} points: {_span(self.around)}"] if self.around else []
+        parts += [f"seeds: {_span(self.seeds)}"] if self.seeds else []
+        return f"{self.value:.2f} ({'; '.join(parts)})"
+
+
+def speedup(baseline: Sequence[Run], arm: Sequence[Run], level: float, axis: Axis) -> Speedup:
+    """The speedup of Berner et al. 2019, equation 2.
+
+    Its uncertainty is reckoned as in the paper's appendix M: what either side needs for `AROUND` points less and more,
+    both in quadrature. Where a side was there before it was judged it may have needed nothing, where it never comes
+    there it may need any number. The interval over seeds is Welch's, of logarithms.
+    """
+    sides = (baseline, arm)
+    needed = [[_needs(run, level, axis) for run in side] for side in sides]
+    early = [run.name for side, needs in zip(sides, needed, strict=True)
+             for run, need in zip(side, needs, strict=True) if math.isnan(need)]
+    if early or not all(needed):
+        where = "the first judged version is above it already, or its place on the axis isn't known, in"
+        return Speedup(math.nan, reason=f"{where} {', '.join(early)}" if early else "there are no runs to compare")
+    base, own = map(_geometric, needed)
+    if math.isinf(base) and math.isinf(own):
+        return Speedup(math.nan, reason="neither reaches it in all of its runs")
+    if math.isinf(base) or math.isinf(own):
+        return Speedup(math.inf if math.isinf(base) else 0.0)
+    value = base / own
+    sooner, later = ([_geometric([0.0 if math.isnan(need) else need
+                                  for need in (_needs(run, level + step, axis) for run in side)]) for side in sides]
+                     for step in (-AROUND, AROUND))
+    down = math.hypot(value - sooner[0] / own, value - base / later[1])
+    up = math.hypot(later[0] / own - value, (base / sooner[1] if sooner[1] else math.inf) - value)
+    return Speedup(value, (max(value - down, 0.0), value + up), _over_seeds(*needed))
+
+
+def _needs(run: Run, level: float, axis: Axis) -> float:
+    x = [axis(v) for v in run.versions]
+    return first_reached(x, [v.mu for v in run.versions], level) if all(map(math.isfinite, x)) else math.nan
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values)) if all(values) else 0.0
+
+
+def _over_seeds(baseline: Sequence[float], arm: Sequence[float]) -> tuple[float, float] | None:
+    if len(baseline) < 2 or len(arm) < 2:
+        return None
+    logs = [np.log(side) for side in (baseline, arm)]
+    variances = [float(log.var(ddof=1)) / len(log) for log in logs]
+    total = sum(variances)
+    middle = float(logs[0].mean() - logs[1].mean())
+    if not total:
+        return math.exp(middle), math.exp(middle)
+    freedom = total**2 / sum(v**2 / (len(log) - 1) for v, log in zip(variances, logs, strict=True))
+    half = t95(int(freedom)) * math.sqrt(total)
+    return math.exp(middle - half), math.exp(middle + half)
+
+
+def _span(ends: tuple[float, float]) -> str:
+    return " to ".join("open" if math.isinf(end) else f"{end:.2f}" for end in ends)

@@ -1,0 +1,211 @@
+"""An ablation's tables, each with what has to be known to read it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from five.ablation.comparison import AXES, Axis, at, common, mean, on_the_way
+from five.ablation.config import AblationConfig
+from five.ablation.results import Outcome, Run, Version
+from five.ablation.speedup import AROUND, levels, speedup
+from five.agent.ratings import RANDOM
+
+EASY = "scripted-easy"
+RATING, HITS = "TrueSkill", "last hits a minute"
+HIGH_LOAD = 2.0  # for each processor of the machine
+OWN_SHARE = 0.9  # of its processors that a run gets where nothing else runs, at least
+
+Figure = Callable[[Version], float]
+Column = tuple[str, Callable[[Run], float]]
+
+FAIR = {
+    "versions": "By versions: what so many gradient steps bring, whatever they cost. It is the paper's comparison, and "
+                "fair to all arms whose versions are of equally many steps and samples.",
+    "samples": "By samples: what so many hero-steps bring that were learned from, each counted once. It is fair where "
+               "playing is what costs.",
+    "wall clock": "By wall clock: what so many minutes bring on this machine. Playing and learning take processors "
+                  "from each other here, so an arm that plays less has more of them to learn with, and what else ran "
+                  "counts as well: it tells what to run on such a machine, not what samples are worth."}
+STANDING = (
+    "Means over seeds with their 95 % interval (Student's t), here as below; none with one seed. All runs stand on one "
+    "scale, fitted to all games of all judged versions, random play at 0. A short run wins nearly all games against "
+    "random play and hardly any against the bots: where scores no longer tell arms apart, last hits and net worth "
+    "(gold, at the end of a game) still do.")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A heading, the columns' names, rows of as many cells, and notes that stand below."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def markdown(self) -> str:
+        """As Markdown, with its heading."""
+        lines = [f"## {self.title}", "", _line(self.head), "|" + "---|" * len(self.head), *map(_line, self.rows)]
+        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
+
+
+def tables(config: AblationConfig, outcome: Outcome, processors: int = 0) -> list[Table]:
+    """All of them. ``processors`` of the machine; 0 where nobody knows."""
+    found = [equal(config, outcome, "versions"), equal(config, outcome, "samples"), last(config, outcome),
+             speedups(config, outcome), training(config, outcome), bots(outcome), conditions(outcome, processors)]
+    return [table for table in found if table.rows]
+
+
+def equal(config: AblationConfig, outcome: Outcome, name: str) -> Table:
+    """The arms where all of their runs have been on an axis, ``versions`` or ``samples``."""
+    axis = AXES[name]
+    way = common(outcome.all(), axis)
+    if math.isnan(way[1]):
+        return Table("", [], [])
+    columns: list[Column] = []
+    for title, figure in _figures(config):
+        columns.append((title, _there(axis, way[1], figure)))
+        if title in (RATING, HITS):
+            columns.append(("on the way", _on_the_way(axis, way, figure)))
+    unit = "version {:.0f}" if name == "versions" else "{:.2f} million hero-steps"
+    start, end = (unit.format(edge if name == "versions" else edge / 1e6) for edge in way)
+    return _by_arm(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
+        FAIR[name],
+        f"This is as far as all runs came, on straight lines between the judged versions. On the way: the mean from "
+        f"{start} on, where all had been judged; it depends less on single versions.{_against(config)}",
+        *([STANDING] if name == "versions" else [])])
+
+
+def last(config: AblationConfig, outcome: Outcome) -> Table:
+    """The versions that runs ended with: after the same wall clock, so at different versions and samples."""
+    columns: list[Column] = [("version", lambda run: float(run.last.number))]
+    columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
+    columns += [(f"score against {bot}", _of_last(partial(Version.score, opponent=bot)))
+                for bot in config.judge.against]
+    return _by_arm(f"After {config.minutes:g} minutes", config, outcome, columns,
+                   [FAIR["wall clock"] + _against(config)])
+
+
+def speedups(config: AblationConfig, outcome: Outcome) -> Table:
+    """How much sooner each arm gets to ratings that lie on the baseline's way."""
+    baseline = outcome.runs.get(config.baseline, ())
+    rows, reasons = [], []
+    for level in levels(baseline):
+        for arm in [arm for arm in config.arms if arm in outcome.runs and arm != config.baseline]:
+            found = [speedup(baseline, outcome.runs[arm], level, axis) for axis in AXES.values()]
+            rows.append([arm, f"{level:.1f}", *map(str, found)])
+            reasons += [f"{arm} at {level:.1f} by {name}: {speed.reason}"
+                        for name, speed in zip(AXES, found, strict=True) if speed.reason]
+    notes = [f"What {config.baseline} needs to first reach a TrueSkill, over what the arm needs (Berner et al. 2019, "
+             f"equation 2): above 1 the arm is faster. The levels are half of {config.baseline}'s way from its first "
+             f"judged versions to its last, and nine tenths of it. In brackets one deviation as the paper reckons it "
+             f"(appendix M), by what it takes to {AROUND:g} points less and more, open where a side never comes there "
+             f"or was there before it was judged; and with several seeds the 95 % interval over them. never: some run "
+             f"of the arm doesn't come there. -: not determined."]
+    notes += [f"{reason}." for reason in reasons]
+    return Table("Speedup", ["arm", "TrueSkill", *(f"by {name}" for name in AXES)], rows, notes)
+
+
+def measure_of_play(config: AblationConfig) -> str | None:
+    """The bot that the last hits and the net worth against tell most of: the easy one where it is played, or else the
+    first that doesn't play at random."""
+    others = [bot for bot in config.judge.against if bot != RANDOM]
+    return EASY if EASY in others else next(iter(others), None)
+
+
+def training(config: AblationConfig, outcome: Outcome) -> Table:
+    """What training came to, as it was measured."""
+    columns: list[Column] = [
+        ("versions", lambda run: float(run.training.version[-1]) if len(run.training.version) else math.nan),
+        ("million hero-steps", lambda run: run.training.learned[-1] * 1e-6 if len(run.training.learned) else math.nan),
+        ("hero-steps/s", lambda run: run.training.learned_per_second),
+        ("queue full from version", lambda run: float(run.training.full_from or math.nan)),
+        ("staleness, median", lambda run: run.training.staleness_median),
+        ("staleness, p95", lambda run: run.training.staleness_p95),
+        ("sample reuse", lambda run: run.training.reuse),
+        ("uses of a sample", lambda run: run.training.uses),
+        ("unused %", lambda run: 100 * run.training.unused)]
+    return _by_arm("Training, as it was measured", config, outcome, columns, [
+        "Hero-steps are those learned from, each counted once. Staleness (in versions) and uses are of the time from "
+        "which on nothing was learned from that the first policy had played: what filled the queue has been worked off "
+        "then. Sample reuse is samples used over samples taken in (Berner et al. 2019, equation 13); uses are of a "
+        "sample that was used at all, unused is the share of samples that never were."])
+
+
+def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
+    found: list[tuple[str, Figure]] = [(RATING, lambda v: v.mu)]
+    bot = measure_of_play(config)
+    if bot is not None:
+        theirs = "opponent_statistics"
+        found += [(HITS, lambda v: v.last_hits(bot)),
+                  ("the bot's", lambda v: v.last_hits(bot, theirs)),
+                  ("net worth", lambda v: v.net_worth(bot)), ("the bot's", lambda v: v.net_worth(bot, theirs))]
+    return found
+
+
+def _there(axis: Axis, place: float, figure: Figure) -> Callable[[Run], float]:
+    return lambda run: at(run, axis, place, figure)
+
+
+def _against(config: AblationConfig) -> str:
+    bot = measure_of_play(config)
+    return f" Last hits and net worth are of games against {bot}." if bot else ""
+
+
+def _on_the_way(axis: Axis, way: tuple[float, float], figure: Figure) -> Callable[[Run], float]:
+    return lambda run: on_the_way(run, axis, way, figure) if way[0] < way[1] else math.nan
+
+
+def _of_last(figure: Figure) -> Callable[[Run], float]:
+    return lambda run: figure(run.last)
+
+
+def bots(outcome: Outcome) -> Table:
+    """Where the bots stand on the scale."""
+    rows = [[name, f"{skill.mu:.1f}", f"{skill.sigma:.1f}" if name != RANDOM else "0, by definition"]
+            for name, skill in outcome.scale.bots().items()]
+    scale = outcome.scale
+    source = "as these games tell" if scale.drawn else "as configured: none of these was"
+    sigmas = [run.last.sigma for run in outcome.all()]
+    return Table("The scale", ["bot", "TrueSkill", "σ"], rows if scale.games else [], [
+        f"Fitted to {scale.games:,} games at once; {100 * scale.draw_probability:.1f} % of games between equals are "
+        f"drawn, {source}. σ is what the games leave open of the distance from random play; of the runs' last versions "
+        f"it is {mean(sigmas).value:.1f} on the mean. Part of it is common to all: differences are known better."])
+
+
+def conditions(outcome: Outcome, processors: int) -> Table:
+    """What each run trained under, and with which commits."""
+    rows, busy = [], []
+    for run in outcome.all():
+        kept = run.conditions
+        load = kept.load if kept else run.load_judged
+        others = kept is None or kept.share < OWN_SHARE  # a run's own processes are a load of three or four
+        if load is not None and processors and load > HIGH_LOAD * processors and others:
+            busy.append(f"{run.name} ({load:.1f})")
+        if kept:
+            cells = [", ".join(map(str, kept.processors)), f"{kept.processor_seconds:.0f}", f"{100 * kept.share:.0f} %",
+                     f"{kept.load:.1f} in training"]
+        else:
+            cells = ["-", "-", "-", "-" if load is None else f"{load:.1f} when judged"]
+        same = run.trained_with == run.commit
+        rows.append([run.name, *cells, run.commit if same else f"{run.trained_with}, judged {run.commit}"])
+    notes = ["Processors are those that a run was held to, with the time that its processes took of them. Load is the "
+             "machine's, of all that ran there; earlier results have it only from when they were judged."]
+    if busy:
+        notes.append(f"High load: {', '.join(busy)}. More than twice as many processes wanted to run as there are "
+                     f"processors ({processors}), and less than {100 * OWN_SHARE:.0f} % of these runs' own was theirs, "
+                     "as far as that is known: their minutes are not to be compared.")
+    return Table("Runs", ["run", "processors", "seconds of them", "share", "load", "commit"], rows, notes)
+
+
+def _by_arm(title: str, config: AblationConfig, outcome: Outcome, columns: Sequence[Column],
+            notes: Sequence[str]) -> Table:
+    rows = []
+    for arm in config.arms:
+        runs = outcome.runs.get(arm, ())
+        rows.append([arm, str(len(runs)), *(str(mean([figure(run) for run in runs])) for _, figure in columns)])
+    return Table(title, ["arm", "seeds", *(name for name, _ in columns)], rows, notes)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

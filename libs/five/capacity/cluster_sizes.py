@@ -1,0 +1,156 @@
+"""The four sizes of cluster that the tables are about, and what a unit of work weighs in each."""
+
+from dataclasses import dataclass
+
+from five.capacity import inputs
+from five.run.config import RunConfig
+from five.run.load import load
+
+HERO_STATES = 2  # an LSTM has two
+FLOAT = 4
+
+
+@dataclass(frozen=True)
+class Forward:
+    """Seconds of a forward pass: ``fixed + per_row * team-steps``, for batches up to ``max_batch``."""
+
+    fixed: float
+    per_row: float
+    max_batch: int
+
+    def seconds(self, rows: float) -> float:
+        """Of a batch of ``rows`` team-steps."""
+        return self.fixed + self.per_row * rows
+
+    @property
+    def most(self) -> float:
+        """Team-steps a second with full batches."""
+        return self.max_batch / self.seconds(self.max_batch)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One size. Sizes of messages and rates follow from the run's configuration and the figures."""
+
+    name: str
+    preset: str
+    rollouts: int
+    games: int  # of one rollout
+    inference: int
+    optimizers: int
+    samples_per_second: float  # of one optimizer
+    forward: Forward
+    team_step_bytes: float  # of an observation that is asked about
+    segment_step_bytes: float  # of one within a segment
+    parameter_bytes: float  # float32
+    heroes: int
+    config: RunConfig
+
+    @property
+    def all_games(self) -> int:
+        """Games at once."""
+        return self.rollouts * self.games
+
+    @property
+    def trained_share(self) -> float:
+        """Team-steps that are learned from: in games against the past only one side's."""
+        return 1 - self.config.league.past_opponent_share / 2
+
+    @property
+    def learned_steps(self) -> float:
+        """Team-steps a second that the optimizers take at full speed and a sample reuse of 1."""
+        return self.optimizers * self.samples_per_second * self.config.learning.lstm_unroll_length
+
+    @property
+    def played_steps(self) -> float:
+        """Team-steps a second that have to be played for it."""
+        return self.learned_steps / self.trained_share
+
+    @property
+    def segment_steps(self) -> int:
+        """Timesteps of a segment."""
+        return self.config.learning.lstm_unroll_length * self.config.learning.samples_per_segment
+
+    @property
+    def state_bytes(self) -> float:
+        """Of a team's recurrent state."""
+        model = self.config.model
+        return self.heroes * (HERO_STATES * model.lstm + model.key) * FLOAT
+
+    @property
+    def segment_bytes(self) -> float:
+        """Of a segment: observations, one state a sample, and what was done and got in each step."""
+        steps = self.segment_steps * (self.segment_step_bytes + self.heroes * 40)
+        return steps + self.config.learning.samples_per_segment * self.state_bytes
+
+    @property
+    def version_seconds(self) -> float:
+        """Between two versions."""
+        learning = self.config.learning
+        return learning.gradient_steps_per_iteration * learning.batch_samples / self.samples_per_second
+
+    @property
+    def request_rows(self) -> float:
+        """Team-steps in one request for actions."""
+        return 2 * self.games / self.config.services.rollout.groups
+
+    @property
+    def game_hero_steps(self) -> float:
+        """Hero-steps a second of the games on one core: behind gRPC, or within the rollout."""
+        if self.heroes == 1:
+            return inputs.LAPTOP_GAME_HERO_STEPS.value
+        remote = self.config.services.rollout.environment == "remote"
+        return (inputs.ENV_HERO_STEPS if remote else inputs.GAME_HERO_STEPS).value
+
+    @property
+    def rollout_most(self) -> float:
+        """Team-steps a second of one rollout that waits for nobody, on one core."""
+        return self.game_hero_steps / self.heroes
+
+    @property
+    def game_cores(self) -> float:
+        """Cores that the games themselves take."""
+        return self.played_steps * self.heroes / self.game_hero_steps
+
+
+def cpu_forward() -> Forward:
+    """The laptop's, from its two measured batches."""
+    one, sixty = 1 / inputs.CPU_BATCH_1.value, 60 / inputs.CPU_BATCH_60.value
+    per_row = (sixty - one) / 59
+    return Forward(one - per_row, per_row, 60)
+
+
+def gpu_forward(parameters: float) -> Forward:
+    """One of the paper's GPUs with a model of so many parameters: time in proportion to them."""
+    sixty = 60 / inputs.GPU_TEAM_STEPS.value * parameters / inputs.PAPER_PARAMETERS.value
+    share = inputs.FIXED_SHARE.value
+    return Forward(sixty * share, sixty * (1 - share) / 60, 60)
+
+
+def clusters() -> list[Cluster]:
+    """Laptop, one GPU node, 64 GPUs of each kind, 512 of each kind."""
+    laptop, node, rerun = load("laptop-1v1"), load("gpu-node"), load("rerun")
+    # An eighth of the games fills batches of an eighth as many past versions.
+    eighth = load("rerun", ["league.past_in_play=16"])
+    paper = inputs.PAPER_PARAMETERS.value
+
+    def gpus(name: str, config: RunConfig, parameters: float, rollouts: int, inference: int,
+             optimizers: int) -> Cluster:
+        return Cluster(name, config.name, rollouts, config.services.rollout.games, inference, optimizers,
+                       inputs.GPU_SAMPLES.value * paper / parameters, gpu_forward(parameters),
+                       inputs.TEAM_STEP_5V5.value, inputs.SEGMENT_STEP_5V5.value, FLOAT * parameters, 5, config)
+
+    return [
+        Cluster("laptop", laptop.name, 1, laptop.services.rollout.games, 1, 1,
+                inputs.LAPTOP_HERO_STEPS.value / laptop.learning.lstm_unroll_length, cpu_forward(),
+                inputs.TEAM_STEP_1V1.value, inputs.SEGMENT_STEP_1V1.value, LAPTOP_PARAMETERS * FLOAT, 1, laptop),
+        gpus("one node", node, NODE_PARAMETERS, node.services.rollout.processes, 2, 1),
+        gpus("64 GPUs", eighth, RERUN_PARAMETERS, 7200 // eighth.services.rollout.games, 64, 64),
+        gpus("512 GPUs", rerun, RERUN_PARAMETERS, rerun.services.rollout.processes, 512, 512),
+    ]
+
+
+# Values of a published version (charts/files/presets.yaml has their bytes; a test compares).
+LAPTOP_PARAMETERS = 1_224_032 / FLOAT
+NODE_PARAMETERS = 52_006_464 / FLOAT
+RERUN_PARAMETERS = 626_501_184 / FLOAT

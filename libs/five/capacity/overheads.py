@@ -1,0 +1,46 @@
+"""What a cluster bears beside its links and past versions: games as sidecars, the first rank's saving, leases."""
+
+from dataclasses import dataclass
+
+from five.capacity import inputs
+from five.capacity.cluster_sizes import FLOAT, RERUN_PARAMETERS, Cluster
+
+LOOKS = 2.0  # a second, at all leases: the controller's reconciling and its metrics page (reconcile_seconds)
+CHECKPOINT = 4.0  # of the parameters' bytes: they, Adam's two moments, the clip's second moments
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """``sidecars`` and the cores that they take; ``leases`` kept, and the share of Redis' core that renewing and
+    looking take.
+
+    Of what the first rank writes beside learning: ``publishing`` seconds until a version plays, which the next one
+    waits for, and ``publishing_share`` of the time from version to version; ``checkpoint`` seconds of one, which
+    nothing waits for, and how many ``versions`` it spans; ``lost`` seconds of learning that a crash costs at most.
+    """
+
+    sidecars: int
+    sidecar_cores: float
+    publishing: float
+    publishing_share: float
+    checkpoint: float
+    versions: float
+    lost: float
+    leases: int
+    leases_share: float
+
+
+def overheads(c: Cluster) -> Overheads:
+    """Of a cluster that learns at full speed."""
+    config = c.config
+    half = config.store.publish_dtype == "bfloat16"
+    publish = (inputs.PUBLISH_BF16 if half else inputs.PUBLISH_FP32).value
+    publishing = publish * c.parameter_bytes / (FLOAT * RERUN_PARAMETERS)
+    checkpoint = CHECKPOINT * c.parameter_bytes / inputs.BLOB_BYTES.value
+    versions = checkpoint / c.version_seconds
+    # One is begun with the first version that is due and finds no other under way; it counts once it is whole.
+    between = max(config.services.optimizer.checkpoint_every_versions * c.version_seconds, checkpoint)
+    leases = c.rollouts + c.inference + c.optimizers + 3
+    renewing = leases / config.lifecycle.heartbeat_seconds * inputs.REDIS_BEAT.value
+    return Overheads(c.rollouts, c.game_cores, publishing, publishing / c.version_seconds, checkpoint, versions,
+                    between + publishing + checkpoint, leases, renewing + LOOKS * leases * inputs.REDIS_LOOK.value)

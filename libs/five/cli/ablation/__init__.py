@@ -1,1 +1,0 @@
-"""`five ablate`: arms that differ by configuration, several seeds each, equal budgets, one table and one page."""

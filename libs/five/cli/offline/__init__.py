@@ -1,1 +1,0 @@
-"""Versions of a run that has ended, or goes on, loaded and played in this process: no service is needed."""

@@ -1,0 +1,402 @@
+"""The commands that are REST calls: what the API is asked, and how its answers look in a terminal."""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from five.cli.run_selection import add_address, controller_of
+from five.local.rest_client import Controller
+
+SERIES = ("versions", "games", "ratings", "matches")
+SCHEDULES = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds")
+Arguments = argparse.Namespace
+
+# How each operation of the API is reached: its id in OpenAPI, and the words of the command (an example of them). A
+# test asks for each, and finds that it is the one.
+OPERATIONS: dict[str, tuple[str, ...]] = {
+    "status": ("status",),
+    "pause": ("pause", "--reason", "a look"),
+    "resume": ("resume",),
+    "stop": ("stop",),
+    "versions": ("versions", "--limit", "3"),
+    "version": ("versions", "0"),
+    "services": ("services",),
+    "events": ("events", "--limit", "3"),
+    "stream": ("events", "--follow"),
+    "series": ("series", "games"),
+    "schedules": ("schedules",),
+    "schedule": ("schedules", "show", "learning_rate"),
+    "change_schedule": ("schedules", "set", "learning_rate", "1e-5", "--over", "100"),
+    "schedule_history": ("schedules", "history"),
+    "revert_schedule": ("schedules", "revert", "1789000000000-0"),
+    "opponents": ("opponents",),
+    "ratings": ("ratings",),
+    "matches": ("matches",),
+    "play_match": ("matches", "play", "--against", "scripted", "--games", "2"),
+    "match": ("matches", "show", "m-000000000000"),
+    "cancel_match": ("matches", "cancel", "m-000000000000"),
+    "config": ("config",),
+    "draft": ("draft",),
+    "draft_tables": ("draft", "--tables"),
+    "draft_calibration": ("draft", "--calibration"),
+    "games": ("live",),
+    "live": ("live", "0123456789abcdef"),
+    "replays": ("recordings",),
+    "replay": ("recordings", "version-10"),
+    "play": ("play", "--json"),
+    "open_game": ("play", "--team", "dire", "--json"),
+    "played_games": ("play", "--games"),
+    "played_game": ("play", "--game", "0" * 32),
+    "end_game": ("play", "--close", "0" * 32),
+    "people_ratings": ("play", "--ratings"),
+    "recorded_games": ("play", "--recordings"),
+    "recorded_game": ("play", "--save", "0" * 32),
+    "plan_surgery": ("surgery", "plan", "--name", "wider", "--set", "model.lstm=256"),
+    "read_surgery": ("surgery", "read", "plan.yaml"),
+    "check_surgery": ("surgery", "check", "plan.yaml", "--no-wait"),
+    "surgery_check": ("surgery", "check", "plan.yaml"),
+    "apply_surgery": ("surgery", "apply", "0" * 64, "--no-wait"),
+    "rehearse_surgery": ("surgery", "rehearse", "plan.yaml", "--ask"),
+    "rehearsals": ("surgery", "rehearsals"),
+    "rehearsal": ("surgery", "rehearsals", "rehearsal-20260101-121500-a1b2c3"),
+    "cancel_rehearsal": ("surgery", "rehearsals", "--cancel", "rehearsal-20260101-121500-a1b2c3"),
+    "surgery_log": ("surgery", "log"),
+    "operations": ("surgery", "status"),
+    "operation": ("surgery", "status", "surgery-20260101-120500-d4e5f6"),
+    "cancel_operation": ("surgery", "cancel", "surgery-20260101-120500-d4e5f6"),
+    "continue_operation": ("surgery", "continue", "surgery-20260101-120500-d4e5f6"),
+    "begin_anneal": ("anneal", "start", "--name", "patch", "--set", "game.patch=7.21d", "--versions", "400"),
+    "anneal": ("anneal", "status"),
+    "hold_anneal": ("anneal", "hold"),
+    "resume_anneal": ("anneal", "resume"),
+    "share_anneal": ("anneal", "share", "0.25"),
+    "promote_anneal": ("anneal", "promote"),
+    "abort_anneal": ("anneal", "abort"),
+    "revert_anneal": ("anneal", "revert", "--reason", "it looks odd"),
+    "revert": ("revert", "--to", "800", "--yes", "--json"),
+    "revert_preview": ("revert", "--to", "800", "--dry-run"),
+    "revert_targets": ("revert", "--targets"),
+    "branches": ("revert", "--branches"),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """One word of `five`: what it takes and does. ``run`` gets the controller and the arguments."""
+
+    name: str
+    words: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[Controller, Arguments], None]
+
+
+def add_commands(commands: Any) -> None:
+    """Adds every command to the subparsers of `five`."""
+    for command in COMMANDS:
+        parser = commands.add_parser(command.name, help=command.words)
+        command.arguments(parser)
+        for each in _leaves(parser):
+            add_address(each)
+            each.add_argument("--json", action="store_true", help="print the answer as JSON")
+
+
+def _leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    return [parser, *(child for action in below for child in action.choices.values())]
+
+
+def run(arguments: Arguments) -> int:
+    """Runs one of the commands. Raises Refused, NoRun."""
+    command = next(c for c in COMMANDS if c.name == arguments.command)
+    command.run(controller_of(arguments), arguments)
+    return 0
+
+
+# Printing.
+
+
+def show(arguments: Arguments, value: Any, columns: Sequence[str] = ()) -> None:
+    """Prints an answer: rows with ``columns``, anything else as JSON."""
+    rows = value["items"] if isinstance(value, dict) and "items" in value else value
+    if arguments.json or not columns or not isinstance(rows, list):
+        print(json.dumps(value, indent=2))
+        return
+    cells = [[_cell(name, row.get(name)) for name in columns] for row in rows]
+    widths = [max(len(line[i]) for line in [list(columns), *cells]) for i in range(len(columns))]
+    for line in [list(columns), *cells]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for key in ("older", "next"):
+        if isinstance(value, dict) and value.get(key) is not None:
+            print(f"more: {'--before' if key == 'older' else '--offset'} {value[key]}")
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if name == "at" or name.endswith("_at"):
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict | list):
+        return json.dumps(value, separators=(",", ":"))[:120]
+    return str(value)
+
+
+# Arguments.
+
+
+def _none(parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def _reason(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", default="", help="why; kept with the event")
+
+
+def _dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only say what would happen")
+
+
+def _change(parser: argparse.ArgumentParser) -> None:
+    _reason(parser)
+    _dry_run(parser)
+
+
+def _dry(arguments: Arguments) -> dict[str, str]:
+    return {"dry_run": "true"} if arguments.dry_run else {}
+
+
+def _limit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--limit", type=int, default=20, help="how many at most (20)")
+
+
+def _cursors(parser: argparse.ArgumentParser) -> None:
+    _limit(parser)
+    parser.add_argument("--after", help="what came after this id, oldest first")
+    parser.add_argument("--before", help="what was before this id, newest first")
+
+
+def _versions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("number", nargs="?", type=int, help="one version, with its metadata")
+    _cursors(parser)
+
+
+def _events(parser: argparse.ArgumentParser) -> None:
+    _cursors(parser)
+    parser.add_argument("--follow", action="store_true", help="go on with what happens, until Ctrl-C")
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", nargs="?", help="a key or a section, such as learning.batch_samples: what it is, its "
+                        "type, default, unit and source; asks no run")
+
+
+def _series(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=SERIES)
+    _cursors(parser)
+
+
+def _slices(parser: argparse.ArgumentParser) -> None:
+    _limit(parser)
+    parser.add_argument("--offset", type=int, default=0, help="how many to leave out")
+
+
+def _live(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("game", nargs="?", help="save this game until it ends")
+    parser.add_argument("--out", help="the file (GAME.view)")
+
+
+def _recordings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help="save this one")
+    parser.add_argument("--out", help="the file (NAME.view)")
+
+
+def _schedules(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    one = verbs.add_parser("show", help="one schedule, and its value now")
+    one.add_argument("name", choices=SCHEDULES)
+    change = verbs.add_parser("set", help="change a value, from a version on")
+    change.add_argument("name", choices=SCHEDULES)
+    change.add_argument("to", type=float, help="the value after the change")
+    change.add_argument("--over", type=int, default=0, metavar="VERSIONS", help="versions that it takes (0: at once)")
+    change.add_argument("--start", type=int, metavar="VERSION", help="when it begins (by default two versions on)")
+    _change(change)
+    history = verbs.add_parser("history", help="changes, newest first")
+    _limit(history)
+    history.add_argument("--before", help="what was before this id")
+    back = verbs.add_parser("revert", help="take the newest change of a schedule back")
+    back.add_argument("change", help="its id; `five schedules history` lists them")
+    back.add_argument("--start", type=int, metavar="VERSION", help="when (by default two versions on)")
+    _change(back)
+
+
+def _matches(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    _slices(parser)
+    play = verbs.add_parser("play", help="have the evaluator play a match")
+    play.add_argument("--version", type=int, default=-1, help="which version (the newest)")
+    play.add_argument("--against", default="scripted", help="random, scripted-easy, scripted, scripted-hard, or a "
+                      "version")
+    play.add_argument("--games", type=int, default=20)
+    play.add_argument("--seed", type=int, default=0)
+    play.add_argument("--replay", action="store_true", help="record the first game")
+    _dry_run(play)
+    for name, words in (("show", "how far a match is"), ("cancel", "end one that waits or is played")):
+        one = verbs.add_parser(name, help=words)
+        one.add_argument("id", help="its id; `five matches` lists them")
+        if name == "cancel":
+            _dry_run(one)
+
+
+# What they do.
+
+
+def _status(controller: Controller, arguments: Arguments) -> None:
+    show(arguments, controller.get("status"))
+
+
+def _control(controller: Controller, arguments: Arguments) -> None:
+    answer = controller.post(arguments.command, {"reason": arguments.reason}, **_dry(arguments))
+    if arguments.json:
+        show(arguments, answer)
+    else:
+        print(f"{'would be ' if arguments.dry_run else ''}{answer['status']} (asked by {answer['who']})")
+
+
+def _show_versions(controller: Controller, arguments: Arguments) -> None:
+    if arguments.number is not None:
+        show(arguments, controller.get(f"versions/{arguments.number}"))
+        return
+    found = controller.get("versions", limit=arguments.limit, after=arguments.after, before=arguments.before)
+    show(arguments, found, ("version", "created_at", "bytes", "digest"))
+
+
+def _show_services(controller: Controller, arguments: Arguments) -> None:
+    show(arguments, controller.get("services"), ("kind", "id", "address", "beaten_at", "stats"))
+
+
+def _show_events(controller: Controller, arguments: Arguments) -> None:
+    columns = ("id", "at", "who", "what", "details")
+    if not arguments.follow:
+        show(arguments, controller.get("events", limit=arguments.limit, after=arguments.after,
+                                       before=arguments.before), columns)
+        return
+    for kind, data in controller.follow():
+        if arguments.json:
+            print(json.dumps({"kind": kind, "data": data}), flush=True)
+        elif kind == "event":
+            print("  ".join(_cell(name, data[name]) for name in columns[1:]), flush=True)
+        elif kind == "version":
+            print(f"{_cell('at', data['at'])}  version {data['values'].get('version')}", flush=True)
+        elif data is not None:
+            print(f"{_cell('at', data['since'])}  {data['status']} ({data['who']}) {data['reason']}", flush=True)
+
+
+def _show_series(controller: Controller, arguments: Arguments) -> None:
+    found = controller.get(f"series/{arguments.kind}", limit=arguments.limit, after=arguments.after,
+                           before=arguments.before)
+    show(arguments, found, ("id", "at", "values"))
+
+
+def _show_page(*columns: str) -> Callable[[Controller, Arguments], None]:
+    def run(controller: Controller, arguments: Arguments) -> None:
+        show(arguments, controller.get(arguments.command, limit=arguments.limit, after=arguments.after,
+                                       before=arguments.before), columns)
+
+    return run
+
+
+def _show_slice(*columns: str) -> Callable[[Controller, Arguments], None]:
+    def run(controller: Controller, arguments: Arguments) -> None:
+        show(arguments, controller.get(arguments.command, limit=arguments.limit, offset=arguments.offset), columns)
+
+    return run
+
+
+def _soon(controller: Controller, given: int | None) -> int:
+    """A version that is not out yet when the request arrives: what was given, or two on."""
+    return given if given is not None else (controller.get("status")["version"] or 0) + 2
+
+
+def _run_schedules(controller: Controller, arguments: Arguments) -> None:
+    match arguments.verb:
+        case None:
+            show(arguments, controller.get("schedules"))
+        case "show":
+            show(arguments, controller.get(f"schedules/{arguments.name}"))
+        case "history":
+            show(arguments, controller.get("schedules/history", limit=arguments.limit, before=arguments.before),
+                 ("id", "at", "who", "name", "reason", "after"))
+        case "set":
+            path = f"schedules/{arguments.name}"
+            seen = controller.document(path)
+            show(arguments, controller.put(path, {
+                "start": _soon(controller, arguments.start), "length": arguments.over, "to": arguments.to,
+                "reason": arguments.reason}, seen.tag, **_dry(arguments)))
+        case _:
+            show(arguments, controller.post(f"schedules/history/{arguments.change}/revert", {
+                "start": _soon(controller, arguments.start), "reason": arguments.reason}, **_dry(arguments)))
+
+
+def _run_matches(controller: Controller, arguments: Arguments) -> None:
+    match arguments.verb:
+        case None:
+            found = controller.get("matches", limit=arguments.limit, offset=arguments.offset)
+            show(arguments, found, ("id", "state", "who", "asked_at", "request", "error"))
+        case "play":
+            asked = {key: getattr(arguments, key) for key in ("version", "against", "games", "seed", "replay")}
+            show(arguments, controller.post("matches", asked, **_dry(arguments)))
+        case "show":
+            show(arguments, controller.get(f"matches/{arguments.id}"))
+        case _:
+            show(arguments, controller.post(f"matches/{arguments.id}/cancel", {}, **_dry(arguments)))
+
+
+def _show_live(controller: Controller, arguments: Arguments) -> None:
+    if arguments.game is not None:
+        _save(controller, f"games/{arguments.game}/live", arguments.game, arguments)
+        return
+    show(arguments, controller.get("games")["games"],
+         ("game", "kind", "players", "time", "kills", "net_worth", "source", "watched"))
+
+
+def _show_recordings(controller: Controller, arguments: Arguments) -> None:
+    if arguments.name is not None:
+        _save(controller, f"replays/{arguments.name}", arguments.name, arguments)
+        return
+    show(arguments, controller.get("replays")["replays"], ("name", "bytes", "facts"))
+
+
+def _save(controller: Controller, path: str, name: str, arguments: Arguments) -> None:
+    file = Path(arguments.out or f"{name}.view")
+    written = controller.save(path, file)
+    print(f"{file}: {written} bytes")
+
+
+def _show_config(controller: Controller, arguments: Arguments) -> None:
+    show(arguments, controller.get("config"))
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("status", "what a run is doing", _none, _status),
+    Command("pause", "bring games and learning to rest", _change, _control),
+    Command("resume", "go on after a pause, or start a run in a cluster again that was stopped", _change, _control),
+    Command("stop", "end a run; it can be started again", _change, _control),
+    Command("versions", "published versions", _versions, _show_versions),
+    Command("services", "live service instances", _none, _show_services),
+    Command("events", "what was decided, when and by whom", _events, _show_events),
+    Command("series", "records of a time series", _series, _show_series),
+    Command("schedules", "scheduled hyperparameters: show, set, history, revert", _schedules, _run_schedules),
+    Command("opponents", "the pool of past versions", _slices, _show_slice("version", "quality", "games", "wins")),
+    Command("ratings", "TrueSkill of versions", _cursors,
+            _show_page("player", "mu", "sigma", "games", "aborted", "reference")),
+    Command("matches", "matches on request: list, play, show, cancel", _matches, _run_matches),
+    Command("live", "games in progress, which the console shows; GAME saves one", _live, _show_live),
+    Command("recordings", "recorded games; NAME saves one (docs/replays.md)", _recordings, _show_recordings),
+    Command("config", "the run's configuration, or with KEY what a key of it is", _config, _show_config),
+)
+NAMES = frozenset(command.name for command in COMMANDS)

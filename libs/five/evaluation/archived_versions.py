@@ -1,0 +1,92 @@
+"""Archived versions of a local run as policies, read from its folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from dota.spaces import Layout
+from five.agent.model.native_actor import freeze
+from five.agent.model.policy import Policy
+from five.agent.surgery import AgentSpec
+from five.evaluation.saved_state import kept_record
+from five.local.run_folder import NoRun, RunFolder
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import load
+from rapid import tensorfile
+from rapid.bfloat16 import from_bfloat16
+from rapid.blobs import BlobMissing, BlobStore
+
+
+class VersionNotArchived(NoRun):
+    """A version that the run's blob store does not hold."""
+
+
+@dataclass(frozen=True)
+class ArchivedVersions:
+    """The versions in the blob store of the run in ``folder``; whether the run goes on makes no difference."""
+
+    folder: RunFolder
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """The configuration that the run was last started with, with what its record holds in its place."""
+        started = self.folder.path / "cluster.yaml"
+        config = load(started if started.exists() else self.folder.config)
+        kept = kept_record(self.folder.record)
+        return config if kept is None else overlay(config, kept.record)
+
+    @cached_property
+    def blobs(self) -> BlobStore:
+        """The run's blob store: the one that its configuration names, else the folder's own, which may have been moved
+        or copied since the run was started."""
+        named = load(self.folder.config).blobs.url if self.folder.config.exists() else self.config.blobs.url
+        return BlobStore(named or str(self.folder.path / "blobs"))
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self.config.name}/versions/"
+
+    def numbers(self) -> list[int]:
+        """Versions that can be loaded, in order."""
+        return sorted(int(name.removeprefix(self._prefix)) for name in self.blobs.refs(self._prefix))
+
+    def load(self, version: int = -1) -> tuple[int, Policy, dict[str, Any]]:
+        """A version's number, its policy on the CPU, ready to act, and its metadata; -1 is the newest one archived.
+
+        One from before a surgery is brought over. Raises VersionNotArchived naming those that are there, ValueError
+        for a version of a schema that the run never had.
+        """
+        known = self.numbers()
+        number = known[-1] if version < 0 and known else version
+        if number not in known:
+            near = sorted(known, key=lambda v: abs(v - version))[:5]
+            raise VersionNotArchived(f"version {version} of run {self.folder.name!r} is not archived; near it are "
+                                     f"{', '.join(map(str, sorted(near))) or 'none at all'}")
+        try:
+            arrays, index = tensorfile.parse(self.blobs.get_array(self.blobs.ref(f"{self._prefix}{number:010d}")))
+        except BlobMissing as error:
+            raise VersionNotArchived(f"version {number} of run {self.folder.name!r}: {error}") from None
+        layout = Layout(self.config.game)
+        tensors = {name: from_bfloat16(array) if name in index.bfloat16 else array for name, array in arrays.items()}
+        tensors = self._in_present_schema(number, tensors, index.meta)
+        policy = Policy(layout, self.config.model).eval().requires_grad_(False)
+        policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
+        freeze(policy)
+        return number, policy, dict(index.meta)
+
+    def _in_present_schema(self, number: int, tensors: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
+        """A version from before a surgery goes through the run's plans; any other one is as it is."""
+        spec = AgentSpec(self.config.game, self.config.model)
+        schema = meta.get("schema", spec.schema)
+        if schema == spec.schema:
+            return tensors
+        kept = kept_record(self.folder.record)
+        if kept is None or schema not in kept.chain.schemas:
+            raise ValueError(f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, "
+                             f"the run's record describes {spec.layout.hash} and {spec.schema}: `five report` brings "
+                             f"{self.folder.record.name} up to date while the run goes on")
+        return kept.chain.to_newest(tensors, schema)

@@ -1,0 +1,89 @@
+"""A draft's table of leaves, read from an archived version: the win heads of both teams are asked about the first
+observation of a real game of each line-up."""
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from dota.config import GameConfig
+from five.agent.compute import torch_threads
+from five.agent.draft.leaves import Floats, HeroPool, Ints, LeafTable
+from five.agent.model.policy import Policy
+from five.evaluation.line_up_values import BATCH, InGames, Reads, parts_of
+from five.run import draft_tables
+from five.run.line_ups import HOW
+
+CHUNK = 4096  # line-ups between two looks at the clock
+KEEP_SECONDS = 60.0  # between two copies of an unfinished table
+
+
+def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any], *, threads: int = 1,
+         partial: Path | None = None, on_progress: Callable[[int, float], None] = lambda done, seconds: None,
+         batch: int = BATCH) -> LeafTable:
+    """The whole table, by ``threads`` workers; equal for any number of them.
+
+    An unfinished table is kept in ``partial`` once a minute, and gone on with; of another version or pool it is begun
+    again. ``on_progress`` gets the line-ups done in this call and the seconds spent on them.
+    """
+    about = {**facts, **HOW}
+    win = _resumed(partial, pool, about)
+    todo = np.flatnonzero(np.isnan(win))
+    chunks = [todo[at:at + CHUNK] for at in range(0, len(todo), CHUNK)]
+    began = kept = time.monotonic()
+    readers: SimpleQueue[Reads] = SimpleQueue()
+
+    def work(leaves: Ints) -> tuple[Ints, Floats]:
+        reader = readers.get()
+        try:
+            return leaves, reader.read(leaves)
+        finally:
+            readers.put(reader)
+
+    done = 0
+    with torch_threads(1), ThreadPoolExecutor(threads) as pool_of_threads:
+        parts = parts_of(policy, game, pool, batch)
+        for _ in range(threads):
+            readers.put(parts or InGames(policy, game, pool, batch))
+        try:
+            for leaves, found in pool_of_threads.map(work, chunks):
+                win[leaves] = found
+                done += len(leaves)
+                now = time.monotonic()
+                on_progress(done, now - began)
+                if partial is not None and now - kept > KEEP_SECONDS:
+                    _keep(partial, LeafTable(pool, win.reshape(pool.shape), about))
+                    kept = now
+        except BaseException:
+            pool_of_threads.shutdown(cancel_futures=True)
+            if partial is not None and done:
+                _keep(partial, LeafTable(pool, win.reshape(pool.shape), about))
+            raise
+    if partial is not None:
+        partial.unlink(missing_ok=True)
+    return LeafTable(pool, win.reshape(pool.shape), {**about, "at": time.time()})
+
+
+def _resumed(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -> Floats:
+    if partial is not None and partial.exists():
+        try:
+            found = draft_tables.parse(partial.read_bytes())
+            if found.pool == pool and json.dumps(found.facts, sort_keys=True) == json.dumps(about, sort_keys=True):
+                return found.win.reshape(-1).copy()
+        except ValueError:
+            pass  # it is begun again
+    return np.full(pool.line_ups, np.nan, np.float32)
+
+
+def _keep(partial: Path, leaves: LeafTable) -> None:
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    beside = partial.with_name(f".{partial.name}.part")
+    with beside.open("wb") as file:
+        for piece in draft_tables.file_of(leaves):
+            file.write(piece)
+    beside.replace(partial)

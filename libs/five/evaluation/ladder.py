@@ -1,0 +1,119 @@
+"""Rating archived versions in this process, on the ladder that the run's evaluator began."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from dota.replay import Replay
+from dota.vec_game import BOTS
+from five.agent.config import RatingConfig
+from five.agent.ladder import AssignedGame, Ladder
+from five.agent.standings import FORMAT, FORMAT_ROW, RATED, Standing, parse_standings, player_name, player_version
+from five.evaluation.archived_versions import ArchivedVersions
+from five.evaluation.journal import Journal
+from five.evaluation.match import Contestant, Game, play_games
+
+SEED_OFFSET = 15_485_000  # apart from the evaluator's games
+_SCALE = "scale"  # the journal's row of the run's anchors, as they were when something was rated beside them
+
+
+class OfflineLadder:
+    """The standings of a run, ``rows`` as its evaluator keeps them, together with what was played here (``journal``).
+
+    The run's references stay what they are. If it has rated its anchors after they were rated here, on a scale of their
+    own, or has fitted them again since (`five.agent.anchor_refit`), what was played here is put aside.
+    """
+
+    def __init__(self, rows: dict[str, Any], journal: Journal, config: RatingConfig) -> None:
+        self._run = {n: r for n, r in rows.items() if n.startswith(RATED)} if rows.get(FORMAT_ROW) == FORMAT else {}
+        self._journal = journal
+        self._config = config
+        anchors = [f"{RATED}{name}" for name in config.anchors if name != "random"]
+        self._scale = {name: self._run[name]["mu"] for name in anchors if name in self._run}
+        before = journal.rows.get(_SCALE)
+        if any(name in journal.rows for name in self._scale) or (before and before != self._scale):
+            journal.forget()
+
+    @property
+    def _rows(self) -> dict[str, Any]:
+        return {FORMAT_ROW: FORMAT, **self._run, **self._journal.rows}
+
+    def standings(self) -> list[Standing]:
+        """Everybody who is rated, strongest first."""
+        return parse_standings(self._rows)
+
+    def missing(self, versions: Iterable[int], games: int) -> list[int]:
+        """Versions that are not rated by so many games, in order. References, whose ratings never change, are not."""
+        known = {s.player: s for s in self.standings()}
+        return sorted(v for v in versions if not (
+            (s := known.get(player_name(v))) and (s.reference or s.games + s.aborted >= games)))
+
+    def rate(self, archive: ArchivedVersions, version: int, games: int, say: Callable[[str], None]) -> Standing:
+        """Rates a version by ``games`` games of its own, the anchors before it where they are not rated; goes on where
+        it was broken off. Raises as ``ArchivedVersions.load``."""
+        player = player_name(version)
+        config = self._config.model_copy(update={"games_per_rating": games, "games_of_first": games})
+        ladder = Ladder(config, archive.config.seed + SEED_OFFSET)
+        opened = self._journal.rows.get("open")
+        fresh = {n: r for n, r in self._rows.items() if n != f"{RATED}{player}"}
+        if opened is not None and opened["player"] not in (player, "anchors"):  # another one's, of an earlier call
+            self._write({"open": None, **{n: None for n in self._journal.rows if n.startswith("game:")}})
+            fresh = {n: r for n, r in fresh.items() if n != "open" and not n.startswith("game:")}
+        if self._scale and self._journal.rows.get(_SCALE) != self._scale:
+            self._write({_SCALE: self._scale})
+        ladder.take(fresh, True)
+        rated = [(abs(other - version), s) for s in self.standings() if (other := player_version(s.player)) is not None]
+        near = min(rated, key=lambda found: found[0])[1] if rated else None
+        while player not in ladder.standings:
+            if ladder.trial is None:
+                self._take(ladder, ladder.begin(player, None if near is None else near.mu))
+                continue
+            self._round(ladder, archive, say)
+            outcome = ladder.proceed()
+            assert outcome is not None  # every game of the round has ended
+            self._take(ladder, outcome.rows)
+        return ladder.standings[player]
+
+    def _round(self, ladder: Ladder, archive: ArchivedVersions, say: Callable[[str], None]) -> None:
+        """Plays the open games, pairing by pairing; each is kept as it ends."""
+        groups: dict[tuple[str, str], list[AssignedGame]] = {}
+        for game in ladder.games():
+            groups.setdefault((game.first, game.second), []).append(game)
+        players: dict[str, Contestant] = {}
+        for names, games in groups.items():
+            first, second = (players.setdefault(name, contestant(archive, name)) for name in names)
+            ids = {(game.pair, game.side): game.id for game in games}
+
+            def on_game(game: Game, ids: dict[tuple[int, int], str] = ids) -> None:
+                self._take(ladder, ladder.reported(ids[game.pair, game.side], game.score, game.seconds,
+                                                   game.statistics[0].tolist()))
+
+            path = archive.folder.path / "replays" / f"{names[0]}.replay"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            wanted = player_version(names[0]) is not None and not path.exists()
+
+            def record(replay: Replay, final: int, path: Path = path) -> None:
+                replay.save(path, final)
+
+            match = play_games(archive.config.game, first, second, list(ids), games[0].seed % 2**32, on_game=on_game,
+                               record=record if wanted else None)
+            won, drawn, lost = match.counts
+            say(f"{names[0]} against {names[1]}: {won} won, {drawn} drawn, {lost} lost")
+
+    def _take(self, ladder: Ladder, rows: dict[str, Any] | None) -> None:
+        if rows:
+            self._write(rows)
+            ladder.take(rows, False)
+
+    def _write(self, rows: dict[str, Any]) -> None:
+        self._journal.write(rows)
+
+
+def contestant(archive: ArchivedVersions, name: str) -> Contestant:
+    """Who a player of the ladder is."""
+    if name in BOTS:
+        return Contestant.bot(name)
+    version = player_version(name)
+    if version is None:
+        raise ValueError(f"{name!r} is neither a bot nor a version")
+    return Contestant(name, archive.load(version)[1])

@@ -1,0 +1,105 @@
+"""Asking a policy what line-ups are worth: each in a game of its own, or put together from what each team sees."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dota.config import GameConfig, evaluation_game
+from dota.vec_game import TEAMS
+from five.agent.draft.leaves import Floats, HeroPool, Ints, win_from_heads
+from five.agent.model.factored_win_head import FactoredWinHead
+from five.agent.model.policy import Policy
+from five.run.line_ups import LineUps
+
+log = logging.getLogger(__name__)
+BATCH = 32  # line-ups of one forward pass of the whole network: more would leave a core's cache
+PAIRS = 256  # line-ups of one pass of what is behind the sum of two parts
+WORTH = 4  # line-ups for each game that is played, from which on parts are worth their making
+CHECKED = 32  # line-ups whose parts are held against real games
+APART = 1e-4, 0.02  # how far they may be from them in float32, and where games are read in bfloat16
+
+
+class Reads(Protocol):
+    """Says what line-ups are worth."""
+
+    def read(self, leaves: Ints) -> Floats:
+        """What leaves (their numbers, [k]) are worth, float32 [k]."""
+        ...
+
+
+class InGames:
+    """Sets each line-up up in a game. Not to be shared between threads."""
+
+    def __init__(self, policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> None:
+        self._line_ups = LineUps(evaluation_game(game), pool, batch)
+        self._policy = policy
+
+    def read(self, leaves: Ints) -> Floats:
+        """As of `Reads`."""
+        batch = self._line_ups.games
+        return np.concatenate([self._some(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
+
+    def _some(self, leaves: Ints) -> Floats:
+        seen = _tensors(self._policy, self._line_ups.seen(leaves))
+        acted = self._policy.act(seen, self._policy.initial_state(len(leaves) * TEAMS), greedy=True)
+        heads = acted.aux["win_probability"].float().cpu().numpy()
+        return win_from_heads(heads.reshape(len(leaves), TEAMS, -1))
+
+
+class InParts:
+    """Plays a game for each set of heroes on each side, and puts every line-up together from the two parts that
+    `FactoredWinHead` takes of what is seen in these. May be shared between threads.
+
+    The parts take 4 * 4 bytes for each set, hero of a team and value of the LSTM's input.
+    """
+
+    def __init__(self, policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> None:
+        self._pool = pool
+        self._opening = FactoredWinHead(policy)
+        line_ups = LineUps(evaluation_game(game), pool, batch)
+        sets = pool.radiant
+        shape = (TEAMS, len(sets), pool.team, policy.config.lstm_input)
+        self._own, self._enemies = (torch.empty(shape, device=policy.device) for _ in range(2))
+        # Against whom a set plays shows in the enemies' part alone: it is whoever is left.
+        rivals = sets.members if pool.shared else sets.others[:, :pool.team]
+        for side in range(TEAMS):
+            for at in range(0, len(sets), batch):
+                these = slice(at, min(at + batch, len(sets)))
+                teams = [sets.members[these], rivals[these]]
+                seen = line_ups.seen_by(np.stack(teams if side == 0 else teams[::-1], axis=1))
+                own, enemies = self._opening.parts(_tensors(policy, seen))
+                self._own[side, these] = own.view(-1, TEAMS, *own.shape[1:])[:, side]
+                self._enemies[1 - side, these] = enemies.view(-1, TEAMS, *own.shape[1:])[:, 1 - side]
+
+    def read(self, leaves: Ints) -> Floats:
+        """As of `Reads`."""
+        return np.concatenate([self._some(leaves[at:at + PAIRS]) for at in range(0, len(leaves), PAIRS)])
+
+    def _some(self, leaves: Ints) -> Floats:
+        sides = [torch.from_numpy(numbers).to(self._own.device) for numbers in self._pool.sets(leaves)]
+        heads = [self._opening.win(self._own[side][sides[side]], self._enemies[side][sides[1 - side]])
+                 for side in range(TEAMS)]
+        return win_from_heads(torch.stack(heads, 1).cpu().numpy())
+
+
+def parts_of(policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> InParts | None:
+    """A reader in parts, held against real games for some line-ups; None where games are as fast, or where an
+    observation does not come apart: where it holds what follows from both teams together."""
+    if pool.line_ups < WORTH * TEAMS * len(pool.radiant):
+        return None
+    parts = InParts(policy, game, pool, batch)
+    some = np.random.default_rng(0).choice(pool.line_ups, min(CHECKED, pool.line_ups), replace=False)
+    off = float(np.abs(parts.read(some) - InGames(policy, game, pool, batch).read(some)).max())
+    if off <= APART[policy.config.precision == "bfloat16"]:
+        return parts
+    log.warning("line-ups put together from their teams are off by %.5f: each is read in a game of its own", off)
+    return None
+
+
+def _tensors(policy: Policy, seen: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array).to(policy.device) for name, array in seen.items()}

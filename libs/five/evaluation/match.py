@@ -1,0 +1,213 @@
+"""Matches in this process: policies and the game's bots against each other, in pairs of games with sides swapped.
+
+Both games of a pair have the same seed, so the same lineups and the same luck of the map; the first contestant plays
+Radiant in one and Dire in the other. All games are decided on beforehand and each is played to its end: a match that
+stopped at the first results would count short games more often than long ones.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dota.config import GameConfig, evaluation_game
+from dota.replay import Replay
+from dota.vec_game import BOTS, STATS, TEAMS, Controller, VecGame, Winner
+from five.agent.compute import torch_threads
+from five.agent.model.policy import Policy
+from five.agent.ratings import pairs_interval
+
+Floats = npt.NDArray[np.float64]
+
+# Parameters from which threads pay. `Policy.act` of 32 team-steps on one and on two threads of an Intel Xeon (torch
+# 2.13.0): 0.5 million 8.9 and 11.5 ms, 2.9 million 13.4 and 26.3, 13 million 140 and 92.
+LARGE = 5_000_000
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Who plays a side: a policy on the CPU in evaluation mode, or without one the game's bot ``controller``."""
+
+    name: str
+    policy: Policy | None = None
+    controller: Controller = Controller.POLICY
+
+    @classmethod
+    def bot(cls, name: str) -> "Contestant":
+        """A bot of the game. Raises ValueError naming those that there are."""
+        if name not in BOTS:
+            raise ValueError(f"there is no bot {name!r}; there are {', '.join(BOTS)}")
+        return cls(name, None, BOTS[name])
+
+
+class Game(NamedTuple):
+    """A finished game. ``score`` of the first contestant: 1 won, 0.5 drawn, 0 lost. ``statistics`` float32 [2, K],
+    the first contestant's row first, means over heroes, columns ``dota.vec_game.STATS``."""
+
+    pair: int
+    side: int
+    score: float
+    seconds: float
+    statistics: npt.NDArray[np.float32]
+
+
+@dataclass
+class Match:
+    """The games of a match between two contestants, two for each pair."""
+
+    first: str
+    second: str
+    games: list[Game] = field(default_factory=list)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Games that the first contestant won, drew and lost."""
+        scores = [g.score for g in self.games]
+        return scores.count(1.0), scores.count(0.5), scores.count(0.0)
+
+    @property
+    def score(self) -> float:
+        """Mean score of the first contestant, draws as half a win."""
+        return float(np.mean([g.score for g in self.games]))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Interval of `score` from the means of the pairs, whose two games are not independent of each other."""
+        return pairs_interval(self.pair_scores().tolist(), confidence)
+
+    def pair_scores(self) -> Floats:
+        """Mean score of each pair's two games, float64 [pairs], in order of the pairs."""
+        pairs = sorted({g.pair for g in self.games})
+        return np.array([np.mean([g.score for g in self.games if g.pair == p]) for p in pairs])
+
+    def statistics(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Means over the games of each statistic, of the first contestant and of the second."""
+        means = np.mean([g.statistics for g in self.games], axis=0)
+        return (dict(zip(STATS, means[0].tolist(), strict=True)), dict(zip(STATS, means[1].tolist(), strict=True)))
+
+    @property
+    def seconds(self) -> float:
+        """Mean length of a game, seconds of game time."""
+        return float(np.mean([g.seconds for g in self.games]))
+
+
+def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, seed: int = 0, *, greedy: bool = False,
+         concurrent: int = 32, threads: int = 1, on_game: Callable[[Game], None] = lambda game: None,
+         record: Callable[[Replay, int], None] | None = None) -> Match:
+    """Plays ``pairs`` pairs of games of ``game`` as it is evaluated.
+
+    ``greedy`` policies take their most probable action instead of sampling. ``record`` gets the first game's replay
+    and final hash. Equal arguments give equal games (on one machine with one number of threads of torch).
+    Raises ValueError when a policy's layout is not the game's, or fewer than one pair is asked for.
+    """
+    if pairs < 1:
+        raise ValueError(f"{pairs} pairs of games: at least one is needed")
+    return play_games(game, first, second, [(pair, side) for pair in range(pairs) for side in range(TEAMS)], seed,
+                      greedy=greedy, concurrent=concurrent, threads=threads, on_game=on_game, record=record)
+
+
+def play_games(game: GameConfig, first: Contestant, second: Contestant, planned: Sequence[tuple[int, int]],
+               seed: int = 0, *, greedy: bool = False, concurrent: int = 32, threads: int = 1,
+               on_game: Callable[[Game], None] = lambda game: None,
+               record: Callable[[Replay, int], None] | None = None) -> Match:
+    """As ``play``, of some games only: those of ``planned``, each a pair's number and the side of ``first``."""
+    game = evaluation_game(game)
+    plan = deque(planned)
+    games = VecGame(game, min(concurrent, len(plan)), seed, threads)
+    for contestant in (first, second):
+        if contestant.policy is not None and contestant.policy.layout.hash != games.layout.hash:
+            raise ValueError(f"{contestant.name} reads layout {contestant.policy.layout.hash}, the game's is "
+                             f"{games.layout.hash}")
+    with torch_threads(_threads(first, second)):
+        return _Play(games, first, second, plan, seed, greedy, on_game, record).run()
+
+
+def _threads(*contestants: Contestant) -> int:
+    """Threads of torch that the contestants' networks are worth."""
+    sizes = [sum(p.numel() for p in c.policy.parameters()) for c in contestants if c.policy is not None]
+    return 1 if max(sizes, default=0) < LARGE else torch.get_num_threads()
+
+
+class _Play:
+    """One match under way: which game each place plays, and each side's recurrent state."""
+
+    def __init__(self, games: VecGame, first: Contestant, second: Contestant, plan: "deque[tuple[int, int]]", seed: int,
+                 greedy: bool, on_game: Callable[[Game], None], record: Callable[[Replay, int], None] | None) -> None:
+        self._games = games
+        self._contestants = (first, second)
+        self._plan = plan
+        self._seeds = np.random.SeedSequence([seed, 0x6D61])
+        self._generator = torch.Generator().manual_seed(seed)
+        self._greedy = greedy
+        self._on_game = on_game
+        self._record = record
+        self._replay: tuple[int, Replay] | None = None
+        self._playing: dict[int, tuple[int, int]] = {}  # place -> pair, side of the first contestant
+        self._states: list[dict[str, Tensor]] = [
+            c.policy.initial_state(games.games) if c.policy is not None else {} for c in self._contestants]
+        self._actions = np.zeros((games.games, TEAMS, games.layout.heroes, 6), np.int16)
+        self._match = Match(first.name, second.name)
+
+    def run(self) -> Match:
+        for place in range(self._games.games):
+            self._begin(place)
+        while self._playing:
+            self._act()
+            live = sorted(self._playing)
+            self._games.step(self._actions, live)
+            for place in live:
+                if self._games.winner[place] != Winner.RUNNING:
+                    self._end(place)
+                    self._begin(place)
+        return self._match
+
+    def _begin(self, place: int) -> None:
+        if not self._plan:
+            return
+        pair, side = self._plan.popleft()
+        # Not spawn(): both games of a pair need the same seed whatever order they begin in.
+        seed = int(np.random.SeedSequence([*self._entropy, pair]).generate_state(1, np.uint64)[0])
+        for index, contestant in enumerate(self._contestants):
+            self._games.controllers[place, side if index == 0 else 1 - side] = contestant.controller
+            for state in self._states[index].values():
+                state[place] = 0.0
+        self._games.reset_as(place, seed)
+        if self._record is not None and self._replay is None:
+            self._replay = (place, self._games.record(place))
+        self._playing[place] = (pair, side)
+
+    @property
+    def _entropy(self) -> Sequence[int]:
+        entropy: Any = self._seeds.entropy
+        return [int(e) for e in entropy]
+
+    def _act(self) -> None:
+        places = np.array(sorted(self._playing), np.int64)
+        sides = np.array([self._playing[int(p)][1] for p in places], np.int64)
+        for index, contestant in enumerate(self._contestants):
+            if contestant.policy is None:
+                continue
+            teams = sides if index == 0 else 1 - sides
+            observation = {name: torch.from_numpy(array[places, teams]) for name, array in self._games.obs.items()}
+            rows = torch.from_numpy(places)
+            before = {name: state[rows] for name, state in self._states[index].items()}
+            acted = contestant.policy.act(observation, before, generator=self._generator, greedy=self._greedy)
+            for name, state in self._states[index].items():
+                state[rows] = acted.state[name]
+            self._actions[places, teams] = acted.actions.numpy()
+
+    def _end(self, place: int) -> None:
+        pair, side = self._playing.pop(place)
+        winner = int(self._games.winner[place])
+        score = 0.5 if winner == Winner.DRAW else float(winner - 1 == side)
+        by_side = self._games.stats[place].mean(axis=1)
+        game = Game(pair, side, score, float(self._games.game_time[place]), by_side[[side, 1 - side]].copy())
+        self._match.games.append(game)
+        if self._replay is not None and self._replay[0] == place and self._record is not None:
+            self._record(self._replay[1], self._games.hash(place))
+            self._record = None
+        self._on_game(game)

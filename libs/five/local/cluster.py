@@ -1,0 +1,284 @@
+"""The whole system as processes of this machine, under one supervisor."""
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from five.local import rotation
+from five.local.passwords import Passwords
+from five.local.run_folder import Cluster, RunFolder
+from five.run.config import RunConfig
+from five.run.load import ConfigError, apply_overrides, save, validate
+from five.services.controller.run.setup import set_up_run
+from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
+from rapid.rpc.token import FILE_VARIABLE
+from rapid.store import acl
+from rapid.store.connection import Login, Role, connect, require_reachable
+from rapid.store.leases import Leases
+from rapid.store.series import Series
+from rapid.store.state import RunState, Status
+from rapid.supervisor import ProcessSpec, Supervisor
+
+HOST = "127.0.0.1"
+STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, ended in the opposite one
+START_SECONDS = 90.0
+OPTIMIZER_GRACE = 300.0  # before they are killed; they know how long they need, and end themselves
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free now, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind((HOST, 0))
+    ports = [int(s.getsockname()[1]) for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def is_free(host: str, port: int) -> bool:
+    """Whether a server could listen there now."""
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
+    """The configuration with every address filled in that was left to the local cluster. A controller's port that is
+    taken gives way to a free one: `five status` reads it from the run's folder."""
+    services = config.services
+    wanted: dict[str, str] = {}
+    inference = max(len(services.inference.addresses), 1)
+    environments = 1 if services.rollout.environment == "remote" else 0
+    ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 5))
+
+    def addresses(count: int) -> str:
+        return "[" + ", ".join(f'"{HOST}:{next(ports)}"' for _ in range(count)) + "]"
+
+    if not services.inference.addresses:
+        wanted["services.inference.addresses"] = addresses(inference)
+    if not services.optimizer.addresses:
+        wanted["services.optimizer.addresses"] = addresses(services.optimizer.optimizers)
+    if environments and not services.dota_env.addresses:
+        wanted["services.dota_env.addresses"] = addresses(environments)
+    for key, given in (("services.opponents.address", services.opponents.address),
+                       ("services.evaluator.address", services.evaluator.address),
+                       ("services.play.address", services.play.address),
+                       ("services.optimizer.rendezvous", services.optimizer.rendezvous)):
+        if not given:
+            wanted[key] = f"{HOST}:{next(ports)}"
+    controller = services.controller
+    if controller.port == 0 or not is_free(controller.host, controller.port):  # another run on this machine has it
+        wanted["services.controller.port"] = str(next(ports))
+    if not controller.tokens_file:
+        wanted["services.controller.tokens_file"] = str((folder / "tokens.json").resolve())
+    for key, given in (("store.state_url", config.store.state_url), ("store.params_url", config.store.params_url)):
+        if not given:
+            wanted[key] = RunFolder(folder).embedded("state" if "state" in key else "params").url
+    if not config.blobs.url:
+        wanted["blobs.url"] = str(folder.resolve() / "blobs")
+    tree = apply_overrides(config.model_dump(mode="json", by_alias=True), [f"{k}={v}" for k, v in wanted.items()])
+    return validate(tree, "local cluster")
+
+
+def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> ProcessSpec:
+    """All optimizers, ranks of one group, under torchrun's elastic agent: when one is lost it starts all of them
+    again."""
+    settings = config.services.optimizer
+    argv = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
+            str(settings.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+            settings.rendezvous, "--local-addr", HOST, "-m", "five.services.optimizer", "--config", path]
+    return ProcessSpec("optimizers", argv, {**env, **AGENT_ENVIRONMENT}, None, SERVERS,
+                       grace_seconds=OPTIMIZER_GRACE)
+
+
+@dataclass
+class LocalCluster:
+    """A started cluster. Use as a context; leaving it ends every process.
+
+    ``config`` has all addresses; ``state``, ``series`` and ``leases`` read the run. The users of an embedded Redis are
+    made by the cluster, and each process is given its own alone; those of another one come from the environment.
+    """
+
+    folder: RunFolder
+    config: RunConfig
+    supervisor: Supervisor
+    environment_ports: list[int]  # of their pages: nobody could ask them
+
+    @classmethod
+    def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None
+              ) -> "LocalCluster":
+        """Starts everything. Raises RuntimeError or TimeoutError with the log of what did not start."""
+        folder.create()
+        resolved = with_addresses(config, folder.path)
+        save(resolved, folder.path / "cluster.yaml")
+        cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None),
+                      free_ports(len(resolved.services.dota_env.addresses)))
+        try:
+            cluster._start_stores(config, say)
+            cluster._set_up_run()
+            cluster._start_services(say)
+        except BaseException:
+            cluster.supervisor.stop()
+            raise
+        return cluster
+
+    def _start_stores(self, asked: RunConfig, say: Callable[[str], None]) -> None:
+        say("starting redis")
+        urls: dict[Role, str] = {"state": asked.store.state_url, "params": asked.store.params_url}
+        self.passwords = Passwords(self.folder.path)
+        self.passwords.create()
+        self._logins: dict[str, Login] = {}
+        self.embedded: tuple[Role, ...] = tuple(role for role, given in urls.items() if not given)
+        for role in self.embedded:
+            users = self.passwords.write_users(role, self.config.name)
+            server = self.folder.embedded(role, users, self._login(acl.PROBE))
+            self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), {}, server.is_ready, STORES))
+            self.supervisor.wait_ready([f"redis-{role}"], START_SECONDS)
+
+    def _login(self, user: str) -> Login:
+        """A user by which this process itself connects: with the newest password, also when that changes."""
+        return self._logins.setdefault(user, self.passwords.login(user))
+
+    def _set_up_run(self) -> None:
+        store = self.config.store
+        # It makes the run as the controller does, and reads it as that does.
+        login = self._login(acl.CONTROLLER) if "state" in self.embedded else None
+        client = connect(store.state_url, store, "state", login)
+        require_reachable(client, store.state_url, "state")
+        self.state = RunState(client, self.config.name)
+        self.series = Series(client, self.config.name)
+        self.leases = Leases(client, self.config.name)
+        try:
+            set_up_run(self.state, self.config, "five train", resume=True)
+        except ConfigError as error:
+            raise RuntimeError(str(error)) from None
+
+    def _start_services(self, say: Callable[[str], None]) -> None:
+        say("starting services")
+        for spec in self._specs():
+            self.supervisor.start(spec)
+        remote = self.config.services.rollout.environment == "remote"
+        c = self.config.services.controller
+        self.folder.announce(Cluster(os.getpid(), f"http://{c.host}:{c.port}", self.config.store.state_url,
+                                     self.config.store.params_url, self.config.services.evaluator.address,
+                                     tuple(f"{HOST}:{port}" for port in self.environment_ports) if remote else ()))
+
+    def _specs(self) -> list[ProcessSpec]:
+        services = self.config.services
+        path = str(self.folder.path / "cluster.yaml")
+        env = {FILE_VARIABLE: str((self.folder.path / "token").resolve()), "PYTHONUNBUFFERED": "1"}
+
+        def env_of(kind: str) -> dict[str, str]:
+            return env | self.passwords.environment(kind, self.embedded)
+
+        def spec(kind: str, identity: int, stage: int, port: str = "", page: int | None = None) -> ProcessSpec:
+            argv = [sys.executable, "-m", f"five.services.{kind}", "--config", path, "--id", str(identity)]
+            if port:
+                argv += ["--port", port.rpartition(":")[2]]
+            if page is not None:
+                argv += ["--metrics-port", str(page)]
+            return ProcessSpec(f"{kind}-{identity}", argv, env_of(kind), None, stage)
+
+        specs = [spec("controller", 0, SERVERS), spec("opponents", 0, SERVERS)]
+        specs += [spec("inference", i, SERVERS, a) for i, a in enumerate(services.inference.addresses)]
+        if services.rollout.environment == "remote":
+            specs += [spec("dota_env", i, SERVERS, a, page) for i, (a, page) in enumerate(
+                zip(services.dota_env.addresses, self.environment_ports, strict=True))]
+        if services.optimizer.optimizers > 1:
+            specs.append(optimizer_group(self.config, path, env_of(acl.OPTIMIZER)))
+        else:
+            specs.append(spec("optimizer", 0, SERVERS))
+        specs += [spec("rollout", i, PLAYERS) for i in range(services.rollout.processes)]
+        if services.evaluator.enabled:
+            specs.append(spec("evaluator", 0, PLAYERS))
+        if services.play.enabled:
+            specs.append(spec("play", 0, PLAYERS))
+        return specs
+
+    def wait_running(self, timeout: float = START_SECONDS) -> None:
+        """Until the run plays. Raises RuntimeError with the log of a service that was given up, TimeoutError."""
+        end = time.monotonic() + timeout
+        while (status := self.state.status()) is None or status.status is Status.STARTING:
+            self.check()
+            if time.monotonic() > end:
+                up = ", ".join(sorted({i.kind for i in self.leases.live()})) or "none"
+                raise TimeoutError(f"the run did not start within {timeout:g} s; services up: {up}; see "
+                                   f"{self.folder.path}/logs")
+            time.sleep(0.2)
+
+    def check(self) -> None:
+        """Raises RuntimeError with its log when a service died too often and was given up. Changes passwords that
+        somebody has asked to be changed."""
+        for name in self.supervisor.failed():
+            raise RuntimeError(f"{name} does not start:\n{self.supervisor.log_tail(name)}")
+        users = rotation.asked(self.folder.path)
+        if users is not None:
+            error = ""
+            try:
+                for user in users:
+                    self.rotate(user)
+            except (RuntimeError, LookupError, TimeoutError, redis.RedisError) as failed:
+                error = str(failed)
+            rotation.answer(self.folder.path, error)
+
+    def rotate(self, user: str) -> None:
+        """Changes the password of a user of the run's own Redis while the run goes on. Raises as
+        `cli.rotation.rotate`, TimeoutError when a replaced process does not come up."""
+        store = self.config.store
+
+        def admin(role: Role) -> redis.Redis:
+            url = store.state_url if role == "state" else store.params_url
+            return connect(url, store, role, self._login(acl.ADMIN))
+
+        rotation.rotate(self.passwords, user, self.config.name, self.embedded, admin, self._renew)
+        self.state.events.append("five rotate", "password.changed", {"user": user})
+
+    def _renew(self, user: str) -> None:
+        """Replaces the processes that log in as that user, one after the other, by such with its newest password."""
+        if user in self._logins:
+            self._logins[user].password = self.passwords.login(user).password
+        names = {acl.OPTIMIZER: ("optimizer-", "optimizers")}.get(user, (f"{user}-",))
+        for spec in self._specs():
+            if not spec.name.startswith(names):
+                continue
+            began = time.time()
+            self.supervisor.remove(spec.name)
+            self.supervisor.start(spec)
+            end = time.monotonic() + START_SECONDS
+            while not any(i.started_at >= began for i in self.leases.live(user)):
+                if time.monotonic() > end:
+                    raise TimeoutError(f"{spec.name} did not come up with its new password in {START_SECONDS:g} s; "
+                                       f"the old one is still taken:\n{self.supervisor.log_tail(spec.name)}")
+                time.sleep(0.1)
+
+    def stop(self, reason: str) -> None:
+        """Ends players, then servers; the stores stay up for a last look."""
+        for stage in (PLAYERS, SERVERS):
+            for spec in self._specs():
+                if spec.stage == stage:
+                    self.supervisor.remove(spec.name)
+        try:
+            now = self.state.status()
+            if now is not None and now.status is not Status.STOPPING:
+                self.state.transition(Status.STOPPING, "five train", reason)
+        except redis.RedisError:
+            pass  # a store that was ours to begin with ends with us
+        self.folder.withdraw()
+
+    def __enter__(self) -> "LocalCluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.folder.withdraw()
+        self.supervisor.stop()

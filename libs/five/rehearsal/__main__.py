@@ -1,0 +1,35 @@
+"""The process that carries out one rehearsal which was asked for over REST: `five.rehearsal.runner` starts it.
+
+    python -m five.rehearsal FOLDER ID
+"""
+
+import sys
+from pathlib import Path
+
+from five.agent.surgery import Plan
+from five.local.run_folder import RunFolder
+from five.rehearsal.progress import Stopped
+from five.rehearsal.rehearsal import carry_out, run_state
+from five.services.controller.surgery.rehearsals import Rehearsals
+
+
+def main(path: str, identity: str) -> int:
+    """Carries it out, if it still is to be. Returns the exit status; why it failed stands in the run's state."""
+    folder = RunFolder(Path(path))
+    kept = Rehearsals(run_state(folder))
+    rehearsal = kept.get(identity)
+    if rehearsal is None or rehearsal.is_over or rehearsal.cancel:
+        return 0
+    if not kept.hold(identity):
+        print("another rehearsal goes on", flush=True)
+        return 1
+    try:
+        carry_out(folder, Plan.from_yaml(rehearsal.plan), rehearsal, kept, lambda text: print(text, flush=True))
+    except Stopped as stopped:
+        print(stopped, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

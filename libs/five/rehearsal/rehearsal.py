@@ -1,0 +1,225 @@
+"""`five surgery rehearse`: a plan on a fork of a local run, for a few versions, and a match against the version before.
+
+The fork is a run of its own in a folder beside the run's, made of the run's newest checkpoint and the plan. It shares
+nothing with the run but the machine. The version before is the fork's first one: the run's newest parameters, brought
+over by the plan, since two teams in one game read one layout; how far that is from the parameters as they were, the
+check says.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from five.agent.surgery import AgentSpec, Plan, migrate_learner
+from five.evaluation.archived_versions import ArchivedVersions
+from five.evaluation.match import Contestant, Game, Match, play
+from five.local.cluster import LocalCluster
+from five.local.run_folder import RunFolder, free_name, user
+from five.rehearsal.progress import Progress, Stopped, stoppable
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import load, save
+from five.services.controller.surgery.rehearsals import (
+    Rehearsal,
+    RehearsalInProgress,
+    RehearsalResult,
+    Rehearsals,
+    RehearsalScope,
+    RehearsalState,
+    new_rehearsal,
+)
+from five.services.optimizer.checkpoints import Checkpoints
+from rapid import tensorfile
+from rapid.blobs import BlobStore
+from rapid.store import acl
+from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.connection import connect, require_reachable
+from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.state import ENDED, RunState
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A run made of another's newest checkpoint. ``first`` is the version that it begins with, ``warm`` the last of
+    its warm-up."""
+
+    folder: RunFolder
+    config: RunConfig
+    first: int
+    warm: int
+
+
+def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
+    """Runs the plan on a fork and plays the match, here, and writes into the run's state how far it is. Returns 1 when
+    the fork is worse than the version before, with 95 % confidence. Raises RuntimeError, TimeoutError, NoRun,
+    ValueError."""
+    text = Path(plan_file).read_text()
+    plan = Plan.from_yaml(text)
+    state = run_state(folder)
+    kept, record = Rehearsals(state), state.record()
+    rehearsal = new_rehearsal(text, plan.digest, plan.name, 0 if record is None else record.epoch, user(), scope, by="command")
+    if not kept.hold(rehearsal.id):
+        raise RuntimeError("another rehearsal of this run goes on: `five surgery rehearsals` lists them; wait for it, "
+                           "or cancel it")
+    try:
+        kept.begin(rehearsal.model_copy(update={"state": RehearsalState.PREPARING, "began_at": time.time()}))
+    except RehearsalInProgress as busy:
+        kept.release(rehearsal.id)
+        raise RuntimeError(str(busy)) from None
+    result = carry_out(folder, plan, rehearsal, kept, print)
+    if result.worse:
+        print("WORSE than before")
+    return int(result.worse)
+
+
+def carry_out(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Rehearsals,
+              say: Callable[[str], None] = lambda text: None) -> RehearsalResult:
+    """Does a rehearsal that is written down and held by this process, and writes down how it goes and ends. To be
+    called in the main thread. Raises RuntimeError, TimeoutError, NoRun, ValueError; Stopped when it was cancelled or
+    the process told to end."""
+    progress = Progress(kept, rehearsal.id)
+    try:
+        with stoppable(), progress:
+            progress.tell(state=RehearsalState.PREPARING)
+            result = _carry_out(folder, plan, rehearsal.scope, progress, say)
+    except Stopped as stopped:
+        progress.end(RehearsalState.CANCELLED, error="" if progress.cancelled else str(stopped))
+        if progress.cancelled:
+            raise Stopped("the rehearsal was cancelled") from None
+        raise
+    except BaseException as error:
+        progress.end(RehearsalState.FAILED, error=str(error)[:2000] or type(error).__name__)
+        raise
+    progress.end(RehearsalState.DONE, result=result)
+    return result
+
+
+def _carry_out(folder: RunFolder, plan: Plan, scope: RehearsalScope, progress: Progress, say: Callable[[str], None]
+               ) -> RehearsalResult:
+    fork = make_fork(folder, plan)
+    until = fork.warm + scope.versions
+    say(f"rehearsal of {plan.name!r} in {fork.folder.path}/: versions {fork.first} to {fork.warm} warm up, then "
+        f"{scope.versions} are learned")
+    progress.tell(state=RehearsalState.WARMING if fork.warm > fork.first else RehearsalState.LEARNING,
+                  fork=fork.folder.name, first=fork.first, warm=fork.warm, until=until, version=fork.first)
+
+    def learned(version: int) -> None:
+        progress.tell(version=version, state=RehearsalState.WARMING if version < fork.warm else RehearsalState.LEARNING)
+
+    learn(fork, until, scope.minutes, learned)
+    progress.tell(state=RehearsalState.PLAYING, played=0)
+    played = 0
+
+    def ended(game: Game) -> None:
+        nonlocal played
+        played += 1
+        progress.tell(played=played)
+
+    match = compare(fork, until, scope.games, ended)
+    won, drawn, lost = match.counts
+    low, high = match.interval()
+    say(f"version {until} against {fork.first} (the one before, through the plan): won {won}, drawn {drawn}, lost "
+        f"{lost} of {len(match.games)} games in pairs with sides swapped; score {100 * match.score:.0f} % "
+        f"({100 * low:.0f} to {100 * high:.0f} %, 95 % confidence)")
+    return RehearsalResult(won=won, drawn=drawn, lost=lost, score=match.score, low=low, high=high, worse=high < 0.5)
+
+
+def run_state(folder: RunFolder) -> RunState:
+    """The state of a run of this machine, as the controller reads it. Raises NoRun when it is not running."""
+    cluster = folder.cluster()
+    started = load(folder.path / "cluster.yaml")
+    client = connect(cluster.state_url, started.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))
+    require_reachable(client, cluster.state_url, "state")
+    return RunState(client, started.name)
+
+
+def make_fork(folder: RunFolder, plan: Plan) -> Fork:
+    """The fork's folder, with its checkpoint in it. The run goes on. Raises NoRun when it is not running, ValueError
+    when the plan does not fit."""
+    run = run_state(folder)
+    started = load(folder.path / "cluster.yaml")
+    record = run.record()
+    if record is None:
+        raise RuntimeError(f"run {started.name!r} has no record yet")
+    now = overlay(load(folder.config), record)
+    spec = AgentSpec(now.game, now.model)
+    target = plan.target(spec)
+    checkpoints = Checkpoints(BlobStore(started.blobs.url), started.name, started.services.optimizer.checkpoints_kept,
+                              CheckpointIndex(run.redis, started.name))
+    found = checkpoints.newest()
+    if found is None:
+        raise RuntimeError(f"run {started.name!r} has no checkpoint yet")
+    version, tensors, extra = found
+    if extra.get("schema", spec.schema) != spec.schema:
+        raise RuntimeError(f"the newest checkpoint (version {version}) is from before the last surgery: wait for the "
+                           "next one")
+    steps = now.learning.gradient_steps_per_iteration
+    state, learner = migrate_learner(plan, spec, tensors, extra["learner"], steps)
+    beside = RunFolder(folder.path.parent / free_name(f"{folder.name}-{plan.name}", folder.path.parent))
+    config = _fork_config(now, target, beside.name)
+    beside.create()
+    beside.fork_of.write_text(f"{folder.name}\n")
+    save(config, beside.config)
+    arrays = {name: tensor.numpy() for name, tensor in state.items()}
+    warm = version + plan.warm_up_versions
+    index = tensorfile.index_of(arrays, {**extra, "learner": learner, "schema": target.schema, "warm_up_until": warm})
+    BlobStore(str(beside.path / "blobs")).put([index.header(), *tensorfile.pieces_of(index, arrays)],
+                                              f"{beside.name}/checkpoints/{version:012d}")
+    return Fork(beside, config, version, warm)
+
+
+def _fork_config(now: RunConfig, target: AgentSpec, name: str) -> RunConfig:
+    """The run's configuration for a run of its own: its own stores and ports, every version archived, no ratings and
+    no games of people."""
+    record = RunRecord(**target.trees())
+    mine = overlay(now, record)
+    services = mine.services.model_copy(update={
+        "evaluator": mine.services.evaluator.model_copy(update={"enabled": False}),
+        "play": mine.services.play.model_copy(update={"enabled": False}),
+        "controller": mine.services.controller.model_copy(update={"port": 0})})
+    return mine.model_copy(update={
+        "name": name, "services": services,
+        "store": mine.store.model_copy(update={"state_url": "", "params_url": "", "archive_every": 1}),
+        "blobs": mine.blobs.model_copy(update={"url": ""})})
+
+
+def learn(fork: Fork, until: int, minutes: float, learned: Callable[[int], None]) -> None:
+    """Lets the fork learn up to a version; ``learned`` is told the newest. Raises RuntimeError when it ends by itself,
+    TimeoutError."""
+    end = time.monotonic() + 60 * minutes
+    with LocalCluster.start(fork.folder, fork.config) as cluster:
+        cluster.wait_running()
+        redis_state = cluster.state.redis  # the head stands there
+        store = ParameterStore(redis_state, redis_state, cluster.config.name, cluster.config.store)
+        while True:
+            cluster.check()
+            if time.monotonic() > end:
+                raise TimeoutError(f"the rehearsal did not come to version {until} within {minutes:g} minutes")
+            try:
+                status, head = cluster.state.status(), store.head()
+            except redis.RedisError:
+                status, head = None, None
+            if status is not None and status.status in ENDED:
+                raise RuntimeError(f"the rehearsal's run is {status.status}: {status.reason}")
+            if head is not None:
+                learned(min(head, until))
+                if head >= until + 1:  # what comes after it has had it archived
+                    break
+            time.sleep(0.5)
+        cluster.stop("the rehearsal is over")
+
+
+def compare(fork: Fork, version: int, games: int, on_game: Callable[[Game], None] = lambda game: None) -> Match:
+    """The match of a version of the fork against its first one, in pairs of games with sides swapped; ``on_game`` is
+    told of each game's end."""
+    archive = ArchivedVersions(fork.folder)
+    _, after, _ = archive.load(version)
+    _, before, _ = archive.load(fork.first)
+    return play(fork.config.game, Contestant(f"version-{version}", after),
+                Contestant(f"version-{fork.first}", before), max((games + 1) // 2, 1), 0, on_game=on_game)
+
+

@@ -1,0 +1,91 @@
+"""Carries out the rehearsals that are asked for over REST, where `five train` holds the run: each a process of its own.
+
+The controller only writes them down (`controller.surgery.rehearsals`). This process says, for some seconds at a
+time, that it is there to take them; takes one at a time; and ends its process, which ends the fork's, before the run's
+stores go. A process of a rehearsal is tied to this one (`rapid.child_process`), the fork's processes to that: none of
+them outlives it.
+"""
+
+import os
+import socket
+import sys
+import threading
+import time
+
+import redis
+
+from five.local.run_folder import RunFolder
+from five.services.controller.surgery.rehearsals import Rehearsal, Rehearsals, RehearsalState, RehearsalWorker
+from rapid.store.state import RunState
+from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
+
+LOOK_SECONDS = 1.0
+GRACE_SECONDS = 60.0  # for a fork's processes to end one after the other
+NAME = "rehearsal"  # of its log
+
+
+class RehearsalRunner:
+    """Use as a context, while the run goes on; leaving it ends the rehearsal under way."""
+
+    def __init__(self, folder: RunFolder, state: RunState) -> None:
+        self._folder = folder
+        self._kept = Rehearsals(state)
+        self._me = RehearsalWorker(host=socket.gethostname(), pid=os.getpid())
+        self._supervisor = Supervisor(folder.path / "logs")
+        self._going = ""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rehearser", daemon=True)
+
+    def _run(self) -> None:
+        settled = False
+        while not self._over.is_set():
+            try:
+                if not settled:
+                    self._kept.settle()
+                    settled = True
+                self._kept.announce(self._me)
+                self._look()
+            except redis.RedisError:
+                pass  # the store is away: it is asked again
+            self._over.wait(LOOK_SECONDS)
+
+    def _look(self) -> None:
+        if self._going:
+            status = self._supervisor.status()[0]
+            if status.state is ProcessState.ENDED:
+                self._failed(self._going, f"its process {status.last_end}\n{self._supervisor.log_tail(NAME, 5)}")
+                self._supervisor.remove(NAME)
+                self._going = ""
+            return
+        waiting = [r for r in self._kept.all() if r.state is RehearsalState.WAITING and r.by == "run"]
+        if waiting:
+            identity = waiting[-1].id
+            argv = [sys.executable, "-m", "five.rehearsal", str(self._folder.path.resolve()), identity]
+            self._supervisor.start(ProcessSpec(NAME, argv, {"PYTHONUNBUFFERED": "1"}, restart=False,
+                                               grace_seconds=GRACE_SECONDS))
+            self._going = identity
+
+    def _failed(self, identity: str, error: str) -> None:
+        """Where a process has ended without a word of how."""
+        def failed(rehearsal: Rehearsal) -> Rehearsal:
+            return rehearsal if rehearsal.is_over else rehearsal.model_copy(update={
+                "state": RehearsalState.FAILED, "error": error[:2000], "ended_at": time.time()})
+
+        self._kept.change(identity, failed, ("five train", "rehearsal.ended", {
+            "rehearsal": identity, "state": RehearsalState.FAILED.value, "error": error[:400]}))
+        self._kept.release(identity)
+
+    def __enter__(self) -> "RehearsalRunner":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._supervisor.stop()
+        try:
+            if self._going:
+                self._failed(self._going, "the run has ended")
+            self._kept.withdraw()
+        except redis.RedisError:
+            pass  # its keys end by themselves

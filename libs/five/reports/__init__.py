@@ -1,0 +1,1 @@
+"""Reports of a run: the HTML page and the TensorBoard event files."""

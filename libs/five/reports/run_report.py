@@ -1,0 +1,131 @@
+"""The report of a run: one self-contained HTML file of the console's own parts, made from the time series in its state.
+
+It loads nothing, and its own policy lets nothing else run: the hashes of its script and its style stand in it
+(`cli.report_page`). In it are the run's figures, curves, marks and events, and the newest recording.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from five.cli.live import win_rates
+from five.reports.html_page import Film, page
+from five.services.controller.console.curves import Columns, downsample
+from five.services.controller.console.timeline import Timeline
+from five.services.controller.games.recordings import Recordings
+from rapid.blobs import BlobMissing
+from rapid.store.errors import Corrupt
+from rapid.store.series import Record, Series
+from rapid.store.state import RunState
+
+EVENTS = 500  # shown at most
+POINTS = 400  # of a curve at most
+MAX_FILM = 24 << 20  # bytes of a recording that is put in
+
+
+@dataclass(frozen=True)
+class RunRecords:
+    """Everything that a report is made of."""
+
+    name: str
+    began: float  # seconds since the epoch
+    versions: list[Record]
+    games: list[Record]
+    ratings: list[Record]
+    events: list[dict[str, Any]]
+    marks: Sequence[dict[str, Any]] = ()
+    branches: Sequence[dict[str, Any]] = ()  # that reverts have left, as GET /v1/branches lists them
+
+
+def collect(state: RunState, series: Series) -> RunRecords:
+    """Reads all that a run's store holds for its report."""
+    first = state.events.read(limit=1)
+    events = [{"id": e.id, "at": e.at, "who": e.who, "what": e.what, "details": e.details}
+              for e in reversed(state.events.last(EVENTS))]
+    marks = [mark.model_dump(mode="json") for mark in Timeline(state.events, series).all()]
+    branches = [{"first": gone.start, "last": gone.stop - 1, "left_by": stretch.operation, "who": stretch.who,
+                 "at": stretch.at, "went_back_to": stretch.parent, "continued_as": stretch.first}
+                for stretch, gone in reversed(state.lineage().reverted())]
+    return RunRecords(state.run, first[0].at if first else time.time(), list(series.read("versions")),
+                      list(series.read("games")), list(series.read("ratings")), events, marks, branches)
+
+
+def newest_film(recordings: Recordings) -> Film | None:
+    """The newest recording that a report can carry; None without one, and while the blob store is away: that costs the
+    film, not the report."""
+    try:
+        found = next((entry for entry in recordings.all() if entry["bytes"] <= MAX_FILM), None)
+        return None if found is None else Film(str(found["name"]), recordings.read(found["name"]))
+    except (BlobMissing, Corrupt, OSError):
+        return None
+
+
+def curves(records: Sequence[Record]) -> dict[str, Any]:
+    """All numbers of a series as the console's charts take them."""
+    columns = Columns()
+    for record in records:
+        columns.append(record)
+    return downsample(columns, columns.names(), POINTS, None, None)
+
+
+def headline(run: RunRecords) -> list[tuple[str, str]]:
+    """The figures at the top: (name, value)."""
+    out = [("running for", f"{(_last_at(run) - run.began) / 60:.0f} min")]
+    if run.versions:
+        last = run.versions[-1].values
+        out.append(("version", str(last.get("version", "?"))))
+        if "hero_steps" in last:
+            out.append(("hero-steps learned from", f"{last['hero_steps']:,.0f}"))
+        recent = [r.values for r in run.versions[-50:]]
+        for key, name in (("staleness_median", "median staleness"), ("reuse", "sample reuse")):
+            values = [r[key] for r in recent if r.get(key) is not None]
+            if values:
+                out.append((name, f"{np.median(values):.2f}"))
+    if run.games:
+        out.append(("games played", f"{len(run.games):,}"))
+    rated = [r for r in run.ratings if r.values.get("mu") is not None]
+    if rated:
+        newest = rated[-1].values
+        out.append(("TrueSkill", f"{newest['mu']:.1f} ± {newest.get('sigma', 0):.1f}"))
+        out += [(f"version {newest.get('version', '?')}'s score against {n}", said) for n, said in win_rates(newest)]
+    return out
+
+
+def _last_at(run: RunRecords) -> float:
+    return max([r[-1].at for r in (run.versions, run.games, run.ratings) if r] + [run.began])
+
+
+def render(run: RunRecords, film: Film | None = None, now: float | None = None) -> str:
+    """The page as HTML text; ``film`` is the recording in it."""
+    data = {
+        "name": run.name, "made": time.time() if now is None else now, "facts": headline(run),
+        "curves": {"versions": curves(run.versions), "games": curves(run.games), "ratings": curves(run.ratings)},
+        "marks": list(run.marks), "branches": list(run.branches), "events": run.events}
+    return page(data, film)
+
+
+def save_records(run: RunRecords, path: Path) -> None:
+    """Writes the records of versions and ratings as JSON, each with the minutes since the run began; beside first and
+    then renamed."""
+    tree = {kind: [{"minutes": (r.at - run.began) / 60.0, **r.values} for r in records]
+            for kind, records in (("versions", run.versions), ("ratings", run.ratings))}
+    beside = path.with_suffix(".json.partial")
+    beside.write_text(json.dumps({"name": run.name, "began": run.began, **tree}))
+    beside.replace(path)
+
+
+def write(run: RunRecords, path: Path, film: Film | None = None) -> None:
+    """Writes the page of a run."""
+    replace(path, render(run, film))
+
+
+def replace(path: Path, text: str) -> None:
+    """Writes a page's text, beside first and then renamed."""
+    beside = path.with_suffix(".html.partial")
+    beside.write_text(text)
+    beside.replace(path)

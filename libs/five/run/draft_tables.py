@@ -1,0 +1,109 @@
+"""Tables of leaves of a run's drafts in its blob store: whoever has a network makes them, the controller reads them.
+
+Each is one safetensors file of `five.agent.draft.leaves.LeafTable` under ``<run>/draft/``, named by the version that it
+was read from, and by its pool where that is not the one the run plays.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dota.config import GameConfig
+from five.agent.draft.leaves import HeroPool, LeafTable
+from five.agent.draft.pick_order import DraftError
+from rapid import tensorfile
+from rapid.blobs import BlobStore
+
+ARRAY = "win"
+MAX_HEADER = 1 << 16  # bytes of a table's file before its numbers
+KEPT = 8  # tables of the run's own pool; older ones are removed
+
+
+def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
+    """The pool that a game's teams draft from; ``heroes`` in the place of the game's own. Raises DraftError."""
+    if game.mirror_match:
+        raise DraftError("game.mirror_match is on: both teams play the same heroes, and there is nothing to draft")
+    unknown = [hero for hero in heroes or () if hero not in game.hero_pool]
+    if unknown:
+        raise DraftError(f"{', '.join(unknown)}: not in game.hero_pool, so the agent has never played it; there are "
+                         f"{', '.join(game.hero_pool)}")
+    try:
+        return HeroPool.of_game(heroes or list(game.hero_pool), game.heroes_per_team)
+    except ValueError as error:
+        raise DraftError(str(error)) from None
+
+
+def table_name(version: int, pool: HeroPool, game: GameConfig) -> str:
+    """The name of a table; that of another pool than the game's carries a digest of it."""
+    name = f"version-{version}"
+    if pool == HeroPool.of_game(list(game.hero_pool), game.heroes_per_team):
+        return name
+    said = json.dumps([list(pool.heroes), pool.team, pool.shared])
+    return f"{name}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+
+
+def file_of(leaves: LeafTable) -> list[memoryview]:
+    """A table as the pieces of its file."""
+    pool = leaves.pool
+    about = {"heroes": list(pool.heroes), "team": pool.team, "shared": pool.shared, "facts": leaves.facts}
+    return list(tensorfile.file_pieces({ARRAY: np.asarray(leaves.win, np.float32)}, about))
+
+
+def version_of(name: str) -> int:
+    """The version of a table's name; -1 for another name."""
+    kind, _, rest = name.partition("-")
+    number = rest.partition("-")[0]
+    return int(number) if kind == "version" and number.isdigit() and len(number) <= 15 else -1
+
+
+def parse(data: "bytes | np.ndarray[Any, np.dtype[np.uint8]]") -> LeafTable:
+    """A table from its file's bytes. Raises ValueError for a malformed file."""
+    arrays, index = tensorfile.parse(data)
+    about: Mapping[str, Any] = index.meta
+    try:
+        pool = HeroPool(tuple(str(hero) for hero in about["heroes"]), int(about["team"]), bool(about["shared"]))
+        return LeafTable(pool, arrays[ARRAY], dict(about["facts"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no table of a draft: {error}") from None
+
+
+class DraftTables:
+    """The tables of one run. Blocking."""
+
+    def __init__(self, blobs: BlobStore, run: str) -> None:
+        self._blobs = blobs
+        self._folder = f"{run}/draft/"
+
+    def put(self, name: str, leaves: LeafTable) -> None:
+        """Stores a table under a name."""
+        self._blobs.put(file_of(leaves), self._folder + name)
+
+    def names(self) -> list[str]:
+        """Tables that are there, the newest version's first."""
+        found = [name.removeprefix(self._folder) for name in self._blobs.refs(self._folder)]
+        return sorted((name for name in found if version_of(name) >= 0), key=lambda n: (-version_of(n), len(n), n))
+
+    def digest(self, name: str) -> str:
+        """What a table's contents are told by. Raises BlobMissing."""
+        return self._blobs.ref(self._folder + name).digest
+
+    def read(self, name: str) -> LeafTable:
+        """A table. Raises BlobMissing, Corrupt, ValueError for a malformed file."""
+        return parse(self._blobs.get_array(self._blobs.ref(self._folder + name)))
+
+    def about(self, name: str) -> dict[str, Any]:
+        """What a table is of, without reading it: ``heroes``, ``team``, ``shared`` and ``facts``. Raises BlobMissing,
+        ValueError."""
+        ref = self._blobs.ref(self._folder + name)
+        start = self._blobs.get_start(ref, MAX_HEADER)
+        header = tensorfile.header_bytes(start, ref.size)
+        return dict(tensorfile.parse_header(start[8:header], ref.size - header).meta)
+
+    def forget_old(self, keep: int = KEPT) -> None:
+        """Removes all but the newest tables of the run's own pool; those of other pools were asked for and stay."""
+        own = [name for name in self.names() if name.count("-") == 1]
+        for name in own[keep:]:
+            self._blobs.remove_ref(self._folder + name)

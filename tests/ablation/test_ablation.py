@@ -1,0 +1,168 @@
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from five.ablation import page, parallel
+from five.ablation.conditions import Conditions
+from five.ablation.config import AblationConfig, Trial, read
+from five.ablation.evaluation import Anchors, evenly
+from five.ablation.runner import RESULT, Ablation
+from five.agent.ratings import Skill
+from five.cli.ablate import ablate, collect
+from five.run.load import ConfigError
+from tests.e2e.running import TINY
+from tests.repository import ROOT
+
+SMALL: dict[str, Any] = {
+    "name": "rates", "minutes": 0.4, "seeds": [1], "judge": {"points": 2, "pairs": 1, "final_pairs": 1,
+                                                             "against": ["random", "scripted"], "anchor_pairs": 2},
+    "set": {key: yaml.safe_load(value) for key, value in (text.split("=") for text in TINY)},
+    "arms": {"base": {}, "high": {"schedules.learning_rate.initial": 1}}}
+
+
+def write(path: Path, **changes: Any) -> Path:
+    path.write_text(yaml.safe_dump({**SMALL, **changes}))
+    return path
+
+
+def result(arm: str, seed: int) -> dict[str, Any]:
+    """A trial's, as earlier releases kept it."""
+    row = {"won": 1, "drawn": 0, "lost": 1, "score": 0.5, "game_seconds": 60.0, "statistics": {"last_hits": 1.0},
+           "opponent_statistics": {"last_hits": 2.0}}
+    return {"arm": arm, "seed": seed, "training": {"hero_steps_per_second": 100.0, "staleness_mean": 0.5, "reuse": 1.0},
+            "judged": [{"version": version, "minutes": version / 10, "hero_steps": 1000.0, "mu": 5.0, "sigma": 1.0,
+                        "matches": {"random": row, "scripted": row}} for version in (10, 20)]}
+
+
+def test_trials_go_seed_by_seed_over_all_arms(tmp_path: Path) -> None:
+    config = read(write(tmp_path / "a.yaml", seeds=[4, 7]))
+    assert list(config.trials()) == [Trial("base", 4), Trial("high", 4), Trial("base", 7), Trial("high", 7)]
+
+
+def test_those_that_come_with_the_project() -> None:
+    """Their arms are valid, and a queue of n versions holds n versions' samples and little more."""
+    found = {path.stem: read(path) for path in (ROOT / "benchmarks/ablations").glob("*.yaml")}
+    assert {"staleness", "reuse"} <= set(found) and all(config.name == name for name, config in found.items())
+    for arm in list(found["staleness"].arms)[1:]:
+        run = found["staleness"].run_config(arm)
+        version = run.learning.batch_samples * run.learning.gradient_steps_per_iteration
+        queue = (run.buffer.minimum_samples - run.buffer.reuse_window_batches * run.learning.batch_samples) / version
+        assert queue == float(arm.removeprefix("queue-")) and run.buffer.draw == "oldest"
+        assert run.buffer.max_age_versions > 2 * queue
+
+
+@pytest.mark.parametrize(("changes", "told"), [
+    ({"arms": {"base": {"learning.batch_size": 1}}}, "arm 'base'.*\n.*learning.batch_size.*batch_samples"),
+    ({"judge": {"against": ["scripted"]}}, "must name random"),
+    ({"judge": {"against": ["random", "god"]}}, "scripted-easy"),
+    ({"seeds": [1, 1]}, "twice"),
+    ({"name": "../up"}, "name"),
+    ({"arm": {}}, "arm"),
+])
+def test_a_file_that_cannot_be_run_is_refused_before_anything_starts(tmp_path: Path, changes: dict[str, Any],
+                                                                     told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        read(write(tmp_path / "a.yaml", **changes))
+
+
+def test_results_of_another_version_of_the_file_are_not_mixed_in(tmp_path: Path) -> None:
+    Ablation(AblationConfig.model_validate(SMALL), tmp_path / "rates").open()
+    other = AblationConfig.model_validate({**SMALL, "question": "reworded"})
+    Ablation(other, tmp_path / "rates").open()
+    with pytest.raises(ConfigError, match="another version"):
+        Ablation(AblationConfig.model_validate({**SMALL, "minutes": 1}), tmp_path / "rates").open()
+
+
+def test_judged_versions_are_spread_over_the_time_and_the_last_is_among_them() -> None:
+    rows = [{"version": v, "minutes": float(m)} for v, m in enumerate([1, 2, 3, 4, 5, 6, 7, 8, 20])]
+    assert [r["version"] for r in evenly(rows, range(9), 4)] == [4, 7, 8]
+    assert [r["version"] for r in evenly(rows, [0, 3, 7], 2)] == [3, 7]
+    assert evenly(rows, [], 2) == []
+
+
+def test_what_has_a_result_is_not_run_again(tmp_path: Path) -> None:
+    config = AblationConfig.model_validate(SMALL)
+    ablation = Ablation(config, tmp_path)
+    for trial in config.trials():
+        folder = tmp_path / "runs" / trial.name
+        folder.mkdir(parents=True)
+        (folder / RESULT).write_text(json.dumps(result(trial.arm, trial.seed)))
+    said: list[str] = []
+    parallel.run(ablation, said.append)
+    assert said == [] and set(collect(ablation).runs) == {"base", "high"}
+
+
+@pytest.fixture
+def carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An ablation's folder; whoever carries out a trial keeps, in place of training, what the table said until then,
+    and a result that is there already."""
+    place = tmp_path / "ablations" / "rates"
+    for arm in ("base", "high"):
+        (place / "runs" / f"{arm}-seed1").mkdir(parents=True)
+        (tmp_path / f"{arm}-seed1.json").write_text(json.dumps(result(arm, 1)))
+    Anchors({"random": Skill(0.0, 0.1)}, 0.25).save(place / "anchors.json")
+    script = tmp_path / "instead-of-python"
+    script.write_text(f"#!/bin/sh\ncp $3/table.md $3/page.html {tmp_path}\ncp {tmp_path}/$4.json $3/runs/$4/{RESULT}\n")
+    script.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(script))
+    return place
+
+
+def test_table_and_page_are_written_after_each_trial(tmp_path: Path, carried_out: Path) -> None:
+    assert ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path) == 0
+    assert "1 of 2 runs" in (tmp_path / "table.md").read_text()  # as the second one found it
+    assert "1 of 2 runs" in (tmp_path / "page.html").read_text()
+    assert "2 of 2 runs" in (carried_out / "table.md").read_text()
+    assert not list(carried_out.glob("*.partial"))
+
+
+def test_a_report_that_cannot_be_written_in_between_costs_no_trial(
+        tmp_path: Path, carried_out: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    real = page.render
+    seen: list[int] = []
+
+    def failing(*arguments: Any) -> str:
+        seen.append(1)
+        if len(seen) == 1:
+            raise OSError("the disk is full")
+        return real(*arguments)
+
+    monkeypatch.setattr(page, "render", failing)
+    assert ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path) == 0
+    assert "could not be written now: OSError: the disk is full" in capfd.readouterr().out
+    assert "2 of 2 runs" in (carried_out / "page.html").read_text()
+
+
+def test_a_report_needs_nothing_but_what_was_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of results from before there were records of conditions, beside bots whose games were not kept."""
+    place = tmp_path / "ablations" / "rates"
+    Ablation(AblationConfig.model_validate(SMALL), place).open()
+    (place / "anchors.json").write_text('{"skills": {"random": [0.0, 0.001]}, "draw_probability": 0.02}')
+    (place / "runs" / "base-seed1").mkdir(parents=True)
+    kept = place / "runs" / "base-seed1" / RESULT
+    kept.write_text(json.dumps(result("base", 1)))
+    before = kept.read_bytes()
+    assert ablate(write(tmp_path / "a.yaml"), report_only=True, root=tmp_path) == 0
+    assert capsys.readouterr().out.startswith((place / "table.md").read_text()) and kept.read_bytes() == before
+    assert "1 of 2 runs" in (place / "page.html").read_text()
+
+
+@pytest.mark.slow
+def test_two_arms_are_trained_judged_and_compared(tmp_path: Path) -> None:
+    """A real training of each arm, as small as it goes, and its real matches; both at once where there are cores."""
+    at_once = min(2, len(os.sched_getaffinity(0)))
+    assert ablate(write(tmp_path / "a.yaml", at_once=at_once), report_only=False, root=tmp_path) == 0
+    place = tmp_path / "ablations" / "rates"
+    for arm in ("base", "high"):
+        found = json.loads((place / "runs" / f"{arm}-seed1" / RESULT).read_text())
+        assert found["training"]["versions"] > 0 and found["judged"][-1]["version"] > 0
+        assert sum(found["judged"][-1]["matches"]["scripted"][k] for k in ("won", "drawn", "lost")) == 2
+        kept = Conditions(**found["conditions"])
+        assert kept.processor_seconds > 1 and kept.wall_seconds > 60 * SMALL["minutes"] and kept.processors
+    assert Anchors.read(place / "anchors.json").games  # type: ignore[union-attr]
+    assert "| high | 1 |" in (place / "table.md").read_text()

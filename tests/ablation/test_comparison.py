@@ -1,0 +1,64 @@
+import math
+
+import numpy as np
+import pytest
+
+from five.ablation.comparison import AXES, at, common, curve, figure, mean, of_versions, on_the_way
+from five.ablation.results import Run, Version
+from five.ablation.training_records import Training
+
+VERSIONS, SAMPLES, MINUTES = AXES.values()
+
+
+def run(mu: list[float], numbers: list[int] | None = None, seed: int = 1, samples: float = 1000.0) -> Run:
+    """Judged at versions 10, 20, ... unless told otherwise; two minutes and ``samples`` a version."""
+    numbers = numbers or [10 * (i + 1) for i in range(len(mu))]
+    versions = [Version(n, samples * n, 2.0 * n, m, 1.0) for n, m in zip(numbers, mu, strict=True)]
+    return Run("x", seed, versions, Training())
+
+
+def test_intervals_are_students() -> None:
+    m = mean([1.0, 2.0, 3.0, math.nan])
+    assert m.value == 2.0 and m.half == pytest.approx(4.303 / math.sqrt(3), rel=1e-3) and m.seeds == 3
+    assert str(m) == "2 ± 2.5" and str(mean([4.0])) == "4" and str(mean([])) == str(mean([math.nan])) == "-"
+    assert str(mean([0.99] * 3)) == "0.99 ± 0"
+    assert str(mean([1.0, 1.00001, 0.99999])) == "1 ± <0.001"
+    assert str(mean([5000.0, 5001.0, 4999.0])) == "5,000 ± <5"
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.01234, "0.0123"), (12.34, "12.3"), (1234.5, "1,234"), (0.0, "0"),
+                                             (84.0, "84"), (100.0, "100"), (0.9996, "1"), (-3.14159, "-3.14")])
+def test_figures_have_the_digits_that_count(value: float, text: str) -> None:
+    assert figure(value) == text
+
+
+def test_a_curve_goes_as_far_as_every_seed_does() -> None:
+    c = curve([([10, 20], [0, 10]), ([10, 20, 40], [0, 20, 20])], points=3)
+    np.testing.assert_allclose(c.x, [10, 15, 20])
+    np.testing.assert_allclose(c.y, [0, 7.5, 15])
+    assert (c.high - c.low)[2] > (c.high - c.low)[0] == 0 and c.seeds == 2
+
+
+def test_a_curve_leaves_out_what_is_not_known() -> None:
+    c = curve([([10, 20, 30], [0, math.nan, 20]), ([math.nan, math.nan], [1, 2])], points=3)
+    np.testing.assert_allclose(c.y, [0, 10, 20])
+    assert c.seeds == 1 and not len(curve([]).x) and not len(curve([([1, 2], [0, 0]), ([3, 4], [0, 0])]).x)
+
+
+def test_arms_are_compared_where_all_runs_have_been() -> None:
+    long, short = run([0, 10, 20, 30]), run([0, 4], [12, 28])
+    assert common([long, short], VERSIONS) == (12, 28)
+    assert at(long, VERSIONS, 28, lambda v: v.mu) == pytest.approx(18)
+    assert common([long, short], SAMPLES) == (12_000, 28_000) and common([long, short], MINUTES) == (24, 56)
+    assert math.isnan(at(short, VERSIONS, 29, lambda v: v.mu)) and math.isnan(at(short, VERSIONS, 11, lambda v: v.mu))
+    unknown = run([0, 4], samples=math.nan)
+    assert all(map(math.isnan, common([long, unknown], SAMPLES) + common([], VERSIONS)))
+    np.testing.assert_allclose(of_versions([long], MINUTES, lambda v: v.mu).x[[0, -1]], [20, 80])
+
+
+def test_on_the_way_is_the_mean_of_what_lies_between() -> None:
+    """A version that fell out of line weighs by the stretch that it stands for."""
+    bent = run([0, 20, 0, 20])
+    assert on_the_way(bent, VERSIONS, (10, 40), lambda v: v.mu) == pytest.approx(10, abs=0.05)
+    assert on_the_way(bent, VERSIONS, (15, 20), lambda v: v.mu) == pytest.approx(15, abs=0.05)
+    assert math.isnan(on_the_way(bent, VERSIONS, (10, 41), lambda v: v.mu))

@@ -1,0 +1,166 @@
+"""What table and page of an ablation say of results that were made up."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from five.ablation import page
+from five.ablation.conditions import Conditions
+from five.ablation.config import AblationConfig
+from five.ablation.rating_scale import Counts
+from five.ablation.results import Outcome, Run, Version, assemble
+from five.ablation.tables import Table, tables
+from five.ablation.training_records import Training
+
+BOTS = ["random", "scripted-easy", "scripted"]
+CONFIG = AblationConfig.model_validate({
+    "name": "queues", "question": "<b>why</b>", "minutes": 10, "seeds": [1, 2, 3], "at_once": 2,
+    "arms": {"none": {}, "queue-4": {"buffer.draw": "oldest"}}, "judge": {"against": BOTS}})
+ABOUT = {"commit": "first", "machine": {"cores": 2, "cpu": "x"}}
+
+
+def judged(version: int, wins: dict[str, int], last_hits: float = 6.0, games: int = 40) -> dict[str, Any]:
+    """A judged version as it is kept, its rating there wrong by far; games of three minutes, none drawn."""
+    return {"version": version, "minutes": version / 10, "hero_steps": 1e9, "mu": 99.0, "sigma": 9.0, "matches": {
+        bot: {"won": wins.get(bot, 0), "drawn": 0, "lost": games - wins.get(bot, 0), "score": wins.get(bot, 0) / games,
+              "game_seconds": 180.0, "statistics": {"last_hits": last_hits, "net_worth": 1500.0},
+              "opponent_statistics": {"last_hits": 12.0, "net_worth": 2500.0}} for bot in BOTS}}
+
+
+def result(arm: str, seed: int, last: int = 100, best: int = 8, **more: Any) -> dict[str, Any]:
+    """A trial's result: two versions, of which the second wins ``best`` of 40 games against the easy bot."""
+    return {"arm": arm, "seed": seed, "commit": "abc", "machine": {"load": 1.5}, **more, "judged": [
+        judged(20, {"random": 30, "scripted-easy": 1}), judged(last, {"random": 39, "scripted-easy": best}, 18.0)]}
+
+
+def records(last: int, uses: int = 1) -> list[dict[str, Any]]:
+    """A run's without a queue: 1,000 hero-steps a version, each sample used so often."""
+    return [{"version": v, "seconds": 5.0, "samples": 100, "reuse": float(uses), "consumed_per_second": 200.0,
+             "staleness_mean": 0.0, "staleness_histogram": [1000], "dropped": {"used": 100 * v // uses, "unused": 0}}
+            for v in range(1, last + 1)]
+
+
+def found(outcome: Outcome, title: str, processors: int = 2) -> Table:
+    """The table that begins with these words."""
+    return next(table for table in tables(CONFIG, outcome, processors) if table.title.startswith(title))
+
+
+def cells(table: Table, row: str) -> dict[str, str]:
+    """A row by its columns' names; of columns with one name the last."""
+    return next(dict(zip(table.head, r, strict=True)) for r in table.rows if r[0] == row)
+
+
+def test_ratings_are_of_all_games_not_those_that_results_were_kept_with() -> None:
+    anchors = [Counts("random", "scripted-easy", 0, 0, 80)]
+    outcome = assemble(CONFIG, [(result("none", 1), records(100)), (result("queue-4", 1), records(100))], anchors)
+    first, last = outcome.runs["none"][0].versions
+    assert 0 < first.mu < last.mu < outcome.scale.skills["scripted-easy"].mu < 40 and last.sigma < 5
+    assert outcome.scale.games == 2 * 2 * 3 * 40 + 80
+    assert last.mu == pytest.approx(outcome.runs["queue-4"][0].last.mu)
+
+
+def test_samples_are_those_learned_from_and_count_once() -> None:
+    outcome = assemble(CONFIG, [(result("none", 1), records(100)), (result("queue-4", 1), records(100, uses=2))])
+    assert [v.samples for v in outcome.runs["none"][0].versions] == pytest.approx([20_000, 100_000])
+    assert [v.samples for v in outcome.runs["queue-4"][0].versions] == pytest.approx([10_000, 50_000])
+
+
+def test_versions_are_compared_first_then_samples_then_wall_clock() -> None:
+    """At the version that all runs came to, though one went further in its time."""
+    outcome = assemble(CONFIG, [(result("none", 1, last=100), records(100)),
+                                (result("queue-4", 1, last=60), records(60, uses=2))])
+    titles = [table.title for table in tables(CONFIG, outcome)]
+    assert titles[:4] == ["At version 60", "At 0.03 million hero-steps learned from", "After 10 minutes", "Speedup"]
+    assert titles[4:] == ["Training, as it was measured", "The scale", "Runs"]
+    at, after = found(outcome, "At version"), found(outcome, "After")
+    assert at.head == ["arm", "seeds", "TrueSkill", "on the way", "last hits a minute", "on the way", "the bot's",
+                       "net worth", "the bot's"]
+    assert at.rows[0][4:6] == ["4", "3"]  # from 2 at version 20 to 6 at version 100
+    assert at.rows[1][4:6] == ["6", "4"]  # from 2 at version 20 to 6 at version 60
+    assert cells(after, "none")["last hits a minute"] == cells(after, "queue-4")["last hits a minute"] == "6"
+    assert cells(after, "none")["version"] == "100" and cells(after, "queue-4")["version"] == "60"
+    assert found(outcome, "Speedup").head[2:] == ["by versions", "by samples", "by wall clock"]
+
+
+def test_last_hits_and_net_worth_are_there_for_when_scores_say_nothing() -> None:
+    outcome = assemble(CONFIG, [(result("none", s, best=0), records(100)) for s in (1, 2)])
+    table = found(outcome, "After")
+    assert table.rows[0][4:8] == ["6 ± 0", "4 ± 0", "1,500 ± 0", "2,500 ± 0"]
+    assert cells(table, "none")["score against scripted-easy"] == "0 ± 0"
+    assert [plot.title for plot in page.plots(CONFIG, outcome)] == [
+        "TrueSkill over versions", "TrueSkill over samples", "TrueSkill over wall clock",
+        "Last hits a minute against scripted-easy", "Net worth against scripted-easy",
+        "Staleness of what was learned from"]
+
+
+def test_an_undetermined_speedup_says_why() -> None:
+    """The arm is as strong when it is judged first as the baseline is at its end."""
+    strong = result("queue-4", 1)
+    strong["judged"][0] = judged(20, {"random": 39, "scripted-easy": 9})
+    table = found(assemble(CONFIG, [(result("none", 1), records(100)), (strong, records(100))]), "Speedup")
+    assert [row[2:] for row in table.rows] == [["-"] * 3] * 2
+    told = "\n".join(table.notes)
+    assert re.search(r"queue-4 at [\d.]+ by versions: the first judged version is above it .*in queue-4-seed1", told)
+
+
+def test_without_records_nothing_is_said_of_samples() -> None:
+    outcome = assemble(CONFIG, [(result("none", 1), []), (result("queue-4", 1), records(100))])
+    assert not [table for table in tables(CONFIG, outcome) if "million" in table.title]
+    assert cells(found(outcome, "Training"), "none")["sample reuse"] == "-"
+    assert cells(found(outcome, "Training"), "queue-4")["sample reuse"] == "1"
+    assert "<svg" in page.render(CONFIG, outcome, ABOUT)
+
+
+def test_the_measured_training_is_the_mean_over_seeds() -> None:
+    outcome = assemble(CONFIG, [(result("none", s), records(100, uses=s)) for s in (1, 2, 3)])
+    row = cells(found(outcome, "Training"), "none")
+    assert row["uses of a sample"] == f"2 ± {4.303 / math.sqrt(3):.1f}" and row["staleness, median"] == "0 ± 0"
+    assert row["versions"] == "100 ± 0" and row["seeds"] == "3"
+
+
+def test_every_commit_is_named_and_what_ran_under_a_high_load() -> None:
+    kept = Conditions([1], 540.0, 600.0, 1.4, 0.9, "old").as_dict()
+    outcome = assemble(CONFIG, [(result("none", 1), []), (result("none", 2, machine={"load": 13.9}), []),
+                                (result("queue-4", 1, conditions=kept), []),
+                                (result("queue-4", 2, conditions={**kept, "load": 4.1, "processor_seconds": 480.0},
+                                        commit="old"), []),
+                                (result("queue-4", 3, conditions={**kept, "load": 6.5}, commit="old"), [])])
+    assert outcome.commits() == {"abc": 3, "old": 3}
+    assert "commits: abc (3 runs), old (3 runs)" in page.text(CONFIG, outcome, ABOUT)
+    table = found(outcome, "Runs")
+    assert [row[1:] for row in table.rows] == [
+        ["-", "-", "-", "1.5 when judged", "abc"], ["-", "-", "-", "13.9 when judged", "abc"],
+        ["1", "540", "90 %", "1.4 in training", "old, judged abc"], ["1", "480", "80 %", "4.1 in training", "old"],
+        ["1", "540", "90 %", "6.5 in training", "old"]]
+    assert table.notes[-1].startswith("High load: none-seed2 (13.9), queue-4-seed2 (4.1).")
+    assert not any("High load" in note for note in found(outcome, "Runs", processors=8).notes)
+
+
+def test_the_page_is_one_file_with_every_arm_and_escapes_what_it_shows() -> None:
+    outcome = assemble(CONFIG, [(result("none", s), records(100)) for s in (1, 2, 3)])
+    text = page.render(CONFIG, outcome, ABOUT)
+    assert "3 of 6 runs" in text and "<b>why" not in text and text.count("<svg") == 6
+    assert "<td>queue-4</td><td>0</td><td>-</td>" in text
+    assert not re.search(r"<(script|link|img|iframe)|src=|@import|href=['\"](?!#)", text)
+    assert text.index("over versions") < text.index("over samples") < text.index("over wall clock")
+
+
+def test_a_band_is_drawn_from_three_seeds_on() -> None:
+    two, three = ([Run("none", s, [Version(10, 1.0, 1.0, 5.0 + s, 1.0), Version(20, 2.0, 2.0, 9.0 + s, 1.0)],
+                       Training(np.array([1.0, 2.0]), np.array([0.0, 1.0]), np.array([1.0, 2.0]))) for s in range(n)]
+                  for n in (2, 3))
+    scale = assemble(CONFIG, []).scale
+    no_play = AblationConfig.model_validate({"name": "a", "arms": {"none": {}}, "judge": {"against": ["random"]}})
+    for runs, drawn in ((two, False), (three, True)):
+        plots = page.plots(no_play, Outcome({"none": runs}, scale))
+        assert len(plots) == 4 and all((plot.lines[0].low is not None) == drawn for plot in plots)
+
+
+def test_nothing_yet_is_a_page_as_well() -> None:
+    outcome = assemble(CONFIG, [])
+    text = page.text(CONFIG, outcome, ABOUT)
+    assert "0 of 6 runs" in text and "commits: none yet" in text
+    assert page.render(CONFIG, outcome, ABOUT).startswith("<!doctype html>")

@@ -1,0 +1,81 @@
+"""What line-ups are worth, put together from what each team sees: equal to each in a game of its own."""
+
+import numpy as np
+import pytest
+import torch
+
+from dota.config import GameConfig
+from dota.spaces import Layout
+from five.agent.draft.leaves import HeroPool
+from five.agent.model.factored_win_head import FactoredWinHead
+from five.agent.model.policy import Policy
+from five.evaluation import line_up_values
+from five.evaluation.draft_table import make
+from five.evaluation.line_up_values import InGames, InParts, parts_of
+from five.run.load import load
+
+HEROES = ["sniper", "lion", "nevermore", "sven", "viper", "crystal_maiden", "axe", "riki"]
+
+
+def policy_of(heroes: list[str], team: int, **model: object) -> tuple[Policy, GameConfig, HeroPool]:
+    """A policy that tells line-ups apart as a trained one does: its weights are drawn, and its win head is loud."""
+    config = load("laptop-5v5")
+    game = config.game.model_copy(update={"hero_pool": heroes, "heroes_per_team": team})
+    torch.manual_seed(1)
+    policy = Policy(Layout(game), config.model.model_copy(update=model)).eval().requires_grad_(False)
+    for weight in (policy.join.private.weight, policy.core.lstm.weight_ih_l0):
+        weight.mul_(5.0)
+    head = policy.auxiliary.win_probability[2]
+    assert isinstance(head, torch.nn.Linear)
+    head.weight.mul_(20.0)
+    return policy, game, HeroPool.of_game(heroes, team)
+
+
+@pytest.mark.parametrize(("heroes", "team", "shared"), [(HEROES, 3, False), (HEROES[:5], 3, True)])
+def test_every_line_up_of_a_small_pool_is_worth_what_its_game_says(heroes: list[str], team: int, shared: bool) -> None:
+    policy, game, pool = policy_of(heroes, team)
+    assert pool.shared == shared
+    every = np.arange(pool.line_ups)
+    games = InGames(policy, game, pool).read(every)
+    assert games.std() > 0.005 and np.unique(games).size > 0.8 * len(every)
+    np.testing.assert_allclose(InParts(policy, game, pool, batch=7).read(every), games, atol=2e-6)
+
+
+def test_a_table_is_made_in_parts_where_these_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, game, pool = policy_of(HEROES, 3)
+    assert pool.line_ups == 560 and parts_of(policy, game, pool) is not None
+    in_parts = make(policy, game, pool, {"version": 1}, threads=2)
+    monkeypatch.setattr(line_up_values, "WORTH", 100)
+    assert parts_of(policy, game, pool) is None
+    np.testing.assert_allclose(in_parts.win, make(policy, game, pool, {"version": 1}).win, atol=2e-6)
+
+
+def test_parts_that_are_not_what_games_say_are_not_used(
+        monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    policy, game, pool = policy_of(HEROES, 3)
+    parts = FactoredWinHead.parts
+
+    def wrong(self: FactoredWinHead, obs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+        own, enemies = parts(self, obs)
+        return own, torch.zeros_like(enemies)  # as if enemies showed elsewhere than in their pool
+
+    monkeypatch.setattr(FactoredWinHead, "parts", wrong)
+    assert parts_of(policy, game, pool) is None
+    assert "off by" in caplog.text
+
+
+def test_sets_of_line_ups_are_their_teams() -> None:
+    for pool in (HeroPool(tuple(HEROES), 3), HeroPool(tuple(HEROES[:5]), 3, shared=True)):
+        every = np.arange(pool.line_ups)
+        sides = pool.sets(every)
+        for side in range(2):
+            np.testing.assert_array_equal(pool.radiant.members[sides[side]], pool.teams(every)[:, side])
+
+
+def test_a_policy_in_bfloat16_is_read_in_float32() -> None:
+    policy, game, pool = policy_of(HEROES[:5], 3, precision="bfloat16")
+    exact, _, _ = policy_of(HEROES[:5], 3)
+    every = np.arange(pool.line_ups)
+    found = InParts(policy, game, pool).read(every)
+    np.testing.assert_allclose(found, InGames(exact, game, pool).read(every), atol=2e-6)
+    assert float(np.abs(found - InGames(policy, game, pool).read(every)).max()) > 0

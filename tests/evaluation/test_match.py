@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+import torch
+
+from dota.config import GameConfig
+from dota.replay import Replay
+from dota.spaces import Layout
+from five.agent.model.policy import Policy
+from five.evaluation.match import Contestant, Game, Match, play
+from five.run.load import load
+from tests.agent.model_cases import SMALL
+
+torch.set_num_threads(1)
+
+
+def small_game(**changes: object) -> GameConfig:
+    """The laptop's 1v1 with short games."""
+    return load("laptop-1v1").game.model_copy(update={"max_game_seconds": 40.0, "start_seconds": -5.0, **changes})
+
+
+def policy(game: GameConfig, seed: int) -> Policy:
+    torch.manual_seed(seed)
+    return Policy(Layout(game), SMALL).eval().requires_grad_(False)
+
+
+def test_each_pair_is_played_from_both_sides_and_to_the_end() -> None:
+    match = play(small_game(), Contestant.bot("scripted"), Contestant.bot("random"), pairs=3, seed=5, concurrent=4)
+    assert sorted((g.pair, g.side) for g in match.games) == [(p, s) for p in range(3) for s in (0, 1)]
+    assert all(g.seconds > 0 for g in match.games)
+    assert sum(match.counts) == 6
+    ours, theirs = match.statistics()
+    assert ours["last_hits"] > theirs["last_hits"]  # the random bot gets none in forty seconds
+
+
+def test_a_contestant_against_itself_scores_half_in_every_pair() -> None:
+    """Same seed, sides swapped, a bot without randomness of its own: what one side wins the other loses."""
+    game = small_game()
+    match = play(game, Contestant.bot("scripted"), Contestant.bot("scripted"), pairs=4, seed=2)
+    assert match.pair_scores().tolist() == [0.5] * 4
+    first, second = match.statistics()
+    assert first == pytest.approx(second)
+
+
+def test_equal_arguments_give_equal_games() -> None:
+    game = small_game()
+    a, b = Contestant("a", policy(game, 1)), Contestant("b", policy(game, 2))
+    one, two = (play(game, a, b, pairs=2, seed=9, concurrent=2) for _ in range(2))
+    assert [g[:4] for g in one.games] == [g[:4] for g in two.games]
+    np.testing.assert_array_equal([g.statistics for g in one.games], [g.statistics for g in two.games])
+
+
+def test_greedy_play_does_not_depend_on_what_is_drawn() -> None:
+    game = small_game()
+    a = Contestant("a", policy(game, 1))
+
+    def greedy(draws: int) -> list[Game]:
+        torch.manual_seed(draws)
+        return play(game, a, Contestant.bot("scripted"), pairs=1, seed=4, greedy=True).games
+
+    np.testing.assert_array_equal([g.statistics for g in greedy(0)], [g.statistics for g in greedy(1)])
+
+
+def test_the_first_game_can_be_recorded() -> None:
+    kept: list[tuple[Replay, int]] = []
+    play(small_game(), Contestant.bot("scripted"), Contestant.bot("random"), pairs=1, seed=1,
+         record=lambda replay, final: kept.append((replay, final)))
+    assert len(kept) == 1
+
+
+def test_a_policy_of_another_layout_is_refused() -> None:
+    other = small_game(observation=small_game().observation.model_copy(update={"allied_creeps": 3}))
+    with pytest.raises(ValueError, match="layout"):
+        play(small_game(), Contestant("a", policy(other, 0)), Contestant.bot("random"), pairs=1)
+
+
+def test_unknown_bots_and_empty_matches_are_refused() -> None:
+    with pytest.raises(ValueError, match="scripted-easy"):
+        Contestant.bot("hard")
+    with pytest.raises(ValueError, match="at least one"):
+        play(small_game(), Contestant.bot("random"), Contestant.bot("random"), pairs=0)
+
+
+def test_the_interval_is_that_of_pairs() -> None:
+    statistics = np.zeros((2, 9), np.float32)
+    level = Match("a", "b", [Game(p, s, float(s), 1.0, statistics) for p in range(50) for s in (0, 1)])
+    luck = Match("a", "b", [Game(p, s, float(p % 2), 1.0, statistics) for p in range(50) for s in (0, 1)])
+    assert level.score == luck.score == 0.5
+    narrow, wide = (m.interval()[1] - m.interval()[0] for m in (level, luck))
+    assert narrow < 0.1 < 0.25 < wide  # a hundred games of a coin that falls alike for both games of a pair
+    sure = Match("a", "b", [Game(p, 0, 1.0, 1.0, statistics) for p in range(20)])
+    assert sure.interval()[0] < 0.9 and sure.interval()[1] == 1.0

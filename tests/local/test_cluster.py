@@ -1,0 +1,29 @@
+from pathlib import Path
+
+from five.local.cluster import free_ports, with_addresses
+from five.run.load import load
+
+
+def test_free_ports_differ() -> None:
+    assert len(set(free_ports(20))) == 20
+
+
+def test_every_empty_address_is_filled_and_given_ones_stay(tmp_path: Path) -> None:
+    asked = load("laptop-1v1", ["services.opponents.address=10.0.0.7:7400", "services.optimizer.optimizers=2",
+                                "store.state_url=redis://elsewhere:6379/0", "services.controller.port=0"])
+    found = with_addresses(asked, tmp_path)
+    services = found.services
+    assert services.opponents.address == "10.0.0.7:7400"
+    assert len(services.optimizer.addresses) == 2 and len(services.inference.addresses) == 1
+    assert services.evaluator.address and services.optimizer.rendezvous and services.controller.port > 0
+    assert found.store.state_url == "redis://elsewhere:6379/0"
+    assert found.store.params_url.startswith("unix://") and found.blobs.url == str(tmp_path / "blobs")
+    ports = [a.rpartition(":")[2] for a in (*services.optimizer.addresses, *services.inference.addresses,
+                                            services.evaluator.address, services.optimizer.rendezvous)]
+    assert len(set(ports)) == len(ports)
+    assert found.game == asked.game and found.learning == asked.learning
+
+
+def test_remote_games_get_a_server(tmp_path: Path) -> None:
+    found = with_addresses(load("laptop-1v1", ["services.rollout.environment=remote"]), tmp_path)
+    assert len(found.services.dota_env.addresses) == 1

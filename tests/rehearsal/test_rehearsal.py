@@ -1,0 +1,176 @@
+"""Who carries out a rehearsal: how it is told, stopped and left, on a real Redis and with real processes. A rehearsal
+from its fork to its match: tests/e2e/test_surgery.py."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+
+from five.agent.surgery import Plan
+from five.cli.surgery import describe_rehearsal
+from five.local.run_folder import NoRun, RunFolder
+from five.rehearsal import runner
+from five.rehearsal.progress import Progress, Stopped, stoppable
+from five.rehearsal.rehearsal import carry_out
+from five.rehearsal.runner import RehearsalRunner
+from five.services.controller.operations.document import OperatorDecision
+from five.services.controller.surgery.rehearsals import (
+    Rehearsal,
+    Rehearsals,
+    RehearsalScope,
+    RehearsalState,
+    RehearsalWorker,
+    new_rehearsal,
+)
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.state import RunState
+
+HERE = RehearsalWorker(host="workstation", pid=4711)
+WORD = OperatorDecision(who="eve", at=1.0, reason="")
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
+        yield server.url
+
+
+@pytest.fixture
+def state(redis_url: str) -> RunState:
+    redis.Redis.from_url(redis_url).flushall()
+    return RunState(redis.Redis.from_url(redis_url), "trial")
+
+
+@pytest.fixture
+def kept(state: RunState) -> Rehearsals:
+    return Rehearsals(state)
+
+
+def begun(kept: Rehearsals, state: RehearsalState = RehearsalState.PREPARING) -> Rehearsal:
+    rehearsal = new_rehearsal("name: wider\n", "ab" * 32, "wider", 1, "ada", RehearsalScope(versions=4, games=5))
+    kept.announce(HERE)
+    return kept.begin(rehearsal.model_copy(update={"state": state}))
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def now(kept: Rehearsals, rehearsal: Rehearsal) -> Rehearsal:
+    found = kept.get(rehearsal.id)
+    assert found is not None
+    return found
+
+
+def test_what_is_told_is_written_down_and_the_end_with_its_event(state: RunState, kept: Rehearsals) -> None:
+    rehearsal = begun(kept)
+    progress = Progress(kept, rehearsal.id)
+    with stoppable(), progress:
+        progress.tell(state=RehearsalState.LEARNING, first=3, warm=5, until=9, version=7, fork="tiny-wider")
+        eventually(lambda: now(kept, rehearsal).version == 7)
+        assert "learning, version 2 of 4" in describe_rehearsal(now(kept, rehearsal).model_dump(mode="json"))
+        assert not kept.hold("another")
+        progress.tell(state=RehearsalState.PLAYING, played=2)
+        eventually(lambda: now(kept, rehearsal).played == 2)
+        assert "playing, 2 of 6 games" in describe_rehearsal(now(kept, rehearsal).model_dump(mode="json"))
+    progress.end(RehearsalState.FAILED, error="no room")
+    done = now(kept, rehearsal)
+    assert (done.state, done.error, done.fork) == (RehearsalState.FAILED, "no room", "tiny-wider")
+    assert done.began_at is not None and done.ended_at is not None and done.ended_at >= done.began_at
+    (event,) = [e for e in state.events.read() if e.what == "rehearsal.ended"]
+    assert event.details["rehearsal"] == rehearsal.id and event.details["error"] == "no room"
+    assert kept.hold("another")
+
+
+def carrying_out() -> list[int]:
+    """Processes of this one that carry a rehearsal out."""
+    return [p.pid for p in psutil.Process().children(recursive=True) if "five.rehearsal" in " ".join(p.cmdline())]
+
+
+def waits() -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        time.sleep(10)
+    raise AssertionError("nobody has stopped it")
+
+
+def test_who_cancels_stops_it_in_the_middle_of_its_work(kept: Rehearsals) -> None:
+    rehearsal = begun(kept)
+    progress = Progress(kept, rehearsal.id)
+    threading.Timer(0.2, lambda: kept.cancel(rehearsal.id, WORD)).start()
+    with pytest.raises(Stopped), stoppable(), progress:
+        waits()
+    assert progress.cancelled and now(kept, rehearsal).cancel == WORD
+
+
+def test_its_process_may_be_told_to_end_and_handlers_are_as_before(kept: Rehearsals) -> None:
+    rehearsal, before = begun(kept), signal.getsignal(signal.SIGTERM)
+    progress = Progress(kept, rehearsal.id)
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+    with pytest.raises(Stopped, match="SIGTERM"), stoppable(), progress:
+        waits()
+    assert not progress.cancelled and signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_was_taken_for_abandoned_goes_on_and_one_that_was_replaced_ends(state: RunState, kept: Rehearsals) -> None:
+    rehearsal = begun(kept)
+    progress = Progress(kept, rehearsal.id)
+    with pytest.raises(Stopped), stoppable(), progress:
+        progress.tell(state=RehearsalState.PLAYING)
+        eventually(lambda: now(kept, rehearsal).state is RehearsalState.PLAYING)
+        kept.change(rehearsal.id, lambda r: r.model_copy(update={"state": RehearsalState.ABANDONED, "error": "left"}))
+        eventually(lambda: now(kept, rehearsal).state is RehearsalState.PLAYING and not now(kept, rehearsal).error)
+        state.redis.set(state.keys.rehearsing, "another")
+        waits()
+
+
+def test_a_rehearsal_that_cannot_be_made_says_why_and_holds_nobody_up(kept: Rehearsals, tmp_path: Path) -> None:
+    rehearsal = begun(kept)
+    plan = Plan.from_yaml(f"name: wider\nparent: {'a' * 16}\nsteps:\n- kind: grow_lstm\n  to: 16\n")
+    with pytest.raises(NoRun):
+        carry_out(RunFolder(tmp_path / "gone"), plan, rehearsal, kept)
+    failed = now(kept, rehearsal)
+    assert failed.state is RehearsalState.FAILED and "run 'gone' is not running" in failed.error
+    assert kept.hold("another")
+
+
+def test_a_process_that_dies_is_noted_and_the_next_one_is_taken(state: RunState, kept: Rehearsals, tmp_path: Path,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "LOOK_SECONDS", 0.1)
+    left = begun(kept, RehearsalState.PLAYING)  # of a process that is no more
+    folder = RunFolder(tmp_path / "gone")
+    with RehearsalRunner(folder, state):
+        eventually(lambda: state.table("rehearsals").all()[left.id]["state"] == "abandoned")
+        eventually(lambda: kept.rehearser() is not None and kept.rehearser() != HERE)
+        for _ in range(2):
+            asked = begun(kept, RehearsalState.WAITING)
+            # Its process finds no run in that folder.
+            eventually(lambda asked=asked: now(kept, asked).state is RehearsalState.FAILED, 120)  # type: ignore[misc]
+            assert "exited with code 1" in now(kept, asked).error and "is not running" in now(kept, asked).error
+    assert kept.rehearser() is None
+    assert not carrying_out()
+
+
+def test_the_end_of_the_run_ends_what_goes_on_and_what_is_cancelled_is_not_begun(
+        state: RunState, kept: Rehearsals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "LOOK_SECONDS", 0.1)
+    folder = RunFolder(tmp_path / "gone")
+    with RehearsalRunner(folder, state):
+        eventually(lambda: kept.rehearser() is not None)
+        asked = kept.begin(new_rehearsal("name: wider\n", "ab" * 32, "wider", 1, "ada", RehearsalScope()))
+        kept.cancel(asked.id, WORD)
+        eventually(lambda: now(kept, asked).is_over)
+        asked = kept.begin(new_rehearsal("name: wider\n", "ab" * 32, "wider", 1, "ada", RehearsalScope()))
+        eventually(lambda: bool(carrying_out()))
+    ended = now(kept, asked)
+    assert ended.state is RehearsalState.FAILED and ended.error
+    assert not carrying_out()

@@ -1,0 +1,143 @@
+import json
+import re
+from base64 import b64decode, b64encode
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from five.ablation.plots import Line, Plot, draw
+from five.cli.evaluate import write_report
+from five.local.run_folder import NoRun, RunFolder
+from five.reports.html_page import Film, page, rebuilt
+from five.reports.run_report import RunRecords, curves, headline, newest_film, render
+from five.services.controller.games.recordings import Recordings
+from rapid.blobs import BlobMissing, BlobStore
+from rapid.store.series import Record
+
+DATA = {"name": "trial", "made": 1000.0, "facts": [["version", "7"]], "curves": {}, "marks": [], "events": []}
+
+
+def records(n: int, **values: float) -> list[Record]:
+    return [Record(f"{i}-0", 1000.0 + 10 * i, {k: v * i for k, v in values.items()}) for i in range(n)]
+
+
+def run(events: Any = (), **changes: list[Record]) -> RunRecords:
+    parts: dict[str, list[Record]] = {"versions": [], "games": [], "ratings": []} | changes
+    return RunRecords("trial", 1000.0, parts["versions"], parts["games"], parts["ratings"], list(events))
+
+
+def block(text: str, identity: str) -> str:
+    """What stands in one of the page's blocks of data."""
+    found = re.search(rf'<script type="[a-z/]+" id="{identity}">([^<]*)</script>', text)
+    assert found, identity
+    return found[1]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "report.js").write_text("const end = '</script><b>';\n")
+    (tmp_path / "report.css").write_text("p { color: red }\n")
+    return tmp_path
+
+
+def test_the_policy_names_the_one_script_and_the_one_style_by_their_hashes(program: Path) -> None:
+    text = page(DATA, Film("version-7", b"\x00\xffFILM"), program)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy and policy[1].startswith("default-src 'none'; ")
+    scripts, styles = re.findall(r"<script>(.*?)</script>", text, re.S), re.findall(r"<style>(.*?)</style>", text, re.S)
+    assert len(scripts) == len(styles) == 1 and "<\\/script><b>" in scripts[0]
+    for kind, (inline,) in (("script", scripts), ("style", styles)):
+        assert f"{kind}-src 'sha256-{b64encode(sha256(inline.encode()).digest()).decode()}'" in policy[1]
+    assert not re.search(r"https?://|\bsrc=|\bhref=", text)
+    assert b64decode(block(text, "film")) == b"\x00\xffFILM"
+    assert json.loads(block(text, "run"))["film"] == {"name": "version-7", "bytes": 6}
+
+
+def test_what_comes_from_a_run_cannot_end_its_block(program: Path) -> None:
+    hostile = "</script><script>alert(1)</script><!--"
+    events = [{"at": 1.0, "who": "<b>", "what": hostile, "details": {"a": "&"}, "id": "1-0"}]
+    text = page({**DATA, "name": hostile, "events": events, "facts": [[hostile, hostile]]}, None, program)
+    assert text.count("<script") == 3 and "<b>" not in text.split("<script>")[0] and "alert(1)</script>" not in text
+    assert json.loads(block(text, "run"))["name"] == hostile
+
+
+def test_without_the_consoles_program_figures_and_events_are_there(tmp_path: Path) -> None:
+    text = page({**DATA, "events": [{"at": 1.0, "who": "ada", "what": "run.pausing", "details": {}, "id": "1-0"}]},
+                Film("version-7", b"film"), tmp_path)
+    assert "make console" in text and "<dt>version</dt><dd>7</dd>" in text and "run.pausing" in text
+    assert block(text, "film") == "" and json.loads(block(text, "run"))["film"] is None
+
+
+def test_a_page_is_made_again_by_a_program_that_was_built_after_it(program: Path, tmp_path: Path) -> None:
+    hostile = {**DATA, "name": "<b> &amp; </script>", "events": [{"at": 1.0, "who": "ada", "what": "a", "details": {}}]}
+    plain = page(hostile, None, tmp_path / "absent")
+    assert "make console" in plain and rebuilt(plain, program) == page(hostile, None, program)
+    filmed = page(hostile, Film("version-7", b"film"), program)
+    assert rebuilt(filmed, program) == filmed
+    with pytest.raises(ValueError, match="not a report"):
+        rebuilt("<p>another page</p>", program)
+
+
+def test_the_report_of_a_run_that_has_ended_is_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = RunFolder(tmp_path)
+    with pytest.raises(NoRun, match="is not running"):
+        write_report(folder)
+    folder.report.write_text(page(DATA, None, tmp_path / "absent"))
+    assert write_report(folder) == 0 and str(folder.report) in capsys.readouterr().out
+    assert folder.report.read_text() == page(DATA) and not list(tmp_path.glob("*.partial"))
+    folder.report.write_text("cut off")
+    with pytest.raises(RuntimeError, match=r"report.html: the page is not a report"):
+        write_report(folder)
+    assert folder.report.read_text() == "cut off"
+
+
+def test_an_empty_run_renders() -> None:
+    told = json.loads(block(render(run(), now=5.0), "run"))
+    assert told["curves"]["versions"] == {"total": 0, "first": None, "last": None, "names": [], "gaps": [], "at": [],
+                                          "fields": {}}
+    assert told["made"] == 5.0 and told["film"] is None
+
+
+def test_curves_are_the_consoles() -> None:
+    found = curves(records(1000, a=3.0))
+    assert len(found["at"]) == 400 and found["total"] == 1000
+    assert set(found["fields"]["a"]) == {"mean", "low", "high"} and found["fields"]["a"]["high"][-1] == 2997.0
+    short = curves([Record("1-0", 1000.0, {"a": 1.0, "b": {"c": 2.0}}), Record("2-0", 1001.0, {"a": float("inf")})])
+    assert short["fields"] == {"a": {"mean": [1.0, None]}, "b/c": {"mean": [2.0, None]}}
+
+
+def test_the_newest_film_that_is_not_too_large_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blobs = BlobStore(str(tmp_path))
+    kept = Recordings(lambda: blobs)
+    assert newest_film(kept) is None
+    for name, at, size in (("version-1", 1.0, 10), ("version-3", 3.0, 900), ("version-2", 2.0, 20)):
+        blobs.put(bytes(size), f"replays/{name}.view")
+        blobs.put(json.dumps({"at": at}).encode(), f"replays/{name}.json")
+    monkeypatch.setattr("five.reports.run_report.MAX_FILM", 100)
+    assert newest_film(kept) == Film("version-2", bytes(20))
+
+
+def test_a_blob_store_that_is_away_costs_the_film_and_not_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Recordings(lambda: None)
+    for error in (OSError("away"), BlobMissing("removed meanwhile")):
+        monkeypatch.setattr(kept, "read", Mock(side_effect=error))
+        monkeypatch.setattr(kept, "all", lambda: [{"name": "version-1", "bytes": 1}])
+        assert newest_film(kept) is None
+
+
+def test_the_headline_shows_rating_and_win_rates() -> None:
+    rating = Record("1-0", 1060.0, {"version": 40, "mu": 31.26, "sigma": 1.5, "win_rates": {"random": 0.97},
+                                    "win_intervals": {"random": [0.9, 0.99]}})
+    head = dict(headline(run(ratings=[rating])))
+    assert head["TrueSkill"] == "31.3 ± 1.5"
+    assert head["version 40's score against random"] == "97 % (90 to 99)"
+
+
+def test_a_plot_draws_its_target_and_says_where_there_is_nothing() -> None:
+    line = Line("a", np.arange(3.0), np.arange(3.0))
+    assert "target" in draw(Plot("t", "", [line], target=(1.0, "target")))
+    assert "no data yet" in draw(Plot("t", "", []))
