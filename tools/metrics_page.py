@@ -7,7 +7,7 @@ from pathlib import Path
 
 import rapid
 from five import services
-from rapid.telemetry.metrics import reference
+from rapid.telemetry.metrics import metrics_reference
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 HEAD = """# Metrics
@@ -40,7 +40,7 @@ def import_all() -> None:
 def page() -> str:
     """The text of docs/metrics.md."""
     import_all()
-    return HEAD + reference()
+    return HEAD + metrics_reference()
 
 
 def main(arguments: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rapid.packed_array import Bytes, words_of
+from rapid.packed_array import Bytes, word_count
 
 Array = npt.NDArray[Any]
 
@@ -60,7 +60,7 @@ def unpack_sparse(data: Bytes, count: int) -> npt.NDArray[np.float16]:
 
 def pack_changes(array: Array, period: int) -> bytes:
     """The encoding of changes in numpy. Raises ValueError for rows that are no whole number of 16-bit words."""
-    words_of(array.shape, array.dtype)
+    word_count(array.shape, array.dtype)
     rows = array.reshape(len(array), -1).view(np.uint8).view(np.uint16)
     changed = rows.copy()
     changed[1:] ^= rows[:-1]

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-Stamp = tuple[int, int, int]
+FileStamp = tuple[int, int, int]
 
 
-def stamp(path: Path) -> Stamp:
+def file_stamp(path: Path) -> FileStamp:
     """Equal as long as the file is the same and nothing was written to it. Raises OSError where there is none, as while
     it is being replaced."""
     found = path.stat()

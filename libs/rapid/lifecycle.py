@@ -13,9 +13,9 @@ from typing import Any
 
 import redis
 
-from rapid.critical_tasks import Vital
+from rapid.critical_tasks import CriticalTasks
 from rapid.store.record import RunRecord
-from rapid.store.state import ACTIVE, ENDED, HELD, RunState, Status
+from rapid.store.state import ACTIVE, ENDED, PAUSE_HOLDS, RunState, Status
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +41,14 @@ class Lifecycle:
         self._callbacks: list[Callable[[], None]] = []
         self._previous: dict[int, Any] = {}
         self._closed = threading.Event()
-        self._watcher: threading.Thread | None = None
+        self._poller: threading.Thread | None = None
         self._signals = 0
         self._ends_with_run = True
-        self._on_reading: Callable[[RunRecord | None], None] = lambda record: None
-        self.vital = Vital(self.drain, lambda: self.draining, stuck_seconds, exit_process)
+        self._on_poll: Callable[[RunRecord | None], None] = lambda record: None
+        self.critical_tasks = CriticalTasks(self.drain, lambda: self.draining, stuck_seconds, exit_process)
         self.drain_reason = ""
 
-    def allow(self, seconds: float) -> None:
+    def set_grace_seconds(self, seconds: float) -> None:
         """Draining may take so long from now on: a service that knows what it has to write then knows better than its
         configuration. Also while it drains."""
         self.grace_seconds = seconds
@@ -61,7 +61,7 @@ class Lifecycle:
         return self._draining.is_set()
 
     @property
-    def told_to_end(self) -> bool:
+    def signal_received(self) -> bool:
         """Whether a signal has asked the process to end, whatever it drains for."""
         return self._signals > 0
 
@@ -113,7 +113,7 @@ class Lifecycle:
         """Blocks until draining begins. Returns False when ``timeout`` seconds pass first."""
         return self._draining.wait(timeout)
 
-    async def drained(self) -> None:
+    async def wait_drained(self) -> None:
         """Waits until draining begins."""
         loop = asyncio.get_running_loop()
         event = asyncio.Event()
@@ -142,33 +142,33 @@ class Lifecycle:
     @property
     def active(self) -> bool:
         """Whether the run plays and learns now. Without a run to follow a service always does."""
-        return self._watcher is None or self._status in ACTIVE
+        return self._poller is None or self._status in ACTIVE
 
     @property
     def pause(self) -> int:
         """Number of the pause that holds the run now, as last read; 0 while none does."""
         with self._changed:
-            return self._pause if self._status in HELD else 0
+            return self._pause if self._status in PAUSE_HOLDS else 0
 
     def watch(self, state: RunState, poll_seconds: float, ends_with_run: bool = True,
-              on_reading: Callable[[RunRecord | None], None] = lambda record: None) -> None:
+              on_poll: Callable[[RunRecord | None], None] = lambda record: None) -> None:
         """Follows the run's status from a thread of its own. An absent Redis leaves the status as it was.
 
-        Without ``ends_with_run`` the service goes on when the run is stopped. ``on_reading`` is called, from that
+        Without ``ends_with_run`` the service goes on when the run is stopped. ``on_poll`` is called, from that
         thread, after each reading, with the run's record.
         """
         self._ends_with_run = ends_with_run
-        self._on_reading = on_reading
-        self._watcher = self.vital.thread("the look at the run's status", lambda: self._watch(state, poll_seconds),
+        self._on_poll = on_poll
+        self._poller = self.critical_tasks.thread("run-status-poller", lambda: self._poll(state, poll_seconds),
                                           may_end=True)
-        self._watcher.start()
+        self._poller.start()
 
-    def _watch(self, state: RunState, poll_seconds: float) -> None:
+    def _poll(self, state: RunState, poll_seconds: float) -> None:
         while not self._closed.is_set():
             try:
-                now, record = state.standing()
+                now, record = state.snapshot()
                 self._set(now.status if now else None, now.pause if now else 0)
-                self._on_reading(record)
+                self._on_poll(record)
             except (redis.RedisError, ValueError) as error:
                 log.warning("the run's status cannot be read: %s", error)
             self._closed.wait(poll_seconds)
@@ -184,7 +184,7 @@ class Lifecycle:
             if status in ENDED and self._ends_with_run:
                 self.drain(f"the run is {status}")
 
-    async def until_active(self, poll_seconds: float = 0.2) -> bool:
+    async def wait_active(self, poll_seconds: float = 0.2) -> bool:
         """Waits while the run is paused, starting or operated on. Returns False once the service drains."""
         while not self.draining:
             if self.active:
@@ -197,12 +197,12 @@ class Lifecycle:
     def close(self) -> None:
         """Ends the threads and gives the signals back."""
         self._closed.set()
-        self.vital.close()
+        self.critical_tasks.close()
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous.clear()
-        if self._watcher is not None:
-            self._watcher.join(timeout=5)
+        if self._poller is not None:
+            self._poller.join(timeout=5)
 
     def __enter__(self) -> "Lifecycle":
         self.install()

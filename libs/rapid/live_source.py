@@ -8,7 +8,14 @@ from typing import Any
 
 import redis
 
-from rapid.store.live_channel import MAX_BODY, NOTHING, READ_SECONDS, Message, Watched, Watching
+from rapid.store.live_channel import (
+    MAX_MESSAGE_BYTES,
+    NOTHING_WATCHED,
+    READ_SECONDS,
+    LiveChannel,
+    LiveMessage,
+    WatchedGames,
+)
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -26,13 +33,13 @@ class LiveSource:
     `wants` is cheap: what plays asks it for every game and step.
     """
 
-    def __init__(self, watching: Watching, name: str, games: Callable[[], list[dict[str, Any]]]) -> None:
+    def __init__(self, watching: LiveChannel, name: str, games: Callable[[], list[dict[str, Any]]]) -> None:
         self._watching = watching
         self._games = games
         self.name = name
-        self.watched: Watched = NOTHING
+        self.watched: WatchedGames = NOTHING_WATCHED
         self._headers: dict[str, bytes] = {}  # of the games that are shown now
-        self._waiting: deque[Message] = deque(maxlen=WAITING)
+        self._waiting: deque[LiveMessage] = deque(maxlen=WAITING)
         self._some = asyncio.Event()
 
     def wants(self, game: str) -> bool:
@@ -45,10 +52,10 @@ class LiveSource:
             self._headers[game] = body
         elif kind == "end":
             self._headers.pop(game, None)
-        if len(self._waiting) == WAITING or len(body) > MAX_BODY // 2:
+        if len(self._waiting) == WAITING or len(body) > MAX_MESSAGE_BYTES // 2:
             DROPPED.inc()
-        if len(body) <= MAX_BODY // 2:
-            self._waiting.append(Message(kind, self.name, game, body, facts or {}))
+        if len(body) <= MAX_MESSAGE_BYTES // 2:
+            self._waiting.append(LiveMessage(kind, self.name, game, body, facts or {}))
             self._some.set()
 
     async def run(self) -> None:
@@ -62,7 +69,7 @@ class LiveSource:
             try:
                 self.watched = await asyncio.to_thread(self._watching.watched)
             except (redis.RedisError, ValueError, KeyError, TypeError):
-                self.watched = NOTHING  # nobody watches through a store that is away
+                self.watched = NOTHING_WATCHED  # nobody watches through a store that is away
             self._headers = {game: header for game, header in self._headers.items() if self.wants(game)}
             for game in self.watched.headers & self._headers.keys():
                 # Published before anybody listened, or lost with who did.

@@ -12,7 +12,7 @@ _BYTES_PER_WORD = 8
 Bytes = bytes | memoryview
 
 
-class Join(NamedTuple):
+class RowJoiner(NamedTuple):
     """What joins rows that are packed each by itself, of so many values each."""
 
     whole: Callable[[Sequence[bytes], int], bytes]  # of rows and values: the packed form of all
@@ -36,7 +36,7 @@ class PackedArray:
         self.dtype = dtype
         self.period = period
         self.data = data
-        count = words_of(self.shape, dtype)
+        count = word_count(self.shape, dtype)
         mask_bytes = -(-count // 8)
         if len(data) < mask_bytes:
             raise ValueError(f"{len(data)} bytes are too few for the presence bits of {count} values")
@@ -65,7 +65,7 @@ class PackedArray:
         return math.prod(self.shape)
 
 
-def words_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+def word_count(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
     """16-bit words of an array whose rows are packed. Raises ValueError where a row is no whole number of them."""
     if math.prod(shape[1:]) * dtype.itemsize % 2:
         raise ValueError(f"rows of {list(shape[1:])} {dtype.name} are no whole number of 16-bit words")
@@ -82,7 +82,7 @@ class PackedRows:
     __slots__ = ("_join", "_row_shape", "rows", "shape")
     dtype = FLOAT16
 
-    def __init__(self, rows: npt.NDArray[np.object_], row_shape: tuple[int, ...], join: Join) -> None:
+    def __init__(self, rows: npt.NDArray[np.object_], row_shape: tuple[int, ...], join: RowJoiner) -> None:
         self.rows = rows
         self.shape = (*rows.shape, *row_shape)
         self._row_shape = row_shape

@@ -8,7 +8,7 @@ from typing import NoReturn
 log = logging.getLogger(__name__)
 
 
-def become_again() -> NoReturn:
+def reexec() -> NoReturn:
     """Replaces this process by a new one of the same command line: same process id, parent, environment, output and
     working directory. Every other file and socket is closed."""
     log.info("process %d restarts", os.getpid())

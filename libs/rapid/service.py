@@ -13,9 +13,17 @@ import redis
 
 from rapid.blobs import BlobStore
 from rapid.lifecycle import Lifecycle
-from rapid.reexec import become_again
+from rapid.reexec import reexec
 from rapid.rpc.token import load_token
-from rapid.startup import Arguments, PlatformConfig, own_port, parse_arguments, reachable, refuse, set_up
+from rapid.startup import (
+    Arguments,
+    PlatformConfig,
+    advertised_host,
+    configure_process,
+    exit_with_error,
+    parse_arguments,
+    rank_port,
+)
 from rapid.store import acl
 from rapid.store.connection import MOST_CONNECTIONS, Role, connect, password_of, require_reachable
 from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
@@ -59,7 +67,7 @@ class Service(Generic[C]):
         self.folder = folder
         self.token = load_token(config.rpc)
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, stuck_seconds=config.lifecycle.stuck_seconds)
-        self.vital = self.lifecycle.vital
+        self.critical_tasks = self.lifecycle.critical_tasks
         self.blobs = BlobStore(config.blobs.url or str(folder / "blobs"))
         most = MOST_CONNECTIONS.get(kind)
         state = connect(config.store.state_url, config.store, "state", most=most)
@@ -68,27 +76,27 @@ class Service(Generic[C]):
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self.stats: Callable[[], dict[str, Any]] = dict
         self.not_ready: Callable[[], str] = lambda: "starting"
-        self.quiet: Callable[[], bool] = lambda: False  # nobody knows what it does before it says so
-        self.before_renewal: Callable[[], None] = lambda: None  # called in the place of the process's end
+        self.is_idle: Callable[[], bool] = lambda: False  # nobody knows what it does before it says so
+        self.before_restart: Callable[[], None] = lambda: None  # called in the place of the process's end
         self._overlay = overlay
         self._joined = False  # whether ``record`` is the run's
-        self._moved = False  # whether the run's is another one by now
-        self._said_quiet = 0  # the pause for which it was said last
+        self._record_moved = False  # whether the run's is another one by now
+        self._acknowledged_pause = 0  # the pause for which it was said last
         self._open_run = open_run
         self._ends_with_run = ends_with_run
         self._waits_for = "starting"
         self._pages: PagesServer | None = None
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
         self._ended = threading.Event()
-        self._nudge = threading.Event()  # ends the heartbeat's wait
-        self._beat = self.vital.thread("the heartbeat", self._heartbeat, may_end=True)
+        self._wake = threading.Event()  # ends the heartbeat's wait
+        self._heartbeat_thread = self.critical_tasks.thread("the heartbeat", self._heartbeat, may_end=True)
 
     def _open(self) -> None:
         telemetry = self.config.telemetry
-        port = own_port(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
-        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.vital.why_dead)
+        port = rank_port(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
+        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.critical_tasks.failure_reason)
         identify(self.config.name, self.kind, self.id)
-        self._lease.metrics_address = f"{reachable(telemetry.metrics_host)}:{self._pages.port}"
+        self._lease.metrics_address = f"{advertised_host(telemetry.metrics_host)}:{self._pages.port}"
         self.lifecycle.install()
         store = self.config.store
         self._wait_for_store(self.state.redis, store.state_url, "state")
@@ -103,8 +111,8 @@ class Service(Generic[C]):
         if self.lifecycle.draining:
             raise SystemExit(0)
         self.config = self._overlay(self.file_config, self.record)
-        self.lifecycle.watch(self.state, self.config.lifecycle.poll_seconds, self._ends_with_run, self._on_reading)
-        self._beat.start()
+        self.lifecycle.watch(self.state, self.config.lifecycle.poll_seconds, self._ends_with_run, self._on_poll)
+        self._heartbeat_thread.start()
         log.info("started, process %d, metrics at %s", os.getpid(), self._lease.metrics_address)
 
     def _wait_for_store(self, client: redis.Redis, url: str, role: Role) -> None:
@@ -157,20 +165,20 @@ class Service(Generic[C]):
         return self.record.epoch
 
     @property
-    def renewing(self) -> bool:
+    def restarting(self) -> bool:
         """Whether it drains because the run's record has moved on, and comes up again under the new one."""
-        return self._moved
+        return self._record_moved
 
-    def _on_reading(self, record: RunRecord | None) -> None:
+    def _on_poll(self, record: RunRecord | None) -> None:
         pause = self.lifecycle.pause
-        if pause and pause != self._said_quiet:
-            self._nudge.set()
-        if record is not None and record.stand != self.record.stand:
-            self.renew(f"the run's record is at revision {record.revision} of epoch {record.epoch}")
+        if pause and pause != self._acknowledged_pause:
+            self._wake.set()
+        if record is not None and record.run_revision != self.record.run_revision:
+            self.restart(f"the run's record is at revision {record.revision} of epoch {record.epoch}")
 
-    def renew(self, reason: str) -> None:
+    def restart(self, reason: str) -> None:
         """Drains, and replaces the process by a new one once the service is left; again changes nothing."""
-        self._moved = True
+        self._record_moved = True
         self.lifecycle.drain(f"renews itself: {reason}")
 
     def _wait(self, reason: str) -> None:
@@ -200,17 +208,17 @@ class Service(Generic[C]):
     def announce(self, port: int, host: str | None = None) -> str:
         """Says, with the heartbeat, at which address the service is reached; returns it. ``host`` it listens on is
         ``rpc.listen_host`` unless given."""
-        self._lease.address = f"{reachable(self.config.rpc.listen_host if host is None else host)}:{port}"
+        self._lease.address = f"{advertised_host(self.config.rpc.listen_host if host is None else host)}:{port}"
         self._renew()
         return self._lease.address
 
     def _renew(self) -> None:
         # The pause first: what is asked for then is as quiet as it says while that pause holds.
         pause = self.lifecycle.pause
-        quiet = bool(pause) and self.quiet()
+        quiet = bool(pause) and self.is_idle()
         try:
-            self._lease.renew(self.stats(), *self.record.stand, pause, quiet)
-            self._said_quiet = pause if quiet else 0
+            self._lease.renew(self.stats(), *self.record.run_revision, pause, quiet)
+            self._acknowledged_pause = pause if quiet else 0
         except redis.RedisError as error:
             log.warning("no heartbeat could be written: %s", error)
 
@@ -220,16 +228,16 @@ class Service(Generic[C]):
                 self._renew()
             except Exception:
                 log.exception("the service's stats failed")
-            self._nudge.wait(self.config.lifecycle.heartbeat_seconds)
-            self._nudge.clear()
+            self._wake.wait(self.config.lifecycle.heartbeat_seconds)
+            self._wake.clear()
 
     def close(self, renews: bool = False) -> None:
         """Ends the heartbeat, the metrics page and the watching of the run. With ``renews`` the instance is soon
         back."""
         self._ended.set()
-        self._nudge.set()
-        if self._beat.is_alive():
-            self._beat.join(timeout=5)
+        self._wake.set()
+        if self._heartbeat_thread.is_alive():
+            self._heartbeat_thread.join(timeout=5)
             try:
                 self._lease.release(renews)
             except redis.RedisError:
@@ -238,34 +246,34 @@ class Service(Generic[C]):
             self._pages.close()
         self.lifecycle.close()
         log.info("ended")
-        self.vital.last_words()
+        self.critical_tasks.report_failure()
 
     def __enter__(self) -> "Service[C]":
         try:
             self._open()
         except (ValueError, OSError) as error:
             self.close()
-            refuse(self.kind, error)
+            exit_with_error(self.kind, error)
         except BaseException:
             self.close()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        renews = self._is_to_renew(error)
+        renews = self._should_restart(error)
         self.close(renews)
         if renews:
-            self.before_renewal()
-            become_again()
-        if self.vital.failure and (error is None or isinstance(error, SystemExit)):
+            self.before_restart()
+            reexec()
+        if self.critical_tasks.failure and (error is None or isinstance(error, SystemExit)):
             raise SystemExit(1)
 
-    def _is_to_renew(self, error: BaseException | None) -> bool:
+    def _should_restart(self, error: BaseException | None) -> bool:
         """Whether the process goes on under another record, rather than ends."""
         fine = error is None or (isinstance(error, SystemExit) and not error.code)
-        if not self._joined or self.vital.failure or self.lifecycle.told_to_end or not (fine or _left_behind(error)):
+        if not self._joined or self.critical_tasks.failure or self.lifecycle.signal_received or not (fine or _is_fenced_by_epoch(error)):
             return False
-        if self._moved or _left_behind(error):
+        if self._record_moved or _is_fenced_by_epoch(error):
             return True
         if self.lifecycle.draining:
             return False
@@ -274,7 +282,7 @@ class Service(Generic[C]):
             now = self.state.record()
         except redis.RedisError:
             return False
-        return now is not None and now.stand != self.record.stand
+        return now is not None and now.run_revision != self.record.run_revision
 
 
 def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None,
@@ -289,14 +297,14 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
     """
     arguments = parse_arguments(kind, argv)
     try:
-        config = set_up(kind, arguments, load, (password_of("state"), password_of("params")))
+        config = configure_process(kind, arguments, load, (password_of("state"), password_of("params")))
         path = Path(arguments.config)
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name
         service = Service(kind, config, arguments, folder, open_run, ends_with_run(config), overlay)
     except (ValueError, OSError) as error:
-        refuse(kind, error)
+        exit_with_error(kind, error)
     return service
 
 
-def _left_behind(error: BaseException | None) -> bool:
+def _is_fenced_by_epoch(error: BaseException | None) -> bool:
     return isinstance(error, FencedOut) and error.reason == "epoch"

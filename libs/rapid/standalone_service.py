@@ -11,7 +11,14 @@ from typing import Generic, TypeVar
 
 from rapid.lifecycle import Lifecycle
 from rapid.rpc.token import load_token
-from rapid.startup import Arguments, PlatformConfig, parse_arguments, reachable, refuse, set_up
+from rapid.startup import (
+    Arguments,
+    PlatformConfig,
+    advertised_host,
+    configure_process,
+    exit_with_error,
+    parse_arguments,
+)
 from rapid.telemetry.metrics import identify
 from rapid.telemetry.pages import PagesServer, start_pages
 
@@ -19,7 +26,7 @@ log = logging.getLogger(__name__)
 C = TypeVar("C", bound=PlatformConfig)
 
 
-class StorelessService(Generic[C]):
+class StandaloneService(Generic[C]):
     """A started service without a store. Use as a context, in the main thread.
 
     Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None: there is none);
@@ -35,7 +42,7 @@ class StorelessService(Generic[C]):
         self.arguments = arguments
         self.token = load_token(config.rpc)
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, stuck_seconds=config.lifecycle.stuck_seconds)
-        self.vital = self.lifecycle.vital
+        self.critical_tasks = self.lifecycle.critical_tasks
         self.not_ready: Callable[[], str] = lambda: "starting"
         self._pages: PagesServer | None = None
 
@@ -48,16 +55,16 @@ class StorelessService(Generic[C]):
         before the configuration's, which is ``port``."""
         return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
 
-    def __enter__(self) -> "StorelessService[C]":
+    def __enter__(self) -> "StandaloneService[C]":
         telemetry = self.config.telemetry
         port = telemetry.metrics_port if self.arguments.metrics_port is None else self.arguments.metrics_port
         try:
-            self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.vital.why_dead)
+            self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.critical_tasks.failure_reason)
         except (ValueError, OSError) as error:
-            refuse(self.kind, error)
+            exit_with_error(self.kind, error)
         identify(self.config.name, self.kind, self.id)
         self.lifecycle.install()
-        log.info("started, process %d, metrics at %s:%d", os.getpid(), reachable(telemetry.metrics_host),
+        log.info("started, process %d, metrics at %s:%d", os.getpid(), advertised_host(telemetry.metrics_host),
                  self._pages.port)
         return self
 
@@ -66,21 +73,21 @@ class StorelessService(Generic[C]):
             self._pages.close()
         self.lifecycle.close()
         log.info("ended")
-        self.vital.last_words()
-        if self.vital.failure and (error is None or isinstance(error, SystemExit)):
+        self.critical_tasks.report_failure()
+        if self.critical_tasks.failure and (error is None or isinstance(error, SystemExit)):
             raise SystemExit(1)
 
 
-def start_storeless(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None
-                    ) -> StorelessService[C]:
+def start_standalone(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None
+                    ) -> StandaloneService[C]:
     """A service ready to be entered as a context, from its command line; ``load`` reads the configuration.
 
     Whatever is wrong with the configuration or the token is one clear line and exit code 2, here or on entering.
     """
     arguments = parse_arguments(kind, argv)
     try:
-        config = set_up(kind, arguments, load)
-        service = StorelessService(kind, config, arguments)
+        config = configure_process(kind, arguments, load)
+        service = StandaloneService(kind, config, arguments)
     except (ValueError, OSError) as error:
-        refuse(kind, error)
+        exit_with_error(kind, error)
     return service

@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol, TypeVar
 from rapid.allocator import tune_allocator
 from rapid.child_process import SUPERVISED_VARIABLE, die_with_parent
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
-from rapid.rpc.token import load_token, taken
+from rapid.rpc.token import accepted_tokens, load_token
 from rapid.telemetry.logs import configure_logs
 
 OWN_NAME = "hostname"  # as an --id: the machine's, which in a container is the pod's or the container's
@@ -68,8 +68,8 @@ def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--metrics-port", type=int, help="port of the pages /metrics, /healthz and /readyz; 0: any "
                         "free one; by default the configuration's")
     found = parser.parse_args(argv)
-    return Arguments(found.config, tuple(found.overrides), _identity(found.id), own_port(found.port),
-                     own_port(found.metrics_port))
+    return Arguments(found.config, tuple(found.overrides), _identity(found.id), rank_port(found.port),
+                     rank_port(found.metrics_port))
 
 
 def local_rank() -> int:
@@ -77,7 +77,7 @@ def local_rank() -> int:
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
-def own_port(port: int | None) -> int | None:
+def rank_port(port: int | None) -> int | None:
     """This process's port of those that begin with ``port``."""
     return port + local_rank() if port else port
 
@@ -89,7 +89,7 @@ def _identity(given: str) -> str:
     return f"{socket.gethostname()}-{local_rank()}" if several else socket.gethostname()
 
 
-def set_up(kind: str, arguments: Arguments, load: Callable[[str, Sequence[str]], C],
+def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequence[str]], C],
            passwords: Sequence[str | None] = ()) -> C:
     """The configuration, with the process as it has it: tied to its supervisor, the allocator, the logs, in which
     neither tokens nor ``passwords`` appear. Raises ValueError, OSError for what is wrong with it or with the token."""
@@ -99,20 +99,20 @@ def set_up(kind: str, arguments: Arguments, load: Callable[[str, Sequence[str]],
     config = load(arguments.config, arguments.overrides)
     if config.allocator.tune:
         tune_allocator()
-    secrets = [secret for secret in (*taken(load_token(config.rpc)), *passwords) if secret]
+    secrets = [secret for secret in (*accepted_tokens(load_token(config.rpc)), *passwords) if secret]
     configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
     return config
 
 
-def refuse(kind: str, error: Exception) -> NoReturn:
+def exit_with_error(kind: str, error: Exception) -> NoReturn:
     """Ends the process with a line of what is wrong and exit code 2."""
     print(f"{kind}: {error}", file=sys.stderr)
     raise SystemExit(2) from None
 
 
-def reachable(host: str) -> str:
+def advertised_host(host: str) -> str:
     """The address others use for a service that listens on ``host``.
 
     On every interface that is the machine's full name where it has one, as the pods of a StatefulSet do (it outlives

@@ -1,7 +1,4 @@
-"""What the controller shows on its metrics page: the run as a whole, and the Redis servers that hold it.
-
-What a Redis says of itself is shown here because the servers have no metrics page of their own.
-"""
+"""Metrics of the controller: the run as a whole, and its Redis servers, which have no metrics page."""
 
 import math
 import time
@@ -14,15 +11,15 @@ from five.services.controller.run import environment_servers
 from rapid.store.connection import Role
 from rapid.store.leases import Instance
 from rapid.store.state import Status
-from rapid.telemetry.metrics import counter, gauge, unknown
+from rapid.telemetry.metrics import counter, gauge, set_unknown
 
 STATE = gauge("controller", "run", "state", "1 for the status that the run is in, 0 for every other.", ("status",))
-HEAD = unknown(gauge("controller", "head", "versions", "Newest version in the parameter store."))
+HEAD = set_unknown(gauge("controller", "head", "versions", "Newest version in the parameter store."))
 LIVE = gauge("controller", "live", "instances", "Service instances that have sent a heartbeat, by component; of "
              "dota_env, servers on which rollouts say that they play.", ("component",))
-EPOCH = unknown(gauge("controller", "run_epoch", "info", "The run's epoch: surgeries and reverts begin another one."))
-REVISION = unknown(gauge("controller", "run_record_revision", "info", "Revision of the run's record."))
-DRIFT = unknown(gauge("controller", "config_drift", "keys", "Keys of the game and the model in which the controller's "
+EPOCH = set_unknown(gauge("controller", "run_epoch", "info", "The run's epoch: surgeries and reverts begin another one."))
+REVISION = set_unknown(gauge("controller", "run_record_revision", "info", "Revision of the run's record."))
+DRIFT = set_unknown(gauge("controller", "config_drift", "keys", "Keys of the game and the model in which the controller's "
                       "configuration file differs from the run's record, which holds."))
 NOT_QUIET = gauge("controller", "not_quiet", "instances", "Services that have not come to rest in the present pause.")
 REDIS_UP = gauge("controller", "redis_up", "state", "1 when the Redis of that role (state, params) answers, else 0.",
@@ -38,20 +35,20 @@ COMPONENTS = ("controller", "dota_env", "evaluator", "inference", "opponents", "
 
 
 def show_run(status: str | None, head: int | None, live: Iterable[Instance]) -> None:
-    """Brings the gauges to the run's state."""
+    """Set the gauges of the run's state."""
     for each in Status:
         STATE.labels(str(each)).set(float(each == status))
     if head is not None:
         HEAD.set(head)
     instances = list(live)
     count = Counter(instance.kind for instance in instances)
-    count[environment_servers.KIND] = len(environment_servers.environments(instances))
+    count[environment_servers.KIND] = len(environment_servers.environment_servers(instances))
     for component in {*COMPONENTS, *count}:
         LIVE.labels(component).set(count[component])
 
 
 def show_record(epoch: int, revision: int, drift: int, not_quiet: int) -> None:
-    """Brings the gauges to the run's record, and to the numbers of keys that drift and of services waited for."""
+    """Set the gauges of the run's record, of drifting keys and of services that are not idle yet."""
     EPOCH.set(epoch)
     REVISION.set(revision)
     DRIFT.set(drift)
@@ -59,7 +56,7 @@ def show_record(epoch: int, revision: int, drift: int, not_quiet: int) -> None:
 
 
 def show_stores(clients: Mapping[Role, redis.Redis]) -> None:
-    """Asks each Redis, by role, how it is. One that does not answer is shown as down."""
+    """Query each Redis, by role, for its state. A server that does not respond is shown as down."""
     for role, client in clients.items():
         began = time.perf_counter()
         try:
@@ -83,28 +80,28 @@ DECISIONS = counter("controller", "autoscaler_decisions", "Looks of the autoscal
                     "(scaling.rules.Reason).", ("component", "reason"))
 API_FAILURES = counter("controller", "autoscaler_api_failures", "Requests to the Kubernetes API that failed, by its "
                        "status; 0: no answer.", ("status",))
-UNPACED_REUSE = unknown(gauge("controller", "autoscaler_unpaced_reuse", "ratio", "Sample reuse if neither rollouts nor "
+UNPACED_REUSE = set_unknown(gauge("controller", "autoscaler_unpaced_reuse", "ratio", "Sample reuse if neither rollouts nor "
                               "optimizers waited for each other; rollouts are scaled by it."))
-THROTTLED = unknown(gauge("controller", "autoscaler_rollouts_throttled", "ratio", "Share of their time that rollouts "
+THROTTLED = set_unknown(gauge("controller", "autoscaler_rollouts_throttled", "ratio", "Share of their time that rollouts "
                           "wait for learning."))
-STARVED = unknown(gauge("controller", "autoscaler_optimizers_starved", "ratio", "Share of their time that optimizers "
+STARVED = set_unknown(gauge("controller", "autoscaler_optimizers_starved", "ratio", "Share of their time that optimizers "
                         "have no batch."))
-QUEUE = unknown(gauge("controller", "autoscaler_queue", "seconds", "Mean time a request waits for its batch; inference "
+QUEUE = set_unknown(gauge("controller", "autoscaler_queue", "seconds", "Mean time a request waits for its batch; inference "
                       "is scaled by it."))
-BUSY = unknown(gauge("controller", "autoscaler_inference_busy", "ratio", "Share of their time that inference servers "
+BUSY = set_unknown(gauge("controller", "autoscaler_inference_busy", "ratio", "Share of their time that inference servers "
                      "compute."))
 _SIGNALS = {"unpaced_reuse": UNPACED_REUSE, "rollouts_throttled": THROTTLED, "optimizers_starved": STARVED,
             "queue_seconds": QUEUE, "inference_busy": BUSY}
 
 
 def show_signals(known: Mapping[str, float]) -> None:
-    """Brings the gauges to the autoscaler's signals (scaling.signals.Signals.as_dict); the others are unknown."""
+    """Set the gauges of the autoscaler's signals (autoscaler.signals.Signals.as_dict); missing signals become NaN."""
     for name, metric in _SIGNALS.items():
         metric.set(known.get(name, math.nan))
 
 
 def show_decision(component: str, desired: int, current: int, reason: str) -> None:
-    """Counts one look of the autoscaler at a component."""
+    """Count one pass of the autoscaler over a component."""
     DESIRED.labels(component).set(desired)
     CURRENT.labels(component).set(current)
     DECISIONS.labels(component, str(reason)).inc()

@@ -1,4 +1,4 @@
-"""Keeps the controller's metrics page up to date."""
+"""Background task that keeps the controller's metrics current."""
 
 import asyncio
 import logging
@@ -12,14 +12,14 @@ from rapid.rpc.errors import Unavailable
 from rapid.service import Service
 from rapid.store.connection import Role, connect
 from rapid.store.leases import Leases
-from rapid.store.state import HELD
+from rapid.store.state import PAUSE_HOLDS
 
 log = logging.getLogger(__name__)
 ANSWER_SECONDS = 2.0  # a Redis that takes longer is shown as down
 
 
 async def keep_metrics_current(service: Service[RunConfig]) -> None:
-    """Looks at the run and its stores until the service drains."""
+    """Query the run and its stores until the service drains."""
     store = service.config.store
     patience = store.model_copy(update={"timeout_seconds": ANSWER_SECONDS})
     urls: dict[Role, str] = {"state": store.state_url, "params": store.params_url}
@@ -29,11 +29,11 @@ async def keep_metrics_current(service: Service[RunConfig]) -> None:
 
     def look() -> None:
         metrics.show_stores(clients)
-        now, record = service.state.standing()
+        now, record = service.state.snapshot()
         metrics.show_run(None if now is None else now.status, service.parameters.head(), leases.live())
         if record is not None:
-            waiting = service.state.quiet().waiting_for if now is not None and now.status in HELD else []
-            metrics.show_record(*record.stand, len(drift(service.file_config, record)), len(waiting))
+            waiting = service.state.idle_report().waiting_for if now is not None and now.status in PAUSE_HOLDS else []
+            metrics.show_record(*record.run_revision, len(drift(service.file_config, record)), len(waiting))
 
     while not service.lifecycle.draining:
         try:

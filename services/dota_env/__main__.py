@@ -10,12 +10,12 @@ from five.run.load import load
 from five.services.dota_env.service import EnvService
 from rapid import codec
 from rapid.rpc.server import serve
-from rapid.standalone_service import StorelessService, start_storeless
+from rapid.standalone_service import StandaloneService, start_standalone
 
 log = logging.getLogger("five.services.dota_env")
 
 
-async def serve_games(service: StorelessService[RunConfig]) -> None:
+async def serve_games(service: StandaloneService[RunConfig]) -> None:
     config, settings = service.config, service.config.services.dota_env
     servicer = EnvService(config.game, settings.threads, settings.max_games, settings.max_streams,
                           settings.idle_seconds)
@@ -23,15 +23,15 @@ async def serve_games(service: StorelessService[RunConfig]) -> None:
                          [(env_pb2_grpc.add_EnvServiceServicer_to_server, servicer)], config.rpc, service.token)
     log.info("games are played at port %d", server.port)
     service.not_ready = lambda: ""
-    await service.lifecycle.drained()
+    await service.lifecycle.wait_drained()
     # Rollouts begin new games elsewhere; there is nothing to wait for.
     await server.stop(1.0)
 
 
 def main() -> None:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    with start_storeless("dota_env", load) as service:
-        service.vital.run(serve_games(service))
+    with start_standalone("dota_env", load) as service:
+        service.critical_tasks.run(serve_games(service))
 
 
 if __name__ == "__main__":

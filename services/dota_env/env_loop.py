@@ -16,10 +16,10 @@ from dota.packing import join_changes, join_f16
 from dota.spectator.happenings import happenings
 from dota.spectator.schema import game_schema, pack_frame
 from dota.vec_game import STATS, TEAMS, Controller, VecGame
-from rapid.packed_array import Join, PackedRows
+from rapid.packed_array import PackedRows, RowJoiner
 
 Array = npt.NDArray[Any]
-JOIN = Join(join_f16, join_changes)
+JOIN = RowJoiner(join_f16, join_changes)
 
 
 @dataclass(frozen=True)

@@ -164,4 +164,4 @@ def _response(shown: Shown, layout_hash: str, epoch: int, seen_schema: bytes) ->
         epoch=epoch, lineups=shown.lineups.tobytes(),
         seen=[env_pb2.SeenGame(place=place, schema=seen_schema, frame=frame, slots=slots, happened=happened)
               for place, (frame, slots, happened) in shown.seen.items()])
-    return wire.with_set(response, "observations", shown.observations, layout_hash, SPARSE)
+    return wire.serialize_with_set(response, "observations", shown.observations, layout_hash, SPARSE)

@@ -33,12 +33,12 @@ from five.services.evaluator.service import PLAYERS, EvaluatorService
 from rapid import codec
 from rapid.live_source import LiveSource
 from rapid.rpc.errors import CallFailed
-from rapid.rpc.fencing_epoch import is_stale
+from rapid.rpc.fencing_epoch import is_stale_epoch
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.anneal import AnnealStore
-from rapid.store.lineage import on_present_line
-from rapid.store.live_channel import Watching
+from rapid.store.lineage import current_line_filter
+from rapid.store.live_channel import LiveChannel
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 
@@ -100,7 +100,7 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
         return pace.rest() if loop.ladder.last is not None else 0.0
 
     while not lifecycle.draining:
-        if not await lifecycle.until_active():
+        if not await lifecycle.wait_active():
             break
         matches = Matches(games, client, games.layout.heroes, cameras)
         playing.add(matches)
@@ -117,7 +117,7 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
             await matches.play(next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
                                rest, on_start)
         except CallFailed as error:
-            page.DROPPED.labels("epoch" if is_stale(error) else "lost").inc(matches.under_way)
+            page.DROPPED.labels("epoch" if is_stale_epoch(error) else "lost").inc(matches.under_way)
             page.ABORTED.inc(loop.drop())
             recorder.drop()
             cameras.drop()
@@ -164,7 +164,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     loop = RatingLoop(config.rating, service.state, Series(service.state.redis, config.name),
                       {name: PLAYERS[name] for name in config.rating.anchors}, STATS, newest,
                       lambda version: service.parameters.pin(version, "rating reference"),
-                      on_present_line(service.state.lineage(), service.parameters.head()),
+                      current_line_filter(service.state.lineage(), service.parameters.head()),
                       config.seed + SEED_OFFSET)
     folder = service.folder_for("replays", settings.replays)
     drafter = DraftReader(game, client(), DraftTables(service.blobs, config.name), settings.draft_line_ups,
@@ -180,20 +180,20 @@ async def evaluate(service: Service[RunConfig]) -> None:
                          service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
-    service.quiet = quiet
+    service.is_idle = quiet
     service.stats = lambda: {"rating version": loop.version,
                              "games": loop.games,
                              "guard pairs": guard.played}
     playing_now: list[Listing] = []
-    source = LiveSource(Watching(service.state.redis, config.name), f"evaluator/{service.id}",
+    source = LiveSource(LiveChannel(service.state.redis, config.name), f"evaluator/{service.id}",
                         lambda: [entry for games in playing_now for entry in games()])
-    rating = service.vital.task(
+    rating = service.critical_tasks.task(
         "rating", rate(service, loop, guard, client(), game, playing, folder, source, playing_now))
-    showing = service.vital.task("live games", source.run())
+    showing = service.critical_tasks.task("live games", source.run())
     # It ends at once where no tables are made.
-    drafts = service.vital.task("drafting", drafter.run(lambda: service.lifecycle.active,
+    drafts = service.critical_tasks.task("drafting", drafter.run(lambda: service.lifecycle.active,
                                                         lambda: service.lifecycle.draining), may_end=True)
-    drained = asyncio.create_task(service.lifecycle.drained())
+    drained = asyncio.create_task(service.lifecycle.wait_drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)
     rating.cancel()
@@ -205,7 +205,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     with start("evaluator", load, overlay=overlay) as service:
-        service.vital.run(evaluate(service))
+        service.critical_tasks.run(evaluate(service))
 
 
 if __name__ == "__main__":

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from five.services.evaluator.matches import Pairing
-from rapid.telemetry.metrics import counter, gauge, unknown
+from rapid.telemetry.metrics import counter, gauge, set_unknown
 
-RATED = unknown(gauge("evaluator", "rated", "versions", "Version that was rated last; the ratings beside are its."))
-RATING = unknown(gauge("evaluator", "trueskill", "rating", "Mean of the newest finished rating; random play is 0."))
-SIGMA = unknown(gauge("evaluator", "trueskill_sigma", "rating", "Uncertainty of the newest finished rating."))
+RATED = set_unknown(gauge("evaluator", "rated", "versions", "Version that was rated last; the ratings beside are its."))
+RATING = set_unknown(gauge("evaluator", "trueskill", "rating", "Mean of the newest finished rating; random play is 0."))
+SIGMA = set_unknown(gauge("evaluator", "trueskill_sigma", "rating", "Uncertainty of the newest finished rating."))
 REFERENCES = gauge("evaluator", "reference", "versions", "Players with a frozen rating that others are rated against.")
-DRAWS = unknown(gauge("evaluator", "draw", "ratio", "Share of draws between equals, as estimated for the newest "
+DRAWS = set_unknown(gauge("evaluator", "draw", "ratio", "Share of draws between equals, as estimated for the newest "
                       "finished rating."))
 GAMES = counter("evaluator", "played_games", "Games played, by opponent (a bot's name, version, or anchor for a game "
                 "between two bots) and by outcome for the version under test: won, lost, drawn.",
@@ -26,7 +26,7 @@ WIN_RATE = gauge("evaluator", "win", "ratio", "Share of its games that the versi
 WIN_BOUND = gauge("evaluator", "win_bound", "ratio", "Ends of the 95 % interval of that share.", ("opponent", "end"))
 STATISTICS = gauge("evaluator", "hero", "statistic", "What a hero of the version rated last had at the end of a game: "
                    "mean over its games.", ("statistic",))
-GAME_SECONDS = unknown(gauge("evaluator", "mean_game", "seconds", "Mean length of the games of the version rated last, "
+GAME_SECONDS = set_unknown(gauge("evaluator", "mean_game", "seconds", "Mean length of the games of the version rated last, "
                              "in game time."))
 OUTCOMES = {0.0: "lost", 0.5: "drawn", 1.0: "won"}
 

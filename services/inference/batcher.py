@@ -30,7 +30,7 @@ from five.services.inference.requests import (
 )
 from five.services.inference.rows import groups, joined, merge
 from five.services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
-from rapid.critical_tasks import Pulse, Vital
+from rapid.critical_tasks import CriticalTasks, Watchdog
 from rapid.rpc.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -83,14 +83,14 @@ class Batcher:
         self.open_stream, self.close_stream = self._queue.open_stream, self._queue.close_stream
         self._unanswered: set[Future[Reply]] = set()
         self._thread = threading.Thread(target=self._run, name="forward", daemon=True)
-        self._pulse: Pulse | None = None
+        self._watchdog: Watchdog | None = None
         self._failed_in_a_row = 0
 
-    def start(self, vital: Vital | None = None) -> None:
-        """Begin to serve; in a process of which the thread of the forward passes is a ``vital`` part."""
-        if vital is not None:
-            self._pulse = vital.pulse("the forward passes")
-            self._thread = vital.thread("the thread of the forward passes", self._run, may_end=True)
+    def start(self, critical_tasks: CriticalTasks | None = None) -> None:
+        """Begin to serve; with ``critical_tasks`` the death of its thread ends the process."""
+        if critical_tasks is not None:
+            self._watchdog = critical_tasks.watchdog("forward-passes")
+            self._thread = critical_tasks.thread("forward-passes", self._run, may_end=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -170,12 +170,12 @@ class Batcher:
             if now - swept > 1.0:
                 swept = now
                 self._observer.sessions(len(self._table), self._table.expire(now))
-        if self._pulse is not None:
-            self._pulse.end()
+        if self._watchdog is not None:
+            self._watchdog.stop()
 
     def _turn(self) -> None:
-        if self._pulse is not None:
-            self._pulse.turn()
+        if self._watchdog is not None:
+            self._watchdog.beat()
 
     def _serve(self, batch: list[Pending]) -> None:
         now = self._clock()

@@ -6,7 +6,7 @@ from typing import Any
 
 from five.services.inference.batcher import Observer
 from five.services.inference.models import Served
-from rapid.telemetry.metrics import counter, gauge, histogram, unknown
+from rapid.telemetry.metrics import counter, gauge, histogram, set_unknown
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -18,7 +18,7 @@ SESSIONS = gauge("inference", "open", "sessions", "Sessions whose recurrent stat
 EXPIRED = counter("inference", "expired_sessions", "Sessions forgotten because their lease ran out.")
 DROPPED = counter("inference", "dropped_requests", "Requests that were not evaluated, by reason: cancelled, error, "
                   "expired, refused, unknown_sessions, version.", ("reason",))
-NEWEST = unknown(gauge("inference", "newest", "versions", "Version that plays as the newest."))
+NEWEST = set_unknown(gauge("inference", "newest", "versions", "Version that plays as the newest."))
 PAST_LOADS = counter("inference", "past_loads", "Past versions loaded from the store. If it grows faster than games "
                      "begin, services.inference.past_mebibytes is too small for the versions in play.")
 RESIDENT = gauge("inference", "resident", "versions", "Versions in memory.")

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 import torch
 
-from rapid.critical_tasks import Vital
+from rapid.critical_tasks import CriticalTasks
 from rapid.rpc.errors import NotFound, Unavailable
 
 log = logging.getLogger(__name__)
@@ -150,16 +150,16 @@ class Models:
         self._closing = threading.Event()
         self._loader = ThreadPoolExecutor(1, "past-versions")
         self._watcher: threading.Thread | None = None
-        self._vital: Vital | None = None
+        self._critical_tasks: CriticalTasks | None = None
         self._swap_lock = threading.Lock()
 
-    def start(self, vital: Vital | None = None) -> None:
-        """Begin to follow the newest version; in a process of which that is a ``vital`` part."""
-        if vital is None:
+    def start(self, critical_tasks: CriticalTasks | None = None) -> None:
+        """Begin to follow the newest version; with ``critical_tasks`` the death of its thread ends the process."""
+        if critical_tasks is None:
             self._watcher = threading.Thread(target=self._watch, name="newest-version", daemon=True)
         else:
-            self._watcher = vital.thread("following the newest version", self._watch, may_end=True)
-        self._vital = vital
+            self._watcher = critical_tasks.thread("following the newest version", self._watch, may_end=True)
+        self._critical_tasks = critical_tasks
         self._watcher.start()
 
     def close(self) -> None:
@@ -326,8 +326,8 @@ class Models:
     def _loaded(self, load: "Future[None]") -> None:
         """A load that died left requests waiting that nobody answers."""
         error = None if load.cancelled() else load.exception()
-        if error is not None and self._vital is not None:
-            self._vital.died("loading past versions", error)
+        if error is not None and self._critical_tasks is not None:
+            self._critical_tasks.fail("loading past versions", error)
 
     def _load_past(self, version: int) -> None:
         try:

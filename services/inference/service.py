@@ -148,12 +148,12 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         observations: Mapping[str, npt.NDArray[Any] | PackedArray] = (
             wire.decode_packed_set if self._batcher.takes_packed else wire.decode_set)(
             message.observations, self._layout)
-        wire.require(observations, self._observations, n)
+        wire.require_layout(observations, self._observations, n)
         restored = int(np.count_nonzero(flags & RESTORE))
         states = None
         if restored:
             states = wire.decode_set(message.states, self._layout)
-            wire.require(states, self._states, restored)
+            wire.require_layout(states, self._states, restored)
         elif message.states.tensors:
             raise ValueError("states are sent, but no session is flagged RESTORE")
         played = int(np.count_nonzero(flags & REPLAY))
@@ -172,9 +172,9 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
             values=reply.values.tobytes(), versions=reply.versions.tobytes(), queue_us=reply.queue_us,
             forward_us=reply.forward_us, reward_std=reply.reward_std, epoch=self._epoch)
         if reply.states:
-            wire.fill_set(response.states, reply.states, self._layout)
+            wire.fill_tensor_set(response.states, reply.states, self._layout)
         if reply.auxiliary:
-            wire.fill_set(response.auxiliary, reply.auxiliary, self._layout)
+            wire.fill_tensor_set(response.auxiliary, reply.auxiliary, self._layout)
         if reply.thoughts:
-            wire.fill_set(response.thoughts, reply.thoughts, self._layout)
+            wire.fill_tensor_set(response.thoughts, reply.thoughts, self._layout)
         return response

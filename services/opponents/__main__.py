@@ -15,7 +15,7 @@ from five.services.opponents.service import OpponentService
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.archive import VersionRecord
-from rapid.store.lineage import on_present_line
+from rapid.store.lineage import current_line_filter
 
 log = logging.getLogger("five.services.opponents")
 
@@ -36,7 +36,7 @@ async def follow(service: Service[RunConfig], pool: Pool) -> None:
     keep_every = service.config.store.archive_every
     while not service.lifecycle.draining:
         try:
-            ours = await asyncio.to_thread(lambda: on_present_line(service.state.lineage(), service.parameters.head()))
+            ours = await asyncio.to_thread(lambda: current_line_filter(service.state.lineage(), service.parameters.head()))
             if gone := await asyncio.to_thread(pool.keep, ours):
                 log.info("%d versions that were reverted have left the pool: %s", len(gone), gone[:20])
             async for _ in service.parameters.watch():
@@ -59,15 +59,15 @@ async def serve_pool(service: Service[RunConfig]) -> None:
                          service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
-    following = service.vital.task("following versions", follow(service, pool))
-    await service.lifecycle.drained()
+    following = service.critical_tasks.task("following versions", follow(service, pool))
+    await service.lifecycle.wait_drained()
     following.cancel()
     await server.stop(1.0)
 
 
 def main() -> None:
     with start("opponents", load, overlay=overlay) as service:
-        service.vital.run(serve_pool(service))
+        service.critical_tasks.run(serve_pool(service))
 
 
 if __name__ == "__main__":

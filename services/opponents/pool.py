@@ -31,8 +31,7 @@ def _row(opponent: PoolOpponent) -> dict[str, Any]:
 def _league(config: LeagueConfig, rows: Mapping[str, Any]) -> League:
     opponents = sorted([int(name.removeprefix(_VERSION)), *row] for name, row in rows.items()
                        if name.startswith(_VERSION))
-    return League.load(config, {"format": FORMAT, "last_added": rows.get(LAST_ADDED), "reported": [],
-                                "opponents": opponents})
+    return League.load(config, {"format": FORMAT, "last_added": rows.get(LAST_ADDED), "opponents": opponents})
 
 
 class Pool:
@@ -64,7 +63,7 @@ class Pool:
     def on_version(self, version: int) -> bool:
         """A version was published. Returns whether it joined the pool."""
         def change() -> dict[str, Any] | None:
-            newcomer = self._league.joining(version)
+            newcomer = self._league.candidate(version)
             return None if newcomer is None else {**_row(newcomer), LAST_ADDED: version}
 
         with self._lock:
@@ -93,7 +92,7 @@ class Pool:
                 match = self._league.choose(rng)
                 if match.past is not None and self._config.past_in_play:
                     past = self._in_play(int(rng.integers(self._config.past_in_play)))
-                    match = replace(match, past=past, probability=self._league.chance(past))
+                    match = replace(match, past=past, probability=self._league.probability(past))
                 self._assigned[game_id] = match
                 if len(self._assigned) > ASSIGNMENTS:
                     self._assigned.popitem(last=False)
@@ -107,16 +106,16 @@ class Pool:
         """The past version in a place. Other keepers of the pool draw the same for the same turn of it."""
         turn = int(self._clock() / (60 * self._config.in_play_minutes) + place / self._config.past_in_play)
         held = self._places.get(place)
-        there = held is not None and held[0] == turn and self._league.has(held[1])
+        there = held is not None and held[0] == turn and held[1] in self._league
         if held is None or not there:
-            held = turn, self._league.draw(self._random(f"place {place} turn {turn}").random())
+            held = turn, self._league.sample(self._random(f"place {place} turn {turn}").random())
             self._places[place] = held
         return held[1]
 
     def report(self, game_id: str, version: int, won: bool) -> bool:
         """A game against a past version has ended. Returns whether it counted; a second report does not."""
         def change() -> dict[str, Any] | None:
-            after = self._league.after(version, won)
+            after = self._league.after_game(version, won)
             return None if after is None else _row(after)
 
         with self._lock:
@@ -134,4 +133,4 @@ class Pool:
                 if row is None:
                     self._league.remove(version)
                 else:
-                    self._league.put(PoolOpponent(version, *row))
+                    self._league.set_opponent(PoolOpponent(version, *row))

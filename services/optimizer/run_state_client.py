@@ -61,14 +61,14 @@ class RunStateClient:
             self._schedules = load_schedules(changed)
         self._read = True
 
-    def follow(self, critical_tasks: CriticalTasks) -> None:
+    def start_polling(self, critical_tasks: CriticalTasks) -> None:
         """Reads the schedules every few seconds from now on, on a thread of the process's critical ones."""
         def read() -> None:
             while True:
                 time.sleep(SCHEDULE_SECONDS)
                 self.read_schedules()
 
-        critical_tasks.thread("following schedules", read).start()
+        critical_tasks.thread("schedule-poller", read).start()
 
     def record(self, record: VersionRecord) -> None:
         """Keeps a version's record, once: it may be told of again. Raises redis.RedisError while Redis is away."""

@@ -21,8 +21,8 @@ from five.agent.schedules import hyperparameters_at
 from five.agent.surgery import AgentSpec, Plan, migrate_learner
 from five.agent.surgery.check import CheckReport, check_plan
 from five.run.migration import checkpoint_tensors
-from five.services.optimizer import faults, revert
-from five.services.optimizer.sample_recordings import Recordings
+from five.services.optimizer import revert
+from five.services.optimizer.sample_recordings import SampleRecordings
 from five.services.optimizer.training import Training
 from rapid import tensorfile
 from rapid.blobs import BlobStore, Ref
@@ -36,12 +36,12 @@ from rapid.store.surgery_plans import PlanStore
 
 log = logging.getLogger(__name__)
 Answer = dict[str, Any]
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 POLICY = "policy/"
 
 
-class NotPossible(ValueError):
-    """An order that another attempt would not make possible."""
+class JobRefused(ValueError):
+    """An job that another attempt would not make possible."""
 
 
 @dataclass
@@ -54,9 +54,9 @@ class SurgeryWorker:
     blobs: BlobStore
     training: Training
     spec: AgentSpec
-    recordings: Recordings
+    recordings: SampleRecordings
     authority: Callable[[], FencingToken | None]
-    orders: JobQueue = field(init=False)
+    jobs: JobQueue = field(init=False)
     plans: PlanStore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,46 +67,42 @@ class SurgeryWorker:
         """Carries orders out until ``stopping``. What fails is answered, and never ends the process."""
         while not stopping():
             try:
-                if not self.once():
-                    time.sleep(LOOK_SECONDS)
+                if not self.run_once():
+                    time.sleep(POLL_SECONDS)
             except Exception as error:
                 log.warning("the orders cannot be read: %s", error)
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_SECONDS)
 
-    def once(self) -> bool:
-        """Carries one order out, if there is one. Returns whether there was."""
+    def run_once(self) -> bool:
+        """Carries one job out, if there is one. Returns whether there was."""
         authority = self.authority()
         if authority is None or authority.fence is None:
             return False
-        order = self.jobs.claim(authority.holder.partition("#")[0], authority.fence)
-        if order is None:
+        job = self.jobs.claim(authority.holder.partition("#")[0], authority.fence)
+        if job is None:
             return False
-        log.info("order %s, attempt %d", order.id, order.attempt)
+        log.info("job %s, attempt %d", job.id, job.attempt)
         try:
-            faults.before(order.kind, order.attempt)
-            answer = self._carry_out(order, authority)
-            faults.after(order.kind, order.attempt)
-        except (NotPossible, revert.VersionNotPreserved, FencedOut) as error:
-            self._answer(order, JobState.REFUSED, error)
-        except faults.Fault as error:
-            self._answer(order, JobState.REFUSED if error.final else JobState.FAILED, error)
+            answer = self._run_job(job, authority)
+        except (JobRefused, revert.VersionNotPreserved, FencedOut) as error:
+            self._fail(job, JobState.REFUSED, error)
         except Exception as error:
-            log.exception("order %s", order.id)
-            self._answer(order, JobState.FAILED, error)
+            log.exception("job %s", job.id)
+            self._fail(job, JobState.FAILED, error)
         else:
-            self.jobs.complete(order, JobState.DONE, answer)
+            self.jobs.complete(job, JobState.DONE, answer)
         return True
 
-    def _answer(self, order: Job, state: JobState, error: Exception) -> None:
-        log.warning("order %s: %s", order.id, error)
-        self.jobs.complete(order, state, error=str(error) or type(error).__name__)
+    def _fail(self, job: Job, state: JobState, error: Exception) -> None:
+        log.warning("job %s: %s", job.id, error)
+        self.jobs.complete(job, state, error=str(error) or type(error).__name__)
 
-    def _carry_out(self, order: Job, authority: FencingToken) -> Answer:
-        payload = order.payload
-        if payload.get("to_version") is not None or order.kind == "keep":
-            return self._go_back(order, authority)
+    def _run_job(self, job: Job, authority: FencingToken) -> Answer:
+        payload = job.payload
+        if payload.get("to_version") is not None or job.kind == "keep":
+            return self._run_revert_job(job, authority)
         plan = self._plan(payload)
-        match order.kind:
+        match job.kind:
             case "check":
                 return self.check(plan, payload)
             case "checkpoint":
@@ -114,31 +110,31 @@ class SurgeryWorker:
             case "transform":
                 return self.transform(plan, payload)
             case "publish":
-                return self.publish(plan, payload, order, authority)
-        raise NotPossible(f"this release does not know orders of kind {order.kind!r}")
+                return self.publish(plan, payload, job, authority)
+        raise JobRefused(f"this release does not know orders of kind {job.kind!r}")
 
-    def _go_back(self, order: Job, authority: FencingToken) -> Answer:
+    def _run_revert_job(self, job: Job, authority: FencingToken) -> Answer:
         """The orders of a revert, and of an anneal, which keeps what it may be reverted to."""
-        payload, training = order.payload, self.training
-        match order.kind:
+        payload, training = job.payload, self.training
+        match job.kind:
             case "checkpoint" | "keep":
                 return self.checkpoint(payload)
             case "transform":
                 return revert.transform(self.state, self.store, self.blobs, training.checkpoints, training.config,
                                            payload)
             case "publish":
-                return self.publish_revert(payload, order, authority)
-        raise NotPossible(f"this release does not know orders of kind {order.kind!r}")
+                return self.publish_revert(payload, job, authority)
+        raise JobRefused(f"this release does not know orders of kind {job.kind!r}")
 
     def _plan(self, payload: Mapping[str, Any]) -> Plan:
         try:
             plan = Plan.from_yaml(payload["plan"])
         except ValueError as error:
-            raise NotPossible(f"the plan cannot be read: {error}") from None
+            raise JobRefused(f"the plan cannot be read: {error}") from None
         if plan.digest != payload["digest"]:
-            raise NotPossible(f"the plan was changed: its digest is {plan.digest}, not {payload['digest']}")
+            raise JobRefused(f"the plan was changed: its digest is {plan.digest}, not {payload['digest']}")
         if plan.parent != self.spec.schema:
-            raise NotPossible(f"the plan starts from model schema {plan.parent}, the run has {self.spec.schema}")
+            raise JobRefused(f"the plan starts from model schema {plan.parent}, the run has {self.spec.schema}")
         return plan
 
     # The orders.
@@ -151,7 +147,7 @@ class SurgeryWorker:
         tensors, _ = self.store.fetch(head)
         recorded, ref = self.recordings.take(payload["operation"])
         report = check_plan(bounded(plan, payload), self.spec, tensors, recorded)
-        return {**_told(report), "version": head, "recording": ref._asdict(), "samples": self.recordings.samples}
+        return {**_report_values(report), "version": head, "recording": ref._asdict(), "samples": self.recordings.samples}
 
     def checkpoint(self, payload: Mapping[str, Any]) -> Answer:
         """Everything learned so far, written by the loop that learns; and the newest version is kept for good."""
@@ -176,7 +172,7 @@ class SurgeryWorker:
         policy = {n.removeprefix(POLICY): t.numpy() for n, t in tensors.items() if n.startswith(POLICY)}
         report = check_plan(bounded(plan, payload), self.spec, policy, recorded)
         if not report.ok:
-            raise NotPossible(f"the checkpoint is outside the approved bounds: {_told(report)['why']}")
+            raise JobRefused(f"the checkpoint is outside the approved bounds: {_report_values(report)['why']}")
         target = plan.target(self.spec)
         steps = self.training.config.gradient_steps_per_iteration
         state, learner = migrate_learner(plan, self.spec, tensors, extra["learner"], steps)
@@ -188,16 +184,16 @@ class SurgeryWorker:
         index = tensorfile.index_of(arrays, extra)
         name = operation_checkpoint(self.state.run, payload["operation"])
         ref = self.blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)], name)
-        return {**_told(report), "version": version, "warm_up_until": version + warm, "schema": target.schema,
+        return {**_report_values(report), "version": version, "warm_up_until": version + warm, "schema": target.schema,
                 "layout": target.layout.hash, "checkpoint": ref._asdict()}
 
-    def publish(self, plan: Plan, payload: Mapping[str, Any], order: Job, authority: FencingToken) -> Answer:
+    def publish(self, plan: Plan, payload: Mapping[str, Any], job: Job, authority: FencingToken) -> Answer:
         """Uploads the new version beside the head, and cuts the run over to it in one step."""
         made = payload["made"]["transform"]
         version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
         before = self.state.record()
         if before is None:
-            raise NotPossible("the run has no record")
+            raise JobRefused("the run has no record")
         if before.epoch > payload["epoch"] and plan.digest in before.chain:
             return {"version": version}  # an earlier attempt went through
         target = plan.target(self.spec)
@@ -210,14 +206,14 @@ class SurgeryWorker:
             "layout": target.layout.hash, "game": dict(before.game), "model": dict(before.model),
             "epoch": after.epoch, "version": version, "warm_up_until": int(made["warm_up_until"]),
             "checkpoint": ref._asdict(), "operation": payload["operation"], "who": payload["who"], "at": time.time()})
-        if not self.jobs.is_held(order):
-            raise NotPossible("the order was withdrawn")
+        if not self.jobs.is_held(job):
+            raise JobRefused("the job was withdrawn")
         self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "plan": plan.name, "digest": plan.digest, "schema": target.schema,
             "warm_up_until": int(made["warm_up_until"])})
         return {"version": version}
 
-    def publish_revert(self, payload: Mapping[str, Any], order: Job, authority: FencingToken) -> Answer:
+    def publish_revert(self, payload: Mapping[str, Any], job: Job, authority: FencingToken) -> Answer:
         """Uploads the version that goes on from an older one beside the head, and cuts the run over to it and to the
         older one's record in one step."""
         made = payload["made"]["transform"]
@@ -225,7 +221,7 @@ class SurgeryWorker:
         target = int(payload["to_version"])
         before = self.state.record()
         if before is None:
-            raise NotPossible("the run has no record")
+            raise JobRefused("the run has no record")
         if any(stretch.operation == payload["operation"] for stretch in self.state.lineage().stretches):
             return {"version": version}  # an earlier attempt went through
         record = revert.record_of(self.state, target)
@@ -233,8 +229,8 @@ class SurgeryWorker:
         staged = self.store.stage(version, tensors, meta)
         after = before.changed(new_epoch=True, game=record.game, model=record.model, layout=made["layout"],
                                schema=made["schema"], chain=record.chain)
-        if not self.jobs.is_held(order):
-            raise NotPossible("the order was withdrawn")
+        if not self.jobs.is_held(job):
+            raise JobRefused("the job was withdrawn")
         self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "to_version": target, "schema": made["schema"],
             "warm_up_until": int(made["warm_up_until"])}, parent=target)
@@ -261,10 +257,10 @@ def bounded(plan: Plan, payload: Mapping[str, Any]) -> Plan:
     try:
         return Plan.from_values({**plan.model_dump(mode="json"), "bounds": payload["bounds"]})
     except ValueError as error:
-        raise NotPossible(f"the approved bounds cannot be read: {error}") from None
+        raise JobRefused(f"the approved bounds cannot be read: {error}") from None
 
 
-def _told(report: CheckReport) -> Answer:
+def _report_values(report: CheckReport) -> Answer:
     return {"ok": report.ok, "why": "; ".join(report.problems), "report": finite(report.model_dump(mode="json"))}
 
 

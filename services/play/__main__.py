@@ -53,10 +53,10 @@ async def play(service: Service[RunConfig]) -> None:
                          [(play_pb2_grpc.add_PlayServiceServicer_to_server, servicer)], config.rpc, service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
-    service.quiet = lambda: not service.lifecycle.active and servicer.resting
+    service.is_idle = lambda: not service.lifecycle.active and servicer.resting
     service.stats = lambda: {"games": len(servicer.matches),
                              "late answers": sum(m.agents.late for m in servicer.matches.values())}
-    await service.lifecycle.drained()
+    await service.lifecycle.wait_drained()
     await servicer.drain()
     await server.stop(CLOSE_SECONDS)
     await asyncio.wait_for(inference.close(), CLOSE_SECONDS)
@@ -64,7 +64,7 @@ async def play(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     with start("play", load, overlay=overlay) as service:
-        service.vital.run(play(service))
+        service.critical_tasks.run(play(service))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from five.clients.inference import CLOSE, REPLAY, RESET, RESTORE, WANT_STATE, ActResult
 from five.services.play import metrics as page
 from rapid.rpc.errors import CallFailed, StatusCode
-from rapid.rpc.fencing_epoch import is_stale
+from rapid.rpc.fencing_epoch import is_stale_epoch
 
 log = logging.getLogger(__name__)
 Array = npt.NDArray[Any]
@@ -97,7 +97,7 @@ class Agents:
         try:
             return task.result()
         except CallFailed as failure:
-            if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale(failure):
+            if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure):
                 log.warning("the agents' answer was lost: %s", failure)
                 return None
             raise AgentsLost(str(failure)) from failure

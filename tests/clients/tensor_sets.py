@@ -9,9 +9,9 @@ from rapid.packed_array import PackedRows
 
 def encode_set(arrays: Mapping[str, wire.Array | PackedRows], layout_hash: str, sparse: Collection[str] = (),
                zstd: bool = False) -> TensorSet:
-    """A set of its own; otherwise as `five.clients.wire.fill_set`."""
+    """A set of its own; otherwise as `five.clients.wire.fill_tensor_set`."""
     message = TensorSet()
-    wire.fill_set(message, arrays, layout_hash, sparse, zstd)
+    wire.fill_tensor_set(message, arrays, layout_hash, sparse, zstd)
     return message
 
 

@@ -46,7 +46,7 @@ class CountingInference(inference_pb2_grpc.InferenceServiceServicer):
         sessions = np.frombuffer(request.sessions, np.int64)
         flags = np.frombuffer(request.flags, np.uint8)
         n = len(sessions)
-        wire.require(observations, {"x": ((3,), np.float16)}, n)
+        wire.require_layout(observations, {"x": ((3,), np.float16)}, n)
         unknown = [s for s, f in zip(sessions, flags, strict=True)
                    if s not in self.counts and not f & (RESET | RESTORE)]
         if unknown:

@@ -9,10 +9,10 @@ import pytest
 
 from five.clients import inference_pools as inference_pools_module
 from five.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient
-from five.clients.inference_pools import InferencePools, PastServers, inference_pools, owner_of
+from five.clients.inference_pools import InferencePools, PastServers, inference_pools, owner_server
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
-from rapid.rpc.resolve import Target
+from rapid.rpc.resolve import ServerAddress
 from tests.clients.test_inference import ADD_INFERENCE, LAYOUT, CountingInference
 from tests.rapid.conftest import TOKEN, at
 
@@ -88,11 +88,11 @@ async def test_a_request_for_one_pool_does_not_need_the_other(pools: Pools) -> N
 
 def test_every_client_finds_the_same_owner_and_few_change_when_a_server_goes() -> None:
     servers = [f"10.0.0.{i}:50051" for i in range(8)]
-    before = {v: owner_of(v, servers) for v in range(4000)}
-    assert before == {v: owner_of(v, servers[::-1]) for v in range(4000)}
+    before = {v: owner_server(v, servers) for v in range(4000)}
+    assert before == {v: owner_server(v, servers[::-1]) for v in range(4000)}
     held = [list(before.values()).count(server) for server in servers]
     assert 400 < min(held) and max(held) < 600
-    after = {v: owner_of(v, servers[:3] + servers[4:]) for v in range(4000)}
+    after = {v: owner_server(v, servers[:3] + servers[4:]) for v in range(4000)}
     assert all(after[v] == before[v] for v in range(4000) if before[v] != servers[3])
     assert servers[3] not in after.values()
 
@@ -103,12 +103,12 @@ async def test_each_past_version_is_played_on_its_own_server(start_server: Any, 
     addresses = [at(server) for server in others]
     async with inference_pools(connecting(rpc_config), [at(newest)], addresses) as client:
         # The servers listen where the system puts them, so whose a version is differs by run: three of each are taken.
-        of_each = [[v for v in range(1000) if owner_of(v, addresses) == one][:3] for one in addresses]
+        of_each = [[v for v in range(1000) if owner_server(v, addresses) == one][:3] for one in addresses]
         versions = np.array([NEWEST, *of_each[0], *of_each[1], NEWEST], np.int64)
         sessions = np.arange(8)
         result = await client.act(sessions, versions, np.full(8, RESET | WANT_STATE, np.uint8),
                                   {"x": np.zeros((8, 3), np.float16)})
-        expected = [9 if v == NEWEST else 1 + addresses.index(owner_of(int(v), addresses)) for v in versions]
+        expected = [9 if v == NEWEST else 1 + addresses.index(owner_server(int(v), addresses)) for v in versions]
         assert result.versions.tolist() == expected and len(set(expected)) == 3
         # A server that is lost: its versions are the other's, and what is asked for again goes there.
         await others[0].stop(0)
@@ -138,9 +138,9 @@ async def test_servers_that_come_later_are_found_without_waiting(monkeypatch: py
     gate = asyncio.Event()
     gate.set()
 
-    async def look_up(addresses: Any) -> list[Target]:
+    async def look_up(addresses: Any) -> list[ServerAddress]:
         await gate.wait()
-        return [Target(name) for name in names]
+        return [ServerAddress(name) for name in names]
 
     monkeypatch.setattr(inference_pools_module, "servers_of", look_up)
     monkeypatch.setattr(inference_pools_module, "LOOK_SECONDS", 0.0)
@@ -158,7 +158,7 @@ async def test_servers_that_come_later_are_found_without_waiting(monkeypatch: py
 
 async def test_the_stream_to_a_server_that_is_not_asked_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     class Client:
-        def __init__(self, target: Target) -> None:
+        def __init__(self, target: ServerAddress) -> None:
             self.target, self.closed = target.address, False
 
         async def close(self) -> None:

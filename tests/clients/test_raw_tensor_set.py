@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from five.clients import wire
-from five.clients.raw_tensor_set import SetReader
+from five.clients.raw_tensor_set import TensorSetReader
 from five.protos.v1 import experience_pb2, tensors_pb2
 from tests.clients.tensor_sets import encode_set
 
 PushRequest = experience_pb2.PushRequest
 
 
-def reader() -> SetReader[Any]:
-    return SetReader(PushRequest, "tensors")
+def reader() -> TensorSetReader[Any]:
+    return TensorSetReader(PushRequest, "tensors")
 
 
 def arrays(seed: int = 0) -> dict[str, np.ndarray]:
@@ -32,7 +32,7 @@ def request(seed: int = 0, **changes: Any) -> Any:
                           "tensors": encode_set(arrays(seed), "abc", ("shared",))} | changes)
 
 
-def read(from_: SetReader[Any], data: bytes) -> tuple[Any, Any]:
+def read(from_: TensorSetReader[Any], data: bytes) -> tuple[Any, Any]:
     message, sets = from_.split(data)
     return message, from_.tensors(sets)
 
@@ -62,7 +62,7 @@ def test_a_message_says_what_protobuf_reads_in_it_and_is_not_copied() -> None:
 
 
 def test_what_clients_write_to_bytes_is_read() -> None:
-    data = wire.with_set(PushRequest(segment_id="a"), "tensors", arrays(), "abc", ("shared",))
+    data = wire.serialize_with_set(PushRequest(segment_id="a"), "tensors", arrays(), "abc", ("shared",))
     message, found = read(reader(), data)
     assert message.segment_id == "a" and as_protobuf(found) == encode_set(arrays(), "abc", ("shared",))
 

@@ -10,7 +10,7 @@ from five.clients.environment import EnvironmentClient
 from five.clients.inference import RESET, RESTORE, InferenceClient
 from rapid.config import RpcConfig, TlsConfig
 from rapid.rpc.channel import channel_options
-from rapid.rpc.resolve import Target, servers_of
+from rapid.rpc.resolve import ServerAddress, resolve_servers
 from rapid.rpc.server import RpcServer, serve
 from tests.clients.test_environment import ADD_ENV, CountingGames
 from tests.clients.test_environment import LAYOUT as GAMES_LAYOUT
@@ -43,17 +43,17 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 async def test_a_name_is_all_of_its_servers_in_one_order(names: Names) -> None:
     names.addresses = ["10.0.0.9", "10.0.0.10", "10.0.0.9"]
-    found = [Target("10.0.0.10:50051", "five-inference"), Target("10.0.0.9:50051", "five-inference")]
-    assert await servers_of(["five-inference:50051"]) == found
-    assert await servers_of(["10.0.0.1:1", "five-inference:50051"]) == [Target("10.0.0.1:1"), *found]
+    found = [ServerAddress("10.0.0.10:50051", "five-inference"), ServerAddress("10.0.0.9:50051", "five-inference")]
+    assert await resolve_servers(["five-inference:50051"]) == found
+    assert await resolve_servers(["10.0.0.1:1", "five-inference:50051"]) == [ServerAddress("10.0.0.1:1"), *found]
     names.addresses = ["fd00::2", "10.0.0.9", "fd00::1"]
-    assert [t.address for t in await servers_of(["five-inference:1"])] == ["[fd00::1]:1", "[fd00::2]:1"]
+    assert [t.address for t in await resolve_servers(["five-inference:1"])] == ["[fd00::1]:1", "[fd00::2]:1"]
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:5", "localhost:5", "[::1]:5", "unix:/run/x.sock", "dns:///five:5",
                                      "five-inference:50051", "five-inference"])
 async def test_what_cannot_or_need_not_be_looked_up_stays(names: Names, address: str) -> None:
-    assert await servers_of([address]) == [Target(address)]
+    assert await resolve_servers([address]) == [ServerAddress(address)]
 
 
 def test_a_server_behind_a_name_shows_the_names_certificate() -> None:

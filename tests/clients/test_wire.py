@@ -146,15 +146,15 @@ def test_a_set_is_bounded_as_a_whole_and_names_are_unique() -> None:
 def test_require_names_the_first_difference() -> None:
     specs = {"a": ((3,), np.float16), "b": ((), np.int64)}
     good = {"a": np.zeros((2, 3), np.float16), "b": np.zeros(2, np.int64)}
-    wire.require(good, specs, 2)
+    wire.require_layout(good, specs, 2)
     with pytest.raises(ValueError, match="'b' is missing"):
-        wire.require({"a": good["a"]}, specs, 2)
+        wire.require_layout({"a": good["a"]}, specs, 2)
     with pytest.raises(ValueError, match="'c' is not part"):
-        wire.require({**good, "c": good["b"]}, specs, 2)
+        wire.require_layout({**good, "c": good["b"]}, specs, 2)
     with pytest.raises(ValueError, match=r"'a': float16 \[2, 3\], expected float16 \[5, 3\]"):
-        wire.require(good, specs, 5)
+        wire.require_layout(good, specs, 5)
     with pytest.raises(ValueError, match="'b': int32"):
-        wire.require({**good, "b": np.zeros(2, np.int32)}, specs, 2)
+        wire.require_layout({**good, "b": np.zeros(2, np.int32)}, specs, 2)
 
 
 def test_bytes_fields_have_exactly_their_size() -> None:
@@ -165,7 +165,7 @@ def test_bytes_fields_have_exactly_their_size() -> None:
 
 def test_the_bytes_of_a_set_are_told() -> None:
     target = TensorSet()
-    taken = wire.fill_set(target, {"a": np.ones(600, np.float32), "b": np.ones(8, np.float16)}, "x", sparse=("b",))
+    taken = wire.fill_tensor_set(target, {"a": np.ones(600, np.float32), "b": np.ones(8, np.float16)}, "x", sparse=("b",))
     assert taken == 2400 + 1 + 16
     assert taken == sum(len(tensor.data) for tensor in target.tensors)
 
@@ -177,15 +177,15 @@ def test_a_message_with_a_set_has_the_bytes_of_one_that_was_filled(zstd: bool) -
               "none": np.zeros((0, 3), np.float32), "one": np.array(7, np.int64), "flag": np.array([True, False]),
               "long": np.random.default_rng(2).integers(0, 256, 20_000, np.uint8)}
     message = ActRequest(request_id=3, sessions=b"12345678", epoch=5)
-    data = wire.with_set(message, "observations", arrays, "layout", ("sparse",), zstd)
-    wire.fill_set(message.observations, arrays, "layout", ("sparse",), zstd)
+    data = wire.serialize_with_set(message, "observations", arrays, "layout", ("sparse",), zstd)
+    wire.fill_tensor_set(message.observations, arrays, "layout", ("sparse",), zstd)
     assert ActRequest.FromString(data) == message
 
 
 def test_a_message_with_a_set_keeps_what_it_has() -> None:
     message = ActRequest()
-    wire.fill_set(message.states, {"h": np.ones(3, np.float32)}, "layout")
-    back = ActRequest.FromString(wire.with_set(message, "observations", {"x": np.ones(2, np.float16)}, "layout"))
+    wire.fill_tensor_set(message.states, {"h": np.ones(3, np.float32)}, "layout")
+    back = ActRequest.FromString(wire.serialize_with_set(message, "observations", {"x": np.ones(2, np.float16)}, "layout"))
     np.testing.assert_array_equal(wire.decode_set(back.states, "layout")["h"], np.ones(3))
     np.testing.assert_array_equal(wire.decode_set(back.observations, "layout")["x"], np.ones(2))
 
@@ -193,4 +193,4 @@ def test_a_message_with_a_set_keeps_what_it_has() -> None:
 @pytest.mark.parametrize("array, sparse", [(np.zeros(2), ()), (np.zeros(2, ">f2"), ()), (np.zeros(2, np.int8), ("x",))])
 def test_a_message_takes_no_set_that_does_not_travel(array: np.ndarray, sparse: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="tensor 'x'"):
-        wire.with_set(ActRequest(), "observations", {"x": array}, "layout", sparse)
+        wire.serialize_with_set(ActRequest(), "observations", {"x": array}, "layout", sparse)

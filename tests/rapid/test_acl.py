@@ -17,7 +17,7 @@ from rapid.store.errors import StoreRefused, VersionMissing
 from rapid.store.fencing import PublisherLease
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
-from rapid.store.replicated_table import FollowedTable
+from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.series import Series
 from rapid.store.state import Status
 from tests.rapid.acl_servers import CONFIG, Servers
@@ -123,7 +123,7 @@ def lives(run: Servers, kind: str) -> None:
     for role in acl.roles_of(kind):
         require_reachable(run.client(kind, role), run.servers[role].url, "state")
     state = run.state(kind)
-    assert state.standing().record is not None
+    assert state.snapshot().record is not None
     lease = state.lease(kind, "0", 5)
     lease.renew({"steps": 1})
     lease.renew({"steps": 1}, 1, 1, 3, True)
@@ -138,7 +138,7 @@ def controls(run: Servers) -> None:
     state.set_document("schedules", {}, "a-person")
     assert state.config() and state.schedules() == {} and state.exists()
     state.transition("pausing", "a-person")
-    assert state.quiet().pause == 1
+    assert state.idle_report().pause == 1
     state.transition("paused", "controller", epoch=1)
     before = state.record()
     assert before is not None
@@ -194,7 +194,7 @@ def plays(run: Servers) -> None:
 
 def keeps_the_pool(run: Servers) -> None:
     state, store = run.state("opponents"), run.store("opponents")
-    table = FollowedTable(state, "league", lambda rows, whole: None)
+    table = ReplicatedTable(state, "league", lambda rows, whole: None)
     assert table.update(lambda: {"version:0": [1]}, once="a-game", event=("opponents", "league.added", {}))
     assert not table.update(lambda: {"version:0": [2]}, once="a-game")
     table.refresh()

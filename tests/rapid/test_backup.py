@@ -79,7 +79,7 @@ def test_nothing_is_restored_under_living_services(state: RunState, database: re
     lease = state.lease("optimizer", "0", 60)
     lease.renew()
     before = contents(database)
-    with pytest.raises(backup.StillAlive, match="optimizer"):
+    with pytest.raises(backup.ServicesRunning, match="optimizer"):
         backup.load(database, file, "me", replace=True)
     assert contents(database) == before
     lease.release()

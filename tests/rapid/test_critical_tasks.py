@@ -1,4 +1,4 @@
-"""What a process cannot do without: its death is the process's end, and a loop that stands still is no life."""
+"""The death of a critical thread or task, and a loop without progress, end the process."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from rapid.critical_tasks import Vital
+from rapid.critical_tasks import CriticalTasks
 from rapid.embedded_redis import RunningRedis
 from rapid.lifecycle import Lifecycle
 from rapid.store.state import RunState
@@ -32,14 +32,14 @@ class Clock:
         return self.now
 
 
-def vital(drained: list[str], clock: Clock | None = None, codes: list[int] | None = None) -> Vital:
-    return Vital(drained.append, lambda: bool(drained), 10.0, (codes if codes is not None else []).append,
+def critical_tasks(drained: list[str], clock: Clock | None = None, codes: list[int] | None = None) -> CriticalTasks:
+    return CriticalTasks(drained.append, lambda: bool(drained), 10.0, (codes if codes is not None else []).append,
                  clock or Clock())
 
 
-def test_a_thread_that_raises_drains_the_process_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
+def test_thread_failure_drains_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
     drained: list[str] = []
-    parts = vital(drained)
+    parts = critical_tasks(drained)
 
     def work() -> None:
         raise MemoryError("out of GPU memory")
@@ -47,27 +47,27 @@ def test_a_thread_that_raises_drains_the_process_and_says_why(caplog: pytest.Log
     thread = parts.thread("forward passes", work)
     thread.start()
     thread.join()
-    assert drained == ["forward passes has died: MemoryError: out of GPU memory"] == [parts.failure]
+    assert drained == ["forward passes died: MemoryError: out of GPU memory"] == [parts.failure]
     with caplog.at_level(logging.CRITICAL):
-        parts.last_words()
+        parts.report_failure()
     assert caplog.messages[-1] == f"ended: {parts.failure}"
-    assert parts.why_dead() == parts.failure
+    assert parts.failure_reason() == parts.failure
 
 
 @pytest.mark.parametrize(("may_end", "draining", "dies"), [
     (False, False, True), (True, False, False), (False, True, False)])
-def test_a_part_that_ends_by_itself_has_died_unless_it_may(may_end: bool, draining: bool, dies: bool) -> None:
+def test_returning_thread_counts_as_dead_unless_allowed(may_end: bool, draining: bool, dies: bool) -> None:
     drained = ["SIGTERM"] if draining else []
-    parts = vital(drained)
+    parts = critical_tasks(drained)
     thread = parts.thread("a loop", lambda: None, may_end)
     thread.start()
     thread.join()
     assert bool(parts.failure) == dies
 
 
-async def test_a_task_that_raises_is_the_end_and_one_that_is_cancelled_is_not() -> None:
+async def test_task_failure_drains_and_cancellation_does_not() -> None:
     drained: list[str] = []
-    parts = vital(drained)
+    parts = critical_tasks(drained)
 
     async def fail() -> None:
         raise KeyError("missing")
@@ -79,66 +79,66 @@ async def test_a_task_that_raises_is_the_end_and_one_that_is_cancelled_is_not() 
     assert parts.failure == ""
     await asyncio.gather(parts.task("follow", fail()), return_exceptions=True)
     await asyncio.sleep(0)
-    assert drained == ["follow has died: KeyError: 'missing'"]
+    assert drained == ["follow died: KeyError: 'missing'"]
     await asyncio.gather(parts.task("second", fail()), return_exceptions=True)
     await asyncio.sleep(0)
     assert len(drained) == 1 and parts.failure.startswith("follow")
 
 
-def test_a_loop_that_stands_still_ends_the_process_and_is_no_life(caplog: pytest.LogCaptureFixture) -> None:
+def test_expired_watchdog_fails_healthz_and_exits(caplog: pytest.LogCaptureFixture) -> None:
     clock, codes = Clock(), list[int]()
-    parts = vital([], clock, codes)
-    pulse = parts.pulse("learning")
-    pages = start_pages(0, why_dead=parts.why_dead)
+    parts = critical_tasks([], clock, codes)
+    watchdog = parts.watchdog("learning")
+    pages = start_pages(0, failure_reason=parts.failure_reason)
     healthz = f"http://127.0.0.1:{pages.port}/healthz"
     clock.now += 1000
-    parts.look()
-    assert codes == []  # it has not begun to turn
-    pulse.turn()
+    parts.check()
+    assert codes == []  # not armed before the first beat
+    watchdog.beat()
     clock.now += 10
-    parts.look()
+    parts.check()
     with urllib.request.urlopen(healthz, timeout=5) as page:
         assert page.read() == b"alive\n"
     assert codes == []
     clock.now += 1
-    parts.look()
+    parts.check()
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(healthz, timeout=5)
-    assert refused.value.code == 503 and "learning has not turned for 11 s" in refused.value.read().decode()
-    assert codes and set(codes) == {1} and "ended: learning has not turned for 11 s" in caplog.messages
-    pulse.end()
-    assert parts.why_dead() == ""
+    assert refused.value.code == 503 and "learning made no progress for 11 s" in refused.value.read().decode()
+    assert codes and set(codes) == {1} and "ended: learning made no progress for 11 s" in caplog.messages
+    watchdog.stop()
+    assert parts.failure_reason() == ""
     parts.close()
     pages.close()
 
 
-def test_an_event_loop_that_is_blocked_is_seen() -> None:
+def test_blocked_event_loop_is_detected() -> None:
     clock, codes = Clock(), list[int]()
-    parts = vital([], clock, codes)
+    parts = critical_tasks([], clock, codes)
 
     async def work() -> str:
         await asyncio.sleep(0.05)
-        clock.now += 11  # as if it had been blocked for so long
-        parts.look()
+        clock.now += 11  # as if the loop had been blocked
+        parts.check()
         return "done"
 
     assert parts.run(work()) == "done"
-    assert codes == [1] and parts.why_dead() == ""
+    assert codes == [1] and parts.failure_reason() == ""
     parts.close()
 
 
-def test_a_lifecycle_drains_when_its_look_at_the_run_has_died(database: redis.Redis) -> None:
+def test_lifecycle_drains_when_its_status_poller_dies(database: redis.Redis) -> None:
     state = RunState(database, "r")
     state.create({}, "t")
     life = Lifecycle(5.0, exit_process=lambda code: None)
 
     def broken() -> None:
-        raise TypeError("a status that nobody can read")
+        raise TypeError("unreadable status")
 
-    state.standing = broken  # type: ignore[method-assign, assignment]
+    state.snapshot = broken  # type: ignore[method-assign, assignment]
     life.watch(state, 0.02)
     assert life.wait_drain(5)
-    assert life.vital.failure == "the look at the run's status has died: TypeError: a status that nobody can read"
+    assert life.critical_tasks.failure == "run-status-poller died: TypeError: unreadable status"
     life.close()
 
 
@@ -155,12 +155,12 @@ SERVICE = """
 
     with service.start("tested", load) as s:
         s.not_ready = lambda: ""
-        s.vital.thread("the thread of the forward passes", die).start()
+        s.critical_tasks.thread("forward-passes", die).start()
         s.lifecycle.wait_drain()
 """
 
 
-def test_a_service_whose_work_has_died_ends_with_the_reason_last_in_its_log(
+def test_service_logs_the_fatal_reason_last(
         tmp_path: Path, redis_server: RunningRedis, database: redis.Redis) -> None:
     RunState(database, "r").create({}, "t")
     config = tmp_path / "config.json"
@@ -170,13 +170,13 @@ def test_a_service_whose_work_has_died_ends_with_the_reason_last_in_its_log(
                           env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "the-token-itself"})
     assert done.returncode == 1, done.stderr
     assert done.stderr.splitlines()[-1].endswith(
-        "ended: the thread of the forward passes has died: RuntimeError: CUDA error: out of memory")
+        "ended: forward-passes died: RuntimeError: CUDA error: out of memory")
     assert RunState(database, "r").services("tested") == []
 
 
-def test_the_watching_of_loops_ends_with_the_process() -> None:
-    parts = vital([])
-    parts.pulse("a loop")
-    assert eventually(lambda: any(t.name == "vital" for t in threading.enumerate()))
+def test_close_ends_the_watchdog_thread() -> None:
+    parts = critical_tasks([])
+    parts.watchdog("a loop")
+    assert eventually(lambda: any(t.name == "watchdog" for t in threading.enumerate()))
     parts.close()
-    assert not any(t.name == "vital" for t in threading.enumerate())
+    assert not any(t.name == "watchdog" for t in threading.enumerate())

@@ -12,8 +12,8 @@ from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.embedded_redis import RunningRedis
 from rapid.store.errors import FencedOut, VersionConflict, VersionMissing
-from rapid.store.fencing import Authority, PublisherLease
-from rapid.store.head_version import Head, Staged
+from rapid.store.fencing import FencingToken, PublisherLease
+from rapid.store.head_version import HeadVersion, StagedVersion
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
@@ -37,10 +37,10 @@ class Run:
         self.before = record
         self.after = record.changed(new_epoch=True, model={"lstm": 16}, schema="new", chain=("f" * 64,))
 
-    def stage(self, store: ParameterStore | None = None) -> Staged:
+    def stage(self, store: ParameterStore | None = None) -> StagedVersion:
         return (store or self.store).stage(1, tensors(1), {"v": 1})
 
-    def cut_over(self, staged: Staged, state: RunState | None = None, **changes: Any) -> Authority:
+    def cut_over(self, staged: StagedVersion, state: RunState | None = None, **changes: Any) -> FencingToken:
         options: dict[str, Any] = {"authority": self.authority, "before": self.before, "after": self.after, **changes}
         return (state or self.state).cut_over(
             options["authority"], staged, options["before"], options["after"], Status.WARMING, "ada",
@@ -48,7 +48,7 @@ class Run:
 
     def seen(self) -> tuple[Any, ...]:
         """Everything that a cut-over changes, as readers see it."""
-        now, record = self.state.standing()
+        now, record = self.state.snapshot()
         assert now is not None and record is not None
         cut = [e.details["epoch"] for e in self.state.events.read() if e.what == "run.cut_over"]
         return (now.status, record, self.store.head_digest(), [r.version for r in self.store.records()], cut)
@@ -66,7 +66,7 @@ def test_staging_shows_nothing_and_cutting_over_everything(run: Run, blobs: Blob
     with pytest.raises(VersionMissing):
         run.store.fetch(1)
     authority = run.cut_over(staged)
-    assert run.seen() == (Status.WARMING, run.after, Head(1, staged.digest), [0, 1], [2])
+    assert run.seen() == (Status.WARMING, run.after, HeadVersion(1, staged.digest), [0, 1], [2])
     same(run.store.fetch(1)[0], tensors(1))
     record = run.store.record(1)
     assert record is not None and record.blob is not None  # archived before anybody saw it
@@ -134,7 +134,7 @@ def test_a_record_that_does_not_follow_is_a_mistake_of_the_callers(run: Run) -> 
     with pytest.raises(ValueError, match="does not follow"):
         run.cut_over(staged, after=run.before.changed(new_epoch=False))
     with pytest.raises(ValueError, match="does not follow"):
-        run.cut_over(staged, authority=Authority(run.authority.holder, 2, run.authority.fence))
+        run.cut_over(staged, authority=FencingToken(run.authority.holder, 2, run.authority.fence))
 
 
 def broken(run: Run, redis_server: RunningRedis, breaking: Breaking, act: Callable[[ParameterStore, RunState], Any],
@@ -167,7 +167,7 @@ def test_a_kill_at_each_command_leaves_before_or_after_and_it_can_be_repeated(
         if not breaking.broken:
             break  # more commands than there are
         staged = run.stage() if run.seen() == before else None
-        after = (Status.WARMING, run.after, Head(1, staged.digest if staged else ""), [0, 1], [2])
+        after = (Status.WARMING, run.after, HeadVersion(1, staged.digest if staged else ""), [0, 1], [2])
         if staged is None:
             found = run.seen()
             assert found[:2] + found[3:] == after[:2] + after[3:], f"half a cut-over after command {at}"
@@ -193,7 +193,7 @@ def test_an_answer_that_was_lost_is_asked_for_again_and_done_once(
         breaking = Breaking(at, answer=True)
         broken(run, redis_server, breaking, lambda store, state, run=run, staged=staged:  # type: ignore[misc]
                run.cut_over(staged, state), blobs, store_config, retries=3)
-        assert run.seen() == (Status.WARMING, run.after, Head(1, staged.digest), [0, 1], [2])
+        assert run.seen() == (Status.WARMING, run.after, HeadVersion(1, staged.digest), [0, 1], [2])
         if not breaking.broken:
             break
     assert at > 2

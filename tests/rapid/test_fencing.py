@@ -12,7 +12,7 @@ import redis
 
 from rapid.embedded_redis import RunningRedis
 from rapid.store.errors import FencedOut, LeaseHeld
-from rapid.store.fencing import REFUSED, Authority, PublisherLease, holder, write
+from rapid.store.fencing import REFUSED, FencingToken, PublisherLease, fenced_write, publisher_name
 from rapid.store.keys import Keys
 from rapid.store.state import RunState
 
@@ -37,8 +37,8 @@ def next_epoch(state: RunState) -> None:
     state.redis.set(KEYS.record, record.changed(new_epoch=True).to_json())
 
 
-def put(state: RunState, authority: Authority, value: str = "1") -> None:
-    write(state.redis, KEYS, authority, [("SET", "mark", value)], "the mark")
+def put(state: RunState, authority: FencingToken, value: str = "1") -> None:
+    fenced_write(state.redis, KEYS, authority, [("SET", "mark", value)], "the mark")
 
 
 def refused(reason: str) -> float:
@@ -52,7 +52,7 @@ def test_the_second_group_is_told_who_publishes(state: RunState) -> None:
     with pytest.raises(LeaseHeld, match=says) as e:
         lease(state, "optimizer-1").acquire()
     assert e.value.holder.startswith("optimizer-0 on ") and time.time() - e.value.since < 60
-    assert holder(state.redis, "r") == e.value.holder
+    assert publisher_name(state.redis, "r") == e.value.holder
 
 
 def test_acquiring_again_is_the_same_lease(state: RunState) -> None:
@@ -96,10 +96,10 @@ def test_what_was_released_writes_nothing_and_is_free(state: RunState) -> None:
     mine.release()
     with pytest.raises(FencedOut):
         put(state, authority)
-    assert holder(state.redis, "r") is None
+    assert publisher_name(state.redis, "r") is None
     assert lease(state, "optimizer-1").acquire().fence == 2
     mine.release()  # not its own any more: nothing
-    assert holder(state.redis, "r") is not None
+    assert publisher_name(state.redis, "r") is not None
 
 
 def test_an_older_epoch_writes_nothing(state: RunState) -> None:
@@ -114,19 +114,19 @@ def test_an_older_epoch_writes_nothing(state: RunState) -> None:
 
 def test_who_only_decided_needs_the_epoch_and_no_lease(state: RunState) -> None:
     lease(state).acquire()
-    put(state, Authority("controller", 1, None))
+    put(state, FencingToken("controller", 1, None))
     assert state.redis.get("mark") == b"1"
     with pytest.raises(FencedOut):
-        put(state, Authority("controller", 2, None))
+        put(state, FencingToken("controller", 2, None))
 
 
 def test_what_a_write_expects_is_compared_in_the_same_step(state: RunState) -> None:
     authority = lease(state).acquire()
-    write(state.redis, KEYS, authority, [("SET", "a", "1")], "a", {"a": None})
+    fenced_write(state.redis, KEYS, authority, [("SET", "a", "1")], "a", {"a": None})
     with pytest.raises(FencedOut) as caught:
-        write(state.redis, KEYS, authority, [("SET", "a", "2"), ("SET", "b", "2")], "a", {"a": None})
+        fenced_write(state.redis, KEYS, authority, [("SET", "a", "2"), ("SET", "b", "2")], "a", {"a": None})
     assert caught.value.reason == "moved" and not state.redis.exists("b")
-    write(state.redis, KEYS, authority, [("SET", "a", "2")], "a", {"a": "1", "b": None})
+    fenced_write(state.redis, KEYS, authority, [("SET", "a", "2")], "a", {"a": "1", "b": None})
     assert state.redis.get("a") == b"2"
 
 

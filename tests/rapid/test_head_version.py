@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import redis
 
-from rapid.store.head_version import Head
+from rapid.store.head_version import HeadVersion
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import tensors
 
@@ -14,7 +14,7 @@ def test_the_head_has_a_digest_that_is_its_record_s(store: ParameterStore, datab
     assert store.head_digest() is None
     store.publish(3, tensors(3), {})
     head, record = store.head_digest(), store.record(3)
-    assert head is not None and record is not None and head == Head(3, record.digest) and len(head.digest) == 32
+    assert head is not None and record is not None and head == HeadVersion(3, record.digest) and len(head.digest) == 32
     assert database.get("five:r:head") == head.text().encode()
 
 
@@ -26,7 +26,7 @@ def test_the_digest_is_announced_with_it(store: ParameterStore, database: redis.
     for _ in range(50):
         told = told or listener.get_message(timeout=0.1)
     listener.close()
-    assert told is not None and Head.parse(told["data"]) == store.head_digest()
+    assert told is not None and HeadVersion.parse(told["data"]) == store.head_digest()
 
 
 def test_an_earlier_release_s_pointer_is_read_and_published_behind(store: ParameterStore,
@@ -43,7 +43,7 @@ def test_an_earlier_release_s_pointer_is_read_and_published_behind(store: Parame
 
 def test_a_pointer_that_is_none() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        Head.parse(b"x:y")
+        HeadVersion.parse(b"x:y")
 
 
 async def test_a_known_number_under_another_digest_is_a_new_head(store: ParameterStore, database: redis.Redis) -> None:

@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from rapid.store import idempotency
-from rapid.store.fencing import Authority, write
+from rapid.store.fencing import FencingToken, fenced_write
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from tests.rapid.failing_redis import Breaking
@@ -39,9 +39,9 @@ def test_a_connection_that_breaks_loses_no_game_and_counts_none_twice(
 
 
 def test_a_versions_record_is_written_once_under_its_authority(state: RunState) -> None:
-    series, authority = Series(state.redis, "r"), Authority("me", 1, None)
+    series, authority = Series(state.redis, "r"), FencingToken("me", 1, None)
     for _ in range(2):
-        write(state.redis, state.keys, authority, [series.once_command("versions", "7", {"version": 7})], "the record")
+        fenced_write(state.redis, state.keys, authority, [series.once_command("versions", "7", {"version": 7})], "the record")
     assert [r.values for r in series.read("versions")] == [{"version": 7}]
 
 
@@ -61,12 +61,12 @@ def test_marks_are_bounded_and_the_newest_stay(state: RunState, monkeypatch: pyt
 def test_a_clock_that_jumps_back_takes_no_new_mark_for_an_old_one(state: RunState, monkeypatch: pytest.MonkeyPatch
                                                                    ) -> None:
     monkeypatch.setattr(idempotency, "MARKS", 3)
-    table, series, authority = state.table("league"), Series(state.redis, "r"), Authority("me", 1, None)
+    table, series, authority = state.table("league"), Series(state.redis, "r"), FencingToken("me", 1, None)
     for i, now in enumerate((2000.0, 2001.0, 2002.0, 1000.0, 1001.0)):
         monkeypatch.setattr("time.time", lambda now=now: now)
         for _ in range(2):  # asked for again, as its answer was lost
             table.update(lambda rows: {"n": (rows.get("n") or 0) + 1}, once=f"game-{i}")
             series.extend_once("games", [(f"game-{i}", {"game": f"game-{i}"})])
-            write(state.redis, state.keys, authority, [series.once_command("versions", str(i), {"version": i})], "it")
+            fenced_write(state.redis, state.keys, authority, [series.once_command("versions", str(i), {"version": i})], "it")
     assert table.get("n") == 5 and games(state) == [f"game-{i}" for i in range(5)]
     assert [r.values["version"] for r in series.read("versions")] == list(range(5))

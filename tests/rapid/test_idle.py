@@ -33,7 +33,7 @@ def pause(state: RunState) -> int:
 
 def test_before_the_first_pause_nobody_is_waited_for(state: RunState) -> None:
     instance(state, "rollout")
-    assert state.quiet() == (0, 1, 0.0, {}, [])
+    assert state.idle_report() == (0, 1, 0.0, {}, [])
 
 
 def test_everybody_who_plays_or_learns_has_to_say_it(state: RunState) -> None:
@@ -42,55 +42,55 @@ def test_everybody_who_plays_or_learns_has_to_say_it(state: RunState) -> None:
         instance(state, kind)
     began = time.time()
     number = pause(state)
-    report = state.quiet()
-    assert (report.pause, report.epoch, report.said) == (1, 1, {}) and abs(report.asked_at - began) < 5
+    report = state.idle_report()
+    assert (report.pause, report.epoch, report.acknowledged) == (1, 1, {}) and abs(report.asked_at - began) < 5
     assert report.waiting_for == ["evaluator/0", "inference/0", "optimizer/0", "rollout/0"]
     for kind, lease in leases.items():
         lease.renew({}, 1, 1, number, True)
-        assert f"{kind}/0" not in state.quiet().waiting_for
-    assert sorted(state.quiet().said) == report.waiting_for
+        assert f"{kind}/0" not in state.idle_report().waiting_for
+    assert sorted(state.idle_report().acknowledged) == report.waiting_for
 
 
 def test_who_is_busy_again_is_waited_for_again(state: RunState) -> None:
     lease = instance(state, "rollout")
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
-    assert not state.quiet().waiting_for
+    assert not state.idle_report().waiting_for
     lease.renew({}, 1, 1, number, False)
-    assert state.quiet().waiting_for == ["rollout/0"]
+    assert state.idle_report().waiting_for == ["rollout/0"]
 
 
 def test_the_time_is_that_of_the_first_time_that_it_was_said(state: RunState) -> None:
     lease = instance(state, "rollout")
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
-    first = state.quiet().said["rollout/0"]
+    first = state.idle_report().acknowledged["rollout/0"]
     time.sleep(0.05)
     lease.renew({}, 1, 1, number, True)
-    assert state.quiet().said == {"rollout/0": first}
+    assert state.idle_report().acknowledged == {"rollout/0": first}
 
 
 def test_a_lease_that_ran_out_is_no_answer(state: RunState) -> None:
     instance(state, "rollout", ttl=0.05)
     pause(state)
     time.sleep(0.1)
-    assert not state.services() and state.quiet().waiting_for == ["rollout/0"]
+    assert not state.services() and state.idle_report().waiting_for == ["rollout/0"]
 
 
 def test_who_said_it_and_died_has_answered(state: RunState) -> None:
     lease = instance(state, "rollout", ttl=0.05)
     lease.renew({}, 1, 1, pause(state), True)
     time.sleep(0.1)
-    assert not state.services() and list(state.quiet().said) == ["rollout/0"]
+    assert not state.services() and list(state.idle_report().acknowledged) == ["rollout/0"]
 
 
 def test_who_leaves_as_it_should_has_answered_and_who_comes_after_has_not(state: RunState) -> None:
     lease = instance(state, "rollout")
     pause(state)
     lease.release()
-    assert state.quiet().waiting_for == [] and list(state.quiet().said) == ["rollout/0"]
+    assert state.idle_report().waiting_for == [] and list(state.idle_report().acknowledged) == ["rollout/0"]
     instance(state, "rollout")
-    assert state.quiet().waiting_for == ["rollout/0"]
+    assert state.idle_report().waiting_for == ["rollout/0"]
 
 
 def test_who_renews_itself_is_waited_for_until_it_is_back(state: RunState) -> None:
@@ -98,17 +98,17 @@ def test_who_renews_itself_is_waited_for_until_it_is_back(state: RunState) -> No
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
     lease.release(renews=True)
-    assert state.quiet().waiting_for == ["inference/0"]
+    assert state.idle_report().waiting_for == ["inference/0"]
     instance(state, "inference").renew({}, 1, 2, number, True)
-    assert state.quiet().waiting_for == []
+    assert state.idle_report().waiting_for == []
 
 
 def test_who_appears_in_a_pause_has_to_say_it_too(state: RunState) -> None:
     number = pause(state)
     late = instance(state, "rollout", "late")
-    assert state.quiet().waiting_for == ["rollout/late"]
+    assert state.idle_report().waiting_for == ["rollout/late"]
     late.renew({}, 1, 1, number, True)
-    assert state.quiet().waiting_for == []
+    assert state.idle_report().waiting_for == []
 
 
 def test_who_leaves_while_the_run_plays_says_nothing(state: RunState) -> None:
@@ -122,11 +122,11 @@ def test_an_answer_to_an_earlier_pause_is_none(state: RunState) -> None:
     lease.renew({}, 1, 1, first, True)
     state.transition(Status.RUNNING, "test")
     second = pause(state)
-    assert second == first + 1 and state.quiet().waiting_for == ["rollout/0"]
+    assert second == first + 1 and state.idle_report().waiting_for == ["rollout/0"]
     lease.renew({}, 1, 1, first, True)  # late, from a service that has not seen the second yet
-    assert state.quiet().waiting_for == ["rollout/0"]
+    assert state.idle_report().waiting_for == ["rollout/0"]
     lease.renew({}, 1, 1, second, True)
-    assert state.quiet().waiting_for == []
+    assert state.idle_report().waiting_for == []
 
 
 def test_the_number_stays_through_paused_and_surgery(state: RunState) -> None:
@@ -144,11 +144,11 @@ def test_in_another_epoch_the_living_say_it_again(state: RunState) -> None:
     before = state.record()
     assert before is not None
     state.redis.set(state.keys.record, before.changed(new_epoch=True).to_json())
-    report = state.quiet()
+    report = state.idle_report()
     # The dead one was quiet when it died: in no epoch will it play again.
-    assert report.epoch == 2 and report.waiting_for == ["rollout/0"] and list(report.said) == ["rollout/dead"]
+    assert report.epoch == 2 and report.waiting_for == ["rollout/0"] and list(report.acknowledged) == ["rollout/dead"]
     rollout.renew({}, 2, 2, number, True)
-    assert not state.quiet().waiting_for
+    assert not state.idle_report().waiting_for
 
 
 def test_a_redis_that_forgot_an_answer_hears_it_again(state: RunState) -> None:
@@ -156,9 +156,9 @@ def test_a_redis_that_forgot_an_answer_hears_it_again(state: RunState) -> None:
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
     state.redis.delete(state.keys.quiet("rollout", "0"))
-    assert state.quiet().waiting_for == ["rollout/0"]
+    assert state.idle_report().waiting_for == ["rollout/0"]
     lease.renew({}, 1, 1, number, True)
-    assert not state.quiet().waiting_for
+    assert not state.idle_report().waiting_for
 
 
 def test_a_pause_that_takes_too_long_is_noted_once(state: RunState) -> None:
@@ -179,4 +179,4 @@ def test_many_instances_are_all_written_down(state: RunState) -> None:
         pipeline.zadd(state.keys.leases("rollout"), {row.id: (time.time() + 60) * 1000})
     pipeline.execute()
     pause(state)
-    assert len(state.quiet().waiting_for) == 3000
+    assert len(state.idle_report().waiting_for) == 3000

@@ -33,7 +33,7 @@ def test_looking_for_the_living_costs_no_walk_over_all_keys(state: RunState, dat
     before = calls(database)
     found = state.services()
     number = state.transition(Status.PAUSING, "test").pause
-    report = state.quiet()
+    report = state.idle_report()
     after = calls(database)
     assert [(i.kind, i.id, i.stats["n"]) for i in found] == [
         (kind, str(i), i) for kind in ("optimizer", "rollout") for i in range(3)]

@@ -31,7 +31,7 @@ def test_sigterm_drains() -> None:
         assert life.draining and life.drain_reason == "SIGTERM"
         life.on_drain(lambda: calls.append("late"))
         assert calls == ["called", "late"]
-        assert not asyncio.run(life.until_active())
+        assert not asyncio.run(life.wait_active())
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
@@ -68,13 +68,13 @@ def test_a_second_signal_ends_the_process_at_once() -> None:
 
 async def test_asyncio_waits_for_draining() -> None:
     life = Lifecycle(5.0)
-    waiting = [asyncio.create_task(life.drained()) for _ in range(2)]
+    waiting = [asyncio.create_task(life.wait_drained()) for _ in range(2)]
     await asyncio.sleep(0.02)
     assert not any(t.done() for t in waiting)
     threading.Thread(target=life.drain, args=("test",)).start()
     await asyncio.wait_for(asyncio.gather(*waiting), 5)
-    await asyncio.wait_for(life.drained(), 5)
-    assert not await life.until_active()
+    await asyncio.wait_for(life.wait_drained(), 5)
+    assert not await life.wait_active()
     life.close()
 
 
@@ -90,7 +90,7 @@ async def test_a_paused_run_idles_and_a_resumed_one_works(state: RunState) -> No
     life.watch(state, 0.02)
     eventually(lambda: life.status is Status.STARTING)
     assert not life.active
-    working = asyncio.create_task(life.until_active(0.01))
+    working = asyncio.create_task(life.wait_active(0.01))
     await asyncio.sleep(0.1)
     assert not working.done()
     state.transition("running", "t")
@@ -102,7 +102,7 @@ async def test_a_paused_run_idles_and_a_resumed_one_works(state: RunState) -> No
     assert not life.active
     resumed = threading.Timer(0.1, state.transition, ("running", "t"))
     resumed.start()
-    assert await asyncio.wait_for(life.until_active(0.01), 5)
+    assert await asyncio.wait_for(life.wait_active(0.01), 5)
     state.transition("stopping", "t")
     assert life.wait_drain(5) and life.drain_reason == "the run is stopping"
     life.close()

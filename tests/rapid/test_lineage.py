@@ -6,14 +6,14 @@ import redis
 
 from rapid.store.errors import FencedOut
 from rapid.store.fencing import PublisherLease
-from rapid.store.lineage import Lineage, Stretch
+from rapid.store.lineage import Lineage, LineageSegment
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
 
 
-def stretch(first: int, parent: int | None = None, revision: int = 1) -> Stretch:
-    return Stretch(first, first - 1 if parent is None else parent, RunRecord(revision, 1, {"patch": str(first)}))
+def stretch(first: int, parent: int | None = None, revision: int = 1) -> LineageSegment:
+    return LineageSegment(first, first - 1 if parent is None else parent, RunRecord(revision, 1, {"patch": str(first)}))
 
 
 def numbers(runs: list[range]) -> list[tuple[int, int]]:
@@ -28,7 +28,7 @@ def test_without_a_revert_every_version_came_of_those_before() -> None:
     line = Lineage([stretch(0), stretch(60), stretch(90)])
     assert sorted(v for run in line.line(120) for v in run) == list(range(121))
     assert line.branches(120) == [] and numbers(line.undone(70, 120)) == [(71, 89), (90, 120)]
-    assert all(line.came_of(v, 120) for v in (0, 59, 60, 120)) and not line.came_of(121, 120)
+    assert all(line.is_ancestor(v, 120) for v in (0, 59, 60, 120)) and not line.is_ancestor(121, 120)
 
 
 def test_a_revert_leaves_a_branch_and_may_itself_be_reverted() -> None:
@@ -36,7 +36,7 @@ def test_a_revert_leaves_a_branch_and_may_itself_be_reverted() -> None:
     assert numbers(TWICE.branches(150)) == [(51, 100)]
     assert numbers(TWICE.line(160)) == [(151, 160), (60, 80), (0, 59)]
     assert numbers(TWICE.branches(160)) == [(81, 150)]
-    assert [TWICE.came_of(v, 160) for v in (55, 80, 81, 100, 101, 150, 151)] == [
+    assert [TWICE.is_ancestor(v, 160) for v in (55, 80, 81, 100, 101, 150, 151)] == [
         True, True, False, False, False, False, True]
     # What going back would undo, from the second branch: its own versions, not those it left before.
     assert numbers(TWICE.undone(50, 150)) == [(101, 150)]
@@ -63,9 +63,9 @@ def test_a_target_newer_than_the_head_or_a_circle_is_refused() -> None:
 
 
 def test_a_stretch_goes_through_its_text() -> None:
-    made = Stretch(7, 3, RunRecord(2, 2, {"patch": "7.19"}, {"lstm": 8}, "l", "s", ("d",)), "run.cut_over", "anna",
+    made = LineageSegment(7, 3, RunRecord(2, 2, {"patch": "7.19"}, {"lstm": 8}, "l", "s", ("d",)), "run.cut_over", "anna",
                    12.5, "revert-1")
-    assert Stretch.of(7, made.to_json()) == made
+    assert LineageSegment.of(7, made.to_json()) == made
     assert Lineage.read({b"7": made.to_json().encode()}).stretches == (made,)
 
 

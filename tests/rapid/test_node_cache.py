@@ -15,7 +15,7 @@ import redis
 from rapid.config import StoreConfig
 from rapid.embedded_redis import RunningRedis
 from rapid.store.connection import connect
-from rapid.store.node_cache import KEEP, NodeFolder
+from rapid.store.node_cache import KEEP, NodeCache
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
 
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_used_costs_nothing_but_the_reading(
 
 
 def test_who_takes_too_long_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = NodeFolder(tmp_path, "r", wait_seconds=0.1)
+    folder = NodeCache(tmp_path, "r", wait_seconds=0.1)
     data = bytearray(3)
 
     def read() -> bool:
@@ -112,14 +112,14 @@ def test_who_takes_too_long_is_not_waited_for(tmp_path: Path, caplog: pytest.Log
 
 
 def test_what_redis_no_longer_has_is_not_there(tmp_path: Path) -> None:
-    assert not NodeFolder(tmp_path, "r").fill("1-d", memoryview(bytearray(3)), lambda: False, lambda: True)
+    assert not NodeCache(tmp_path, "r").fill("1-d", memoryview(bytearray(3)), lambda: False, lambda: True)
     assert files(tmp_path) == []
 
 
 def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
     left = tmp_path / "r.0-d.99999.part"
     left.write_bytes(b"half")
-    folder = NodeFolder(tmp_path, "r", wait_seconds=1)
+    folder = NodeCache(tmp_path, "r", wait_seconds=1)
     folder.fill("1-d", memoryview(bytearray(3)), lambda: True, lambda: True)
     assert left.exists(), "it may be on its way"
     os.utime(left, (time.time() - 60,) * 2)

@@ -10,7 +10,7 @@ from five.clients import wire
 from five.protos.v1.experience_pb2 import PushRequest
 from five.protos.v1.tensors_pb2 import Tensor, TensorSet
 from rapid import codec
-from rapid.packed_array import Join, PackedArray, PackedRows
+from rapid.packed_array import PackedArray, PackedRows, RowJoiner
 from tests.clients.tensor_sets import encode_set
 
 
@@ -42,9 +42,9 @@ def test_a_set_stays_packed_where_it_came_packed(zstd: bool) -> None:
     found = wire.decode_packed_set(message, "abc")
     assert isinstance(found["shared"], PackedArray) and isinstance(found["mask"], np.ndarray)
     assert np.array_equal(wire.unpack(found["shared"]), arrays["shared"])
-    wire.require(found, {"shared": ((40,), np.float16), "mask": ((2,), np.float32), "resets": ((), np.bool_)}, 16)
+    wire.require_layout(found, {"shared": ((40,), np.float16), "mask": ((2,), np.float32), "resets": ((), np.bool_)}, 16)
     with pytest.raises(ValueError, match=r"'shared': float16 \[16, 40\], expected float16 \[16, 41\]"):
-        wire.require({"shared": found["shared"]}, {"shared": ((41,), np.float16)}, 16)
+        wire.require_layout({"shared": found["shared"]}, {"shared": ((41,), np.float16)}, 16)
     with pytest.raises(ValueError, match="needs 1280 bytes, the limit is 1279"):
         wire.decode_packed_set(message, "abc", max_bytes=1279)  # as it would be unpacked
     message.tensors[0].data = message.tensors[0].data[:-1]
@@ -58,7 +58,7 @@ def test_a_set_keeps_changes_where_it_is_asked_to(dtype: type, zstd: bool) -> No
     rng = np.random.default_rng(1)
     array = (rng.integers(0, 9, (12, 3, 10)) * (rng.random((12, 3, 10)) < 0.3)).astype(dtype)
     array[1::2] = array[::2]
-    data = wire.with_set(PushRequest(), "tensors", {"x": array, "mask": np.ones((3, 1), np.float32)}, "abc",
+    data = wire.serialize_with_set(PushRequest(), "tensors", {"x": array, "mask": np.ones((3, 1), np.float32)}, "abc",
                          zstd=zstd, changes=("x", "other"), period=4)
     message = PushRequest.FromString(data).tensors
     for decode in (wire.decode_set, wire.decode_packed_set):
@@ -101,7 +101,7 @@ def rows_of(array: np.ndarray, lead: int) -> PackedRows:
     """Packed rows of an array, whose first ``lead`` dimensions count them."""
     flat = array.reshape(-1, *array.shape[lead:])
     rows = np.array([codec.pack_sparse(row) for row in flat], np.object_).reshape(array.shape[:lead])
-    return PackedRows(rows, array.shape[lead:], Join(join, join_changes))
+    return PackedRows(rows, array.shape[lead:], RowJoiner(join, join_changes))
 
 
 def test_rows_travel_as_the_array_that_they_make() -> None:

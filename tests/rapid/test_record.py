@@ -30,15 +30,15 @@ def test_what_is_no_record_says_so(text: str, says: str) -> None:
 
 
 def test_a_change_is_the_next_revision() -> None:
-    assert RECORD.changed(new_epoch=False, schema="t").stand == (1, 3)
+    assert RECORD.changed(new_epoch=False, schema="t").run_revision == (1, 3)
     after = RECORD.changed(new_epoch=True, chain=("a", "b", "c"))
-    assert after.stand == (2, 3) and after.game == RECORD.game and after.chain == ("a", "b", "c")
+    assert after.run_revision == (2, 3) and after.game == RECORD.game and after.chain == ("a", "b", "c")
 
 
 def test_it_is_made_with_the_run_and_read_with_the_status(state: RunState) -> None:
-    assert state.standing() == (None, None)
+    assert state.snapshot() == (None, None)
     state.create({"game": {"a": 1}, "model": {"lstm": 4}}, "test")
-    now, record = state.standing()
+    now, record = state.snapshot()
     assert now is not None and record == RunRecord(game={"a": 1}, model={"lstm": 4}) == state.record()
     assert not state.create({}, "test", RECORD) and state.record() == record
 
@@ -50,7 +50,7 @@ def test_it_is_replaced_only_by_what_follows_it(state: RunState) -> None:
     assert state.record() == after
     (event,) = state.events.last(1)
     assert (event.who, event.what, event.details) == ("ada", "anneal.began", {"id": "x", "revision": 3})
-    with pytest.raises(FencedOut, match=r"record \(1, 2\)") as caught:
+    with pytest.raises(FencedOut, match="record at revision 2 of epoch 1") as caught:
         state.set_record(RECORD, RECORD.changed(new_epoch=False, schema="u"), "bob", "anneal.began", {})
     assert caught.value.reason == "moved" and state.record() == after
     for wrong in (after, after.changed(new_epoch=True), RECORD):

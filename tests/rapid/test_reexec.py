@@ -45,7 +45,7 @@ SERVICE = """
                            "sockets": sum(os.readlink(f"/proc/self/fd/{f}").startswith("socket")
                                           for f in os.listdir("/proc/self/fd")
                                           if os.path.exists(f"/proc/self/fd/{f}"))}
-        s.quiet = lambda: not os.path.exists(os.environ.get("BUSY", "/nowhere"))
+        s.is_idle = lambda: not os.path.exists(os.environ.get("BUSY", "/nowhere"))
         s.lifecycle.wait_drain()
         if os.environ.get("LEFT_BEHIND"):
             os.environ["LEFT_BEHIND"] = ""
@@ -192,24 +192,24 @@ def test_it_says_that_it_is_quiet_and_again_after_it_has_renewed_itself(
     eventually(lambda: shown(state))
     state.transition("pausing", "test")
     time.sleep(0.5)
-    assert state.quiet().waiting_for == ["rollout/7"]
+    assert state.idle_report().waiting_for == ["rollout/7"]
     busy.unlink()
-    eventually(lambda: not state.quiet().waiting_for)
-    assert list(state.quiet().said) == ["rollout/7"]
+    eventually(lambda: not state.idle_report().waiting_for)
+    assert list(state.idle_report().acknowledged) == ["rollout/7"]
 
     # In another epoch it has to say it again, in its new life.
     busy.touch()
     record = state.record()
     assert record is not None
     state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
-    assert state.quiet().waiting_for == ["rollout/7"]
+    assert state.idle_report().waiting_for == ["rollout/7"]
     eventually(lambda: shown(state).get("epoch") == 2)
-    assert state.quiet().waiting_for == ["rollout/7"]
+    assert state.idle_report().waiting_for == ["rollout/7"]
     busy.unlink()
-    eventually(lambda: not state.quiet().waiting_for)
+    eventually(lambda: not state.idle_report().waiting_for)
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
-    assert not state.quiet().waiting_for  # a clean exit is an answer
+    assert not state.idle_report().waiting_for  # a clean exit is an answer
 
 
 def test_a_clean_exit_is_an_answer_and_a_killed_process_is_waited_for(
@@ -222,12 +222,12 @@ def test_a_clean_exit_is_an_answer_and_a_killed_process_is_waited_for(
     process.kill()
     process.wait()
     eventually(lambda: not state.services("rollout"))  # its lease ran out
-    assert state.quiet().waiting_for == ["rollout/7"]
+    assert state.idle_report().waiting_for == ["rollout/7"]
     # Its successor answers for it.
     again = start(BUSY=str(busy))
     eventually(lambda: shown(state))
-    assert state.quiet().waiting_for == ["rollout/7"]
+    assert state.idle_report().waiting_for == ["rollout/7"]
     again.send_signal(signal.SIGTERM)
     assert again.wait(30) == 0
-    report = state.quiet()
-    assert report.waiting_for == [] and list(report.said) == ["rollout/7"]
+    report = state.idle_report()
+    assert report.waiting_for == [] and list(report.acknowledged) == ["rollout/7"]

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from rapid.store import replicated_table
-from rapid.store.replicated_table import FollowedTable
+from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.state import RunState
 
 
@@ -18,7 +18,7 @@ class Copy:
     def __init__(self, state: RunState, name: str = "pool") -> None:
         self.rows: dict[str, Any] = {}
         self.loads = 0
-        self.table = FollowedTable(state, name, self.take)
+        self.table = ReplicatedTable(state, name, self.take)
 
     def take(self, rows: Mapping[str, Any], whole: bool) -> None:
         self.loads += whole

@@ -28,7 +28,7 @@ from rapid.config import (
     TelemetryConfig,
 )
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.startup import parse_arguments, reachable
+from rapid.startup import advertised_host, parse_arguments
 from rapid.store.state import RunState
 from tests.rapid.process_helpers import alive, eventually
 
@@ -277,13 +277,13 @@ def test_the_ranks_of_a_machine_have_names_and_ports_of_their_own(monkeypatch: p
 
 
 def test_the_address_that_others_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reachable("127.0.0.1") == "127.0.0.1"
+    assert advertised_host("127.0.0.1") == "127.0.0.1"
     monkeypatch.setattr(socket, "getfqdn", lambda: "five-optimizer-0.five-optimizer.five.svc.cluster.local")
-    assert reachable("0.0.0.0") == "five-optimizer-0.five-optimizer.five.svc.cluster.local"
+    assert advertised_host("0.0.0.0") == "five-optimizer-0.five-optimizer.five.svc.cluster.local"
     monkeypatch.setattr(socket, "getfqdn", lambda: "4d1a9c6f")
     monkeypatch.setattr(socket, "gethostname", lambda: "4d1a9c6f")
     monkeypatch.setattr(socket, "gethostbyname", lambda name: "10.1.2.3")
-    assert reachable("0.0.0.0") == "10.1.2.3"
+    assert advertised_host("0.0.0.0") == "10.1.2.3"
 
 
 # The embedded Redis.

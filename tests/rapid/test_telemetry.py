@@ -29,7 +29,7 @@ def test_metrics_follow_the_scheme_and_are_served() -> None:
     names = {d.name: d for d in metrics.definitions()}
     assert names["five_tested_hero_steps_total"].labels == ("side",)
     assert names["five_tested_wait_seconds"].kind == "histogram"
-    text = metrics.reference()
+    text = metrics.metrics_reference()
     assert "## tested" in text
     assert "| `five_tested_hero_steps_total` | counter | `side` | Steps of the tests. |" in text
     values = metrics.snapshot()

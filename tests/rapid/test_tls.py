@@ -16,7 +16,7 @@ from rapid.rpc import certificate_reload
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import failure_of
 from rapid.rpc.server import RpcServer, serve
-from rapid.rpc.tls_diagnosis import covers, refusal
+from rapid.rpc.tls_diagnosis import diagnose_handshake, name_matches
 from tests.rapid.test_rpc import ADD, Inference, request
 
 
@@ -118,7 +118,7 @@ async def test_a_client_without_a_certificate_is_told(authority: Authority, tmp_
 
 def test_nobody_there_is_not_tlss_fault(authority: Authority, tmp_path: Path) -> None:
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
-    assert refusal("127.0.0.1:1", tls) == "" and refusal("unix:/nowhere", tls) == ""
+    assert diagnose_handshake("127.0.0.1:1", tls) == "" and diagnose_handshake("unix:/nowhere", tls) == ""
 
 
 @pytest.mark.parametrize(("name", "dialled", "yes"), [
@@ -127,7 +127,7 @@ def test_nobody_there_is_not_tlss_fault(authority: Authority, tmp_path: Path) ->
     ("*.five-optimizer", "five-optimizer-3.five-optimizer", False), ("*.b.c", "a.a.b.c", False),
     ("127.0.0.1", "localhost", False)])
 def test_names_are_compared_as_clients_do(name: str, dialled: str, yes: bool) -> None:
-    assert covers(name, dialled) is yes
+    assert name_matches(name, dialled) is yes
 
 
 async def test_a_server_takes_a_new_certificate_without_a_restart(authority: Authority, tmp_path: Path) -> None:

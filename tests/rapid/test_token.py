@@ -15,8 +15,16 @@ from rapid.rpc import certificate_reload
 from rapid.rpc.channel import aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.server import serve
-from rapid.rpc.token import Token, TokenFile, kept_token, load_token, sent, taken, write_tokens
-from rapid.rpc.unary_client import Caller
+from rapid.rpc.token import (
+    Token,
+    TokenFile,
+    accepted_tokens,
+    load_or_create_token,
+    load_token,
+    sent_token,
+    write_tokens,
+)
+from rapid.rpc.unary_client import UnaryClient
 from rapid.telemetry.logs import configure_logs
 from tests.rapid.test_rpc import ADD, Inference, request
 
@@ -29,22 +37,22 @@ def always_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert load_token(RpcConfig()) is None and taken(None) == () and sent(None) is None
+    assert load_token(RpcConfig()) is None and accepted_tokens(None) == () and sent_token(None) is None
     monkeypatch.setenv("FIVE_TOKEN", " from-env \n")
-    assert load_token(RpcConfig()) == "from-env" == sent("from-env")
+    assert load_token(RpcConfig()) == "from-env" == sent_token("from-env")
     path = tmp_path / "deep" / "token"
-    token = kept_token(path)
+    token = load_or_create_token(path)
     assert path.stat().st_mode & 0o777 == 0o600 and len(token) > 30
-    assert kept_token(path) == token
-    assert sent(load_token(RpcConfig(token_file=str(path)))) == token
+    assert load_or_create_token(path) == token
+    assert sent_token(load_token(RpcConfig(token_file=str(path)))) == token
     monkeypatch.setenv("FIVE_TOKEN_FILE", str(path))
-    assert sent(load_token(RpcConfig())) == token, "before the token itself"
+    assert sent_token(load_token(RpcConfig())) == token, "before the token itself"
     with pytest.raises(ValueError, match="rpc.token_file.*No such file"):
         load_token(RpcConfig(token_file=str(tmp_path / "none")))
     path.write_text("\n")
     with pytest.raises(ValueError, match="FIVE_TOKEN_FILE .* is empty"):
         load_token(RpcConfig())
-    assert kept_token(path) not in ("", token)
+    assert load_or_create_token(path) not in ("", token)
 
 
 def test_a_file_that_cannot_be_used_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -99,7 +107,7 @@ async def test_it_changes_under_calls_and_streams(tmp_path: Path, rpc_config: Rp
     target = f"127.0.0.1:{server.port}"
 
     def asker(token: Token) -> Any:
-        return Caller([target], inference_pb2_grpc.InferenceServiceStub, "five.v1.InferenceService", config, token)
+        return UnaryClient([target], inference_pb2_grpc.InferenceServiceStub, "five.v1.InferenceService", config, token)
 
     async def refused(token: str) -> bool:
         caller = asker(token)

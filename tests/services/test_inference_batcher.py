@@ -20,7 +20,7 @@ from five.services.inference.requests import (
     Request,
 )
 from five.services.inference.sessions import SessionTable
-from rapid.critical_tasks import Vital
+from rapid.critical_tasks import CriticalTasks
 from tests.services.counting import STATE_SPECS, CountingBuilder, Versions, observations
 
 
@@ -356,10 +356,10 @@ def test_a_load_that_dies_is_the_process_end_whoever_asked_for_it(ask: Callable[
 
     models = Models(Versions(0, 9), CountingBuilder(), past_bytes=2, poll_seconds=60, on_past=fail)
     models.refresh()
-    models.start(Vital(drained.append, lambda: bool(drained), 10.0))
+    models.start(CriticalTasks(drained.append, lambda: bool(drained), 10.0))
     ask(models, 0)
     until = time.monotonic() + 5
     while not drained and time.monotonic() < until:
         time.sleep(0.005)
-    assert drained == ["loading past versions has died: MemoryError: no room for a number"]
+    assert drained == ["loading past versions died: MemoryError: no room for a number"]
     models.close()

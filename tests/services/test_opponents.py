@@ -16,7 +16,7 @@ from five.services.opponents.pool import Pool
 from five.services.opponents.service import OpponentService
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
-from rapid.store.lineage import Lineage, begun, on_present_line
+from rapid.store.lineage import Lineage, current_line_filter, new_segment
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
@@ -199,8 +199,8 @@ def test_versions_that_were_reverted_leave_the_pool_and_do_not_come_back(state: 
         pool.on_version(v)
     record = RunRecord(game={}, layout="l", schema="s")
     # From version 30 back to 12, which goes on as 31.
-    lineage = Lineage([begun(0, record, "run.created", "test"), begun(31, record, "run.reverted", "ada", 12)])
-    ours = on_present_line(lineage, 31)
+    lineage = Lineage([new_segment(0, record, "run.created", "test"), new_segment(31, record, "run.reverted", "ada", 12)])
+    ours = current_line_filter(lineage, 31)
     assert pool.keep(ours) == [20, 30] and pool.keep(ours) == []
     other = Pool(state, CONFIG, seed=0)
     for found in (pool, other):

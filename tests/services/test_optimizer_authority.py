@@ -188,7 +188,7 @@ def test_where_redis_was_lost_the_files_count(state: RunState, blobs: BlobStore,
         put(Checkpoints(blobs, RUN, 2), 4, 5)
     checkpoints, _ = held(state, blobs)
     assert newest(checkpoints) == 5
-    checkpoints.settle()
+    checkpoints.commit_unindexed()
     assert list(CheckpointIndex(state.redis, RUN).all()) == [4, 5]
     put(checkpoints, 6)
     assert checkpoints.versions() == [5, 6] and newest(checkpoints) == 6
@@ -246,6 +246,6 @@ def test_learning_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStor
     threading.Event().wait(0.3)
     feed(run, 8, first=4)
     run.run(lambda: noticed == "by its reconciler")
-    assert run.left_behind and group.lost == []
+    assert run.is_fenced_out and group.lost == []
     assert group.publisher.head() == 1 and group.checkpoints.versions() == kept
     group.publisher.release()

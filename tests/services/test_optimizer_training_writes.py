@@ -1,172 +1,253 @@
-"""Versions go first, checkpoints take their time: nothing but a store that fails holds learning up for a checkpoint."""
+"""Training while versions and checkpoints are written: only a failing or slow version write blocks it."""
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from five.services.optimizer import metrics as page
-from five.services.optimizer.background_writer import Beside
-from five.services.optimizer.writing import Writing
 from rapid.store.errors import FencedOut
 from tests.services.optimizer_cases import StateInMemory, Versions, feed, training, until
 
-
-def ends(beside: Beside) -> bool:
-    """Waits for a task to end without taking note of how it did."""
-    under_way = beside._under_way
-    return under_way is None or under_way.exception(10) is None
+MAX_ITERATIONS = 20_000
 
 
-def assert_set(event: threading.Event) -> None:
-    assert event.wait(10)
+class SlowVersions(Versions):
+    """Publishes version 1 and later only after ``proceed`` is set, or raises ``error``."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.proceed = threading.Event()
+        self.error = error
+
+    def publish(self, version: int, tensors: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+        if version:
+            assert self.proceed.wait(30)
+            if self.error is not None:
+                raise self.error
+        super().publish(version, tensors, meta)
 
 
-def test_a_checkpoint_comes_after_its_version_and_spans_the_next_ones() -> None:
-    writing, order, go = Writing(lambda error: False), list[str](), threading.Event()
+class UnavailableVersions(Versions):
+    """Is unavailable from version 1 on until ``available`` is set."""
 
-    def save() -> None:
-        assert_set(go)
-        order.append("checkpoint 1")
+    def __init__(self) -> None:
+        super().__init__()
+        self.available = threading.Event()
 
-    writing.version(lambda: order.append("version 1"), save)
-    assert not writing.saved and not writing.idle
-    assert ends(writing._versions)
-    writing.look()
-    assert writing.obstacle == "" and not writing.saved
-    writing.version(lambda: order.append("version 2"))
-    writing.out()
-    assert order == ["version 1", "version 2"] and writing.obstacle == ""
-    go.set()
-    writing.settle()
-    assert order[2:] == ["checkpoint 1"] and writing.idle and writing.saved
+    def publish(self, version: int, tensors: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+        if version and not self.available.is_set():
+            raise redis.ConnectionError("no Redis answers")
+        super().publish(version, tensors, meta)
 
 
-def test_a_version_that_is_not_out_and_a_checkpoint_that_fails_are_obstacles() -> None:
-    writing, go, tried = Writing(lambda error: isinstance(error, OSError)), threading.Event(), threading.Event()
-    writing.version(lambda: assert_set(go))
-    assert writing.obstacle == "the version before is not written yet"
-    go.set()
-    writing.out()
-    full = True
+class SlowCheckpoints:
+    """Saves a run's checkpoints from version 1 on only after ``proceed`` is set, or raises ``error``."""
 
-    def save() -> None:
-        if full:
-            tried.set()
-            raise OSError(28, "No space left on device")
-
-    writing.checkpoint(save)
-    assert tried.wait(10)
-    while not writing.obstacle:
-        pass
-    assert "the checkpoint on its way is not written yet: OSError: [Errno 28] No space" in writing.obstacle
-    full = False
-    writing.settle()
-    assert writing.obstacle == ""
-
-
-def test_at_the_end_what_fails_is_tried_no_more_and_what_was_not_begun_is_left() -> None:
-    writing, tried, order = Writing(lambda error: True), threading.Event(), list[str]()
-
-    def fail() -> None:
-        tried.set()
-        raise ConnectionError("Redis is away")
-
-    writing.checkpoint(fail)
-    assert tried.wait(10)
-    writing.version(lambda: order.append("version"))
-    with pytest.raises(ConnectionError):
-        writing.end()
-    assert writing.idle and order == ["version"]
-    writing.version(lambda: None, lambda: order.append("checkpoint"))
-    writing.end()
-    assert order == ["version"] and writing.idle
-
-
-class SlowStore:
-    """Takes a run's checkpoints from version 1 on only when it is let go."""
-
-    def __init__(self, run: Any) -> None:
-        self.saved, self.begun, self.go, self.error = list[int](), list[int](), threading.Event(), None
+    def __init__(self, run: Any, error: Exception | None = None) -> None:
+        self.saved, self.begun, self.proceed, self.error = list[int](), list[int](), threading.Event(), error
         self._save = run.checkpoints.save
         run.checkpoints.save = self.save
 
     def save(self, version: int, *arguments: Any) -> None:
         self.begun.append(version)
-        assert self.go.wait(30)
+        assert self.proceed.wait(30)
         if self.error is not None:
             raise self.error
         self._save(version, *arguments)
         self.saved.append(version)
 
 
-def test_learning_does_not_wait_for_a_checkpoint_and_one_that_is_due_meanwhile_follows(tmp_path: Path) -> None:
-    versions, client = Versions(), StateInMemory()
-    run = training(tmp_path, versions, client)  # a checkpoint is due with every version
+def test_training_continues_while_a_version_is_published(tmp_path: Path) -> None:
+    versions, client = SlowVersions(), StateInMemory()
+    run = training(tmp_path, versions, client)
     run.start()
-    store, seen = SlowStore(run), list[tuple[int, int]]()
-    turns = [0]
+    feed(run, 6)
+    seen: list[tuple[int, int]] = []
 
     def stop() -> bool:
-        turns[0] += 1
-        client.playing = run.version == 0 or bool(store.begun)
-        if run.version == 1 and not seen and store.begun:
-            feed(run, 8, first=100)
-            seen.append((1, len(store.saved)))
-        if run.version == 3:
-            seen.append((3, len(store.saved)))
-            store.go.set()
-        if store.saved and run.version == 3:
-            feed(run, 4, first=200)
-        return run.version == 4 or turns[0] > 20_000
+        seen.append((run.learner.gradient_steps, len(versions.published)))
+        if run.learner.gradient_steps == 3:  # two make a version
+            versions.proceed.set()
+            return True
+        return len(seen) > 400
 
-    feed(run, 4)
+    weights: dict[int, bytes] = {}
+    step = run.learner.step
+
+    def recording_step(*args: Any) -> dict[str, float]:
+        metrics = step(*args)
+        weights[run.learner.gradient_steps] = b"".join(p.detach().numpy().tobytes()
+                                                       for p in run.learner.policy.state_dict().values())
+        return metrics
+
+    run.learner.step = recording_step  # type: ignore[method-assign]
     run.run(stop)
-    assert seen[:2] == [(1, 0), (3, 0)] and run.version == 4  # three versions were out while one checkpoint was written
-    assert list(versions.published) == [0, 1, 2, 3, 4]
-    assert store.begun[0] == 1 and 2 not in store.begun and 3 not in store.begun  # never two at once
-    assert store.begun[-1] == 4 and store.saved == store.begun  # draining ends with a checkpoint of the end
-    # Each as it was when it was taken: two steps a version.
-    loaded = {version: run.checkpoints.load(version)[1]["learner"]["gradient_steps"]
-              for version in run.checkpoints.versions()}
-    assert loaded == {1: 2, 4: 8}
-    assert page.CHECKPOINT_SECONDS.collect()[0].samples
+    assert (3, 1) in seen  # a step ran while version 1 was not published
+    published = b"".join(t.tobytes() for t in versions.published[1].values())
+    assert published == weights[2] != weights[3]
+    (record,) = client.records
+    assert record["publish_seconds"] >= record["stall_seconds"] >= 0
 
 
-@pytest.mark.parametrize("reason", ["epoch", "lease"])
-def test_a_checkpoint_that_is_refused_ends_learning(tmp_path: Path, reason: str) -> None:
-    client = StateInMemory()
-    run = training(tmp_path, Versions(), client)
+@pytest.mark.parametrize("kind", ["version", "checkpoint"])
+def test_run_is_idle_only_when_everything_is_written(tmp_path: Path, kind: str) -> None:
+    versions, client = SlowVersions(), StateInMemory()
+    run = training(tmp_path, versions, client)
     run.start()
-    store = SlowStore(run)
-    store.error = FencedOut(reason, "it is over")  # type: ignore[assignment, arg-type]
-    store.go.set()
+    checkpoints = SlowCheckpoints(run)
+    (checkpoints if kind == "version" else versions).proceed.set()
     feed(run, 4)
+    idle: list[tuple[bool, int, int]] = []
+
+    def stop() -> bool:
+        if run.version == 1:
+            client.playing = False
+            idle.append((run.is_idle, len(versions.published), len(checkpoints.saved)))
+        if len(idle) == 10:
+            (versions if kind == "version" else checkpoints).proceed.set()
+        return len(idle) > 10 and (run.is_idle or len(idle) > MAX_ITERATIONS)
+
+    run.run(stop)
+    assert not any(is_idle for is_idle, *_ in idle[1:10]) and idle[-1] == (True, 2, 1)
+
+
+def test_requested_checkpoint_waits_for_the_running_version(tmp_path: Path) -> None:
+    versions = SlowVersions()
+    run = training(tmp_path, versions)
+    run.start()
+    feed(run, 4)
+    heads: list[int | None] = []
+
+    def request() -> None:
+        run.checkpoint_now()
+        heads.append(versions.head())
+
+    requesting = threading.Thread(target=request)
+
+    def stop() -> bool:
+        if run.version == 1 and requesting.ident is None:
+            requesting.start()
+            threading.Timer(0.2, versions.proceed.set).start()
+        return bool(heads)
+
+    run.run(stop)
+    requesting.join(10)
+    assert heads == [1]
+
+
+@pytest.mark.parametrize("kind", ["version", "checkpoint"])
+@pytest.mark.parametrize("reason", ["epoch", "lease"])
+def test_fenced_write_ends_training(tmp_path: Path, reason: Any, kind: str) -> None:
+    error = FencedOut(reason, "another holder")
+    versions = SlowVersions(error if kind == "version" else None)
+    versions.proceed.set()
+    run = training(tmp_path, versions)
+    run.start()
+    checkpoints = SlowCheckpoints(run, error if kind == "checkpoint" else None)
+    checkpoints.proceed.set()
+    feed(run, 6)
     if reason == "lease":
         with pytest.raises(FencedOut):
             until(run, 3)
     else:
         until(run, 3)
-        assert run.left_behind
-    assert store.saved == [] and store.begun
+        assert run.is_fenced_out
+    if kind == "version":
+        assert list(versions.published) == [0]
+    else:
+        assert checkpoints.saved == [] and checkpoints.begun
 
 
-def test_a_run_rests_only_when_its_checkpoint_is_written(tmp_path: Path) -> None:
+def test_unavailable_store_blocks_training_without_loss(tmp_path: Path) -> None:
+    versions, client = UnavailableVersions(), StateInMemory()
+    run = training(tmp_path, versions, client)
+    run.start()
+    feed(run, 8)
+    blocked: list[tuple[str, int, int]] = []
+    beats = [0]
+
+    def beat() -> None:
+        beats[0] += 1
+
+    def stop() -> bool:
+        if run.blocked_reason:
+            blocked.append((run.blocked_reason, run.learner.gradient_steps, beats[0]))
+            if len(blocked) == 100:
+                versions.available.set()
+        return run.version == 2 or beats[0] > MAX_ITERATIONS
+
+    run.beat = beat
+    run.run(stop)
+    # Of the two steps to version 2 one is taken, and the loop keeps running.
+    assert {steps for _, steps, _ in blocked} == {3}
+    assert blocked[-1][2] - blocked[0][2] >= 99
+    assert any("ConnectionError: no Redis answers" in reason for reason, _, _ in blocked)
+    assert run.blocked_reason == "" and list(versions.published) == [0, 1, 2]
+    assert [record["version"] for record in client.records] == [1, 2]
+    assert page.HOLDING.collect()[0].samples[0].value == 0.0
+
+
+def test_full_disk_blocks_training_until_there_is_space(tmp_path: Path) -> None:
     client = StateInMemory()
     run = training(tmp_path, Versions(), client)
     run.start()
-    store = SlowStore(run)
-    feed(run, 4)
-    rested: list[tuple[bool, int]] = []
+    feed(run, 8)
+    save, full, tried = run.checkpoints.save, threading.Event(), threading.Event()
+    full.set()
+
+    def save_or_fail(*arguments: Any) -> None:
+        tried.set()
+        if full.is_set():
+            raise OSError(28, "No space left on device")
+        save(*arguments)
+
+    run.checkpoints.save = save_or_fail  # type: ignore[method-assign, assignment]
+    seen: list[tuple[int, str]] = []
 
     def stop() -> bool:
-        if run.version == 1:
-            client.playing = False
-            rested.append((run.resting, len(store.saved)))
-        if len(rested) == 10:
-            store.go.set()
-        return len(rested) > 10 and (run.resting or len(rested) > 20_000)
+        client.playing = run.version == 0 or tried.is_set()  # no further step before version 1's checkpoint has failed
+        seen.append((run.version, run.blocked_reason))
+        if "No space left" in run.blocked_reason:
+            full.clear()
+        return run.version == 2 or len(seen) > MAX_ITERATIONS
 
     run.run(stop)
-    assert not any(resting for resting, _ in rested[1:10]) and rested[-1] == (True, 1)
+    assert any(version == 1 and "checkpoint" in reason for version, reason in seen)
+    assert run.version == 2 and run.checkpoints.versions() == [1, 2]
+
+
+def test_training_does_not_wait_for_a_slow_checkpoint(tmp_path: Path) -> None:
+    versions, client = Versions(), StateInMemory()
+    run = training(tmp_path, versions, client)  # a checkpoint is due with every version
+    run.start()
+    checkpoints, seen = SlowCheckpoints(run), list[tuple[int, int]]()
+    iterations = [0]
+
+    def stop() -> bool:
+        iterations[0] += 1
+        client.playing = run.version == 0 or bool(checkpoints.begun)
+        if run.version == 1 and not seen and checkpoints.begun:
+            feed(run, 8, first=100)
+            seen.append((1, len(checkpoints.saved)))
+        if run.version == 3:
+            seen.append((3, len(checkpoints.saved)))
+            checkpoints.proceed.set()
+        if checkpoints.saved and run.version == 3:
+            feed(run, 4, first=200)
+        return run.version == 4 or iterations[0] > MAX_ITERATIONS
+
+    feed(run, 4)
+    run.run(stop)
+    assert seen[:2] == [(1, 0), (3, 0)] and run.version == 4  # three versions while one checkpoint was written
+    assert list(versions.published) == [0, 1, 2, 3, 4]
+    assert checkpoints.begun[0] == 1 and 2 not in checkpoints.begun and 3 not in checkpoints.begun
+    assert checkpoints.begun[-1] == 4 and checkpoints.saved == checkpoints.begun  # the final checkpoint
+    # Each holds the state at its version: two steps a version.
+    loaded = {version: run.checkpoints.load(version)[1]["learner"]["gradient_steps"]
+              for version in run.checkpoints.versions()}
+    assert loaded == {1: 2, 4: 8}
+    assert page.CHECKPOINT_SECONDS.collect()[0].samples

@@ -18,8 +18,8 @@ from rapid.config import RpcConfig
 from rapid.packed_array import PackedArray
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
-from rapid.rpc.fencing_epoch import require_own
-from rapid.rpc.resolve import servers_of
+from rapid.rpc.fencing_epoch import require_same_epoch
+from rapid.rpc.resolve import resolve_servers
 from rapid.rpc.token import Token
 
 Array = npt.NDArray[Any]
@@ -93,7 +93,7 @@ class EnvironmentClient:
 
     async def open(self, games: int, seed: int, game_config: str = "", threads: int = 1) -> Step:
         """Creates the games; ``game_config`` is JSON, '' is the server's own. Raises CallFailed."""
-        server = random.choice(await servers_of([self._target]))
+        server = random.choice(await resolve_servers([self._target]))
         self._target = server.address
         self._channel = channel = aio_channel(server.address, self._config, self._token, server.name)
         try:
@@ -198,7 +198,7 @@ class EnvironmentClient:
                 future.set_exception(self._failure)
 
     def _step(self, answer: env_pb2.PlayResponse) -> Step:
-        require_own(self._epoch, answer.epoch, self._target, METHOD)
+        require_same_epoch(self._epoch, answer.epoch, self._target, METHOD)
         observations: Mapping[str, Array | PackedArray] = {}
         if answer.observations.tensors:
             decode = wire.decode_packed_set if self._packed else wire.decode_set

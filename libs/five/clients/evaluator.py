@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.rpc.fencing_epoch import require_own
+from rapid.rpc.fencing_epoch import require_same_epoch
 from rapid.rpc.token import Token
-from rapid.rpc.unary_client import Caller
+from rapid.rpc.unary_client import UnaryClient
 
 NEWEST = -1
 MATCH_SECONDS = 3600.0
@@ -49,7 +49,7 @@ class EvaluatorClient:
     def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: Token = None, *,
                  epoch: int | None = None) -> None:
         self._epoch = epoch
-        self._caller = Caller(addresses, evaluator_pb2_grpc.EvaluatorServiceStub, "five.v1.EvaluatorService", config,
+        self._caller = UnaryClient(addresses, evaluator_pb2_grpc.EvaluatorServiceStub, "five.v1.EvaluatorService", config,
                               token)
         self._run = run
 
@@ -68,7 +68,7 @@ class EvaluatorClient:
             evaluator_pb2.PlayMatchRequest(run=self._run, version=version, against=against, games=games, seed=seed,
                                            replay=replay, epoch=epoch, match=match), deadline,
             repeats=False)
-        require_own(epoch, m.epoch, self._caller.service, "PlayMatch")
+        require_same_epoch(epoch, m.epoch, self._caller.service, "PlayMatch")
         names = list(m.statistic_names)
         return MatchResult(m.version, m.won, m.lost, m.drawn, dict(zip(names, m.statistics, strict=True)),
                            dict(zip(names, m.opponent_statistics, strict=True)), m.mean_game_seconds, m.replay_path)

@@ -19,10 +19,10 @@ from rapid.config import RpcConfig
 from rapid.packed_array import PackedRows
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_from, failure_of
-from rapid.rpc.fencing_epoch import require_own
-from rapid.rpc.resolve import Target, servers_of
+from rapid.rpc.fencing_epoch import require_same_epoch
+from rapid.rpc.resolve import ServerAddress, resolve_servers
 from rapid.rpc.token import Token
-from rapid.rpc.unary_client import Caller, require_addresses
+from rapid.rpc.unary_client import UnaryClient, require_addresses
 
 Array = npt.NDArray[Any]
 SERVICE = "five.v1.InferenceService"
@@ -190,7 +190,7 @@ class InferenceClient:
         self._stream: _Stream | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
-        self._caller = Caller(self._addresses, inference_pb2_grpc.InferenceServiceStub, SERVICE, config, token, name)
+        self._caller = UnaryClient(self._addresses, inference_pb2_grpc.InferenceServiceStub, SERVICE, config, token, name)
         self.connections = 0
 
     @property
@@ -221,10 +221,10 @@ class InferenceClient:
             policies=np.asarray(policies, np.int64).tobytes(), flags=np.asarray(flags, np.uint8).tobytes(),
             epoch=self._epoch)
         if states:
-            wire.fill_set(message.states, states, self._layout_hash)
+            wire.fill_tensor_set(message.states, states, self._layout_hash)
         if replayed_actions is not None:
             message.replayed_actions = np.asarray(replayed_actions, np.int16).tobytes()
-        request = wire.with_set(message, "observations", observations, self._layout_hash, self._sparse, self._zstd)
+        request = wire.serialize_with_set(message, "observations", observations, self._layout_hash, self._sparse, self._zstd)
         check_size("the request for actions", len(request), self._config.max_message_bytes)
 
         loop = asyncio.get_running_loop()
@@ -253,7 +253,7 @@ class InferenceClient:
             except CallFailed:
                 await self._drop(stream)
                 raise
-            require_own(self._epoch, answer.epoch, stream.target, METHOD)
+            require_same_epoch(self._epoch, answer.epoch, stream.target, METHOD)
             return self._result(answer, n, loop.time() - started)
 
     def _result(self, answer: inference_pb2.ActResponse, n: int, seconds: float) -> ActResult:
@@ -302,9 +302,9 @@ class InferenceClient:
                     self._at += 1
                     await asyncio.sleep(next(pauses))
 
-    async def _server(self) -> Target:
+    async def _server(self) -> ServerAddress:
         """The server that this client's stream belongs to now."""
-        servers = await servers_of(self._addresses)
+        servers = await resolve_servers(self._addresses)
         return servers[self._at % len(servers)]
 
     def _age(self) -> float:

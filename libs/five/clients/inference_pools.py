@@ -28,7 +28,7 @@ from five.clients.inference import (
 )
 from rapid.packed_array import PackedRows
 from rapid.rpc.errors import CallFailed
-from rapid.rpc.resolve import Target, servers_of
+from rapid.rpc.resolve import ServerAddress, resolve_servers
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ AWAY_SECONDS = 30.0  # how long a server that was lost is passed over
 IDLE_SECONDS = 120.0  # after so long without a question a server's stream is ended
 
 
-def owner_of(version: int, servers: Sequence[str]) -> str:
+def owner_server(version: int, servers: Sequence[str]) -> str:
     """Which of the servers, one at least, has a past version."""
     return max(servers, key=lambda server: (
         blake2b(f"{version}/{server}".encode(), digest_size=8).digest(), server))
@@ -52,10 +52,10 @@ class PastServers:
     client would come to have one to all of them.
     """
 
-    def __init__(self, addresses: Sequence[str], connect: Callable[[Target], InferenceClient]) -> None:
+    def __init__(self, addresses: Sequence[str], connect: Callable[[ServerAddress], InferenceClient]) -> None:
         self._addresses = list(addresses)
         self._connect = connect
-        self._servers: dict[str, Target] = {}
+        self._servers: dict[str, ServerAddress] = {}
         self._looked = 0.0
         self._looking: asyncio.Task[None] | None = None
         self._clients: dict[str, InferenceClient] = {}
@@ -73,7 +73,7 @@ class PastServers:
 
     async def _refresh(self) -> None:
         try:
-            found = await servers_of(self._addresses)
+            found = await resolve_servers(self._addresses)
             self._servers = {target.address: target for target in found} or self._servers
             await self._end_idle()
         finally:
@@ -89,7 +89,7 @@ class PastServers:
         """The address of the server that has a version. `look` goes before."""
         now = asyncio.get_running_loop().time()
         there = [server for server in self._servers if self._away.get(server, 0.0) <= now]
-        return owner_of(version, there or list(self._servers))
+        return owner_server(version, there or list(self._servers))
 
     def client(self, server: str) -> InferenceClient:
         """The client of a server that `owner` named."""

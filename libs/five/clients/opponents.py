@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from five.protos.v1 import opponents_pb2, opponents_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.rpc.fencing_epoch import require_own
+from rapid.rpc.fencing_epoch import require_same_epoch
 from rapid.rpc.token import Token
-from rapid.rpc.unary_client import Caller
+from rapid.rpc.unary_client import UnaryClient
 
 WON = opponents_pb2.GAME_OUTCOME_WON
 LOST = opponents_pb2.GAME_OUTCOME_LOST
@@ -40,7 +40,7 @@ class OpponentsClient:
     def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: Token = None, *,
                  epoch: int) -> None:
         self._epoch = epoch
-        self._caller = Caller(addresses, opponents_pb2_grpc.OpponentServiceStub, "five.v1.OpponentService", config,
+        self._caller = UnaryClient(addresses, opponents_pb2_grpc.OpponentServiceStub, "five.v1.OpponentService", config,
                               token)
         self._run = run
 
@@ -49,7 +49,7 @@ class OpponentsClient:
         answer = await self._caller.call(
             "AssignOpponent", lambda stub: stub.AssignOpponent,
             opponents_pb2.AssignOpponentRequest(run=self._run, game_id=game_id, epoch=self._epoch))
-        require_own(self._epoch, answer.epoch, self._caller.service, "AssignOpponent")
+        require_same_epoch(self._epoch, answer.epoch, self._caller.service, "AssignOpponent")
         return Opponent(answer.version, answer.side)
 
     async def report(self, game_id: str, opponent_version: int, outcome: opponents_pb2.GameOutcome,
@@ -60,7 +60,7 @@ class OpponentsClient:
             "ReportResult", lambda stub: stub.ReportResult,
             opponents_pb2.ReportResultRequest(run=self._run, game_id=game_id, opponent_version=opponent_version,
                                               outcome=outcome, game_seconds=game_seconds, epoch=self._epoch))
-        require_own(self._epoch, answer.epoch, self._caller.service, "ReportResult")
+        require_same_epoch(self._epoch, answer.epoch, self._caller.service, "ReportResult")
         return answer.counted
 
     async def pool(self) -> list[PoolMember]:

@@ -12,13 +12,13 @@ from rapid.config import RpcConfig
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode, failure_of
 from rapid.rpc.token import Token
-from rapid.rpc.unary_client import Caller
+from rapid.rpc.unary_client import UnaryClient
 
 SERVICE = "five.v1.PlayService"
 JOIN = SERVICE + "/Join"
 
 
-class Joined:
+class GameConnection:
     """A person in a game: ``send`` what he does, read what he is told by ``async for``; ``leave`` ends it. The first
     answer comes within ``first_seconds``; after it the service tells how the game stands every second."""
 
@@ -78,7 +78,7 @@ class PlayClient:
         self._config = config
         self._token = token
         self._run = run
-        self._caller = Caller([address], play_pb2_grpc.PlayServiceStub, SERVICE, config, token)
+        self._caller = UnaryClient([address], play_pb2_grpc.PlayServiceStub, SERVICE, config, token)
         self._channel: Channel | None = None
 
     async def offer(self, deadline: float | None = None) -> play_pb2.OfferResponse:
@@ -121,11 +121,11 @@ class PlayClient:
         await self._caller.call("Close", lambda stub: stub.Close,
                                 play_pb2.CloseRequest(run=self._run, game=game, who=who))
 
-    def join(self, game: str, who: str, spectate: bool = False, heroes: Sequence[int] = ()) -> Joined:
+    def join(self, game: str, who: str, spectate: bool = False, heroes: Sequence[int] = ()) -> GameConnection:
         """``who`` comes into a game: nothing is sent before it is read."""
         if self._channel is None:
             self._channel = aio_channel(self._address, self._config, self._token)
-        return Joined(self._channel, play_pb2.Join(run=self._run, game=game, who=who, spectate=spectate,
+        return GameConnection(self._channel, play_pb2.Join(run=self._run, game=game, who=who, spectate=spectate,
                                                    heroes=heroes), self._config.deadline_seconds)
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, Message
 
 from five.protos.v1 import tensors_pb2
 
-Rest = TypeVar("Rest", bound=Message)
+MessageT = TypeVar("Rest", bound=Message)
 # The last three bits of a tag.
 VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
 LONGEST_VARINT = 10
@@ -20,7 +20,7 @@ _TENSOR = tensors_pb2.TensorSet.TENSORS_FIELD_NUMBER << 3 | LENGTH_DELIMITED
 _DATA = tensors_pb2.Tensor.DATA_FIELD_NUMBER << 3 | LENGTH_DELIMITED
 
 
-class Head(NamedTuple):
+class TensorHeader(NamedTuple):
     """What a ``Tensor`` says besides its data."""
 
     name: str
@@ -41,11 +41,11 @@ class RawTensor(NamedTuple):
     data: memoryview
 
 
-class RawSet(NamedTuple):
+class RawTensorSet(NamedTuple):
     """What a ``TensorSet`` says: its tensors' heads, and where in the message their data begin, and their sizes."""
 
     layout_hash: str
-    heads: tuple[Head, ...]
+    heads: tuple[TensorHeader, ...]
     message: bytes
     places: list[tuple[int, int]]
 
@@ -57,7 +57,7 @@ class RawSet(NamedTuple):
                 for head, (begin, size) in zip(self.heads, self.places, strict=True)]
 
 
-class Split(NamedTuple):
+class SplitMessage(NamedTuple):
     """A message's bytes, and where the pieces of its set lie in them."""
 
     data: bytes
@@ -71,22 +71,22 @@ class _Known(NamedTuple):
     whole: bytes
     size: int
     written: bytes
-    head: Head
+    head: TensorHeader
 
 
-class SetReader(Generic[Rest]):
+class TensorSetReader(Generic[MessageT]):
     """Reads messages of one type. Those of a run begin their tensors alike: what the last one's said is remembered.
 
     May be used from several threads.
     """
 
-    def __init__(self, message: type[Rest], field: str) -> None:
+    def __init__(self, message: type[MessageT], field: str) -> None:
         """``field`` of the message is the TensorSet."""
         self._type = message
         self._field = message.DESCRIPTOR.fields_by_name[field].number << 3 | LENGTH_DELIMITED
         self._known: list[_Known] = []
 
-    def split(self, data: bytes) -> tuple[Rest, Split]:
+    def split(self, data: bytes) -> tuple[MessageT, SplitMessage]:
         """The message without the set, and the set, not looked at yet. Raises ValueError for bytes that are no such
         message."""
         pieces, others = [], []
@@ -96,11 +96,11 @@ class SetReader(Generic[Rest]):
             else:
                 others.append(data[start:end])
         try:
-            return self._type.FromString(b"".join(others)), Split(data, pieces)
+            return self._type.FromString(b"".join(others)), SplitMessage(data, pieces)
         except DecodeError as error:
             raise ValueError(f"the message is no {self._type.DESCRIPTOR.name}: {error}") from None
 
-    def tensors(self, split: Split) -> RawSet:
+    def tensors(self, split: SplitMessage) -> RawTensorSet:
         """What the set says; one that came in pieces is the pieces' fields together, as protobuf has it. Raises
         ValueError for bytes that are no TensorSet."""
         layout, known, data = "", self._known, split.data
@@ -127,7 +127,7 @@ class SetReader(Generic[Rest]):
                     layout = _text(data[begin:end])
                 at = end
         self._known = found
-        return RawSet(layout, tuple([one.head for one in found]), data, places)
+        return RawTensorSet(layout, tuple([one.head for one in found]), data, places)
 
 
 def _tensor(message: bytes, start: int, begin: int, end: int, known: _Known | None) -> tuple[_Known, int]:
@@ -148,7 +148,7 @@ def _tensor(message: bytes, start: int, begin: int, end: int, known: _Known | No
         tensor = tensors_pb2.Tensor.FromString(b"".join(others))
     except DecodeError as error:
         raise ValueError(f"a tensor of the message is malformed: {error}") from None
-    head = Head(tensor.name, tensor.dtype, tuple(tensor.shape), tensor.encoding, tensor.period)
+    head = TensorHeader(tensor.name, tensor.dtype, tuple(tensor.shape), tensor.encoding, tensor.period)
     return _Known(message[start:data[0]], data[1] - data[0], written, head), data[0]
 
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import zstandard
 from google.protobuf.message import Message
 
-from five.clients.raw_tensor_set import RawSet, RawTensor
+from five.clients.raw_tensor_set import RawTensor, RawTensorSet
 from five.protos.v1 import tensors_pb2
 from rapid import codec
-from rapid.packed_array import Bytes, PackedArray, PackedRows, words_of
+from rapid.packed_array import Bytes, PackedArray, PackedRows, word_count
 from rapid.rpc.errors import LayoutMismatch
 
 Array = npt.NDArray[Any]
@@ -92,7 +92,7 @@ def pack(array: npt.NDArray[np.float16]) -> PackedArray:
 
 def unpack(array: PackedArray) -> Array:
     """The array that was packed."""
-    words = codec.unpacked(array.data, words_of(array.shape, array.dtype))
+    words = codec.unpacked(array.data, word_count(array.shape, array.dtype))
     if array.period and array.size:
         codec.restore(words.view(np.uint16).reshape(array.shape[0], -1), array.period)
     return words.view(array.dtype).reshape(array.shape)
@@ -173,7 +173,7 @@ def _plain(tensor: Tensor | RawTensor, dtype: np.dtype[Any], count: int, data: B
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-def fill_set(target: TensorSet, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
+def fill_tensor_set(target: TensorSet, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
              sparse: Collection[str] = (), zstd: bool = False) -> int:
     """Writes several arrays under one layout into the empty ``target``, and returns the bytes that they take there.
 
@@ -195,13 +195,13 @@ def fill_set(target: TensorSet, arrays: Mapping[str, Array | PackedRows], layout
     return total
 
 
-def with_set(message: Message, field: str, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
+def serialize_with_set(message: Message, field: str, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
              sparse: Collection[str] = (), zstd: bool = False, changes: Collection[str] = (), period: int = 0) -> bytes:
-    """The bytes of ``message`` with the arrays as its empty TensorSet ``field``, as `fill_set` would write them.
+    """The bytes of ``message`` with the arrays as its empty TensorSet ``field``, as `fill_tensor_set` would write them.
 
     Each array is copied once; by way of the message itself it is three times, into its field, to its bytes and from
     there to the whole's. A protobuf message is its fields in any order, so these come behind the others. ``changes``
-    names arrays whose rows are sent as what changes from one to the next, but every ``period``-th. Raises as `fill_set`
+    names arrays whose rows are sent as what changes from one to the next, but every ``period``-th. Raises as `fill_tensor_set`
     does.
     """
     plain, packed, changed = (ZSTD, SPARSE_ZSTD, CHANGES_ZSTD) if zstd else (RAW, SPARSE, CHANGES)
@@ -276,20 +276,20 @@ def decode_set(message: TensorSet, layout_hash: str | None,
     return _decoded(decode, message, layout_hash, max_bytes)
 
 
-def decode_packed_set(message: TensorSet | RawSet, layout_hash: str | None,
+def decode_packed_set(message: TensorSet | RawTensorSet, layout_hash: str | None,
                       max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
     """As `decode_set`, but what came in a sparse encoding stays in it. ``max_bytes`` are those of the arrays as they
     would be unpacked."""
     return _decoded(decode_packed, message, layout_hash, max_bytes)
 
 
-def decode_stored_set(message: TensorSet | RawSet, layout_hash: str | None,
+def decode_stored_set(message: TensorSet | RawTensorSet, layout_hash: str | None,
                       max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
     """As `decode_packed_set`, but what came as changes from row to row stays so as well."""
     return _decoded(decode_stored, message, layout_hash, max_bytes)
 
 
-def _decoded(each: Callable[[Any, int], Decoded], message: TensorSet | RawSet, layout_hash: str | None,
+def _decoded(each: Callable[[Any, int], Decoded], message: TensorSet | RawTensorSet, layout_hash: str | None,
              max_bytes: int) -> dict[str, Decoded]:
     if layout_hash is not None and message.layout_hash != layout_hash:
         raise LayoutMismatch(message.layout_hash, layout_hash)
@@ -304,7 +304,7 @@ def _decoded(each: Callable[[Any, int], Decoded], message: TensorSet | RawSet, l
     return arrays
 
 
-def require(arrays: Mapping[str, Array | PackedArray], specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
+def require_layout(arrays: Mapping[str, Array | PackedArray], specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
             *lead: int) -> None:
     """Checks that ``arrays`` are exactly those of ``specs``, each of shape (*lead, *shape) and its dtype.
 

@@ -12,14 +12,14 @@ import grpc
 import grpc.aio
 
 from rapid.config import TlsConfig
-from rapid.file_stamp import Stamp, stamp
+from rapid.file_stamp import FileStamp, file_stamp
 
 log = logging.getLogger(__name__)
-LOOK_SECONDS = 1.0  # between two looks at the files
-LEAVE_SECONDS = 3600.0  # that calls on a connection of before may still take
+CHECK_SECONDS = 1.0  # between two looks at the files
+OLD_CHANNEL_SECONDS = 3600.0  # that calls on a connection of before may still take
 
 
-class Watched:
+class FileWatcher:
     """Whether one of some files is another one than at the last look; '' names none."""
 
     def __init__(self, *paths: str) -> None:
@@ -27,16 +27,16 @@ class Watched:
         self._stamp = self._look()
         self._looked = time.monotonic()
 
-    def _look(self) -> tuple[Stamp, ...] | None:
+    def _look(self) -> tuple[FileStamp, ...] | None:
         try:
-            return tuple(stamp(path) for path in self._paths)
+            return tuple(file_stamp(path) for path in self._paths)
         except OSError:
             return None  # being replaced
 
     def changed(self) -> bool:
         """Whether they have changed since this was last true. Looks every LOOK_SECONDS at most."""
         now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS:
+        if now - self._looked < CHECK_SECONDS:
             return False
         self._looked = now
         seen = self._look()
@@ -46,7 +46,7 @@ class Watched:
         return True
 
 
-def usable(tls: TlsConfig) -> str:
+def tls_files_error(tls: TlsConfig) -> str:
     """What is wrong with the files of a TLS set-up, '' when nothing is: a key that does not fit, no certificate."""
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -59,19 +59,19 @@ def usable(tls: TlsConfig) -> str:
     return ""
 
 
-class Renewal:
+class CertificateReloader:
     """What is made of the files of a TLS set-up, made again when they change; files that do not fit change nothing."""
 
     def __init__(self, tls: TlsConfig, who: str) -> None:
         self._tls = tls
-        self._files = Watched(tls.authority, tls.certificate, tls.key)
+        self._files = FileWatcher(tls.authority, tls.certificate, tls.key)
         self._who = who
 
     def due(self) -> bool:
         """Whether there are new files that can be used."""
         if not self._files.changed():
             return False
-        if trouble := usable(self._tls):
+        if trouble := tls_files_error(self._tls):
             log.error("%s: new certificates cannot be used, those of before are: %s", self._who, trouble)
             return False
         log.info("%s: certificates are read again", self._who)
@@ -81,7 +81,7 @@ class Renewal:
 class _Method:
     """A method of a stub, called on whichever connection there is now."""
 
-    def __init__(self, channel: "RenewedChannel", kind: str, arguments: tuple[Any, ...],
+    def __init__(self, channel: "ReloadingChannel", kind: str, arguments: tuple[Any, ...],
                  options: dict[str, Any]) -> None:
         self._channel = channel
         self._make = (kind, arguments, options)
@@ -97,10 +97,10 @@ class _Method:
         return self._call(*arguments, **options)
 
 
-class RenewedChannel(grpc.aio.Channel):
+class ReloadingChannel(grpc.aio.Channel):
     """A channel that new calls leave for another one when its certificates change. Calls that are on stay on it."""
 
-    def __init__(self, make: Callable[[], grpc.aio.Channel], renewal: Renewal) -> None:
+    def __init__(self, make: Callable[[], grpc.aio.Channel], renewal: CertificateReloader) -> None:
         self._make = make
         self._renewal = renewal
         self._now = make()
@@ -110,7 +110,7 @@ class RenewedChannel(grpc.aio.Channel):
         """The connection of new calls."""
         if self._renewal.due():
             before, self._now = self._now, self._make()
-            task = asyncio.get_running_loop().create_task(before.close(LEAVE_SECONDS))
+            task = asyncio.get_running_loop().create_task(before.close(OLD_CHANNEL_SECONDS))
             self._left.add(task)
             task.add_done_callback(self._left.discard)
         return self._now
@@ -141,7 +141,7 @@ class RenewedChannel(grpc.aio.Channel):
     async def channel_ready(self) -> None:
         await self.current().channel_ready()
 
-    async def __aenter__(self) -> "RenewedChannel":
+    async def __aenter__(self) -> "ReloadingChannel":
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -11,12 +11,12 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from rapid.config import RpcConfig
-from rapid.rpc.certificate_reload import Renewal, RenewedChannel
+from rapid.rpc.certificate_reload import CertificateReloader, ReloadingChannel
 from rapid.rpc.errors import CallFailed, failure_of
-from rapid.rpc.retry_throttle import GIVEN_BACK, TOKENS
+from rapid.rpc.retry_throttle import TOKEN_RATIO, TOKENS
 from rapid.rpc.security import channel_credentials, token_metadata
-from rapid.rpc.tls_diagnosis import dialled, why_refused
-from rapid.rpc.token import Token, sent
+from rapid.rpc.tls_diagnosis import remember_target, tls_failure
+from rapid.rpc.token import Token, sent_token
 
 T = TypeVar("T")
 Options = list[tuple[str, Any]]
@@ -37,7 +37,7 @@ def channel_options(config: RpcConfig, server_name: str = "", retries: bool = Fa
     service_config: dict[str, Any] = {"methodConfig": [policy], "loadBalancingConfig": [{"round_robin": {}}]}
     if retries and config.retries:
         policy["retryPolicy"] = retry
-        service_config["retryThrottling"] = {"maxTokens": int(TOKENS), "tokenRatio": GIVEN_BACK}
+        service_config["retryThrottling"] = {"maxTokens": int(TOKENS), "tokenRatio": TOKEN_RATIO}
     options: Options = [
         ("grpc.max_send_message_length", config.max_message_bytes),
         ("grpc.max_receive_message_length", config.max_message_bytes),
@@ -73,17 +73,17 @@ class Channel:
         options = channel_options(config, server_name)
         self.grpc: grpc.aio.Channel
         if tls := config.tls:
-            dialled(target, tls, server_name)
-            self.grpc = RenewedChannel(
+            remember_target(target, tls, server_name)
+            self.grpc = ReloadingChannel(
                 lambda: grpc.aio.secure_channel(target, channel_credentials(tls), options=options),
-                Renewal(tls, f"calls to {target}"))
+                CertificateReloader(tls, f"calls to {target}"))
         else:
             self.grpc = grpc.aio.insecure_channel(target, options=options)
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """What a call that begins now carries."""
-        return token_metadata(sent(self._token))
+        return token_metadata(sent_token(self._token))
 
     def stream(self, method: str, answer: type[Message]) -> Any:
         """The method package.Service/Method of streams both ways, as a stub has it, but for its requests: they are
@@ -100,7 +100,7 @@ class Channel:
         try:
             await asyncio.wait_for(self.grpc.channel_ready(), timeout)
         except TimeoutError:
-            reason = await asyncio.to_thread(why_refused, self.target)
+            reason = await asyncio.to_thread(tls_failure, self.target)
             raise TimeoutError(f"no server answers at {self.target} within {timeout:g} s"
                                f"{reason and f': {reason}'}") from None
 
@@ -119,7 +119,7 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
         self._token = token
 
     def _continue(self, continuation: Any, details: Any, request: Any) -> Any:
-        metadata_now = token_metadata(sent(self._token))
+        metadata_now = token_metadata(sent_token(self._token))
 
         class WithToken(grpc.ClientCallDetails):
             method = details.method
@@ -141,7 +141,7 @@ def channel(target: str, config: RpcConfig, token: Token = None) -> grpc.Channel
     """A blocking channel, for tools; the token goes with every call."""
     options = channel_options(config, retries=True)
     if config.tls:
-        dialled(target, config.tls)
+        remember_target(target, config.tls)
     plain = (grpc.secure_channel(target, channel_credentials(config.tls), options) if config.tls
              else grpc.insecure_channel(target, options))
     return grpc.intercept_channel(plain, _AddToken(token)) if token else plain

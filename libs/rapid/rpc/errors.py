@@ -5,7 +5,7 @@ import re
 import grpc
 import grpc.aio
 
-from rapid.rpc.tls_diagnosis import why_refused
+from rapid.rpc.tls_diagnosis import tls_failure
 from rapid.store.errors import IllegalTransition, VersionMissing
 
 StatusCode = grpc.StatusCode
@@ -138,7 +138,7 @@ def failure_from(code: StatusCode, details: str, target: str, method: str) -> Ca
         whose = "this side's" if _OWN_LIMIT.search(details) else "the server's"
         details = (f"a message of {size:,} bytes is over {whose} limit of {limit:,}: send less at once or raise "
                    "rpc.max_message_mebibytes on both sides")
-    elif code is StatusCode.UNAVAILABLE and (reason := why_refused(target)):
+    elif code is StatusCode.UNAVAILABLE and (reason := tls_failure(target)):
         details = reason
     elif code is StatusCode.UNAVAILABLE and "connect" in details.lower():
         details = f"no server answers there ({details})"

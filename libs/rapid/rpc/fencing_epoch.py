@@ -48,13 +48,13 @@ def require_epoch(own: int, given: int) -> None:
     raise EpochAhead(f"{both}: it is about to renew itself")
 
 
-def is_stale(failure: CallFailed) -> bool:
+def is_stale_epoch(failure: CallFailed) -> bool:
     """Whether a server refused a call because the caller's epoch is over: nothing is wrong with the request, and the
     caller is about to be renewed."""
     return failure.code is StatusCode.FAILED_PRECONDITION and _BOTH.search(failure.details) is not None
 
 
-def require_own(own: int, answered: int, target: str, method: str) -> None:
+def require_same_epoch(own: int, answered: int, target: str, method: str) -> None:
     """Raises CallFailed when an answer comes from another epoch than the one that was asked in."""
     if answered != own:
         raise CallFailed(StatusCode.FAILED_PRECONDITION, target, method,

@@ -15,14 +15,14 @@ log = logging.getLogger(__name__)
 LOOKUP_SECONDS = 5.0
 
 
-class Target(NamedTuple):
+class ServerAddress(NamedTuple):
     """What to dial, and the name that the server's certificate bears ('': the one dialled)."""
 
     address: str
     name: str = ""
 
 
-async def servers_of(addresses: Sequence[str]) -> list[Target]:
+async def resolve_servers(addresses: Sequence[str]) -> list[ServerAddress]:
     """Every server behind the addresses, host:port each; in the same order wherever it is called.
 
     A name that cannot be looked up stays as it is: dialling it says what is wrong.
@@ -31,19 +31,19 @@ async def servers_of(addresses: Sequence[str]) -> list[Target]:
     return [target for targets in found for target in targets]
 
 
-async def _servers(address: str) -> list[Target]:
+async def _servers(address: str) -> list[ServerAddress]:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit() or _is_literal(host):
-        return [Target(address)]
+        return [ServerAddress(address)]
     try:
         rows = await asyncio.wait_for(
             asyncio.get_running_loop().getaddrinfo(host, int(port), type=socket.SOCK_STREAM), LOOKUP_SECONDS)
     except (OSError, TimeoutError) as error:
         log.debug("%s cannot be looked up: %s", host, error)
-        return [Target(address)]
+        return [ServerAddress(address)]
     family = rows[0][0]  # the preferred one: a server may have an address of each
     ips = sorted({str(row[4][0]) for row in rows if row[0] == family})
-    return [Target(f"[{ip}]:{port}" if family == socket.AF_INET6 else f"{ip}:{port}", host) for ip in ips]
+    return [ServerAddress(f"[{ip}]:{port}" if family == socket.AF_INET6 else f"{ip}:{port}", host) for ip in ips]
 
 
 def _is_literal(host: str) -> bool:

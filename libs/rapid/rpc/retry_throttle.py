@@ -6,13 +6,13 @@ client try again. The first try of each call is always made.
 """
 
 TOKENS = 10.0
-GIVEN_BACK = 0.1
+TOKEN_RATIO = 0.1
 
 
 class RetryThrottle:
     """Of one client of one service."""
 
-    def __init__(self, tokens: float = TOKENS, given_back: float = GIVEN_BACK) -> None:
+    def __init__(self, tokens: float = TOKENS, given_back: float = TOKEN_RATIO) -> None:
         self._most = self._tokens = tokens
         self._given_back = given_back
 

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 
 from rapid.config import TlsConfig
-from rapid.rpc.certificate_reload import Renewal
+from rapid.rpc.certificate_reload import CertificateReloader
 
 TOKEN_HEADER = "authorization"  # noqa: S105
 _SCHEME = "Bearer "
@@ -52,7 +52,7 @@ def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
     missing or not given."""
     if not tls.certificate:
         raise ValueError("rpc.tls: a server needs certificate and key")
-    renewal = Renewal(tls, "this server")
+    renewal = CertificateReloader(tls, "this server")
 
     def read() -> grpc.ServerCertificateConfiguration:
         return grpc.ssl_server_certificate_configuration(

@@ -15,7 +15,7 @@ from rapid.config import RpcConfig
 from rapid.rpc.errors import StatusCode, status_of
 from rapid.rpc.health import NOT_SERVING, SERVING
 from rapid.rpc.security import is_authorised, presented_token, server_credentials
-from rapid.rpc.token import Token, require_token, taken
+from rapid.rpc.token import Token, accepted_tokens, require_token
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             return handler
         method: str = handler_call_details.method
         refused = not method.startswith(OPEN_METHODS) and not is_authorised(
-            taken(self._token), presented_token(handler_call_details.invocation_metadata))
+            accepted_tokens(self._token), presented_token(handler_call_details.invocation_metadata))
         return _guard(handler, method, refused, self.calls)
 
 

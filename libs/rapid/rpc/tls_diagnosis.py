@@ -27,15 +27,15 @@ _found: dict[str, tuple[float, str]] = {}
 _told: dict[str, str] = {}
 
 
-def dialled(target: str, tls: TlsConfig, server_name: str = "") -> None:
-    """Notes that ``target`` is dialled by TLS, so that `why_refused` can tell more of a failure."""
+def remember_target(target: str, tls: TlsConfig, server_name: str = "") -> None:
+    """Notes that ``target`` is dialled by TLS, so that `tls_failure` can tell more of a failure."""
     with _lock:
         if _dialled.get(target) != (tls, server_name):
             _found.pop(target, None)
         _dialled[target] = (tls, server_name)
 
 
-def why_refused(target: str) -> str:
+def tls_failure(target: str) -> str:
     """What is wrong with TLS at a target that was dialled; '' where nothing is, or it is not known in time. Only the
     call that begins a look waits for it: others take what is known."""
     with _lock:
@@ -53,7 +53,7 @@ def why_refused(target: str) -> str:
 
 
 def _look(target: str, tls: TlsConfig, server_name: str) -> None:
-    reason = refusal(target, tls, server_name)
+    reason = diagnose_handshake(target, tls, server_name)
     with _lock:
         _found[target] = (time.monotonic(), reason)
         new = reason != _told.get(target, "")
@@ -62,7 +62,7 @@ def _look(target: str, tls: TlsConfig, server_name: str) -> None:
         log.error("TLS: %s", reason)
 
 
-def refusal(target: str, tls: TlsConfig, server_name: str = "", timeout: float = TIMEOUT) -> str:
+def diagnose_handshake(target: str, tls: TlsConfig, server_name: str = "", timeout: float = TIMEOUT) -> str:
     """Why a handshake with ``target``, host:port, is refused by either side; '' when it is not, or nobody listens.
 
     ``server_name`` is expected in the certificate unless the configuration names one. Blocks, ``timeout`` seconds at
@@ -87,7 +87,7 @@ def refusal(target: str, tls: TlsConfig, server_name: str = "", timeout: float =
         return f"{target} does not speak this side's TLS: {error.reason or error}"
     except OSError:
         return ""
-    if not any(covers(one, name) for one in names):
+    if not any(name_matches(one, name) for one in names):
         return f"{has}, and not {name}, by which it was dialled: issue one that has it too"
     if first.refused:
         own = f"the certificate {tls.certificate}" if tls.certificate else (
@@ -96,7 +96,7 @@ def refusal(target: str, tls: TlsConfig, server_name: str = "", timeout: float =
     return ""
 
 
-def covers(name: str, dialled_name: str) -> bool:
+def name_matches(name: str, dialled_name: str) -> bool:
     """Whether a certificate's name, an address or a DNS name that may begin with ``*.``, is that which was dialled."""
     try:
         return ipaddress.ip_address(name) == ipaddress.ip_address(dialled_name)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rapid.config import RpcConfig
-from rapid.rpc.certificate_reload import Watched
-from rapid.telemetry.logs import hide
+from rapid.rpc.certificate_reload import FileWatcher
+from rapid.telemetry.logs import hide_secrets
 
 log = logging.getLogger(__name__)
 TOKEN_VARIABLE = "FIVE_TOKEN"  # noqa: S105 - the variable's name, not a token
@@ -29,7 +29,7 @@ class TokenFile:
         """``named``: what the path comes from, for messages."""
         self._path = Path(path).expanduser()
         self._what = f"{named} {path}"
-        self._files = Watched(str(self._path))  # before the file is read: what changes meanwhile is seen
+        self._files = FileWatcher(str(self._path))  # before the file is read: what changes meanwhile is seen
         self._lock = threading.Lock()
         self._tokens = self._read()
 
@@ -40,10 +40,10 @@ class TokenFile:
             raise ValueError(f"{self._what}: {error.strerror or error}") from None
         if not tokens:
             raise ValueError(f"{self._what} is empty")
-        hide(*tokens)
+        hide_secrets(*tokens)
         return tokens
 
-    def taken(self) -> tuple[str, ...]:
+    def accepted_tokens(self) -> tuple[str, ...]:
         """Those that servers take now, the one that is sent first."""
         with self._lock:
             if self._files.changed():
@@ -75,16 +75,16 @@ def load_token(config: RpcConfig) -> Token:
     return os.environ.get(TOKEN_VARIABLE, "").strip() or None
 
 
-def taken(token: Token) -> tuple[str, ...]:
+def accepted_tokens(token: Token) -> tuple[str, ...]:
     """Those that a server takes now, the one that is sent first; () lets everyone in."""
     if isinstance(token, TokenFile):
         return token.taken()
     return (token,) if token else ()
 
 
-def sent(token: Token) -> str | None:
+def sent_token(token: Token) -> str | None:
     """What a call carries now."""
-    return next(iter(taken(token)), None)
+    return next(iter(accepted_tokens(token)), None)
 
 
 def require_token(config: RpcConfig, token: Token) -> Token:
@@ -114,7 +114,7 @@ def write_tokens(path: Path, *tokens: str) -> None:
     beside.rename(path)
 
 
-def kept_token(path: Path) -> str:
+def load_or_create_token(path: Path) -> str:
     """The token that a file's owner sends: its first, or a fresh one, which it then holds, readable by its owner
     only."""
     path.parent.mkdir(parents=True, exist_ok=True)

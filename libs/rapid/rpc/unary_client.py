@@ -14,7 +14,7 @@ from rapid.rpc.retry_throttle import RetryThrottle
 from rapid.rpc.token import Token
 
 Stub = TypeVar("Stub")
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 
 
 def require_addresses(addresses: Sequence[str], service: str) -> list[str]:
@@ -24,7 +24,7 @@ def require_addresses(addresses: Sequence[str], service: str) -> list[str]:
     return list(addresses)
 
 
-class Caller(Generic[Stub]):
+class UnaryClient(Generic[Stub]):
     """Calls methods of a service; when a server does not answer, the call goes to the next address.
 
     Every call has a deadline over all its tries, and must be safe to repeat. This is the one place where it is
@@ -51,8 +51,8 @@ class Caller(Generic[Stub]):
             self._open[address] = channel, self._make_stub(channel.grpc)
         return self._open[address]
 
-    async def call(self, method: str, make: Callable[[Stub], Callable[..., Awaitable[Answer]]], request: Any,
-                   deadline: float | None = None, repeats: bool = True) -> Answer:
+    async def call(self, method: str, make: Callable[[Stub], Callable[..., Awaitable[Response]]], request: Any,
+                   deadline: float | None = None, repeats: bool = True) -> Response:
         """The answer to ``request``; ``make`` picks the method of the stub. Raises CallFailed.
 
         Without ``repeats`` it is sent once, when a server is there: for what is too costly to be done again.

@@ -14,7 +14,7 @@ import redis
 
 from rapid.store.errors import Corrupt
 from rapid.store.events import event_fields
-from rapid.store.head_version import Head
+from rapid.store.head_version import HeadVersion
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
 from rapid.store.state import RunStatus, Status
@@ -34,7 +34,7 @@ class Backup(NamedTuple):
     bytes: int
 
 
-class StillAlive(RuntimeError):
+class ServicesRunning(RuntimeError):
     """Services of the run are up, and would write between what is restored."""
 
 
@@ -59,7 +59,7 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
     entries = list(zip(together, answers[0::2], answers[1::2], strict=True))
     entries += [(name, state.dump(name), -1) for name in streams]
     entries = [entry for entry in entries if entry[1] is not None]  # it ended since it was listed
-    newest = None if head is None else Head.parse(head).version
+    newest = None if head is None else HeadVersion.parse(head).version
     found = Backup(run, time.time(), newest, len(entries), sum(len(e[1]) for e in entries))
     listed = [[name.decode(), max(ttl, 0)] for name, _, ttl in entries]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -99,14 +99,14 @@ def _manifest(file: IO[bytes]) -> tuple[Backup, list[tuple[str, int]]]:
 def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -> Backup:
     """Brings the run of ``file`` (seekable) back, stopped: services wait until it is resumed.
 
-    With ``replace`` the run that is there goes first. Raises ValueError when there is one and it may not go, StillAlive
+    With ``replace`` the run that is there goes first. Raises ValueError when there is one and it may not go, ServicesRunning
     while services of it other than controllers live, Corrupt for a damaged file, redis.RedisError.
     """
     found, names = _manifest(file)
     keys = Keys(found.run)
     alive = sorted({i.kind for i in Leases(state, found.run).live()} - {"controller"})
     if alive:
-        raise StillAlive(f"services of run {found.run!r} are up ({', '.join(alive)}): end them first, or they write "
+        raise ServicesRunning(f"services of run {found.run!r} are up ({', '.join(alive)}): end them first, or they write "
                          "between what is restored")
     if state.exists(keys.status):
         if not replace:

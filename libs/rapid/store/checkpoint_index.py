@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.blobs import Ref
-from rapid.store.fencing import Authority, Command, write
+from rapid.store.fencing import Command, FencingToken, fenced_write
 from rapid.store.keys import Keys
 
 
-class Committed(NamedTuple):
+class CheckpointEntry(NamedTuple):
     """A checkpoint of the run: its name and contents in the blob store, the epoch and the fence number it was written
     under, and when (seconds since the epoch of time)."""
 
@@ -34,22 +34,22 @@ class CheckpointIndex:
         self._redis = state
         self._keys = Keys(run)
 
-    def all(self) -> dict[int, Committed]:
+    def all(self) -> dict[int, CheckpointEntry]:
         """Every checkpoint that counts, in order of version."""
         rows: Any = self._redis.hgetall(self._keys.checkpoints)
         found = {int(version): _read(text) for version, text in rows.items()}
         return dict(sorted(found.items()))
 
-    def commit(self, authority: Authority, version: int, name: str, ref: Ref, dropped: Iterable[int] = ()) -> None:
+    def commit(self, authority: FencingToken, version: int, name: str, ref: Ref, dropped: Iterable[int] = ()) -> None:
         """Makes contents that are stored whole the checkpoint of a version, and ``dropped`` versions' count no more, in
         one step. Raises FencedOut."""
-        row = Committed(name, ref, authority.epoch, authority.fence or 0, time.time())
+        row = CheckpointEntry(name, ref, authority.epoch, authority.fence or 0, time.time())
         text = json.dumps({**row._asdict(), "ref": ref._asdict()})
         commands: list[Command] = [("HSET", self._keys.checkpoints, str(version), text)]
         commands += [("HDEL", self._keys.checkpoints, str(old)) for old in dropped]
-        write(self._redis, self._keys, authority, commands, f"the checkpoint of version {version}")
+        fenced_write(self._redis, self._keys, authority, commands, f"the checkpoint of version {version}")
 
 
-def _read(text: bytes) -> Committed:
+def _read(text: bytes) -> CheckpointEntry:
     row = json.loads(text)
-    return Committed(row["name"], Ref(**row["ref"]), int(row["epoch"]), int(row["fence"]), float(row["at"]))
+    return CheckpointEntry(row["name"], Ref(**row["ref"]), int(row["epoch"]), int(row["fence"]), float(row["at"]))

@@ -17,7 +17,7 @@ import redis
 
 from rapid.process_identity import ProcessIdentity
 from rapid.store.errors import FencedOut, LeaseHeld
-from rapid.store.idempotency import MARK, MARKS
+from rapid.store.idempotency import MAX_KEYS, RECORD_KEY_LUA
 from rapid.store.keys import Keys
 from rapid.telemetry.metrics import counter
 
@@ -46,7 +46,7 @@ local function refused(record, publisher, epoch, fence, holder)
   return nil
 end
 """
-_WRITE = CHECK + MARK + """
+_WRITE = CHECK + RECORD_KEY_LUA + """
 local why = refused(ARGV[6], ARGV[7], ARGV[1], ARGV[2], ARGV[3])
 if why then return why end
 for _, pair in ipairs(cjson.decode(ARGV[4])) do
@@ -109,7 +109,7 @@ return 1
 
 
 @dataclass(frozen=True)
-class Authority:
+class FencingToken:
     """The right to write to a run. ``fence`` None: not the publisher's, only that of having decided in ``epoch``."""
 
     holder: str
@@ -121,7 +121,7 @@ class Authority:
         return str(self.epoch), "" if self.fence is None else str(self.fence), self.holder
 
 
-def refuse(run: str, reason: str, authority: Authority, what: str) -> FencedOut:
+def fenced_out(run: str, reason: str, authority: FencingToken, what: str) -> FencedOut:
     """The error for a refused write, counted."""
     REFUSED.labels(reason).inc()
     why = {"epoch": f"the run has left epoch {authority.epoch}",
@@ -130,7 +130,7 @@ def refuse(run: str, reason: str, authority: Authority, what: str) -> FencedOut:
     return FencedOut(reason, f"run {run!r}: {what} is refused: {why}")
 
 
-def write(state: redis.Redis, keys: Keys, authority: Authority, commands: Sequence[Command], what: str,
+def fenced_write(state: redis.Redis, keys: Keys, authority: FencingToken, commands: Sequence[Command], what: str,
           expected: Expected | None = None) -> None:
     """Runs Redis commands as one step if the authority holds and every expected key has the text given.
 
@@ -142,9 +142,9 @@ def write(state: redis.Redis, keys: Keys, authority: Authority, commands: Sequen
     # No key is declared as the script's: who may not write a key may not name it so, and here some are only compared.
     outcome: Any = state.eval(_WRITE, 0, *authority.arguments(), json.dumps(pairs),
                               json.dumps([list(command) for command in commands]), keys.record, keys.publisher,
-                              str(MARKS))
+                              str(MAX_KEYS))
     if outcome != b"written":
-        raise refuse(keys.run, outcome.decode(), authority, what)
+        raise fenced_out(keys.run, outcome.decode(), authority, what)
 
 
 class PublisherLease:
@@ -158,7 +158,7 @@ class PublisherLease:
         # The part behind '#' tells this asking from every other, by whatever process of that name.
         self.holder = f"{who} on {socket.gethostname()}, process {self._process.pid}#{secrets.token_hex(6)}"
 
-    def acquire(self) -> Authority:
+    def acquire(self) -> FencingToken:
         """Takes the lease; again, it is the same one. A holder that is a dead process of this machine is replaced at
         once, one elsewhere when its lease has run out.
 
@@ -168,7 +168,7 @@ class PublisherLease:
         while True:
             answer, first, second = self._ask(dead)
             if answer == "acquired":
-                return Authority(self.holder, int(second), int(first))
+                return FencingToken(self.holder, int(second), int(first))
             if answer == "no run":
                 raise LookupError(f"there is no run {self._keys.run!r} that could be published to")
             lease = json.loads(first)
@@ -183,20 +183,20 @@ class PublisherLease:
         first, second, third = (part.decode() for part in answer)
         return first, second, third
 
-    def renew(self, authority: Authority) -> None:
+    def renew(self, authority: FencingToken) -> None:
         """Holds the lease for another while, also where a Redis that was killed has forgotten it. Raises FencedOut when
         it is lost to another or the run is in another epoch."""
         answer: Any = self._redis.eval(_RENEW, 2, self._keys.publisher, self._keys.record, *authority.arguments(),
                                        self._ttl, json.dumps(self._process))
         if answer != b"renewed":
-            raise refuse(self._keys.run, answer.decode(), authority, "renewing the publisher's lease")
+            raise fenced_out(self._keys.run, answer.decode(), authority, "renewing the publisher's lease")
 
     def release(self) -> None:
         """Gives the lease back if it is held: whatever was written under it is then refused."""
         self._redis.eval(_RELEASE, 1, self._keys.publisher, self.holder)
 
 
-def holder(state: redis.Redis, run: str) -> str | None:
+def publisher_name(state: redis.Redis, run: str) -> str | None:
     """Who holds the publisher's lease now, for people; None: nobody."""
     text: Any = state.get(Keys(run).publisher)
     lease = None if text is None else json.loads(text)

@@ -14,7 +14,7 @@ from rapid.store.keys import Keys
 log = logging.getLogger(__name__)
 
 
-class Head(NamedTuple):
+class HeadVersion(NamedTuple):
     """``digest`` is '' where an earlier release wrote the number only."""
 
     version: int
@@ -25,13 +25,13 @@ class Head(NamedTuple):
         return f"{self.version}:{self.digest}"
 
     @classmethod
-    def parse(cls, text: bytes | str) -> "Head":
+    def parse(cls, text: bytes | str) -> "HeadVersion":
         """Reads ``text``, or the number alone. Raises ValueError for anything else."""
         version, _, digest = (text.decode() if isinstance(text, bytes) else text).partition(":")
         return cls(int(version), digest)
 
 
-class Staged(NamedTuple):
+class StagedVersion(NamedTuple):
     """A version whose contents are stored whole and which is not the head yet. ``record`` is the JSON that the run
     will remember of it."""
 
@@ -40,24 +40,24 @@ class Staged(NamedTuple):
     record: str
 
     @property
-    def head(self) -> Head:
+    def head(self) -> HeadVersion:
         """The head pointer once it is."""
-        return Head(self.version, self.digest)
+        return HeadVersion(self.version, self.digest)
 
 
-class HeadWatch:
+class HeadWatcher:
     """Reads the head pointer of a run, and waits for it to move."""
 
     def __init__(self, state: redis.Redis, keys: Keys) -> None:
         self._state = state
         self._keys = keys
 
-    def head(self) -> Head | None:
+    def head(self) -> HeadVersion | None:
         """The newest version; None before the first."""
         value: Any = self._state.get(self._keys.head)
         if value is None:
             return None
-        head = Head.parse(value)
+        head = HeadVersion.parse(value)
         if not head.digest:  # an earlier release's pointer
             record: Any = self._state.hget(self._keys.versions, str(head.version))
             head = head._replace(digest="" if record is None else json.loads(record)["digest"])
@@ -70,7 +70,7 @@ class HeadWatch:
         listener.subscribe(self._keys.heads_channel)
         return listener
 
-    def wait(self, listener: Any, wanted: Callable[[Head], bool], timeout: float) -> Head | None:
+    def wait(self, listener: Any, wanted: Callable[[HeadVersion], bool], timeout: float) -> HeadVersion | None:
         """The head once it is a wanted one; None after ``timeout`` seconds. Blocks."""
         end = time.monotonic() + timeout
         while True:
@@ -82,12 +82,12 @@ class HeadWatch:
                 return None
             listener.get_message(timeout=min(left, 1.0))
 
-    async def heads(self, than: int | None, poll_seconds: float) -> AsyncIterator[Head]:
+    async def heads(self, than: int | None, poll_seconds: float) -> AsyncIterator[HeadVersion]:
         """Each new head, a version above ``than`` first, then every one that differs from the one before."""
         listener: Any = None
-        last: Head | None = None
+        last: HeadVersion | None = None
 
-        def is_new(head: Head) -> bool:
+        def is_new(head: HeadVersion) -> bool:
             return head != last if last is not None else than is None or head.version > than
 
         try:

@@ -15,7 +15,7 @@ from rapid.store.keys import Keys
 from rapid.store.leases import ANSWER_MS, Instance, Leases
 
 # What plays or learns, and so has to be quiet before a run is paused.
-QUIET_KINDS = ("evaluator", "inference", "optimizer", "play", "rollout")
+IDLE_KINDS = ("evaluator", "inference", "optimizer", "play", "rollout")
 
 # Writes down who is waited for, and forgets the answers to earlier pauses. Keys: pause, record. Arguments: number, now,
 # the run's prefix, how long answers stay, kinds.
@@ -49,7 +49,7 @@ return 1
 """
 
 
-class QuietReport(NamedTuple):
+class IdleReport(NamedTuple):
     """Who has said that it is quiet. ``pause`` is the pause's number (0: there was none yet), ``epoch`` the run's,
     ``asked_at`` in seconds since the epoch, ``said`` when each instance ("rollout/0") said so, ``waiting_for`` those
     who have not, in order."""
@@ -57,27 +57,27 @@ class QuietReport(NamedTuple):
     pause: int
     epoch: int
     asked_at: float
-    said: dict[str, float]
+    acknowledged: dict[str, float]
     waiting_for: list[str]
 
 
-def name_of(kind: str, identity: str) -> str:
+def instance_name(kind: str, identity: str) -> str:
     """How an instance is called in reports."""
     return f"{kind}/{identity}"
 
 
-def report(state: redis.Redis, run: str) -> QuietReport:
+def idle_report(state: redis.Redis, run: str) -> IdleReport:
     """Who is quiet for the run's present pause and epoch, and who is waited for. Changes nothing.
 
     After the epoch has moved within a pause, a living instance has to say it again: it was quiet under the old one.
     """
     keys = Keys(run)
     # Leases first: who says it and leaves between the two readings has answered.
-    live = {name_of(i.kind, i.id): i for i in Leases(state, run).live() if i.kind in QUIET_KINDS}
+    live = {instance_name(i.kind, i.id): i for i in Leases(state, run).live() if i.kind in IDLE_KINDS}
     pipeline: Any = state.pipeline(transaction=False)
-    for kind in QUIET_KINDS:
+    for kind in IDLE_KINDS:
         pipeline.zrange(keys.quiet_names(kind), 0, -1)
-    asked_for = [(kind, name.decode()) for kind, names in zip(QUIET_KINDS, pipeline.execute(), strict=True)
+    asked_for = [(kind, name.decode()) for kind, names in zip(IDLE_KINDS, pipeline.execute(), strict=True)
                  for name in names]
     texts: Any = state.mget(keys.status, keys.record, keys.pause, *(keys.quiet(*one) for one in asked_for))
     status, record, pause, *rows = texts
@@ -85,20 +85,20 @@ def report(state: redis.Redis, run: str) -> QuietReport:
     epoch = int(json.loads(record)["epoch"]) if record else 0
     asked = json.loads(pause) if pause else {"asked_at": 0.0}
     if number == 0:
-        return QuietReport(0, epoch, 0.0, {}, [])
+        return IdleReport(0, epoch, 0.0, {}, [])
     answers: dict[str, dict[str, Any]] = {}
     for (kind, identity), text in zip(asked_for, rows, strict=True):
         row = None if text is None else json.loads(text)
         if row is not None and row["pause"] == number:
-            answers[name_of(kind, identity)] = row
-    said, waiting = {}, []
+            answers[instance_name(kind, identity)] = row
+    acknowledged, waiting = {}, []
     for name in sorted(answers.keys() | live.keys()):
         row = answers.get(name)
         if row is not None and row["quiet"] and _holds(row, live.get(name), epoch):
-            said[name] = float(row["at"])
+            acknowledged[name] = float(row["at"])
         else:
             waiting.append(name)
-    return QuietReport(number, epoch, float(asked["asked_at"]), said, waiting)
+    return IdleReport(number, epoch, float(asked["asked_at"]), acknowledged, waiting)
 
 
 def _holds(row: dict[str, Any], now: Instance | None, epoch: int) -> bool:
@@ -116,4 +116,4 @@ def note_overdue(state: redis.Redis, run: str, number: int, fields: dict[str, st
 
 def enrol_arguments(keys: Keys, number: int) -> tuple[str, ...]:
     """What ENROL is called with, after the number of its keys."""
-    return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, str(ANSWER_MS), *QUIET_KINDS)
+    return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, str(ANSWER_MS), *IDLE_KINDS)

@@ -16,7 +16,7 @@ from rapid.store.state import Json, RunState
 TABLE = "orders"
 
 
-class OrderState(StrEnum):
+class JobState(StrEnum):
     """Where an order is."""
 
     WAITING = "waiting"  # for somebody to claim it
@@ -24,14 +24,14 @@ class OrderState(StrEnum):
     DONE = "done"
     FAILED = "failed"  # worth another attempt
     REFUSED = "refused"  # another attempt would end the same way
-    WITHDRAWN = "withdrawn"  # no longer wanted
+    CANCELLED = "withdrawn"  # no longer wanted
 
 
-OPEN = frozenset({OrderState.WAITING, OrderState.CLAIMED})
+OPEN = frozenset({JobState.WAITING, JobState.CLAIMED})
 
 
 @dataclass(frozen=True)
-class Order:
+class Job:
     """One order. ``payload`` and ``answer`` are JSON values of its kind; times are in seconds since the epoch.
 
     ``attempt`` counts claims; ``holder`` and ``fence`` say who claimed it last.
@@ -41,7 +41,7 @@ class Order:
     kind: str
     payload: dict[str, Json]
     placed_at: float
-    state: OrderState = OrderState.WAITING
+    state: JobState = JobState.WAITING
     attempt: int = 0
     holder: str = ""
     fence: int = 0
@@ -55,15 +55,15 @@ class Order:
         return self.state in OPEN
 
 
-def _order(row: dict[str, Any]) -> Order:
-    return Order(**{**row, "state": OrderState(row["state"])})
+def _order(row: dict[str, Any]) -> Job:
+    return Job(**{**row, "state": JobState(row["state"])})
 
 
-def _row(order: Order) -> dict[str, Json]:
+def _row(order: Job) -> dict[str, Json]:
     return asdict(order)
 
 
-class Orders:
+class JobQueue:
     """The orders of one run. Every method is one atomic step; raises redis.RedisError."""
 
     def __init__(self, state: RunState) -> None:
@@ -71,9 +71,9 @@ class Orders:
 
     # Who asks.
 
-    def place(self, identity: str, kind: str, payload: dict[str, Json]) -> Order:
+    def submit(self, identity: str, kind: str, payload: dict[str, Json]) -> Job:
         """The order of that identity as it is now; placed if there is none. Repeating it changes nothing."""
-        fresh = Order(identity, kind, payload, time.time())
+        fresh = Job(identity, kind, payload, time.time())
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             return None if identity in rows else {identity: _row(fresh)}
@@ -81,16 +81,16 @@ class Orders:
         self._table.update(change)
         return self.get(identity) or fresh
 
-    def get(self, identity: str) -> Order | None:
+    def get(self, identity: str) -> Job | None:
         """An order; None when it was never placed or has been removed."""
         row = self._table.get(identity)
         return None if row is None else _order(row)
 
-    def withdraw(self, prefix: str) -> None:
+    def cancel(self, prefix: str) -> None:
         """Takes back every order whose identity begins with ``prefix`` and that is not answered: its holder's answer
         is refused from now on."""
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
-            taken = {i: _row(replace(_order(row), state=OrderState.WITHDRAWN)) for i, row in rows.items()
+            taken = {i: _row(replace(_order(row), state=JobState.CANCELLED)) for i, row in rows.items()
                      if i.startswith(prefix) and _order(row).open}
             return taken or None
 
@@ -102,17 +102,17 @@ class Orders:
 
     # Who executes.
 
-    def claim(self, holder: str, fence: int) -> Order | None:
+    def claim(self, holder: str, fence: int) -> Job | None:
         """The oldest order that waits, or that a holder with another fence left behind, now claimed; None when there
         is none. An order that is claimed under ``fence`` already is not handed out again."""
-        claimed: list[Order] = []
+        claimed: list[Job] = []
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             claimed.clear()
             for order in sorted(map(_order, rows.values()), key=lambda o: (o.placed_at, o.id)):
-                left = order.state is OrderState.CLAIMED and order.fence != fence
-                if order.state is OrderState.WAITING or left:
-                    mine = replace(order, state=OrderState.CLAIMED, attempt=order.attempt + 1, holder=holder,
+                left = order.state is JobState.CLAIMED and order.fence != fence
+                if order.state is JobState.WAITING or left:
+                    mine = replace(order, state=JobState.CLAIMED, attempt=order.attempt + 1, holder=holder,
                                    fence=fence)
                     claimed.append(mine)
                     return {order.id: _row(mine)}
@@ -121,12 +121,12 @@ class Orders:
         self._table.update(change)
         return claimed[0] if claimed else None
 
-    def still_mine(self, order: Order) -> bool:
+    def is_held(self, order: Job) -> bool:
         """Whether the order is still wanted, and from this holder."""
         now = self.get(order.id)
-        return now is not None and now.state is OrderState.CLAIMED and now.fence == order.fence
+        return now is not None and now.state is JobState.CLAIMED and now.fence == order.fence
 
-    def answer(self, order: Order, state: OrderState, answer: dict[str, Json] | None = None, error: str = "") -> bool:
+    def complete(self, order: Job, state: JobState, answer: dict[str, Json] | None = None, error: str = "") -> bool:
         """Ends a claimed order as done, failed or refused. Returns False, having changed nothing, when it was
         withdrawn or claimed by another meanwhile."""
         if state in OPEN:
@@ -136,7 +136,7 @@ class Orders:
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             row = rows.get(order.id)
             now = None if row is None else _order(row)
-            if now is None or now.state is not OrderState.CLAIMED or now.fence != order.fence:
+            if now is None or now.state is not JobState.CLAIMED or now.fence != order.fence:
                 return None
             return {order.id: _row(ended)}
 

@@ -17,7 +17,7 @@ from rapid.store.record import RunRecord
 
 
 @dataclass(frozen=True)
-class Stretch:
+class LineageSegment:
     """Versions from ``first`` on, up to the next stretch's, made under ``record``.
 
     ``parent`` is the version that the first of them continues, -1 for the run's beginning; ``what`` (with ``who`` and
@@ -38,32 +38,32 @@ class Stretch:
                            "at": self.at, "operation": self.operation})
 
     @classmethod
-    def of(cls, first: int, text: str | bytes) -> "Stretch":
+    def of(cls, first: int, text: str | bytes) -> "LineageSegment":
         """Reads ``to_json``."""
         row = json.loads(text)
         return cls(first, int(row["parent"]), RunRecord.from_json(row["record"]), row["what"], row["who"],
                    float(row["at"]), row["operation"])
 
 
-def begun(first: int, record: RunRecord, what: str, who: str, parent: int | None = None,
-          operation: str = "") -> Stretch:
+def new_segment(first: int, record: RunRecord, what: str, who: str, parent: int | None = None,
+          operation: str = "") -> LineageSegment:
     """A stretch that begins now; without a ``parent`` it continues the version before."""
-    return Stretch(first, first - 1 if parent is None else parent, record, what, who, time.time(), operation)
+    return LineageSegment(first, first - 1 if parent is None else parent, record, what, who, time.time(), operation)
 
 
 class Lineage:
     """A run's stretches, in order. A run of an earlier release, that has none, is one line without any record."""
 
-    def __init__(self, stretches: Iterable[Stretch]) -> None:
+    def __init__(self, stretches: Iterable[LineageSegment]) -> None:
         self.stretches = tuple(sorted(stretches, key=lambda s: s.first))
         self._firsts = [s.first for s in self.stretches]
 
     @classmethod
     def read(cls, rows: Mapping[bytes, bytes]) -> "Lineage":
         """The lineage of a Redis hash: stretches by their first version."""
-        return cls(Stretch.of(int(first), text) for first, text in rows.items())
+        return cls(LineageSegment.of(int(first), text) for first, text in rows.items())
 
-    def stretch(self, version: int) -> Stretch | None:
+    def stretch(self, version: int) -> LineageSegment | None:
         """The stretch that a version belongs to; None for one from before the first that is known."""
         at = bisect_right(self._firsts, version) - 1
         return self.stretches[at] if at >= 0 else None
@@ -82,7 +82,7 @@ class Lineage:
             version = stretch.parent
         return found
 
-    def came_of(self, version: int, head: int) -> bool:
+    def is_ancestor(self, version: int, head: int) -> bool:
         """Whether ``head`` is that version or came of it: whether it was not reverted."""
         return any(version in run for run in self.line(head))
 
@@ -99,7 +99,7 @@ class Lineage:
                 left.append(range(mine[0], mine[-1] + 1))
         return left[::-1]
 
-    def reverted(self) -> list[tuple["Stretch", range]]:
+    def reverted(self) -> list[tuple["LineageSegment", range]]:
         """What reverts have left: the stretch that each began, and the versions left by it, in the order of reverts."""
         return [(stretch, gone) for stretch in self.stretches if stretch.parent not in (stretch.first - 1, -1)
                 for gone in self.undone(stretch.parent, stretch.first - 1)]
@@ -111,13 +111,13 @@ class Lineage:
         return [gap for gap in gaps if len(gap)]
 
 
-def on_present_line(lineage: Lineage, head: int | None) -> Callable[[int], bool]:
+def current_line_filter(lineage: Lineage, head: int | None) -> Callable[[int], bool]:
     """Whether a version is one that the newest came of, or newer still: what was reverted is not. Holds for as long as
     the run's epoch, which a revert moves on."""
     line = [] if head is None else lineage.line(head)
     return lambda version: head is None or version > head or any(version in run for run in line)
 
 
-def lineage_of(redis: Any, key: str) -> Lineage:
+def read_lineage(redis: Any, key: str) -> Lineage:
     """The lineage kept under a key."""
     return Lineage.read(redis.hgetall(key))

@@ -27,16 +27,16 @@ log = logging.getLogger(__name__)
 LEASE_SECONDS = 10.0  # after it nobody watches, unless it was renewed
 READ_SECONDS = 1.0  # how often who plays looks
 MAX_GAMES = 64  # watched at a time
-MAX_WALL = 16  # sources that list their games
-MAX_BODY = 4 << 20
-MAX_HEAD = 64 << 10
+MAX_SOURCES = 16  # sources that list their games
+MAX_MESSAGE_BYTES = 4 << 20
+MAX_HEADER_BYTES = 64 << 10
 KINDS = ("header", "chunk", "end", "games")
 _GAME = re.compile(r"[0-9a-f]{8,64}")
 _HEAD = struct.Struct("<I")
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedGames:
     """What somebody watches: the ids of games, the sources that are to say what they play, as "rollout/0", and those
     of the games whose header has not come, or is gone with the controller that had it."""
 
@@ -48,11 +48,11 @@ class Watched:
         return bool(self.games or self.sources)
 
 
-NOTHING = Watched()
+NOTHING_WATCHED = WatchedGames()
 
 
 @dataclass(frozen=True)
-class Message:
+class LiveMessage:
     """One of the channel's. ``kind``: "header" and "chunk" carry a game's bytes, "end" says that there will be no more,
     "games" is what a source plays, in ``facts``. ``game``: whose, '' for "games"."""
 
@@ -69,12 +69,12 @@ class Message:
         return _HEAD.pack(len(head)) + head + self.body
 
 
-def unpacked(data: bytes) -> Message:
+def decode_message(data: bytes) -> LiveMessage:
     """A message as it was published. Raises ValueError for a malformed one."""
-    if len(data) < _HEAD.size or len(data) > MAX_BODY:
+    if len(data) < _HEAD.size or len(data) > MAX_MESSAGE_BYTES:
         raise ValueError(f"{len(data)} bytes are no message of a game")
     (size,) = _HEAD.unpack_from(data)
-    if size > MAX_HEAD or len(data) < _HEAD.size + size:
+    if size > MAX_HEADER_BYTES or len(data) < _HEAD.size + size:
         raise ValueError("a game's message is cut short")
     try:
         head = json.loads(data[_HEAD.size:_HEAD.size + size])
@@ -85,7 +85,7 @@ def unpacked(data: bytes) -> Message:
         raise ValueError("a game's message is of no known kind")
     if kind != "games" and not is_game(game):
         raise ValueError("a game's message names no game")
-    return Message(kind, source, str(game), data[_HEAD.size + size:], facts)
+    return LiveMessage(kind, source, str(game), data[_HEAD.size + size:], facts)
 
 
 def is_game(text: object) -> bool:
@@ -93,7 +93,7 @@ def is_game(text: object) -> bool:
     return isinstance(text, str) and _GAME.fullmatch(text) is not None
 
 
-class Watching:
+class LiveChannel:
     """Both ends' view of the keys. Blocking."""
 
     def __init__(self, state: redis.Redis, run: str) -> None:
@@ -102,7 +102,7 @@ class Watching:
 
     def watch(self, games: Iterable[str], sources: Iterable[str] = (), headers: Iterable[str] = ()) -> None:
         """Somebody watches these, for `LEASE_SECONDS` from now; in place of what was watched before."""
-        text = json.dumps({"games": sorted(games)[:MAX_GAMES], "sources": sorted(sources)[:MAX_WALL],
+        text = json.dumps({"games": sorted(games)[:MAX_GAMES], "sources": sorted(sources)[:MAX_SOURCES],
                            "headers": sorted(headers)[:MAX_GAMES]})
         self._redis.set(self._keys.watched, text, px=int(LEASE_SECONDS * 1000))
 
@@ -110,15 +110,15 @@ class Watching:
         """Nobody watches anything."""
         self._redis.delete(self._keys.watched)
 
-    def watched(self) -> Watched:
+    def watched(self) -> WatchedGames:
         """What somebody watches now."""
         text: Any = self._redis.get(self._keys.watched)
         if text is None:
-            return NOTHING
+            return NOTHING_WATCHED
         said = json.loads(text)
-        return Watched(frozenset(said["games"]), frozenset(said["sources"]), frozenset(said["headers"]))
+        return WatchedGames(frozenset(said["games"]), frozenset(said["sources"]), frozenset(said["headers"]))
 
-    def publish(self, message: Message) -> int:
+    def publish(self, message: LiveMessage) -> int:
         """Sends a message to whoever listens; how many that were."""
         heard: Any = self._redis.publish(self._keys.live_channel, message.packed())
         return int(heard)

@@ -21,7 +21,7 @@ KEEP = 2  # files of a run: the newest version's, and the one before it, which s
 WAIT_SECONDS = 120.0  # for the process that reads a version at present
 
 
-class NodeFolder:
+class NodeCache:
     """Files of versions in ``folder``, for one run; safe to use from several threads and processes.
 
     A file is written beside and renamed, so that it is there whole or not at all; who reads from Redis holds a lock

@@ -24,11 +24,11 @@ from rapid.config import StoreConfig
 from rapid.store import bulk_transfer
 from rapid.store.archive import Contents, VersionArchive, VersionRecord, parse_record
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
-from rapid.store.fencing import CHECK, Authority, refuse
-from rapid.store.head_version import Head, HeadWatch, Staged
+from rapid.store.fencing import CHECK, FencingToken, fenced_out
+from rapid.store.head_version import HeadVersion, HeadWatcher, StagedVersion
 from rapid.store.keys import Keys
-from rapid.store.node_cache import NodeFolder
-from rapid.store.prepared_version import Prepared, checksum, prepare
+from rapid.store.node_cache import NodeCache
+from rapid.store.prepared_version import PreparedVersion, checksum, prepare_version
 
 log = logging.getLogger(__name__)
 
@@ -72,13 +72,13 @@ class ParameterStore:
         self._keys = Keys(run)
         self._config = config
         self._blobs = blobs
-        self._watching = HeadWatch(state, self._keys)
+        self._watching = HeadWatcher(state, self._keys)
         self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
-        self._node = NodeFolder(Path(config.node_folder), run) if config.node_folder else None
+        self._node = NodeCache(Path(config.node_folder), run) if config.node_folder else None
         if config.chunk_bytes > MAX_VALUE_BYTES:
             raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: a Redis value holds 512 at most")
 
-    def impatient(self) -> "ParameterStore":
+    def without_retries(self) -> "ParameterStore":
         """The same store, for who tries again himself: nothing waits for a Redis that is away."""
         return ParameterStore(self._params, self._state, self._keys.run,
                               self._config.model_copy(update={"reconnect_seconds": 0.0}), self._blobs)
@@ -86,7 +86,7 @@ class ParameterStore:
     # Publishing.
 
     def publish(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
-                bfloat16: Collection[str] = (), authority: Authority | None = None) -> None:
+                bfloat16: Collection[str] = (), authority: FencingToken | None = None) -> None:
         """Stores a version and makes it the head (unless a newer one is), if the authority holds.
 
         ``tensors`` are arrays of any stored dtype; those named in ``bfloat16`` are uint16 that carries bfloat16. With
@@ -96,7 +96,7 @@ class ParameterStore:
         or another publishes, ValueError for what cannot be stored, redis.RedisError when Redis fails; the head is then
         what it was.
         """
-        ready = prepare(version, (tensors, meta, bfloat16), self._config)
+        ready = prepare_version(version, (tensors, meta, bfloat16), self._config)
 
         def attempt() -> None:
             self._store(ready)
@@ -107,14 +107,14 @@ class ParameterStore:
         self._retry_on_disconnect(attempt, f"publishing version {version}")
 
     def stage(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
-              bfloat16: Collection[str] = ()) -> Staged:
+              bfloat16: Collection[str] = ()) -> StagedVersion:
         """Stores a version whole, in Redis and in the blob store where there is one, and flips to nothing: readers see
         it once ``RunState.cut_over`` has made it the head. Repeating it changes nothing; what is staged and never cut
         over to goes with the next publish.
 
         Arguments and errors are those of ``publish``; VersionConflict also for a version that is not behind the head.
         """
-        ready = prepare(version, (tensors, meta, bfloat16), self._config)
+        ready = prepare_version(version, (tensors, meta, bfloat16), self._config)
         head = self.head()
         if head is not None and head >= version:
             raise self._conflict(version)
@@ -124,9 +124,9 @@ class ParameterStore:
             return None if self._archive is None else self._archive.stage(version, ready.contents)
 
         ref = self._retry_on_disconnect(attempt, f"staging version {version}")
-        return Staged(version, ready.digest, ready.record(ref))
+        return StagedVersion(version, ready.digest, ready.record(ref))
 
-    def _store(self, ready: Prepared) -> None:
+    def _store(self, ready: PreparedVersion) -> None:
         """Puts the contents into Redis unless they are there. Raises VersionConflict."""
         known = self.record(ready.version)
         if known is not None and known.digest != ready.digest:
@@ -168,7 +168,7 @@ class ParameterStore:
                 f"{lost} of {len(names)} chunks of version {version} were gone before the publish ended: the params "
                 "Redis evicts or restarted, or store.upload_seconds is too short")
 
-    def _flip(self, version: int, digest: str, record: str, authority: Authority | None) -> None:
+    def _flip(self, version: int, digest: str, record: str, authority: FencingToken | None) -> None:
         right = ("", "", "") if authority is None else authority.arguments()
         outcome: Any = self._state.eval(_FLIP, 4, self._keys.versions, self._keys.head, self._keys.record,
                                         self._keys.publisher, str(version), digest, record, self._keys.heads_channel,
@@ -178,7 +178,7 @@ class ParameterStore:
         self._remove(version, digest, 0)
         if outcome == b"conflict" or authority is None:
             raise self._conflict(version)
-        raise refuse(self._keys.run, outcome.decode(), authority, f"publishing version {version}")
+        raise fenced_out(self._keys.run, outcome.decode(), authority, f"publishing version {version}")
 
     def _conflict(self, version: int) -> VersionConflict:
         return VersionConflict(
@@ -255,7 +255,7 @@ class ParameterStore:
         found = self.head_digest()
         return None if found is None else found.version
 
-    def head_digest(self) -> Head | None:
+    def head_digest(self) -> HeadVersion | None:
         """The newest version with the digest of its contents; None before the first."""
         return self._watching.head()
 

@@ -18,7 +18,7 @@ from rapid.store.archive import Contents
 Array = npt.NDArray[Any]
 
 
-class Prepared(NamedTuple):
+class PreparedVersion(NamedTuple):
     """Digest, file header, bytes of data, chunks (runs of pieces) and their checksums, and what it was made of."""
 
     version: int
@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
         return json.dumps({"digest": self.digest, "bytes": self.size, "created_at": time.time(), **more})
 
 
-def prepare(version: int, contents: Contents, config: StoreConfig) -> Prepared:
+def prepare_version(version: int, contents: Contents, config: StoreConfig) -> PreparedVersion:
     """The version of these arrays, metadata and names of bfloat16 arrays; matrices are converted where
     ``store.publish_dtype`` says so. Raises ValueError for what cannot be stored."""
     if version < 0:
@@ -50,7 +50,7 @@ def prepare(version: int, contents: Contents, config: StoreConfig) -> Prepared:
     header = index.header()
     sums = [checksum(run) for run in runs]
     digest = xxhash.xxh3_128_hexdigest(header + "".join(sums).encode())
-    return Prepared(version, digest, header, index.data_bytes, runs, sums, (tensors, meta, bfloat16))
+    return PreparedVersion(version, digest, header, index.data_bytes, runs, sums, (tensors, meta, bfloat16))
 
 
 def checksum(pieces: Sequence[memoryview]) -> str:

@@ -8,9 +8,19 @@ what came before may no longer write (a surgery, a revert).
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = Any
+
+
+class RunRevision(NamedTuple):
+    """Position of a record in the run's history, ordered."""
+
+    epoch: int
+    revision: int
+
+    def __str__(self) -> str:
+        return f"revision {self.revision} of epoch {self.epoch}"
 
 
 @dataclass(frozen=True)
@@ -33,9 +43,9 @@ class RunRecord:
             raise ValueError(f"a record's revision and epoch count from 1, not {self.revision} and {self.epoch}")
 
     @property
-    def stand(self) -> tuple[int, int]:
-        """(epoch, revision): a service that runs under another stand than the run's has to renew itself."""
-        return self.epoch, self.revision
+    def run_revision(self) -> RunRevision:
+        """Epoch and revision. A service that started under another revision than the run's must restart."""
+        return RunRevision(self.epoch, self.revision)
 
     def changed(self, *, new_epoch: bool, **changes: Any) -> "RunRecord":
         """The record that follows this one: the next revision, with ``new_epoch`` also the next epoch."""

@@ -12,7 +12,7 @@ from typing import Any
 import redis
 
 from rapid.store.events import event_fields
-from rapid.store.idempotency import is_marked, mark
+from rapid.store.idempotency import is_recorded, record_key
 from rapid.store.state import RunState
 from rapid.store.tables import Json
 
@@ -23,7 +23,7 @@ _TRIES = 100
 _CHANGES = b"rows"
 
 
-class FollowedTable:
+class ReplicatedTable:
     """Follows a table and updates it atomically. Not thread-safe: its owner locks.
 
     ``take`` is told of rows that have changed, (rows, False), where None is a row that went, or of all there are,
@@ -61,7 +61,7 @@ class FollowedTable:
                 try:
                     # Marks are written with the table alone.
                     pipeline.watch(self._key, self._log)
-                    if once and is_marked(pipeline, marks, once):
+                    if once and is_recorded(pipeline, marks, once):
                         return False
                     self._refresh(pipeline)
                     changed = change()
@@ -131,7 +131,7 @@ class FollowedTable:
             else:
                 pipeline.hset(self._key, field, _text(value))
         if once:
-            mark(pipeline, self._state.keys.once(self._name), once)
+            record_key(pipeline, self._state.keys.once(self._name), once)
         if event:
             pipeline.xadd(self._state.keys.events, event_fields(*event))
         for command in also:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.store.events import event_fields
-from rapid.store.fencing import Authority, refuse
+from rapid.store.fencing import FencingToken, fenced_out
 from rapid.store.record import RunRecord
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
@@ -18,7 +18,7 @@ Json = Any
 _TRIES = 100  # of a change that others keep overtaking
 
 
-class Change(NamedTuple):
+class ScheduleEdit(NamedTuple):
     """What a writer wants: the whole new document, and the schedule by that name before and after."""
 
     name: str
@@ -34,7 +34,7 @@ class ScheduleStore:
         self._state = state
         self._series = Series(state.redis, state.run)
 
-    def change(self, edit: Callable[[Json], Change | None], who: str, reason: str = "", reverts: str = "",
+    def change(self, edit: Callable[[Json], ScheduleEdit | None], who: str, reason: str = "", reverts: str = "",
                epoch: int | None = None, dry_run: bool = False) -> str:
         """Writes what ``edit`` makes of the document (None: nothing was set yet), with an event and a line of the
         history, as one atomic step. ``edit`` may be called again when another writer was faster; what it raises goes
@@ -52,7 +52,7 @@ class ScheduleStore:
             stored = pipeline.get(state.keys.record)
             now = 0 if stored is None else RunRecord.from_json(stored).epoch
             if epoch is not None and epoch != now:
-                raise refuse(state.run, "epoch", Authority(who, epoch, None), "a change of a schedule")
+                raise fenced_out(state.run, "epoch", FencingToken(who, epoch, None), "a change of a schedule")
             text = pipeline.hget(documents, DOCUMENT)
             change = edit(None if text is None else json.loads(text))
             if change is None or dry_run:

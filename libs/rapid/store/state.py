@@ -14,12 +14,12 @@ import redis
 from rapid.store import idle
 from rapid.store.errors import FencedOut, IllegalTransition
 from rapid.store.events import Events, event_fields
-from rapid.store.fencing import Authority, Command, refuse, write
-from rapid.store.head_version import Head, Staged
-from rapid.store.idle import ENROL, QuietReport
+from rapid.store.fencing import Command, FencingToken, fenced_out, fenced_write
+from rapid.store.head_version import HeadVersion, StagedVersion
+from rapid.store.idle import ENROL, IdleReport
 from rapid.store.keys import Keys
 from rapid.store.leases import Instance, Lease, Leases
-from rapid.store.lineage import Lineage, begun, lineage_of
+from rapid.store.lineage import Lineage, new_segment, read_lineage
 from rapid.store.record import RunRecord
 from rapid.store.tables import Table, transaction
 
@@ -54,7 +54,7 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
 # In these statuses services play and learn; in the others they idle.
 ACTIVE = frozenset({Status.RUNNING, Status.WARMING})
 # In these a pause holds: whoever plays or learns comes to rest and says so.
-HELD = frozenset({Status.PAUSING, Status.PAUSED, Status.OPERATING})
+PAUSE_HOLDS = frozenset({Status.PAUSING, Status.PAUSED, Status.OPERATING})
 # In these a run is over until somebody starts it again.
 ENDED = frozenset({Status.STOPPING, Status.FAILED})
 
@@ -70,7 +70,7 @@ class RunStatus(NamedTuple):
     pause: int = 0
 
 
-class Standing(NamedTuple):
+class RunSnapshot(NamedTuple):
     """What services follow: the run's status and its record, read together. None: there is none."""
 
     status: RunStatus | None
@@ -115,7 +115,7 @@ class RunState:
             self._put_status(pipeline, RunStatus(Status.STARTING, time.time(), who, "created"))
             pipeline.hset(self.keys.documents, "config", json.dumps(config, allow_nan=False))
             pipeline.set(self.keys.record, first.to_json())
-            pipeline.hset(self.keys.lineage, "0", begun(0, first, "run.created", who).to_json())
+            pipeline.hset(self.keys.lineage, "0", new_segment(0, first, "run.created", who).to_json())
             self._event(pipeline, who, "run.created", {"epoch": first.epoch, "layout": first.layout})
             return True
 
@@ -126,10 +126,10 @@ class RunState:
         text: Any = self.redis.get(self.keys.status)
         return None if text is None else _status(text)
 
-    def standing(self) -> Standing:
+    def snapshot(self) -> RunSnapshot:
         """The run's status and record as they are at one moment."""
         status, record = cast(list[Any], self.redis.mget(self.keys.status, self.keys.record))
-        return Standing(None if status is None else _status(status),
+        return RunSnapshot(None if status is None else _status(status),
                         None if record is None else RunRecord.from_json(record))
 
     def transition(self, to: Status | str, who: str, reason: str = "", epoch: int | None = None,
@@ -152,7 +152,7 @@ class RunState:
             if text is None:
                 raise IllegalTransition(f"there is no run {self.run!r}")
             if epoch is not None and epoch != self._epoch(pipeline.get(self.keys.record)):
-                raise refuse(self.run, "epoch", Authority(who, epoch, None), f"going to {target}")
+                raise fenced_out(self.run, "epoch", FencingToken(who, epoch, None), f"going to {target}")
             now = _status(text)
             if now.status is target:
                 pipeline.multi()
@@ -184,9 +184,9 @@ class RunState:
         pipeline.publish(self.keys.status_channel, result.status)
         return result
 
-    def quiet(self) -> QuietReport:
+    def idle_report(self) -> IdleReport:
         """Who has come to rest in the present pause, and who is waited for."""
-        return idle.report(self.redis, self.run)
+        return idle.idle_report(self.redis, self.run)
 
     # The record, and writing under an authority.
 
@@ -197,7 +197,7 @@ class RunState:
 
     def lineage(self) -> Lineage:
         """Which versions came of which, and what each was made under."""
-        return lineage_of(self.redis, self.keys.lineage)
+        return read_lineage(self.redis, self.keys.lineage)
 
     def adopt_record(self, record: RunRecord, who: str) -> bool:
         """Gives a run of an earlier release its record; one that has its own is left alone. Returns which."""
@@ -206,7 +206,7 @@ class RunState:
                 return False
             pipeline.multi()
             pipeline.set(self.keys.record, record.to_json())
-            pipeline.hset(self.keys.lineage, "0", begun(0, record, "record.adopted", who).to_json())
+            pipeline.hset(self.keys.lineage, "0", new_segment(0, record, "record.adopted", who).to_json())
             self._event(pipeline, who, "record.adopted", {"epoch": record.epoch, "layout": record.layout})
             return True
 
@@ -217,11 +217,11 @@ class RunState:
 
         Raises ValueError when ``after`` is no next revision, FencedOut when the record has changed meanwhile.
         """
-        if after.stand != (before.epoch, before.revision + 1):
-            raise ValueError(f"record {after.stand} does not follow {before.stand} within an epoch")
+        if after.run_revision != (before.epoch, before.revision + 1):
+            raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} within an epoch")
         text: Any = self.redis.get(self.keys.head)
-        stretch = begun(0 if text is None else Head.parse(text.decode()).version + 1, after, what, who)
-        write(self.redis, self.keys, Authority(who, before.epoch, None),
+        stretch = new_segment(0 if text is None else HeadVersion.parse(text.decode()).version + 1, after, what, who)
+        fenced_write(self.redis, self.keys, FencingToken(who, before.epoch, None),
               [("SET", self.keys.record, after.to_json()),
                ("HSET", self.keys.lineage, str(stretch.first), stretch.to_json()),
                self.event_command(who, what, {**details, "revision": after.revision})],
@@ -232,21 +232,21 @@ class RunState:
         another one."""
         text: Any = self.redis.get(self.keys.record)
         if text is None or RunRecord.from_json(text) != record:
-            raise refuse(self.run, "moved", Authority("", record.epoch, None), f"changing record {record.stand}")
+            raise fenced_out(self.run, "moved", FencingToken("", record.epoch, None), f"changing the record at {record.run_revision}")
         return str(text.decode())
 
-    def write(self, authority: Authority, commands: Sequence[Command], what: str) -> None:
+    def fenced_write(self, authority: FencingToken, commands: Sequence[Command], what: str) -> None:
         """Runs Redis commands as one step under an authority. Raises FencedOut."""
-        write(self.redis, self.keys, authority, commands, what)
+        fenced_write(self.redis, self.keys, authority, commands, what)
 
     def event_command(self, who: str, what: str, details: dict[str, Json]) -> Command:
-        """The command that notes an event, for ``write``."""
+        """The command that notes an event, for ``fenced_write``."""
         fields = event_fields(who, what, details)
         return ("XADD", self.keys.events, "*", *(part for pair in fields.items() for part in pair))
 
-    def cut_over(self, authority: Authority, staged: Staged, before: RunRecord, after: RunRecord, to: Status, who: str,
+    def cut_over(self, authority: FencingToken, staged: StagedVersion, before: RunRecord, after: RunRecord, to: Status, who: str,
                  details: dict[str, Json], expected: Status = Status.OPERATING, parent: int | None = None
-                 ) -> Authority:
+                 ) -> FencingToken:
         """Begins the next epoch: head, version record, run record, status and an event change in one step in Redis, or
         nothing does. Returns the authority of the new epoch under the same lease. Repeating it changes nothing.
 
@@ -254,21 +254,21 @@ class RunState:
         Raises ValueError when ``after`` does not follow ``before`` into the next epoch, FencedOut when epoch, lease,
         record, head or status are no longer what it was decided on.
         """
-        if after.stand != (before.epoch + 1, before.revision + 1) or authority.epoch != before.epoch:
-            raise ValueError(f"record {after.stand} does not follow {before.stand} into the epoch after that of the "
-                             f"authority ({authority.epoch})")
+        if after.run_revision != (before.epoch + 1, before.revision + 1) or authority.epoch != before.epoch:
+            raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} into the epoch after the token's "
+                             f"({authority.epoch})")
         texts: Any = self.redis.mget(self.keys.status, self.keys.record, self.keys.head)
         status, record, head = (None if text is None else text.decode() for text in texts)
-        next_authority = Authority(authority.holder, after.epoch, authority.fence)
+        next_authority = FencingToken(authority.holder, after.epoch, authority.fence)
         if record == after.to_json() and head == staged.head.text():
             return next_authority  # an earlier try went through, and its answer was lost
         now = None if status is None else _status(status)
-        behind = head is None or Head.parse(head).version < staged.version
+        behind = head is None or HeadVersion.parse(head).version < staged.version
         if now is None or record is None or now.status is not expected or not behind or (
                 RunRecord.from_json(record) != before):
-            raise refuse(self.run, "moved", authority, f"the cut-over to epoch {after.epoch}")
+            raise fenced_out(self.run, "moved", authority, f"the cut-over to epoch {after.epoch}")
         then = RunStatus(to, time.time(), who, str(details.get("reason", "")), now.pause)
-        stretch = begun(staged.version, after, "run.cut_over", who, parent, str(details.get("operation", "")))
+        stretch = new_segment(staged.version, after, "run.cut_over", who, parent, str(details.get("operation", "")))
         commands: list[Command] = [
             ("HSET", self.keys.versions, str(staged.version), staged.record),
             ("SET", self.keys.head, staged.head.text()),
@@ -280,7 +280,7 @@ class RunState:
             ("PUBLISH", self.keys.heads_channel, staged.head.text()),
             ("PUBLISH", self.keys.status_channel, to)]
         try:
-            write(self.redis, self.keys, authority, commands, f"the cut-over to epoch {after.epoch}",
+            fenced_write(self.redis, self.keys, authority, commands, f"the cut-over to epoch {after.epoch}",
                   {self.keys.status: status, self.keys.record: record, self.keys.head: head})
         except FencedOut:
             if self.record() != after:  # the same try, sent again by the connection, finds what it has done
@@ -294,7 +294,7 @@ class RunState:
         text: Any = self.redis.hget(self.keys.documents, name)
         return None if text is None else json.loads(text)
 
-    def set_document(self, name: str, value: Json, who: str, authority: Authority | None = None) -> None:
+    def set_document(self, name: str, value: Json, who: str, authority: FencingToken | None = None) -> None:
         """Writes a document and an event that holds it; with an authority only if that holds, else FencedOut."""
         if authority is not None:
             self.write(authority, [("HSET", self.keys.documents, name, json.dumps(value, allow_nan=False)),

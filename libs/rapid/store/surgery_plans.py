@@ -12,10 +12,10 @@ from rapid.store.state import Json, RunState
 
 CHECKS_TABLE = "checks"
 PLANS_TABLE = "plans"
-KEPT_CHECKS = 100
+MAX_CHECKS = 100
 
 
-class Checks:
+class PlanChecks:
     """Results of checks. A check of the same plan replaces the one before it."""
 
     def __init__(self, state: RunState) -> None:
@@ -27,16 +27,16 @@ class Checks:
         return None if row is None else dict(row)
 
     def keep(self, digest: str, row: Mapping[str, Json]) -> None:
-        """Keeps a result; the oldest beyond `KEPT_CHECKS` go. Repeating it changes nothing but the time."""
+        """Keeps a result; the oldest beyond `MAX_CHECKS` go. Repeating it changes nothing but the time."""
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             others = sorted((r["at"], d) for d, r in rows.items() if d != digest)
-            dropped: dict[str, Json] = {d: None for _, d in others[:max(0, len(others) + 1 - KEPT_CHECKS)]}
+            dropped: dict[str, Json] = {d: None for _, d in others[:max(0, len(others) + 1 - MAX_CHECKS)]}
             return {**dropped, digest: {**row, "digest": digest, "at": time.time()}}
 
         self._table.update(change)
 
 
-class Plans:
+class PlanStore:
     """Texts of the plans that were applied, or were about to be."""
 
     def __init__(self, state: RunState) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from rapid.store.events import event_fields
-from rapid.store.idempotency import is_marked, mark
+from rapid.store.idempotency import is_recorded, record_key
 from rapid.store.keys import Keys
 
 Json = Any
@@ -59,7 +59,7 @@ class Table:
 
     def seen(self, identity: str) -> bool:
         """Whether an update with ``once=identity`` was applied, of the newest `rapid.store.idempotency.MARKS`."""
-        return is_marked(self._redis, self._keys.once(self._name), identity)
+        return is_recorded(self._redis, self._keys.once(self._name), identity)
 
     def update(self, change: Callable[[dict[str, Json]], dict[str, Json] | None], once: str = "",
                event: "tuple[str, str, dict[str, Json]] | None" = None) -> bool:
@@ -72,7 +72,7 @@ class Table:
         marks = self._keys.once(self._name)
 
         def attempt(pipeline: Any) -> bool:
-            if once and is_marked(pipeline, marks, once):
+            if once and is_recorded(pipeline, marks, once):
                 pipeline.multi()
                 return False
             rows = {k.decode(): json.loads(v) for k, v in pipeline.hgetall(self._key).items()}
@@ -86,7 +86,7 @@ class Table:
                 else:
                     pipeline.hset(self._key, field, json.dumps(value, allow_nan=False))
             if once:
-                mark(pipeline, marks, once)
+                record_key(pipeline, marks, once)
             if event:
                 pipeline.xadd(self._keys.events, event_fields(*event))
             return True

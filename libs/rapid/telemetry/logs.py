@@ -22,7 +22,7 @@ _hidden: set[str] = set()
 _QUIET = ("grpc", "asyncio", "urllib3", "fsspec", "matplotlib")
 
 
-def hide(*secrets: str) -> None:
+def hide_secrets(*secrets: str) -> None:
     """Has these never appear in a record, whenever logs were set up."""
     _hidden.update(secret for secret in secrets if secret)
 
@@ -95,7 +95,7 @@ def configure_logs(config: TelemetryConfig, run: str = "", service: str = "", id
                    secrets: Sequence[str] = (), stream: TextIO | None = None) -> None:
     """Sets up logging of the process, once. ``secrets`` never appear in a record, wherever they were put."""
     base = {k: v for k, v in (("run", run), ("service", service), ("id", identity)) if v}
-    hide(*secrets)
+    hide_secrets(*secrets)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter((JsonFormatter if config.log_json else TextFormatter)(base))
     handler.addFilter(_count)

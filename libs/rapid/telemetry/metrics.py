@@ -22,7 +22,7 @@ from prometheus_client.process_collector import ProcessCollector
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
-class Page(CollectorRegistry):
+class LabelledRegistry(CollectorRegistry):
     """The metrics of this process. ``common`` are labels that every sample gets when it is read: which run it is of,
     so that runs which share a Prometheus can be told apart however it finds them, and which kind of service."""
 
@@ -42,7 +42,7 @@ class Page(CollectorRegistry):
             yield labelled
 
 
-REGISTRY = Page()
+REGISTRY = LabelledRegistry()
 COMMON_LABELS = ("run", "kind")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 UNITS = ("total", "seconds", "timestamp_seconds", "bytes", "ratio", "versions", "steps", "samples", "games",
@@ -120,7 +120,7 @@ def histogram(service: str, what: str, unit: str, meaning: str, labels: Sequence
                      buckets=tuple(buckets))
 
 
-def unknown(gauge: Gauge) -> Gauge:
+def set_unknown(gauge: Gauge) -> Gauge:
     """``gauge`` as NaN until it is set: nothing has been measured, which is not the same as zero."""
     gauge.set(math.nan)
     return gauge
@@ -158,7 +158,7 @@ def identify(run: str, kind: str, identity: str) -> None:
     PROCESS_INFO.labels(run, kind, identity).set(1)
 
 
-def reference() -> str:
+def metrics_reference() -> str:
     """The definitions as a Markdown table by service: the body of docs/metrics.md."""
     lines: list[str] = []
     service = ""

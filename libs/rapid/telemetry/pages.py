@@ -82,10 +82,10 @@ class PagesServer:
 
 
 def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str] = always_ready,
-                why_dead: Callable[[], str] = always_ready) -> PagesServer:
+                failure_reason: Callable[[], str] = always_ready) -> PagesServer:
     """Serves http://host:port; port 0 takes a free one.
 
-    ``/metrics`` for Prometheus; ``/healthz``, 200 while ``why_dead()`` is '' (all threads and tasks that the process
+    ``/metrics`` for Prometheus; ``/healthz``, 200 while ``failure_reason()`` is '' (all threads and tasks that the process
     needs live, and its loops have turned lately), whatever becomes of its peers, else 503 with the reason;
     ``/readyz``, 200 when ``not_ready()`` is '', else 503 with the reason that it gave. Raises OSError when the port is
     taken.
@@ -95,11 +95,11 @@ def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str]
     except OSError as error:
         raise OSError(f"cannot serve metrics at {host}:{port}: {error.strerror or error}; set "
                       "telemetry.metrics_port to a free port, or to 0 for any") from None
-    server.set_app(_application(not_ready, why_dead))
+    server.set_app(_application(not_ready, failure_reason))
     return PagesServer(server)
 
 
-def _application(not_ready: Callable[[], str], why_dead: Callable[[], str]
+def _application(not_ready: Callable[[], str], failure_reason: Callable[[], str]
                  ) -> Callable[[Environ, Any], Iterable[bytes]]:
     metrics: Any = make_wsgi_app(REGISTRY)
 
@@ -116,7 +116,7 @@ def _application(not_ready: Callable[[], str], why_dead: Callable[[], str]
                 found: Iterable[bytes] = metrics(environ, start)
                 return found
             case "/healthz":
-                reason = why_dead()
+                reason = failure_reason()
                 return text(start, "503 Service Unavailable" if reason else "200 OK", reason or "alive")
             case "/readyz":
                 reason = not_ready()

@@ -1,9 +1,9 @@
-"""Live games on their way from who plays them to browsers: each is sent context once, however many watch.
+"""Fan-out of live games to browsers: each game is sent to the controller once, for any number of viewers.
 
-While somebody watches a game its source publishes it on one channel of the state's Redis (rapid.store.live_channel). This
-end renews what is watched, listens, and keeps the chunks of each watched game, so that who comes later, or goes back,
-gets them from context. Nobody who watches is waited for: each reads what is kept at his own pace, and whoever has fallen
-behind goes on with the newest chunk, which begins with a keyframe.
+While somebody watches a game, its source publishes it on one channel of the state Redis (rapid.store.live_channel).
+The hub renews the list of watched games, listens, and buffers each game's chunks, so that late viewers and rewinds are
+served from memory. No source waits for a viewer: each reads at its own rate, and a viewer that falls behind skips to
+the newest chunk, which begins with a keyframe.
 """
 
 import asyncio
@@ -18,30 +18,30 @@ from typing import Any
 import redis
 
 from rapid.store.leases import Leases
-from rapid.store.live_channel import MAX_GAMES, MAX_WALL, Message, Watching, unpacked
+from rapid.store.live_channel import MAX_GAMES, MAX_SOURCES, LiveChannel, LiveMessage, decode_message
 from rapid.telemetry.metrics import counter, gauge
 
 log = logging.getLogger(__name__)
 RENEW_SECONDS = 2.0
-LINGER_SECONDS = 20.0  # a game that nobody watches any more is kept for so long: pages are loaded again
-LIST_DEMAND_SECONDS = 10.0  # and the list of games asked for
-MAX_LIST_AGE_SECONDS = 8.0  # what a source received is shown for so long
-MAX_BUFFERED_BYTES = 64 << 20  # of all games together; the oldest chunks go first
-MAX_LAG_CHUNKS = 8  # chunks behind the newest, at which who had caught up skips to it
-FIRST_BYTES_SECONDS = 8.0  # until a game's first bytes
+LINGER_SECONDS = 20.0  # before a game without viewers is dropped; pages may reload
+LIST_DEMAND_SECONDS = 10.0  # before the list of games is no longer requested
+MAX_LIST_AGE_SECONDS = 8.0  # before a source's list is hidden
+MAX_BUFFERED_BYTES = 64 << 20  # of all games together; the oldest chunks are dropped first
+MAX_LAG_CHUNKS = 8  # behind the newest, at which a viewer that had caught up skips to it
+FIRST_BYTES_SECONDS = 8.0  # to wait for a game's header
 END = b"FVEN"
 
-VIEWERS = gauge("controller", "live_viewers", "instances", "Who watches live games now.")
-GAMES = gauge("controller", "live", "games", "Live games that are kept for viewers.")
-RECEIVED = counter("controller", "live_received_bytes", "Bytes of live games that came from their sources.")
-DELIVERED = counter("controller", "live_delivered_bytes", "Bytes of live games that were given to viewers.")
-SKIPPED = counter("controller", "live_skipped", "Chunks that a viewer who had fallen behind was not given.")
-REFUSED = counter("controller", "live_refused", "Messages of live games that could not be read.")
+VIEWERS = gauge("controller", "live_viewers", "instances", "Viewers of live games.")
+GAMES = gauge("controller", "live", "games", "Live games that are buffered for viewers.")
+RECEIVED = counter("controller", "live_received_bytes", "Bytes of live games received from their sources.")
+DELIVERED = counter("controller", "live_delivered_bytes", "Bytes of live games delivered to viewers.")
+SKIPPED = counter("controller", "live_skipped", "Chunks skipped by viewers that had fallen behind.")
+REFUSED = counter("controller", "live_refused", "Invalid messages of live games.")
 
 
 @dataclass
 class GameFeed:
-    """A game that somebody watches. ``chunks`` are numbered from ``first`` on."""
+    """The buffered chunks of a watched game. ``chunks`` are numbered from ``first``."""
 
     header: bytes = b""
     chunks: deque[bytes] = field(default_factory=deque)
@@ -53,19 +53,21 @@ class GameFeed:
 
     @property
     def end(self) -> int:
-        """The number that the next chunk will have."""
+        """Number of the next chunk."""
         return self.first + len(self.chunks)
 
     def notify(self) -> None:
-        """Wakes who waits."""
+        """Wake all waiting readers."""
         news, self.news = self.news, asyncio.Event()
         news.set()
 
 
 class LiveHub:
-    """All of a controller's. It begins with the first request and rests when nobody watches; of one event loop."""
+    """The live games of one controller. It starts with the first request and stops when nobody watches. Belongs to one
+    event
+    loop."""
 
-    def __init__(self, watching: Watching, leases: Leases, max_viewers: int) -> None:
+    def __init__(self, watching: LiveChannel, leases: Leases, max_viewers: int) -> None:
         self._watching = watching
         self._leases = leases
         self._max_viewers = max_viewers
@@ -78,12 +80,13 @@ class LiveHub:
 
     @property
     def full(self) -> bool:
-        """Whether as many watch as may."""
+        """Whether the maximum number of viewers is reached."""
         return self._viewers >= self._max_viewers
 
     async def games(self) -> list[dict[str, Any]]:
-        """What is being played, as its sources last received; asks them to go on saying it. Empty right after a rest.
-        Raises redis.RedisError when nobody can be asked."""
+        """Return the games in progress as last listed by their sources, and ask the sources to keep listing them. The
+        list is
+        empty right after an idle period. Raise redis.RedisError."""
         self._listed_at = time.monotonic()
         await asyncio.to_thread(self._renew)
         self._start()
@@ -92,7 +95,7 @@ class LiveHub:
                 for source, (at, games) in sorted(self._lists.items()) if at >= fresh for game in games]
 
     def watch(self, game: str) -> GameFeed | None:
-        """Begins to watch a game; to be left again. None when as many are watched as may be."""
+        """Add a viewer to a game; the caller must call ``leave``. Return None if too many games are watched."""
         feed = self._feeds.get(game)
         if feed is None:
             if len(self._feeds) >= MAX_GAMES:
@@ -106,14 +109,14 @@ class LiveHub:
         return feed
 
     def leave(self, feed: GameFeed) -> None:
-        """Ends what ``watch`` began."""
+        """Remove a viewer that ``watch`` added."""
         feed.viewers -= 1
         feed.left_at = time.monotonic()
         self._viewers -= 1
         VIEWERS.set(self._viewers)
 
     async def wait_for_header(self, feed: GameFeed) -> bool:
-        """Whether there is something of the game to show, in `FIRST_BYTES_SECONDS` at the latest."""
+        """Wait up to `FIRST_BYTES_SECONDS` for the game's header. Return whether it arrived."""
         until = time.monotonic() + FIRST_BYTES_SECONDS
         while not feed.header and not feed.is_over and (left := until - time.monotonic()) > 0:
             try:
@@ -123,8 +126,9 @@ class LiveHub:
         return bool(feed.header)
 
     async def chunks(self, feed: GameFeed, after: int = 0, heartbeat: float = 15.0) -> AsyncIterator[bytes]:
-        """The game's header, all that is kept of it from chunk ``after`` on, and what comes, to its end. b"" where
-        nothing came for ``heartbeat`` seconds."""
+        """Yield the game's header, the buffered chunks from number ``after`` on, and new chunks until the game ends.
+        Yield b""
+        after each ``heartbeat`` seconds without a chunk."""
         yield feed.header
         at = max(feed.first, min(after, feed.end))
         caught_up = False
@@ -150,14 +154,12 @@ class LiveHub:
             except TimeoutError:
                 yield b""
 
-    # ------------------------------------------------------------------------------------------- the other end
-
     def _start(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
-        """Renews and listens while there is anything to."""
+        """Renew the watched games and listen until nobody watches."""
         loop = asyncio.get_running_loop()
         ended = threading.Event()
         listener = threading.Thread(target=self._listen, args=(loop, ended), name="live-hub", daemon=True)
@@ -167,17 +169,17 @@ class LiveHub:
                 try:
                     await asyncio.to_thread(self._renew)
                 except redis.RedisError as error:
-                    log.warning("live games cannot be asked for: %s", error)
+                    log.warning("cannot renew the watched games: %s", error)
                 await asyncio.sleep(RENEW_SECONDS)
             try:
                 await asyncio.to_thread(self._watching.forget)
             except redis.RedisError:
-                pass  # it ends by itself
+                pass  # the keys expire
         finally:
             ended.set()
 
     def _drop_idle(self) -> bool:
-        """Forgets what nobody watches; whether anything is left to be done."""
+        """Drop feeds without viewers. Return whether the hub is still needed."""
         now = time.monotonic()
         for game, feed in list(self._feeds.items()):
             if feed.viewers == 0 and now - feed.left_at > LINGER_SECONDS:
@@ -192,7 +194,7 @@ class LiveHub:
         sources: list[str] = []
         if time.monotonic() - self._listed_at <= LIST_DEMAND_SECONDS:
             live = [f"{i.kind}/{i.id}" for kind in ("evaluator", "rollout") for i in self._leases.live(kind)]
-            sources = live[:MAX_WALL]
+            sources = live[:MAX_SOURCES]
         going = {game: feed for game, feed in list(self._feeds.items()) if not feed.is_over}
         self._watching.watch(going, sources, [game for game, feed in going.items() if not feed.header])
 
@@ -202,8 +204,8 @@ class LiveHub:
             try:
                 subscription = subscription or self._watching.subscribe()
                 received = subscription.get_message(timeout=0.5)
-            except Exception as error:  # whatever it is, the thread goes on: nobody would begin it again
-                log.warning("live games cannot be listened to, trying again: %s", error)
+            except Exception as error:  # the thread must survive any error: nothing restarts it
+                log.warning("subscription to live games failed, trying again: %s", error)
                 _close(subscription)
                 subscription = None
                 ended.wait(1.0)
@@ -211,18 +213,18 @@ class LiveHub:
             if received is None:
                 continue
             try:
-                message = unpacked(received["data"])
+                message = decode_message(received["data"])
             except (ValueError, KeyError, TypeError):
                 REFUSED.inc()
                 continue
             try:
                 loop.call_soon_threadsafe(self.receive, message)
             except RuntimeError:
-                break  # the loop has ended
+                break  # the event loop is closed
         _close(subscription)
 
-    def receive(self, message: Message) -> None:
-        """A message has come."""
+    def receive(self, message: LiveMessage) -> None:
+        """Process a message from a source."""
         RECEIVED.inc(len(message.body))
         if message.kind == "games":
             games = message.facts.get("games")

@@ -1,4 +1,4 @@
-"""The application: all routers behind the boundary, errors as problem details, health pages, the console."""
+"""The FastAPI application: all routers, middleware, problem details, health checks, and the console."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,10 @@ from fastapi.responses import JSONResponse
 from five.services.controller.console import static_files
 from five.services.controller.http import problems
 from five.services.controller.http.dependencies import Context
-from five.services.controller.http.idempotency import Replays
-from five.services.controller.http.middleware import Boundary
-from five.services.controller.http.openapi import describe
-from five.services.controller.http.request_limits import Limits
+from five.services.controller.http.idempotency import IdempotencyStore
+from five.services.controller.http.middleware import RequestMiddleware
+from five.services.controller.http.openapi import install_openapi
+from five.services.controller.http.request_limits import RequestLimits
 from five.services.controller.routes import (
     anneal,
     config,
@@ -45,9 +45,13 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 
 def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
-               why_dead: Callable[[], str] = lambda: "") -> FastAPI:
-    """The application. OpenAPI under /openapi.json, pages under /docs. ``not_ready`` says why it cannot be used now,
-    '' when it can; ``why_dead`` what of its process has died or stands still."""
+               failure_reason: Callable[[], str] = lambda: "") -> FastAPI:
+    """Create the application; its OpenAPI document is at /openapi.json.
+
+    ``not_ready`` returns the reason why the service is not ready, or ''. ``why_dead`` returns the reason why the
+    process is
+    unhealthy, or ''.
+    """
     # FastAPI's own pages load scripts from elsewhere: the console has a page of the API.
     app = FastAPI(title="Five", version="1", description="Control of a training run.", docs_url=None, redoc_url=None,
                   generate_unique_id_function=lambda route: route.name)
@@ -55,13 +59,13 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
-    describe(app)
-    app.add_middleware(Boundary, gate=context.gate, sessions=context.sessions, limits=Limits(context.limits),
-                       replays=Replays(context.state.redis, context.run), changed=context.overview.forget)
+    install_openapi(app)
+    app.add_middleware(RequestMiddleware, authenticator=context.authenticator, sessions=context.sessions, limits=RequestLimits(context.limits),
+                       idempotency=IdempotencyStore(context.state.redis, context.run), on_change=context.overview_cache.invalidate)
 
     @app.get("/healthz", include_in_schema=False)
     def alive() -> JSONResponse:
-        reason = why_dead()
+        reason = failure_reason()
         return JSONResponse({"status": reason or "alive"}, 503 if reason else 200)
 
     @app.get("/readyz", include_in_schema=False)

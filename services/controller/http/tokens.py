@@ -1,8 +1,8 @@
-"""Named tokens of the REST API: a JSON file that holds their hashes, read again whenever it changes.
+"""Named tokens of the REST API: a JSON file of their hashes, reloaded when it changes.
 
-The file is a list of entries ``{"name", "role", "sha256", "expires"?}``: ``role`` is viewer or operator, ``sha256`` the
-SHA-256 of the token's text in 64 hexadecimal digits, ``expires`` a time in ISO 8601. Tokens are 256 random bits, so
-that a plain hash of one gives nothing away.
+The file is a list of entries ``{"name", "role", "sha256", "expires"?}``. ``role`` is viewer or operator. ``sha256`` is
+the SHA-256 of the token's text in 64 hexadecimal digits. ``expires`` is an ISO 8601 time. Tokens are 256 random bits,
+so a plain hash does not reveal them.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
-from rapid.file_stamp import Stamp, stamp
+from rapid.file_stamp import FileStamp, file_stamp
 
 log = logging.getLogger(__name__)
 
@@ -35,14 +35,14 @@ RESERVED = frozenset({"controller", "optimizer", "rollout", "inference", "evalua
 
 
 class Role(IntEnum):
-    """What a caller may do; an operator may do all that a viewer may."""
+    """Permissions of a caller; an operator may do everything that a viewer may."""
 
     VIEWER = 1
     OPERATOR = 2
 
 
 class TokenEntry(BaseModel):
-    """One named token, without the token itself."""
+    """One named token, without its text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,11 +60,11 @@ class TokenEntry(BaseModel):
 
     @property
     def level(self) -> Role:
-        """The role as one to compare with."""
+        """The role as a comparable value."""
         return Role[self.role.upper()]
 
     def expired(self, now: float) -> bool:
-        """Whether its time is over at ``now``, seconds since the epoch."""
+        """Return whether the token has expired at ``now``, seconds since the epoch."""
         return self.expires is not None and self.expires.timestamp() <= now
 
 
@@ -72,19 +72,19 @@ _ENTRIES = TypeAdapter(list[TokenEntry])
 
 
 def token_hash(token: str) -> str:
-    """SHA-256 of a token's text in hexadecimal, as entries keep it."""
+    """Return the SHA-256 of a token's text in hexadecimal, as stored in entries."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def make(name: str, role: str, expires: datetime | None = None) -> tuple[str, TokenEntry]:
-    """A fresh token and its entry. Raises pydantic.ValidationError for a name or role that cannot be."""
+    """Create a token and its entry. Raise pydantic.ValidationError for an invalid name or role."""
     token = _PREFIX + secrets.token_urlsafe(32)
     return token, TokenEntry.model_validate({"name": name, "role": role, "sha256": token_hash(token),
                                              "expires": expires})
 
 
 def read(path: Path) -> list[TokenEntry]:
-    """Entries of a file. Raises ValueError saying what is wrong with it, OSError."""
+    """Return the entries of a file. Raise OSError, and ValueError if the file is invalid."""
     with path.open("rb") as file:
         text = file.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
@@ -100,7 +100,7 @@ def read(path: Path) -> list[TokenEntry]:
 
 
 def require_distinct(entries: Sequence[TokenEntry], where: str) -> None:
-    """Raises ValueError when two entries have one name or one hash, or there are too many."""
+    """Raise ValueError if two entries share a name or hash, or if there are too many."""
     if len(entries) > MAX_ENTRIES:
         raise ValueError(f"{where} lists {len(entries)} tokens; at most {MAX_ENTRIES} are read")
     for key in ("name", "sha256"):
@@ -112,7 +112,7 @@ def require_distinct(entries: Sequence[TokenEntry], where: str) -> None:
 
 
 def write(path: Path, entries: Iterable[TokenEntry]) -> None:
-    """Replaces a file, readable by its owner only: written temporary first, then renamed. Raises ValueError, OSError."""
+    """Replace a file atomically; only its owner may read it. Raise ValueError or OSError."""
     kept = list(entries)
     require_distinct(kept, str(path))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -126,28 +126,29 @@ def write(path: Path, entries: Iterable[TokenEntry]) -> None:
 
 
 class TokenFile:
-    """The tokens of a file, always as the file is now. Safe to share between threads.
+    """The tokens of a file, reloaded when it changes. Thread-safe.
 
-    A file that cannot be read once the controller is up leaves the tokens as they were: half of a rotation locks nobody
-    out. Raises ValueError when it cannot be read at the start.
+    If the file becomes unreadable later, the previous tokens stay valid, so that a half-finished rotation locks
+    nobody out.
+    Raise ValueError if it cannot be read initially.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._stamp: Stamp | None = None
+        self._stamp: FileStamp | None = None
         self._trouble = ""
         try:
-            self._stamp = stamp(path)
+            self._stamp = file_stamp(path)
             self._entries = read(path)
         except OSError as error:
             raise ValueError(f"services.controller.tokens_file {path}: {error.strerror or error}") from None
 
     def entries(self) -> list[TokenEntry]:
-        """All entries, expired ones too."""
+        """Return all entries, including expired ones."""
         with self._lock:
             try:
-                now = stamp(self._path)
+                now = file_stamp(self._path)
                 if now != self._stamp:
                     self._entries = read(self._path)
                     self._stamp = now
@@ -161,7 +162,7 @@ class TokenFile:
 
 
 class FixedTokens:
-    """Tokens that never change: for tests, and programs that embed the application."""
+    """A fixed set of tokens, for tests and for programs that embed the application."""
 
     def __init__(self, entries: Sequence[TokenEntry]) -> None:
         require_distinct(entries, "the tokens")
@@ -169,17 +170,17 @@ class FixedTokens:
 
     @classmethod
     def of(cls, **tokens: tuple[str, str]) -> "FixedTokens":
-        """From name=(role, token)."""
+        """Create it from name=(role, token)."""
         return cls([TokenEntry.model_validate({"name": name, "role": role, "sha256": token_hash(token)})
                     for name, (role, token) in tokens.items()])
 
     def entries(self) -> list[TokenEntry]:
-        """All entries."""
+        """Return all entries."""
         return self._entries
 
 
-def find(entries: Iterable[TokenEntry], token: str, now: float | None = None) -> TokenEntry | None:
-    """The entry that a token belongs to; None for an unknown or expired one. Takes the same time whichever it is."""
+def find_token(entries: Iterable[TokenEntry], token: str, now: float | None = None) -> TokenEntry | None:
+    """Return the entry of a token, or None if it is unknown or expired. Runs in constant time."""
     presented = token_hash(token)
     at = time.time() if now is None else now
     found = None
@@ -190,7 +191,7 @@ def find(entries: Iterable[TokenEntry], token: str, now: float | None = None) ->
 
 
 def parse_expiry(text: str) -> datetime:
-    """When a token ends, from "30d", "12h" or a date in ISO 8601 (UTC where it names no zone). Raises ValueError."""
+    """Return the time given by "30d", "12h" or an ISO 8601 date (UTC without a zone). Raise ValueError."""
     units = {"d": 86400, "h": 3600}
     try:
         if text[-1:] in units:

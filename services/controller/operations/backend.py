@@ -1,92 +1,95 @@
-"""What the engine sees of the run, and what it can do to it."""
+"""The interface through which the engine reads and changes a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from five.services.controller.operations.document import Operation
-from rapid.store.jobs import Order
+from rapid.store.jobs import Job
 from rapid.store.state import RunStatus, Status
 
 
 @dataclass(frozen=True)
 class StepLimits:
-    """How long a step may take, and how often it is tried. A step without an entry may take as long as it takes."""
+    """Deadlines of steps in seconds, and the number of attempts. A step without an entry has no deadline."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     attempts: int = 3
 
 
 class OperationBackend(Protocol):
-    """A run. Every effect can be repeated without a further effect; any of them may raise redis.RedisError or
-    rapid.rpc.errors.Unavailable, after which the same step is simply advanced again."""
+    """A run. Every effect is idempotent. Any method may raise redis.RedisError or rapid.rpc.errors.Unavailable; the
+    engine
+    then advances the same step again."""
 
     @property
     def limits(self) -> StepLimits:
-        """How long steps may take."""
+        """The limits of steps."""
         ...
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the time in seconds since the epoch."""
         ...
 
     def status(self) -> RunStatus | None:
-        """The run's status; None when there is no run."""
+        """Return the run's status, or None without a run."""
         ...
 
     def transition(self, to: Status, reason: str) -> None:
-        """Brings the run to a status. Raises IllegalTransition."""
+        """Set the run's status. Raise IllegalTransition."""
         ...
 
     def head(self) -> int:
-        """The newest version; -1 before the first."""
+        """Return the newest version, or -1 before the first."""
         ...
 
     def not_idle(self) -> list[str]:
-        """Who has not said yet that it rests, since the pause was asked for."""
+        """Return the services that have not acknowledged the current pause."""
         ...
 
     def stale_reason(self, operation: Operation) -> str:
-        """Why the plan no longer fits the run (its parent schema or the epoch has moved); '' when it does."""
+        """Return why the plan no longer fits the run (another schema or epoch), or ''."""
         ...
 
     def published(self, operation: Operation) -> bool:
-        """Whether the run was cut over to the operation's plan."""
+        """Return whether the run was cut over to the operation's plan."""
         ...
 
-    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
-        """The order of that identity as it is now; placed if there is none."""
+    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Job:
+        """Return the job with that id; create it if there is none."""
         ...
 
     def withdraw_jobs(self, operation: Operation) -> None:
-        """Takes the operation's open orders back: their answers are refused from now on."""
+        """Withdraw the operation's open jobs: their answers are refused from now on."""
         ...
 
     def remove_jobs(self, operation: Operation) -> None:
-        """Removes the operation's orders."""
+        """Remove the operation's jobs."""
         ...
 
     def remove_staged(self, operation: Operation) -> None:
-        """Removes what was staged and is committed now; pins stay."""
+        """Remove staged blobs that are committed by now; pins remain."""
         ...
 
     def discard_staged(self, operation: Operation) -> None:
-        """Removes what the operation has staged, and the pins that it set."""
+        """Remove the operation's staged blobs and the pins that it set."""
         ...
 
     def save_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
-        """Keeps the result of a check by the plan's digest."""
+        """Save the result of a check under the plan's digest."""
         ...
 
     def restore(self, operation: Operation) -> dict[str, Any]:
-        """What else a revert takes back, once the run is cut over; in words of what was done."""
+        """Restore the other state that a revert takes back, after the cut-over. Return what was restored."""
         ...
 
     def begin_anneal(self, operation: Operation) -> str:
-        """Begins to anneal what the operation was asked for; again is once. Returns why it cannot be, '' when it is."""
+        """Begin the requested anneal; repeating it has no further effect. Return '' or the reason why it cannot
+        begin."""
         ...
 
     def not_renewed(self, operation: Operation) -> list[str]:
-        """Services that have not come up under the run's present record yet; the optimizer also for as long as it has
-        not made the checkpoint that was staged the run's."""
+        """Return the services that have not restarted under the run's current record. The optimizer counts until it has
+        committed
+        the staged checkpoint."""
         ...

@@ -1,25 +1,25 @@
-"""Steps that need the model: orders to the optimizer's first rank, and what its answers mean."""
+"""Steps that need the model: jobs for the optimizer's rank 0, and the meaning of their results."""
 
 from typing import Any
 
 from five.services.controller.operations.backend import OperationBackend
 from five.services.controller.operations.document import Operation, OperationStep
 from five.services.controller.operations.step_results import Done, Failed, Refused, StepResult, Wait
-from rapid.store.jobs import OrderState
+from rapid.store.jobs import JobState
 
 
 def job_prefix(operation: Operation) -> str:
-    """What the identities of an operation's orders begin with."""
+    """Return the prefix of the ids of an operation's jobs."""
     return f"{operation.id}/"
 
 
 def job_id(operation: Operation, step: OperationStep) -> str:
-    """The order of a step's present attempt."""
+    """Return the id of the job of a step's current attempt."""
     return f"{job_prefix(operation)}{step.name}/{step.attempt}"
 
 
 def job_payload(operation: Operation) -> dict[str, Any]:
-    """What the optimizer is told: the plan, and what the steps before this one have made."""
+    """Return the job's payload: the plan and the results of the previous steps."""
     request = operation.request
     return {"operation": operation.id, "plan": request.plan, "digest": request.digest, "parent": request.parent,
             "bounds": request.bounds, "epoch": request.epoch, "to_version": request.to_version,
@@ -28,18 +28,18 @@ def job_payload(operation: Operation) -> dict[str, Any]:
 
 
 def run_job(operation: Operation, step: OperationStep, backend: OperationBackend, payload: dict[str, Any]) -> StepResult:
-    """Places the order of this attempt, or looks how it goes."""
+    """Create the job of this attempt, or return its progress."""
     order = backend.job(job_id(operation, step), step.name, payload)
-    if order.state is OrderState.WAITING:
+    if order.state is JobState.WAITING:
         return Wait((f"optimizer 0, to take the order {step.name!r}",))
-    if order.state is OrderState.CLAIMED:
+    if order.state is JobState.CLAIMED:
         if order.attempt > backend.limits.attempts:
             return Refused(f"{order.attempt - 1} optimizers ended while they carried out {step.name!r}; their logs say "
                            "why")
         again = f", attempt {order.attempt}" if order.attempt > 1 else ""
         return Wait((f"{order.holder}, which carries out {step.name!r}{again}",))
-    if order.state is OrderState.DONE:
+    if order.state is JobState.DONE:
         return Done(dict(order.answer))
-    if order.state is OrderState.REFUSED:
+    if order.state is JobState.REFUSED:
         return Refused(order.error)
     return Failed(order.error or f"the order {step.name!r} was withdrawn")

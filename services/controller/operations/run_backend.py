@@ -1,4 +1,4 @@
-"""The engine's backend over a real run: its Redis, its blobs."""
+"""Implementation of the engine's backend over a run's Redis and blob store."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,21 +12,22 @@ from five.services.controller.operations.jobs import job_prefix
 from five.services.controller.surgery.revert import restore_schedules
 from rapid.blobs import BlobStore
 from rapid.store.checkpoint_index import CheckpointIndex
-from rapid.store.jobs import Order, Orders
-from rapid.store.operation_blobs import folder_of, kept_folder, reason_of
+from rapid.store.jobs import Job, JobQueue
+from rapid.store.operation_blobs import operation_folder, pin_reason, preserved_folder
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, RunStatus, Status
-from rapid.store.surgery_plans import Checks
+from rapid.store.surgery_plans import PlanChecks
 
 NEEDED = ("inference", "optimizer", "rollout")
 
 
 class RunBackend:
-    """services.controller.operations.backend.OperationBackend over a run.
+    """Implementation of operations.backend.OperationBackend.
 
-    ``model_schema`` works out the model schema of a record that does not say it; ``configured`` are the configuration's
-    schedules, which hold until others are set.
+    ``schema_of`` computes the model schema of a record without one. ``configured`` are the configuration's
+    schedules, which
+    apply until others are set.
     """
 
     def __init__(self, state: RunState, store: ParameterStore, blobs: BlobStore, limits: StepLimits,
@@ -35,34 +36,34 @@ class RunBackend:
         self._state = state
         self._store = store
         self._blobs = blobs
-        self._orders = Orders(state)
-        self._checks = Checks(state)
+        self._jobs = JobQueue(state)
+        self._checks = PlanChecks(state)
         self._schema_of = model_schema
         self.limits = limits
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the time in seconds since the epoch."""
         return time.time()
 
     def status(self) -> RunStatus | None:
-        """The run's status."""
+        """Return the run's status."""
         return self._state.status()
 
     def transition(self, to: Status, reason: str) -> None:
-        """Brings the run to a status."""
+        """Set the run's status."""
         self._state.transition(to, "controller", reason)
 
     def head(self) -> int:
-        """The newest version; -1 before the first."""
+        """Return the newest version, or -1 before the first."""
         head = self._store.head()
         return -1 if head is None else head
 
     def not_idle(self) -> list[str]:
-        """Who has not come to rest yet."""
-        return self._state.quiet().waiting_for
+        """Return the services that have not acknowledged the current pause."""
+        return self._state.idle_report().waiting_for
 
     def stale_reason(self, operation: Operation) -> str:
-        """Why the plan no longer fits the run; '' when it does."""
+        """Return why the plan no longer fits the run, or ''."""
         if operation.kind is OperationKind.REVERT:
             record = self._state.record()
             if record is not None and record.epoch == operation.request.epoch:
@@ -72,50 +73,53 @@ class RunBackend:
         return stale(self._state.record(), operation.request.parent, operation.request.epoch, self._schema_of)
 
     def published(self, operation: Operation) -> bool:
-        """Whether the run's record names the plan, in a later epoch than the one it was checked in; of a revert,
-        whether the run's history has it."""
+        """Return whether the cut-over took place.
+
+        For a surgery, the run's record names the plan in a later epoch. For a revert, the run's lineage names the
+        operation.
+        """
         if operation.kind is OperationKind.REVERT:
             return any(stretch.operation == operation.id for stretch in self._state.lineage().stretches)
         record = self._state.record()
         return (record is not None and record.epoch > operation.request.epoch
                 and operation.request.digest in record.chain)
 
-    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
-        """The order of that identity, placed if there is none."""
-        return self._orders.place(identity, kind, payload)
+    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Job:
+        """Return the job with that id; create it if there is none."""
+        return self._jobs.submit(identity, kind, payload)
 
     def withdraw_jobs(self, operation: Operation) -> None:
-        """Takes open orders back."""
-        self._orders.withdraw(job_prefix(operation))
+        """Withdraw the operation's open jobs."""
+        self._jobs.cancel(job_prefix(operation))
 
     def remove_jobs(self, operation: Operation) -> None:
-        """Removes its orders."""
-        self._orders.remove(job_prefix(operation))
+        """Remove the operation's jobs."""
+        self._jobs.remove(job_prefix(operation))
 
     def discard_staged(self, operation: Operation) -> None:
-        """Removes what was staged, and pins that were set for it."""
+        """Remove the operation's staged blobs and the pins that it set."""
         self.remove_staged(operation)
         for version, why in self._store.pins().items():
-            if why == reason_of(operation.id):
+            if why == pin_reason(operation.id):
                 self._store.unpin(version)
-        for name in self._blobs.refs(kept_folder(self._state.run)):
+        for name in self._blobs.refs(preserved_folder(self._state.run)):
             if name.endswith(f".{operation.id}"):
                 self._blobs.remove_ref(name)
 
     def remove_staged(self, operation: Operation) -> None:
-        """Removes what was staged."""
-        for name in self._blobs.refs(folder_of(self._state.run, operation.id)):
+        """Remove the operation's staged blobs."""
+        for name in self._blobs.refs(operation_folder(self._state.run, operation.id)):
             self._blobs.remove_ref(name)
 
     def save_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
-        """Keeps the result of a check."""
+        """Save the result of a check."""
         request = operation.request
         self._checks.keep(request.digest, {
             "plan": request.plan, "name": request.name, "parent": request.parent, "epoch": request.epoch,
             "bounds": request.bounds, "operation": operation.id, "who": operation.who, "result": dict(answer)})
 
     def restore(self, operation: Operation) -> dict[str, Any]:
-        """What else a revert takes back: schedules, and an anneal that began after the version."""
+        """Restore the schedules, and end an anneal that began after the version."""
         transformed = operation.step("transform")
         made = transformed.result if transformed is not None else {}
         return {"schedules": restore_schedules(self._state, self._configured, made.get("schedules"), operation.who,
@@ -123,18 +127,21 @@ class RunBackend:
                 "anneal": end_anneal(self._state, operation)}
 
     def begin_anneal(self, operation: Operation) -> str:
-        """Begins to anneal what was asked for, from the version that the optimizer has kept."""
+        """Begin the requested anneal at the version whose checkpoint the optimizer has kept."""
         kept = operation.step("keep")
         return begin_anneal(self._state, operation, dict(kept.result) if kept is not None else {})
 
     def not_renewed(self, operation: Operation) -> list[str]:
-        """Services that have not come up under the present record, kinds of which there is none, and the optimizer
-        while the checkpoint that was staged is not the run's yet: what is staged is removed when the operation ends."""
+        """Return what has not restarted under the current record: services, kinds without an instance, and the
+        optimizer.
+
+        The optimizer counts until the staged checkpoint is the run's, because staged files are removed at the end.
+        """
         record = self._state.record()
         if record is None:
             return ["the run's record, which is gone"]
         live = self._state.services()
-        behind = [f"{i.kind}/{i.id}" for i in live if (i.epoch, i.revision) != record.stand]
+        behind = [f"{i.kind}/{i.id}" for i in live if (i.epoch, i.revision) != record.run_revision]
         absent = [f"{kind}, of which none is up" for kind in NEEDED if not any(i.kind == kind for i in live)]
         published = operation.step("publish")
         first = published.result.get("version") if published is not None else None
@@ -145,7 +152,7 @@ class RunBackend:
 
 
 def stale(record: RunRecord | None, parent: str, epoch: int, model_schema: Callable[[RunRecord], str]) -> str:
-    """Why a plan that was checked for ``parent`` in ``epoch`` does not fit the run's record; '' when it does."""
+    """Return why a plan checked for ``parent`` in ``epoch`` does not fit the run's record, or ''."""
     if record is None:
         return "the run has no record"
     if record.epoch != epoch:

@@ -1,4 +1,4 @@
-"""Surgery: plan, read, check, apply, log."""
+"""Routes below /v1/surgery: derive, read, check, apply and list plans."""
 
 from typing import Annotated, Any
 
@@ -23,7 +23,7 @@ from five.services.controller.surgery.plans import (
 )
 from rapid.store.record import RunRecord
 from rapid.store.state import Status
-from rapid.store.surgery_plans import Checks, Plans
+from rapid.store.surgery_plans import PlanChecks, PlanStore
 
 router = APIRouter(prefix="/surgery", tags=["surgery"])
 
@@ -47,15 +47,15 @@ _REPORT: dict[str, Any] = {
     "ok": True, "problems": []}
 
 
-def begins(**problems: str) -> dict[int | str, dict[str, Any]]:
-    """Answers of what begins an operation, for OpenAPI."""
+def operation_responses(**problems: str) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI responses of a request that begins an operation."""
     where = {"Location": {"description": "The operation.", "schema": {"type": "string"}}}
     return {200: {"description": "With dry_run: what would begin.", "model": Operation},
             202: {"headers": where}, **responses(**problems)}
 
 
-class Wish(BaseModel):
-    """What the agent is to become."""
+class DerivePlanRequest(BaseModel):
+    """The intended changes of the agent."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
         {"name": "wider", "overrides": ["model.lstm=256", "game.observation.pickups=2"], "warm_up_versions": 5}]})
@@ -69,16 +69,16 @@ class Wish(BaseModel):
     warm_up_versions: int | None = Field(None, ge=0, le=100_000, description="Versions at learning rate 0 after it.")
 
 
-class Written(BaseModel):
-    """A plan that somebody has written."""
+class PlanText(BaseModel):
+    """A plan as text."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"plan": PLAN}]})
 
     plan: str = Field(min_length=1, max_length=PLAN_CHARACTERS, description="The plan (YAML).")
 
 
-class ToCheck(BaseModel):
-    """A plan to be measured."""
+class CheckRequest(BaseModel):
+    """A plan to measure."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"plan": PLAN}]})
 
@@ -86,8 +86,8 @@ class ToCheck(BaseModel):
     reason: str = Field("", max_length=500, description="Why; kept with the operation.")
 
 
-class ToApply(BaseModel):
-    """A checked plan to be applied."""
+class ApplyRequest(BaseModel):
+    """A checked plan to apply."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"digest": DIGEST, "hold": True}]})
 
@@ -98,7 +98,7 @@ class ToApply(BaseModel):
 
 
 class CheckResult(BaseModel):
-    """What a check has found."""
+    """The result of a check."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{
         "digest": DIGEST, "name": "wider", "plan": PLAN, "parent": SCHEMA, "epoch": 1, "at": 1760000000.0, "who": "ada",
@@ -117,8 +117,8 @@ class CheckResult(BaseModel):
     result: dict[str, Any] = Field(description="ok, why not, the version and the samples, and the report.")
 
 
-def record_of(context: Context) -> RunRecord:
-    """The run's record. Raises Problem 404."""
+def require_record(context: Context) -> RunRecord:
+    """Return the run's record. Raise Problem 404."""
     record = context.state.record()
     if record is None:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
@@ -126,7 +126,7 @@ def record_of(context: Context) -> RunRecord:
 
 
 def refuse_if_stale(record: RunRecord, request: OperationRequest) -> None:
-    """Raises Problem 409 where the run has moved on, or has the plan already."""
+    """Raise Problem 409 if the plan no longer fits the run or was applied already."""
     why = stale(record, request.parent, request.epoch, model_schema)
     if why:
         raise Problem(409, why, "stale-plan")
@@ -136,7 +136,7 @@ def refuse_if_stale(record: RunRecord, request: OperationRequest) -> None:
 
 def begin_operation(context: Context, kind: OperationKind, who: str, request: OperationRequest, reason: str, dry_run: bool,
                     response: Response) -> Operation:
-    """Begins an operation, or with ``dry_run`` says what it would be. Raises Problem."""
+    """Begin an operation; with ``dry_run`` only return it. Raise Problem."""
     now = context.state.status()
     if now is None:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
@@ -146,9 +146,9 @@ def begin_operation(context: Context, kind: OperationKind, who: str, request: Op
     was = Status.RUNNING if now.status is Status.RUNNING else Status.PAUSED
     store = OperationStore(context.state)
     if dry_run:
-        going = store.going()
-        if going is not None:
-            raise Problem(409, str(OperationInProgress(going)), "operation-under-way", operation=going.id)
+        active = store.active()
+        if active is not None:
+            raise Problem(409, str(OperationInProgress(active)), "operation-under-way", operation=active.id)
         response.status_code = 200
         return new_operation("dry-run", kind, who, request, 0.0, was, reason)
     try:
@@ -160,10 +160,10 @@ def begin_operation(context: Context, kind: OperationKind, who: str, request: Op
 
 
 @router.post("/plan", responses=responses(_404=NO_RUN))
-def plan_surgery(caller: Operator, context: ContextDep, body: Wish) -> PlanPreview:
+def plan_surgery(caller: Operator, context: ContextDep, body: DerivePlanRequest) -> PlanPreview:
     """Derives a plan from what the agent is to become: the table of changes, and what to think about. Nothing is
     changed and nothing is kept."""
-    record = record_of(context)
+    record = require_record(context)
     options = {"hold": body.hold, **({} if body.warm_up_versions is None else {
         "warm_up_versions": body.warm_up_versions})}
     try:
@@ -173,17 +173,17 @@ def plan_surgery(caller: Operator, context: ContextDep, body: Wish) -> PlanPrevi
 
 
 @router.post("/read", responses=responses(_404=NO_RUN))
-def read_surgery(caller: Operator, context: ContextDep, body: Written) -> PlanPreview:
+def read_surgery(caller: Operator, context: ContextDep, body: PlanText) -> PlanPreview:
     """Reads a plan that somebody has written, or has changed after it was derived: the table of changes, and what to
     think about. ``plan`` is as it was sent. Nothing is changed and nothing is kept."""
-    record = record_of(context)
+    record = require_record(context)
     try:
         return preview_plan(read_plan(body.plan), record).model_copy(update={"plan": body.plan})
     except InvalidPlan as error:
         raise Problem(422, str(error)) from None
 
 
-def fitting(record: RunRecord, plan: str) -> OperationRequest:
+def fit_plan(record: RunRecord, plan: str) -> OperationRequest:
     """What a plan asks for, where it fits the run as it stands. Raises Problem 422 and 409."""
     try:
         read = read_plan(plan)
@@ -195,23 +195,23 @@ def fitting(record: RunRecord, plan: str) -> OperationRequest:
     return request
 
 
-@router.post("/check", status_code=202, responses=begins(_404=NO_RUN, _409=NOT_NOW))
-def check_surgery(caller: Operator, context: ContextDep, body: ToCheck, response: Response,
+@router.post("/check", status_code=202, responses=operation_responses(_404=NO_RUN, _409=NOT_NOW))
+def check_surgery(caller: Operator, context: ContextDep, body: CheckRequest, response: Response,
                   dry_run: DryRun = False) -> Operation:
     """Measures a plan on the newest version and on samples of the run's own games, beside training, touching nothing.
     202 and the operation; its result stays under /v1/surgery/checks/{digest}."""
-    record = record_of(context)
-    request = fitting(record, body.plan)
+    record = require_record(context)
+    request = fit_plan(record, body.plan)
     return begin_operation(context, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
 
 
-@router.post("/apply", status_code=202, responses=begins(_404="No such plan was checked.", _409=NOT_NOW))
-def apply_surgery(caller: Operator, context: ContextDep, body: ToApply, response: Response,
+@router.post("/apply", status_code=202, responses=operation_responses(_404="No such plan was checked.", _409=NOT_NOW))
+def apply_surgery(caller: Operator, context: ContextDep, body: ApplyRequest, response: Response,
                   dry_run: DryRun = False) -> Operation:
     """Applies a plan that was checked in this epoch: 202 and the operation. With ``dry_run`` its steps, if it would be
     taken."""
-    record = record_of(context)
-    row = Checks(context.state).get(body.digest)
+    record = require_record(context)
+    row = PlanChecks(context.state).get(body.digest)
     if row is None:
         raise Problem(404, f"no plan with digest {body.digest} was checked: POST /v1/surgery/check first")
     if not row["result"].get("ok"):
@@ -230,13 +230,13 @@ def apply_surgery(caller: Operator, context: ContextDep, body: ToApply, response
 @router.get("/log", responses=responses(_404=NO_RUN))
 def surgery_log(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Offset = 0) -> Slice[AppliedPlan]:
     """The run's chain of plans, oldest first, each with its checksum and whether it revalidate holds."""
-    return make_slice(applied_plans(record_of(context), Plans(context.state).all()), offset, limit)
+    return make_slice(applied_plans(require_record(context), PlanStore(context.state).all()), offset, limit)
 
 
 @router.get("/checks/{digest}", responses=responses(_404="No such plan was checked."))
 def surgery_check(caller: Viewer, context: ContextDep, digest: Digest) -> CheckResult:
     """The newest result of a plan's check."""
-    row = Checks(context.state).get(digest)
+    row = PlanChecks(context.state).get(digest)
     if row is None:
         raise Problem(404, f"no plan with digest {digest} was checked")
     return CheckResult.model_validate(row)

@@ -1,11 +1,11 @@
-"""Brings what is to what was asked for: the transitions that nobody orders."""
+"""Reconciles the run's actual status with the requested one."""
 
 import time
 from collections.abc import Callable
 
 from rapid.store.errors import FencedOut, IllegalTransition
 from rapid.store.events import event_fields
-from rapid.store.idle import QuietReport, note_overdue
+from rapid.store.idle import IdleReport, note_overdue
 from rapid.store.leases import Instance
 from rapid.store.state import RunState, Status
 
@@ -15,30 +15,31 @@ NEEDED = ("inference", "optimizer", "rollout")
 
 
 def next_status(status: Status, head: int | None, live: list[Instance],
-                quiet: QuietReport) -> tuple[Status, str] | None:
-    """The transition that is due, and why; None when there is none.
+                quiet: IdleReport) -> tuple[Status, str] | None:
+    """Return the transition that is due and its reason, or None.
 
-    starting -> running once a version is out and every needed kind of service lives; pausing -> paused once everybody
-    has said that it is quiet.
+    starting -> running once a version is published and each required kind of service is live; pausing -> paused once
+    all
+    services are idle.
     """
     if status is Status.STARTING and head is not None:
         kinds = {i.kind for i in live}
         if all(kind in kinds for kind in NEEDED):
             return Status.RUNNING, f"version {head} is out and {', '.join(NEEDED)} are up"
     if status is Status.PAUSING and not quiet.waiting_for:
-        return Status.PAUSED, f"games and learning rest: {len(quiet.said)} services have said so"
+        return Status.PAUSED, f"games and learning rest: {len(quiet.acknowledged)} services have said so"
     return None
 
 
 class PauseClock:
-    """For how long this process has waited for a pause: by a clock that does not jump."""
+    """Measures how long this process has waited for a pause, by a monotonic clock."""
 
     def __init__(self) -> None:
         self._pause = 0
         self._since = 0.0
 
     def seconds(self, pause: int) -> float:
-        """Since it was first asked about that pause."""
+        """Return the seconds since the first call for that pause."""
         if pause != self._pause:
             self._pause, self._since = pause, time.monotonic()
         return time.monotonic() - self._since
@@ -46,14 +47,14 @@ class PauseClock:
 
 def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[], list[Instance]],
               clock: PauseClock, quiet_seconds: float = 60.0) -> bool:
-    """One look at the run. Returns whether something was changed.
+    """Reconcile the run once. Return whether anything changed.
 
-    A pause that takes longer than ``quiet_seconds`` is noted once, with who has not come to rest; it goes on waiting.
+    A pause that takes longer than ``quiet_seconds`` is recorded once, with the services that are not idle.
     """
-    now, record = state.standing()
+    now, record = state.snapshot()
     if now is None or record is None or now.status not in (Status.STARTING, Status.PAUSING):
         return False
-    quiet = state.quiet()
+    quiet = state.idle_report()
     due = next_status(now.status, head(), live(), quiet)
     if due is not None:
         try:

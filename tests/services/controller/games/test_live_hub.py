@@ -19,11 +19,11 @@ from dota.spectator.recording import Recording
 from dota.vec_game import Controller, VecGame
 from five.run.config.controller import LimitsConfig
 from five.services.controller.games import live_hub as relaying
-from five.services.controller.games.live_hub import BEHIND, END, LiveHub
+from five.services.controller.games.live_hub import END, MAX_LAG_CHUNKS, LiveHub
 from rapid.blobs import BlobStore
 from rapid.live_source import WAITING, LiveSource
 from rapid.store.leases import Lease, Leases
-from rapid.store.live_channel import MAX_BODY, NOTHING, Message, Watching, unpacked
+from rapid.store.live_channel import MAX_MESSAGE_BYTES, NOTHING_WATCHED, LiveChannel, LiveMessage, decode_message
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, live, problem
 
 pytestmark = pytest.mark.usefixtures("redis_client")
@@ -35,7 +35,7 @@ class Player:
     """A rollout's part: plays one game between bots, and shows it while somebody watches."""
 
     def __init__(self, url: str) -> None:
-        self.watching = Watching(redis.Redis.from_url(url), RUN)
+        self.watching = LiveChannel(redis.Redis.from_url(url), RUN)
         self.lease = Lease(redis.Redis.from_url(url), RUN, "rollout", "0", 30)
         self.lease.renew()
         self.games = VecGame(RULES, 1, 7, observations=False)
@@ -99,7 +99,7 @@ def until(found: Callable[[], Any], seconds: float = 20.0) -> Any:
 def test_a_game_is_listed_watched_and_ended_and_costs_nothing_before(redis_url: str) -> None:
     with live(redis_url) as rest, playing(redis_url) as player:
         time.sleep(0.3)
-        assert player.cameras == 0 and player.watching.watched() == NOTHING
+        assert player.cameras == 0 and player.watching.watched() == NOTHING_WATCHED
         listed = until(lambda: rest.ask("GET", "/v1/games", VIEWER).json()["games"])
         assert (listed[0]["game"], listed[0]["source"]) == (GAME, "rollout/0")
         assert listed[0]["players"][1] == "<b>x</b>"
@@ -199,26 +199,26 @@ def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: P
 
 def relay(url: str) -> LiveHub:
     state = redis.Redis.from_url(url)
-    return LiveHub(Watching(state, RUN), Leases(state, RUN), 8)
+    return LiveHub(LiveChannel(state, RUN), Leases(state, RUN), 8)
 
 
 async def test_who_is_slow_goes_on_with_the_newest_chunk(redis_url: str) -> None:
     here = relay(redis_url)
     view = here.watch(GAME)
     assert view is not None
-    here.take(Message("header", "rollout/0", GAME, b"H"))
+    here.take(LiveMessage("header", "rollout/0", GAME, b"H"))
     stream = here.chunks(view)
     assert await anext(stream) == b"H"
-    here.take(Message("chunk", "rollout/0", GAME, b"0"))
+    here.take(LiveMessage("chunk", "rollout/0", GAME, b"0"))
     assert await anext(stream) == b"0"
     waiting = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)  # has caught up, and waits
-    for k in range(1, BEHIND + 5):
-        here.take(Message("chunk", "rollout/0", GAME, str(k).encode()))
-    assert await waiting == str(BEHIND + 4).encode()
+    for k in range(1, MAX_LAG_CHUNKS + 5):
+        here.take(LiveMessage("chunk", "rollout/0", GAME, str(k).encode()))
+    assert await waiting == str(MAX_LAG_CHUNKS + 4).encode()
     late = here.chunks(view)  # and who comes now, or goes back, has all of it
     assert [await anext(late) for _ in range(4)] == [b"H", b"0", b"1", b"2"]
-    here.take(Message("end", "rollout/0", GAME))
+    here.take(LiveMessage("end", "rollout/0", GAME))
     assert await anext(stream) == END
     here.leave(view)
 
@@ -228,10 +228,10 @@ async def test_what_is_kept_is_bounded(redis_url: str, monkeypatch: pytest.Monke
     here = relay(redis_url)
     small, large = here.watch("a" * 8), here.watch("b" * 8)
     assert small is not None and large is not None
-    here.take(Message("header", "s", "a" * 8, b"H"))
-    here.take(Message("chunk", "s", "a" * 8, b"x" * 100))
+    here.take(LiveMessage("header", "s", "a" * 8, b"H"))
+    here.take(LiveMessage("chunk", "s", "a" * 8, b"x" * 100))
     for k in range(50):
-        here.take(Message("chunk", "s", "b" * 8, bytes([k]) * 100))
+        here.take(LiveMessage("chunk", "s", "b" * 8, bytes([k]) * 100))
     assert len(small.chunks) == 1 and len(large.chunks) == 9 and large.first == 41
     here.leave(small)
     here.leave(large)
@@ -239,29 +239,29 @@ async def test_what_is_kept_is_bounded(redis_url: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("data", [
     b"", b"\0\0", b"\xff\xff\xff\xff{}", b"\x02\0\0\0{}", b"\x04\0\0\0nullx", b"\x05\0\0\0[1,2]",
-    Message("chunk", "s", "../x").packed(), Message("strange", "s", GAME).packed(), Message("chunk", "s" * 300,
+    LiveMessage("chunk", "s", "../x").packed(), LiveMessage("strange", "s", GAME).packed(), LiveMessage("chunk", "s" * 300,
                                                                                             GAME).packed(),
-    Message("chunk", "s", GAME, b"x" * MAX_BODY).packed()])
+    LiveMessage("chunk", "s", GAME, b"x" * MAX_MESSAGE_BYTES).packed()])
 def test_messages_that_are_none_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
-        unpacked(data)
+        decode_message(data)
 
 
 def test_a_message_is_read_as_it_was_sent() -> None:
-    message = Message("chunk", "rollout/0", GAME, b"\0\1", {"time": 3.5})
-    assert unpacked(message.packed()) == message
+    message = LiveMessage("chunk", "rollout/0", GAME, b"\0\1", {"time": 3.5})
+    assert decode_message(message.packed()) == message
 
 
 async def test_a_source_is_never_waited_for_and_drops_the_oldest(redis_url: str) -> None:
-    source = LiveSource(Watching(redis.Redis.from_url(redis_url), RUN), "rollout/0", list)
+    source = LiveSource(LiveChannel(redis.Redis.from_url(redis_url), RUN), "rollout/0", list)
     for k in range(WAITING + 10):
         source.put("chunk", GAME, str(k).encode())
-    source.put("chunk", GAME, b"x" * MAX_BODY)
+    source.put("chunk", GAME, b"x" * MAX_MESSAGE_BYTES)
     assert [m.body for m in source._waiting] == [str(k).encode() for k in range(10, WAITING + 10)]
 
 
 def test_what_somebody_watches_ends_by_itself(redis_url: str) -> None:
-    watching = Watching(redis.Redis.from_url(redis_url), RUN)
+    watching = LiveChannel(redis.Redis.from_url(redis_url), RUN)
     watching.watch([GAME, "ff" * 8], ["rollout/0"])
     assert watching.watched().games == {GAME, "ff" * 8} and watching.watched().sources == {"rollout/0"}
     ttl: Any = redis.Redis.from_url(redis_url).pttl(f"five:{RUN}:watched")

@@ -15,7 +15,7 @@ from five.services.controller.operations.document import (
 from five.services.controller.operations.engine import advance
 from five.services.controller.operations.jobs import job_prefix
 from rapid.store.errors import IllegalTransition
-from rapid.store.jobs import Order, OrderState
+from rapid.store.jobs import Job, JobState
 from rapid.store.state import TRANSITIONS, RunStatus, Status
 
 REQUEST = OperationRequest(plan="name: wider", digest="d" * 64, name="wider", parent="p" * 16, epoch=1,
@@ -40,7 +40,7 @@ class MemoryBackend:
     epoch: int = 1
     schema: str = "p" * 16
     chain: tuple[str, ...] = ()
-    orders: dict[str, Order] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
     staged: set[str] = field(default_factory=set)
     clock: float = 0.0
     kill_after: int | None = None
@@ -86,21 +86,21 @@ class MemoryBackend:
     def published(self, operation: Operation) -> bool:
         return operation.request.digest in self.chain
 
-    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
-        if identity not in self.orders:
-            self.orders[identity] = Order(identity, kind, payload, self.clock)
+    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Job:
+        if identity not in self.jobs:
+            self.jobs[identity] = Job(identity, kind, payload, self.clock)
             self._effect()
-        return self.orders[identity]
+        return self.jobs[identity]
 
     def withdraw_jobs(self, operation: Operation) -> None:
-        for identity, order in self.orders.items():
+        for identity, order in self.jobs.items():
             if identity.startswith(job_prefix(operation)) and order.open:
-                self.orders[identity] = replace(order, state=OrderState.WITHDRAWN)
+                self.jobs[identity] = replace(order, state=JobState.CANCELLED)
         self._effect()
 
     def remove_jobs(self, operation: Operation) -> None:
-        for identity in [i for i in self.orders if i.startswith(job_prefix(operation))]:
-            del self.orders[identity]
+        for identity in [i for i in self.jobs if i.startswith(job_prefix(operation))]:
+            del self.jobs[identity]
         self._effect()
 
     def discard_staged(self, operation: Operation) -> None:
@@ -147,18 +147,18 @@ class MemoryBackend:
             self.now_is = RunStatus(Status.PAUSED, self.clock, "controller", "games and learning rest")
         if status in (Status.RUNNING, Status.WARMING):
             self.version += 1
-        for identity, order in list(self.orders.items()):
+        for identity, order in list(self.jobs.items()):
             if order.open:
-                self.orders[identity] = self.carried_out(order)
+                self.jobs[identity] = self.carried_out(order)
 
-    def carried_out(self, order: Order) -> Order:
+    def carried_out(self, order: Job) -> Job:
         """An order with its answer."""
-        mine = replace(order, state=OrderState.CLAIMED, attempt=order.attempt + 1, holder="optimizer-0", fence=1)
+        mine = replace(order, state=JobState.CLAIMED, attempt=order.attempt + 1, holder="optimizer-0", fence=1)
         if order.kind in self.refusing:
-            return replace(mine, state=OrderState.REFUSED, error=f"{order.kind} cannot work out")
+            return replace(mine, state=JobState.REFUSED, error=f"{order.kind} cannot work out")
         if self.failing.get(order.kind, 0) > 0:
             self.failing[order.kind] -= 1
-            return replace(mine, state=OrderState.FAILED, error=f"{order.kind} did not work out")
+            return replace(mine, state=JobState.FAILED, error=f"{order.kind} did not work out")
         answer: dict[str, Any] = {}
         if order.kind == "check":
             answer = {"ok": not self.out_of_bounds, "why": "too far off"}
@@ -170,11 +170,11 @@ class MemoryBackend:
             answer = {"version": self.version + 1}
         elif order.kind == "publish":
             if self.now_is.status is not Status.OPERATING or not self.staged:
-                return replace(mine, state=OrderState.FAILED, error="the run's status has moved")
+                return replace(mine, state=JobState.FAILED, error="the run's status has moved")
             self.cut_over(order)
-        return replace(mine, state=OrderState.DONE, answer=answer)
+        return replace(mine, state=JobState.DONE, answer=answer)
 
-    def cut_over(self, order: Order) -> None:
+    def cut_over(self, order: Job) -> None:
         """What the store does in one step."""
         self.chain += (order.payload["digest"],)
         self.epoch += 1
@@ -224,4 +224,4 @@ def untouched(run: MemoryBackend, operation: Operation, was: Status = Status.RUN
     assert run.now_is.status is was
     assert (run.epoch, run.schema, run.chain, run.publishes) == (1, "p" * 16, (), 0)
     assert not run.staged
-    assert not run.orders
+    assert not run.jobs

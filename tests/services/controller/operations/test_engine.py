@@ -16,7 +16,7 @@ from five.services.controller.operations.document import (
     new_operation,
 )
 from five.services.controller.operations.engine import advance
-from rapid.store.jobs import OrderState
+from rapid.store.jobs import JobState
 from rapid.store.state import RunStatus, Status
 from tests.services.controller.operations.memory_backend import (
     HEAD,
@@ -51,7 +51,7 @@ def test_a_surgery_goes_through_its_steps_and_ends_running() -> None:
     assert run.version >= warm.result["until"]
     times = [t for s in done.steps for t in (s.started_at, s.ended_at)]
     assert times == sorted(t for t in times if t is not None)
-    assert not run.orders
+    assert not run.jobs
 
 
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
@@ -199,7 +199,7 @@ def test_the_controller_may_die_after_any_effect_of_a_surgery(was: Status) -> No
         assert done.state is OperationState.DONE, f"killed after effect {after}: {done.outcome}"
         assert run.now_is.status is Status.RUNNING
         assert (run.publishes, run.epoch, len(run.chain)) == (1, 2, 1)
-        assert not run.orders
+        assert not run.jobs
 
 
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
@@ -233,7 +233,7 @@ def test_the_controller_may_die_before_anything_is_saved() -> None:
 def test_an_order_that_was_published_just_before_it_was_given_up_goes_on() -> None:
     run = MemoryBackend(limits=StepLimits({"publish": 5.0}))
     operation = until(surgery(run), run, "publish")
-    order = next(o for o in run.orders.values() if o.kind == "publish")
+    order = next(o for o in run.jobs.values() if o.kind == "publish")
     run.clock += 60.0  # the optimizer hangs in the middle of it
     operation = advance(operation, run)
     assert operation.state is OperationState.ROLLING_BACK
@@ -247,12 +247,12 @@ def test_an_order_that_was_published_just_before_it_was_given_up_goes_on() -> No
 def test_an_optimizer_that_comes_too_late_cannot_publish() -> None:
     run = MemoryBackend(limits=StepLimits({"publish": 5.0}))
     operation = until(surgery(run), run, "publish")
-    late = next(o for o in run.orders.values() if o.kind == "publish")
+    late = next(o for o in run.jobs.values() if o.kind == "publish")
     run.clock += 60.0
     operation = advance(operation, run)
     operation = advance(operation, run)
     assert operation.is_over
-    assert run.carried_out(late).state is OrderState.FAILED
+    assert run.carried_out(late).state is JobState.FAILED
     untouched(run, operation)
 
 
@@ -287,8 +287,8 @@ def test_a_pause_during_the_warm_up_is_waited_out() -> None:
 def test_orders_that_kill_one_optimizer_after_another_are_given_up() -> None:
     run = MemoryBackend(limits=StepLimits(attempts=2))
     operation = until(surgery(run), run, "transform")
-    identity, order = next((i, o) for i, o in run.orders.items() if o.kind == "transform")
-    run.orders[identity] = replace(order, state=OrderState.CLAIMED, attempt=3, holder="optimizer-0", fence=3)
+    identity, order = next((i, o) for i, o in run.jobs.items() if o.kind == "transform")
+    run.jobs[identity] = replace(order, state=JobState.CLAIMED, attempt=3, holder="optimizer-0", fence=3)
     operation = advance(operation, run)
     failed = carry_on(operation, run)
     assert "2 optimizers ended while they carried out 'transform'" in failed.outcome

@@ -7,40 +7,40 @@ from five.services.controller.operations.document import (
     REVERT_STEPS,
     Operation,
     OperationKind,
+    OperationRequest,
     OperationState,
+    OperatorDecision,
     StepState,
-    SurgeryRequest,
-    Word,
-    new,
+    new_operation,
 )
 from rapid.store.state import RunStatus, Status
-from tests.services.controller.operations.memory_backend import MemoryRun, carry_on, until, untouched
+from tests.services.controller.operations.memory_backend import MemoryBackend, carry_on, until, untouched
 
-REVERT = SurgeryRequest(name="to version 3", parent="p" * 16, epoch=1, to_version=3)
-ANNEAL = SurgeryRequest(name="patch-1", parent="p" * 16, epoch=1, anneal={"id": "patch-1"})
+REVERT = OperationRequest(name="to version 3", parent="p" * 16, epoch=1, to_version=3)
+ANNEAL = OperationRequest(name="patch-1", parent="p" * 16, epoch=1, anneal={"id": "patch-1"})
 
 
-def operation(run: MemoryRun, kind: OperationKind) -> Operation:
+def operation(run: MemoryBackend, kind: OperationKind) -> Operation:
     request = REVERT if kind is OperationKind.REVERT else ANNEAL
-    return new(f"{kind}-1", kind, "ada", request, run.clock, run.now_is.status)
+    return new_operation(f"{kind}-1", kind, "ada", request, run.clock, run.now_is.status)
 
 
 def test_a_revert_goes_through_its_steps() -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     done = carry_on(operation(run, OperationKind.REVERT), run)
     assert done.state is OperationState.DONE, done.outcome
     assert tuple(s.name for s in done.steps) == REVERT_STEPS and {s.state for s in done.steps} == {StepState.DONE}
     assert (run.epoch, run.publishes, run.restored, run.now_is.status) == (2, 1, {"revert-1"}, Status.RUNNING)
-    assert "goes on from version 3" in done.outcome and not run.orders and not run.staged
+    assert "goes on from version 3" in done.outcome and not run.jobs and not run.staged
 
 
 @pytest.mark.parametrize("kind", [OperationKind.REVERT, OperationKind.ANNEAL])
 def test_a_controller_that_dies_at_any_effect_goes_on(kind: OperationKind) -> None:
     for effect in range(1, 30):
-        run = MemoryRun(kill_after=effect)
+        run = MemoryBackend(kill_after=effect)
         done = carry_on(operation(run, kind), run)
         assert done.state is OperationState.DONE, (effect, done.outcome)
-        assert run.now_is.status is Status.RUNNING and not run.orders
+        assert run.now_is.status is Status.RUNNING and not run.jobs
         assert run.publishes == (kind is OperationKind.REVERT)
         assert (run.restored, run.annealed) == (
             ({"revert-1"}, set()) if kind is OperationKind.REVERT else (set(), {"anneal-1"}))
@@ -48,32 +48,32 @@ def test_a_controller_that_dies_at_any_effect_goes_on(kind: OperationKind) -> No
 
 @pytest.mark.parametrize("step", ["checkpoint", "transform"])
 def test_a_revert_that_cannot_be_leaves_the_run_as_it_was(step: str) -> None:
-    run = MemoryRun(refusing={step})
+    run = MemoryBackend(refusing={step})
     done = carry_on(operation(run, OperationKind.REVERT), run)
     untouched(run, done)
     assert f"{step} cannot work out" in done.outcome
 
 
 def test_a_revert_decided_in_another_epoch_is_refused() -> None:
-    run = MemoryRun(epoch=2)
+    run = MemoryBackend(epoch=2)
     done = carry_on(operation(run, OperationKind.REVERT), run)
     assert done.state is OperationState.FAILED and run.publishes == 0 and run.now_is.status is Status.RUNNING
 
 
 def test_a_revert_can_be_cancelled_until_it_publishes() -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     begun = until(operation(run, OperationKind.REVERT), run, "transform")
-    done = carry_on(begun.model_copy(update={"cancel": Word(who="bob", at=1.0)}), run)
+    done = carry_on(begun.model_copy(update={"cancel": OperatorDecision(who="bob", at=1.0)}), run)
     untouched(run, done)
     assert done.state is OperationState.CANCELLED
 
 
 def test_an_anneal_begins_while_the_run_goes_on_or_not_at_all() -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     done = carry_on(operation(run, OperationKind.ANNEAL), run)
     assert done.state is OperationState.DONE and tuple(s.name for s in done.steps) == ANNEAL_STEPS
     assert run.annealed == {"anneal-1"} and run.epoch == 1 and run.publishes == 0
-    for failing in (MemoryRun(refusing={"keep"}), MemoryRun(no_anneal="one at a time")):
+    for failing in (MemoryBackend(refusing={"keep"}), MemoryBackend(no_anneal="one at a time")):
         done = carry_on(operation(failing, OperationKind.ANNEAL), failing)
         assert done.state is OperationState.FAILED and failing.now_is == RunStatus(
             Status.RUNNING, 0.0, "controller", "") and not failing.annealed

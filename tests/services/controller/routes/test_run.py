@@ -19,7 +19,7 @@ from five.services.controller.run.reconcile import PauseClock, next_status, reco
 from five.services.controller.run.setup import set_up_run
 from rapid.config import StoreConfig
 from rapid.store.errors import FencedOut
-from rapid.store.idle import QuietReport
+from rapid.store.idle import IdleReport
 from rapid.store.leases import Instance, Lease
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState, Status
@@ -152,8 +152,8 @@ def instance(kind: str, **stats: object) -> Instance:
     return Instance(kind, "a", "", "", 0.0, 0.0, dict(stats))
 
 
-def report(*waiting_for: str) -> QuietReport:
-    return QuietReport(1, 1, time.time(), {}, list(waiting_for))
+def report(*waiting_for: str) -> IdleReport:
+    return IdleReport(1, 1, time.time(), {}, list(waiting_for))
 
 
 def test_a_run_starts_when_all_are_there() -> None:
@@ -185,7 +185,7 @@ def test_a_pause_waits_for_everybody_and_names_once_who_has_not_come_to_rest(
     for lease in rollouts:
         lease.renew({}, 1, 1)
     state.transition(Status.PAUSING, "test")
-    pause = state.quiet().pause
+    pause = state.idle_report().pause
     assert not reconcile(state, lambda: 0, list, PauseClock())
     rollouts[0].renew({}, 1, 1, pause, True)
     assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == ["rollout/b"]

@@ -9,7 +9,7 @@ from dota.spaces import Layout
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import ConfigError, load
-from five.services.controller.run.setup import document_of, record_of, set_up_run
+from five.services.controller.run.setup import config_document, initial_record, set_up_run
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
 
@@ -40,7 +40,7 @@ def test_a_run_is_made_once(state: RunState) -> None:
     for _ in range(2):
         set_up_run(state, CONFIG, "controller")
     assert status(state) is Status.STARTING and whats(state) == ["run.created"]
-    assert state.config() == document_of(CONFIG)
+    assert state.config() == config_document(CONFIG)
 
 
 def test_the_stored_configuration_holds_no_password(state: RunState, redis_client: redis.Redis) -> None:
@@ -70,8 +70,8 @@ def test_only_resuming_starts_a_stopped_run_again(state: RunState) -> None:
 def test_a_run_begins_with_the_record_of_its_file(state: RunState) -> None:
     set_up_run(state, CONFIG, "controller")
     record = state.record()
-    assert record == record_of(CONFIG) and record is not None
-    assert (record.stand, record.chain, record.layout) == ((1, 1), (), Layout(CONFIG.game).hash)
+    assert record == initial_record(CONFIG) and record is not None
+    assert (record.run_revision, record.chain, record.layout) == ((1, 1), (), Layout(CONFIG.game).hash)
     assert "precision" not in record.model and overlay(CONFIG, record) == CONFIG
 
 
@@ -87,7 +87,7 @@ def test_a_file_that_lags_behind_undoes_nothing(state: RunState, resume: bool) -
                resume)
     assert state.record() == after
     assert state.config()["model"]["lstm"] == 2 * CONFIG.model.lstm  # shown as it is played
-    assert state.config()["game"] == document_of(CONFIG)["game"]
+    assert state.config()["game"] == config_document(CONFIG)["game"]
     assert state.config()["model"]["precision"] == "bfloat16"
 
 
@@ -106,10 +106,10 @@ def test_what_can_no_longer_be_read_of_an_earlier_release_is_the_files(
     state.create({"game": {"an_older_key": 1}, "model": {"another": 2}}, "test")
     redis_client.delete(state.keys.record)
     set_up_run(state, CONFIG, "controller")
-    assert state.record() == record_of(CONFIG)
+    assert state.record() == initial_record(CONFIG)
 
 
 def test_a_record_that_this_release_cannot_read_is_refused_by_name(state: RunState) -> None:
-    state.create(document_of(CONFIG), "test", RunRecord(revision=3, game={"a_newer_key": 1}))
+    state.create(config_document(CONFIG), "test", RunRecord(revision=3, game={"a_newer_key": 1}))
     with pytest.raises(ConfigError, match=r"(?s)record of run 'laptop-1v1' \(revision 3\).*game.a_newer_key"):
         set_up_run(state, CONFIG, "controller")
