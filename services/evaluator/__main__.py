@@ -97,7 +97,7 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
 
     def rest() -> float:
         # Whoever starts a run waits for its first rating.
-        return pace.rest() if loop.ladder.last is not None else 0.0
+        return pace.rest() if loop.ladder.last_rated is not None else 0.0
 
     while not lifecycle.draining:
         if not await lifecycle.wait_active():
@@ -168,7 +168,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       config.seed + SEED_OFFSET)
     folder = service.folder_for("replays", settings.replays)
     drafter = DraftReader(game, client(), DraftTables(service.blobs, config.name), settings.draft_line_ups,
-                          lambda: -1 if loop.ladder.last is None else number(loop.ladder.last.player))
+                          lambda: -1 if loop.ladder.last_rated is None else number(loop.ladder.last_rated.player))
     anneals = AnnealStore(service.state)
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,

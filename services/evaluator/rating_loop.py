@@ -45,12 +45,12 @@ class RatingLoop:
 
     def __post_init__(self) -> None:
         self.ladder = Ladder(self.config, self.seed)
-        self._table = ReplicatedTable(self.state, TABLE, self.ladder.take)
+        self._table = ReplicatedTable(self.state, TABLE, self.ladder.apply_rows)
         self._table.refresh()
         known = {*self.ladder.references, *(p for pair in self._pairings() for p in pair[:2])}
         gone = [name for name in known if name not in self.bots and not self.ours(number(name))]
         if gone:
-            self._table.update(lambda: self.ladder.left(gone))
+            self._table.update(lambda: self.ladder.retire_references(gone))
         self._under_way: set[str] = set()
         self._tries: Counter[str] = Counter()
 
@@ -60,7 +60,7 @@ class RatingLoop:
     @property
     def version(self) -> int:
         """The version under test, or that was rated last; -1: none yet."""
-        trial, last = self.ladder.trial, self.ladder.last
+        trial, last = self.ladder.trial, self.ladder.last_rated
         if trial is not None and trial.player != ANCHORS:
             return number(trial.player)
         return -1 if last is None else number(last.player)
@@ -75,7 +75,7 @@ class RatingLoop:
         self._proceed()
         if self.ladder.trial is None:
             self._begin()
-        assigned = next((g for g in self.ladder.games() if g.id not in self._under_way), None)
+        assigned = next((g for g in self.ladder.pending_games() if g.id not in self._under_way), None)
         if assigned is None:
             return None
         self._under_way.add(assigned.id)
@@ -86,7 +86,7 @@ class RatingLoop:
         version = self.newest()
         if version is None:
             return
-        while self._table.update(lambda: self.ladder.begin(player_name(version))) and self.ladder.trial is None:
+        while self._table.update(lambda: self.ladder.begin_rating(player_name(version))) and self.ladder.trial is None:
             pass  # the scale's zero was noted
         self._tries.clear()
 
@@ -101,7 +101,7 @@ class RatingLoop:
             self._tries[game] += 1
             if self._tries[game] >= TRIES:
                 log.warning("game %s was lost %d times and counts as aborted", game, TRIES)
-                aborted += self._table.update(partial(self.ladder.aborted, game))
+                aborted += self._table.update(partial(self.ladder.abort_game, game))
         return aborted
 
     def put_off(self) -> None:
@@ -112,7 +112,7 @@ class RatingLoop:
         """A game has ended. Returns whether it counts: told of again, or given up meanwhile, it does not."""
         game = result.pairing.game
         self._under_way.discard(game)
-        counted = self._table.update(lambda: self.ladder.reported(
+        counted = self._table.update(lambda: self.ladder.report_game(
             game, result.score, result.game_seconds, result.agent_statistics.tolist()))
         self._proceed()
         return counted
@@ -123,12 +123,12 @@ class RatingLoop:
 
         def change() -> dict[str, Any] | None:
             nonlocal outcome
-            outcome = self.ladder.proceed()
+            outcome = self.ladder.advance()
             return None if outcome is None else outcome.rows
 
-        if self.ladder.trial is None or self.ladder.games():
+        if self.ladder.trial is None or self.ladder.pending_games():
             return
-        foreseen = self.ladder.proceed()
+        foreseen = self.ladder.advance()
         for standing in () if foreseen is None else foreseen.standings:
             if standing.reference and standing.player not in self.bots:
                 # First kept, then named: a reference that cannot be loaded would be worse than a version kept for
@@ -141,9 +141,9 @@ class RatingLoop:
             log.info("%s: TrueSkill %.1f ± %.1f after %d games, draws %.2f%s", standing.player, standing.mu,
                      standing.sigma, standing.games, standing.draw_probability,
                      "; a reference" if standing.reference else "")
-        if outcome.again:
+        if outcome.refitted:
             log.info("versions reach from random play to the bots, whose ratings are fitted once more, and with them "
-                     "all others: %s", ", ".join(f"{s.player} {s.mu:.1f} ± {s.sigma:.1f}" for s in outcome.again))
+                     "all others: %s", ", ".join(f"{s.player} {s.mu:.1f} ± {s.sigma:.1f}" for s in outcome.refitted))
 
     def _records(self, outcome: RatingOutcome | None) -> list[tuple[str, ...]]:
         """The series' records of an outcome: one of the version that was rated by it."""

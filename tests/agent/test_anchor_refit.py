@@ -26,7 +26,7 @@ class Restarted(World):
     def write(self, rows: dict[str, Any] | None) -> bool:
         wrote = super().write(rows)
         self.ladder = Ladder(self.ladder.config, self.ladder._seed)
-        self.ladder.take(json.loads(json.dumps(self.rows)), True)
+        self.ladder.apply_rows(json.loads(json.dumps(self.rows)), True)
         return wrote
 
 
@@ -93,14 +93,14 @@ def test_the_rating_that_bridges_is_one_write_of_everybody() -> None:
     for player in VERSIONS:
         while player not in ladder.ladder.standings:
             if ladder.ladder.trial is None:
-                ladder.write(ladder.ladder.begin(player))
+                ladder.write(ladder.ladder.begin_rating(player))
                 continue
-            for game in ladder.ladder.games():
-                ladder.write(ladder.ladder.reported(game.id, ladder.result(game), 60.0, []))
-            outcome = ladder.ladder.proceed()
-            assert outcome is not None and outcome == ladder.ladder.proceed()  # nothing has changed until it is written
-            if outcome.again:
-                rated = {s.player for s in [*outcome.standings, *outcome.again]}
+            for game in ladder.ladder.pending_games():
+                ladder.write(ladder.ladder.report_game(game.id, ladder.result(game), 60.0, []))
+            outcome = ladder.ladder.advance()
+            assert outcome is not None and outcome == ladder.ladder.advance()  # nothing has changed until it is written
+            if outcome.refitted:
+                rated = {s.player for s in [*outcome.standings, *outcome.refitted]}
                 assert rated == {*ladder.ladder.standings, player} - {RANDOM}
                 assert {f"rated:{name}" for name in rated} | {"open", "unmeasured"} <= set(outcome.rows)
                 assert [s.player for s in outcome.standings] == [player]
@@ -118,12 +118,12 @@ def test_neither_order_nor_length_of_games_decides_when_or_what() -> None:
         for player in VERSIONS:
             while player not in ladder.ladder.standings:
                 if ladder.ladder.trial is None:
-                    ladder.write(ladder.ladder.begin(player))
+                    ladder.write(ladder.ladder.begin_rating(player))
                     continue
-                played = [(game, ladder.result(game)) for game in ladder.ladder.games()]
+                played = [(game, ladder.result(game)) for game in ladder.ladder.pending_games()]
                 for game, score in order(played):
-                    ladder.write(ladder.ladder.reported(game.id, score, float(scores.uniform(60, 900)), []))
-                outcome = ladder.ladder.proceed()
+                    ladder.write(ladder.ladder.report_game(game.id, score, float(scores.uniform(60, 900)), []))
+                outcome = ladder.ladder.advance()
                 assert outcome is not None
                 ladder.write(outcome.rows)
         ends.append(ladder.ladder.standings)

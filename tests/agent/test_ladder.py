@@ -39,7 +39,7 @@ class World:
                 self.rows.pop(name, None)
             else:
                 self.rows[name] = row
-        self.ladder.take(json.loads(json.dumps(rows)), False)
+        self.ladder.apply_rows(json.loads(json.dumps(rows)), False)
         return True
 
     def result(self, game: AssignedGame) -> float:
@@ -49,7 +49,7 @@ class World:
     def anchor(self) -> "World":
         """Rates the first version and then the anchors."""
         self.rate("version-0")
-        self.write(self.ladder.begin("version-x"))
+        self.write(self.ladder.begin_rating("version-x"))
         while self.ladder.trial is not None:
             self.step(self.result)
         return self
@@ -58,16 +58,16 @@ class World:
         """Rates a player, the anchors first where they are not yet."""
         while player not in self.ladder.standings:
             if self.ladder.trial is None:
-                assert self.write(self.ladder.begin(player))
+                assert self.write(self.ladder.begin_rating(player))
                 continue
             self.step(result or self.result)
         return self.ladder.standings[player]
 
     def step(self, result: Callable[[AssignedGame], float]) -> None:
         """Plays the round."""
-        for game in self.ladder.games():
-            self.write(self.ladder.reported(game.id, result(game), 60.0, []))
-        outcome = self.ladder.proceed()
+        for game in self.ladder.pending_games():
+            self.write(self.ladder.report_game(game.id, result(game), 60.0, []))
+        outcome = self.ladder.advance()
         assert outcome is not None
         self.write(outcome.rows)
 
@@ -107,9 +107,9 @@ def test_the_first_version_is_rated_against_random_play_before_the_anchors_are()
     first = world.rate("version-0")
     assert first.results.keys() == {RANDOM} and first.games == 10 and not first.reference
     assert set(world.ladder.standings) == {RANDOM, "version-0"}
-    world.write(world.ladder.begin("version-1"))
+    world.write(world.ladder.begin_rating("version-1"))
     assert world.ladder.trial is not None and world.ladder.trial.player == ANCHORS
-    anchors = {frozenset((g.first, g.second)) for g in world.ladder.games()}
+    anchors = {frozenset((g.first, g.second)) for g in world.ladder.pending_games()}
     assert len(anchors) == 6 and world.rate("version-1").games == 750
 
 
@@ -125,16 +125,16 @@ def test_neither_length_nor_order_of_games_changes_a_rating() -> None:
     for key in (lambda seconds: seconds, lambda seconds: -seconds, lambda seconds: random.Random(seconds).random()):
         world = World(truth=truth, seed=4)
         world.anchor()
-        world.write(world.ladder.begin("version-1"))
+        world.write(world.ladder.begin_rating("version-1"))
         while "version-1" not in world.ladder.standings:
             games = []
-            for game in world.ladder.games():
+            for game in world.ladder.pending_games():
                 score = float(game.seed % 3) / 2  # fixed by the game, wins short and draws long
                 games.append((900.0 if score == 0.5 else 200.0 + game.seed % 97, game, score))
             for seconds, game, score in sorted(games, key=lambda g: key(g[0])):
-                assert world.ladder.proceed() is None  # nothing follows before all have ended
-                world.write(world.ladder.reported(game.id, score, seconds, []))
-            outcome = world.ladder.proceed()
+                assert world.ladder.advance() is None  # nothing follows before all have ended
+                world.write(world.ladder.report_game(game.id, score, seconds, []))
+            outcome = world.ladder.advance()
             assert outcome is not None
             world.write(outcome.rows)
         rated.append(world.ladder.standings["version-1"])
@@ -145,24 +145,24 @@ def test_neither_length_nor_order_of_games_changes_a_rating() -> None:
 
 def test_a_report_sent_twice_counts_once_and_strangers_not_at_all() -> None:
     world = World(truth={"version-1": 5.0}).anchor()
-    world.write(world.ladder.begin("version-1"))
-    game = world.ladder.games()[0]
-    assert world.write(world.ladder.reported(game.id, 1.0, 60.0, []))
+    world.write(world.ladder.begin_rating("version-1"))
+    game = world.ladder.pending_games()[0]
+    assert world.write(world.ladder.report_game(game.id, 1.0, 60.0, []))
     before = dict(world.rows)
-    assert world.ladder.reported(game.id, 0.0, 60.0, []) is None
-    assert world.ladder.reported("0.random.nobody.0.0", 1.0, 60.0, []) is None
+    assert world.ladder.report_game(game.id, 0.0, 60.0, []) is None
+    assert world.ladder.report_game("0.random.nobody.0.0", 1.0, 60.0, []) is None
     world.rate("version-1")
-    assert world.ladder.reported(game.id, 0.0, 60.0, []) is None  # also when its rating is over
+    assert world.ladder.report_game(game.id, 0.0, 60.0, []) is None  # also when its rating is over
     assert before != world.rows
     with pytest.raises(ValueError, match="1, 0.5 or 0"):
-        world.ladder.reported(game.id, 0.7, 60.0, [])
+        world.ladder.report_game(game.id, 0.7, 60.0, [])
 
 
 def test_games_are_assigned_in_pairs_with_sides_swapped_and_equal_shares() -> None:
     world = World(truth={"version-1": 5.0, "version-2": 5.0}).anchor()
     world.rate("version-1")
-    world.write(world.ladder.begin("version-2"))
-    games = world.ladder.games()
+    world.write(world.ladder.begin_rating("version-2"))
+    games = world.ladder.pending_games()
     assert len({g.id for g in games}) == len(games) == CONFIG.games_per_round
     assert {g.first for g in games} == {"version-2"}
     by_seed: dict[int, set[int]] = {}
@@ -170,7 +170,8 @@ def test_games_are_assigned_in_pairs_with_sides_swapped_and_equal_shares() -> No
         by_seed.setdefault(game.seed, set()).add(game.side)
     assert all(sides == {0, 1} for sides in by_seed.values())
     met = [sum(g.second == name for g in games) for name in {g.second for g in games}]
-    assert max(met) - min(met) <= 2 and {g.second for g in games} == set(world.ladder.nearby(world.ladder.trial.mu))
+    assert max(met) - min(met) <= 2 and {g.second for g in games} == set(
+        world.ladder.nearby_references(world.ladder.trial.mu))
 
 
 def test_only_references_within_ten_points_are_played_and_the_bots_that_always_are() -> None:
@@ -178,12 +179,12 @@ def test_only_references_within_ten_points_are_played_and_the_bots_that_always_a
     world.rate("version-1")
     for name, standing in world.ladder.standings.items():
         standing.mu = {"random": 0.0, "scripted-easy": 9.0, "scripted": 20.0}.get(name, 40.0)
-    assert world.ladder.nearby(0.0) == ["random", "scripted-easy"]
-    assert world.ladder.nearby(100.0) == ["scripted-hard"] or world.ladder.nearby(100.0) == ["version-1"]
+    assert world.ladder.nearby_references(0.0) == ["random", "scripted-easy"]
+    assert world.ladder.nearby_references(100.0) in (["scripted-hard"], ["version-1"])
     world.ladder.config = CONFIG.model_copy(update={"always": ("scripted",)})
     world.ladder.standings["version-1"].mu = 0.0
-    world.write(world.ladder.begin("version-2"))
-    assert {"random", "scripted-easy", "scripted"} <= {g.second for g in world.ladder.games()}
+    world.write(world.ladder.begin_rating("version-2"))
+    assert {"random", "scripted-easy", "scripted"} <= {g.second for g in world.ladder.pending_games()}
 
 
 def test_a_version_far_from_where_it_was_looked_for_gets_another_round() -> None:
@@ -209,10 +210,10 @@ def test_references_never_move_and_one_that_fills_a_gap_joins() -> None:
 def test_an_aborted_game_is_counted_and_none_is_played_for_it() -> None:
     world = World(truth={"version-1": 5.0, "version-2": 5.0}).anchor()
     world.rate("version-1")
-    world.write(world.ladder.begin("version-2"))
-    games = world.ladder.games()
-    world.write(world.ladder.aborted(games[0].id))
-    assert games[0] not in world.ladder.games() and world.ladder.aborted(games[0].id) is None
+    world.write(world.ladder.begin_rating("version-2"))
+    games = world.ladder.pending_games()
+    world.write(world.ladder.abort_game(games[0].id))
+    assert games[0] not in world.ladder.pending_games() and world.ladder.abort_game(games[0].id) is None
     standing = world.rate("version-2")
     assert standing.aborted == 1 and standing.games == CONFIG.games_per_rating - 1
 
@@ -220,13 +221,13 @@ def test_an_aborted_game_is_counted_and_none_is_played_for_it() -> None:
 def test_a_version_none_of_whose_games_could_be_played_is_given_up() -> None:
     world = World(truth={"version-1": 5.0}).anchor()
     world.rate("version-1")
-    world.write(world.ladder.begin("version-2"))
-    for game in world.ladder.games():
-        world.write(world.ladder.aborted(game.id))
-    outcome = world.ladder.proceed()
+    world.write(world.ladder.begin_rating("version-2"))
+    for game in world.ladder.pending_games():
+        world.write(world.ladder.abort_game(game.id))
+    outcome = world.ladder.advance()
     assert outcome is not None and outcome.standings == []
     world.write(outcome.rows)
-    assert world.ladder.begin("version-2") is None and world.ladder.begin("version-3") is not None
+    assert world.ladder.begin_rating("version-2") is None and world.ladder.begin_rating("version-3") is not None
 
 
 def test_rating_that_cannot_be_fitted_is_given_up() -> None:
@@ -234,35 +235,35 @@ def test_rating_that_cannot_be_fitted_is_given_up() -> None:
     world.rate("version-1")
     for standing in world.ladder.standings.values():
         standing.mu = math.nan
-    world.write(world.ladder.begin("version-2"))
+    world.write(world.ladder.begin_rating("version-2"))
     world.step(lambda game: 1.0)
     assert world.ladder.trial is None and world.ladder.gave_up == "version-2"
-    assert world.ladder.begin("version-3") is not None
+    assert world.ladder.begin_rating("version-3") is not None
 
 
 def test_anchors_are_replayed_when_random_play_has_no_game() -> None:
     world = World(truth={"version-1": 5.0})
     world.rate("version-0")
-    world.write(world.ladder.begin("version-1"))
-    for game in world.ladder.games():
+    world.write(world.ladder.begin_rating("version-1"))
+    for game in world.ladder.pending_games():
         aborted = RANDOM in (game.first, game.second)
-        world.write(world.ladder.aborted(game.id) if aborted else world.ladder.reported(game.id, 1.0, 60.0, []))
-    outcome = world.ladder.proceed()
+        world.write(world.ladder.abort_game(game.id) if aborted else world.ladder.report_game(game.id, 1.0, 60.0, []))
+    outcome = world.ladder.advance()
     assert outcome is not None and not outcome.standings
     world.write(outcome.rows)
-    assert world.ladder.begin("version-1") is not None
+    assert world.ladder.begin_rating("version-1") is not None
 
 
 def test_everything_is_in_the_rows() -> None:
     """A ladder that reads the rows goes on exactly where the other one was, in the middle of a round."""
     world = World(truth={"version-1": 5.0, "version-2": 6.0}).anchor()
     world.rate("version-1")
-    world.write(world.ladder.begin("version-2"))
-    for game in world.ladder.games()[:7]:
-        world.write(world.ladder.reported(game.id, 1.0, 60.0, []))
+    world.write(world.ladder.begin_rating("version-2"))
+    for game in world.ladder.pending_games()[:7]:
+        world.write(world.ladder.report_game(game.id, 1.0, 60.0, []))
     again = Ladder(CONFIG, 0)
-    again.take(dict(reversed(world.rows.items())), True)
-    assert again.games() == world.ladder.games() and again.trial == world.ladder.trial
+    again.apply_rows(dict(reversed(world.rows.items())), True)
+    assert again.pending_games() == world.ladder.pending_games() and again.trial == world.ladder.trial
     assert again.standings == world.ladder.standings
     assert [s.player for s in parse_standings(world.rows)] == sorted(
         again.standings, key=lambda n: -again.standings[n].mu)
@@ -271,10 +272,10 @@ def test_everything_is_in_the_rows() -> None:
 def test_what_an_earlier_release_kept_is_removed_with_the_first_row() -> None:
     world = World(truth={"version-1": 5.0})
     world.rows = {"state": {"format": 1}, "win_rates": {}}
-    world.ladder.take(world.rows, True)
+    world.ladder.apply_rows(world.rows, True)
     assert parse_standings(world.rows) == []
     world.anchor().rate("version-1")
-    assert not {"state", "win_rates"} & set(world.rows) and world.ladder.anchored
+    assert not {"state", "win_rates"} & set(world.rows) and world.ladder.has_rated_anchors
 
 
 def test_random_play_alone_is_a_ladder() -> None:

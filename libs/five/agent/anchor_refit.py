@@ -1,9 +1,8 @@
-"""How far the bots are from random play, measured once, by the versions between.
+"""One-time refit of the anchors' distance from random play.
 
-A bot that wins every game against random play is some distance above it, and no number of such games says which: what
-the anchors' own games leave open is the prior's. Versions that lose some games to random play or to its like, others
-that take some from the bots, and those between measure it. When they have, the anchors are fitted once more, with all
-versions rated until then and all of their games.
+A bot that wins every game against random play is stronger by an unknown distance, so the anchors' own games leave it to
+the prior. Versions in between measure it: some lose games to random play or its like, others win games against bots.
+Then the anchors are fitted once more, with all versions rated so far and all of their games.
 """
 
 from collections.abc import Mapping
@@ -14,18 +13,22 @@ from five.agent.ratings import RANDOM
 from five.agent.skill_fit import FitError, fit_skills
 from five.agent.standings import GameResult, Standing, list_games
 
-REQUIRED_NARROWING = 0.6  # of the anchors' σ before: what versions have to bring it to
+REQUIRED_NARROWING = 0.6  # largest new σ of an anchor, as a share of the present one
 
 
 def anchors_are_measured(anchors: Mapping[str, Standing], config: RatingConfig) -> bool:
-    """Whether the anchors' own games tell how far they are from random play: their σ is no larger than that of a
-    version which has played some twenty games against players nearby."""
+    """Whether the anchors' own games determine their distance from random play.
+
+    Their σ must be at most that of a version with some twenty games against players nearby.
+    """
     return all(standing.sigma <= config.nearby / 4 for standing in anchors.values())
 
 
 def refit_standings(standings: Mapping[str, Standing], config: RatingConfig) -> dict[str, Standing] | None:
-    """Every standing fitted again, to all of their games at once and with random play alone at its place; None where
-    the anchors are not known much better by that, as no version reaches from random play to them yet."""
+    """Return all standings fitted to all games at once, with only random play fixed.
+
+    Return None if that does not narrow the anchors' σ enough, because no version connects random play to them yet.
+    """
     try:
         fit = fit_skills(_list_games(standings, config), config)
     except FitError:
@@ -40,6 +43,6 @@ def refit_standings(standings: Mapping[str, Standing], config: RatingConfig) -> 
 
 
 def _list_games(standings: Mapping[str, Standing], config: RatingConfig) -> list[GameResult]:
-    """Each game once: those of two anchors stand with both."""
+    """Return each game once; games of two anchors are stored with both."""
     return [game for name, standing in standings.items() for game in list_games(standing)
             if name not in config.anchors or game[0] < game[1]]

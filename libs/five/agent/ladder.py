@@ -1,20 +1,20 @@
-"""The ladder on which versions are rated (Berner et al. 2019, appendix J).
+"""The ladder, which schedules rating games and rates versions (Berner et al. 2019, appendix J).
 
-Random play is 0: the first version is rated against it alone. Then the anchors, bots of known strengths, are rated once
-against each other, and from then on one version after another plays the references near it: anchors, and past versions
-that became references while the agent grew. A reference's rating never changes, but for once: where the anchors' games
-do not tell how far they are from random play, all who are rated are fitted again when versions have measured it
-(`five.agent.anchor_refit`).
+Random play has rating 0, and the first version is rated against it alone. Then the anchors, scripted bots, are rated
+once against each other. From then on each version plays the references near its rating: anchors, and past versions that
+became references. A reference's rating changes at most once: if the anchors' own games leave their distance from random
+play open, all ratings are fitted again when versions have measured it (`five.agent.anchor_refit`).
 
-Games are assigned before they are played, a set number for each pairing, in pairs with sides swapped and equal seeds.
-Every one of them ends, or is counted as aborted: a rating that took what ended first would count short games more
-often. A rating is fitted to all games of its round at once (`five.agent.skill_fit`), so their order is irrelevant.
+Games are assigned before they are played, a fixed number per pairing, in pairs with swapped sides and equal seeds. Each
+of them ends or counts as aborted, because a rating from the games that end first would favour short games. A rating is
+fitted to all games of its rounds at once (`five.agent.skill_fit`), so their order does not matter.
 
-Nothing here stores anything. What may happen is asked for and answered as rows to be written, all of them or none
-(JSON values by name, None to remove one); `take` is told of what was.
+The ladder stores nothing itself. Its methods return rows to write atomically (JSON values by name, None to remove a
+row), and `apply_rows` takes rows that were written.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -28,17 +28,16 @@ from five.agent.skill_fit import FitError, fit_skills
 from five.agent.standings import FORMAT, FORMAT_ROW, RATED, GameResult, Rows, Standing, list_games
 
 log = logging.getLogger(__name__)
-ANCHORS = "anchors"  # the player of the trial in which these are rated
-WINDOW = 8  # versions rated last, whose games the share of draws is estimated from
-MORE_ROUNDS = 4  # of a rating at most, for a version that was looked for far from where it is
-_OPEN, _GAVE_UP = "open", "gave_up"
-_UNMEASURED = "unmeasured"  # there while the anchors' distance from random play is the prior's; never in earlier runs
-_GAME = "game:"
+ANCHORS = "anchors"  # player name of the trial that rates the anchors
+DRAW_WINDOW = 8  # last rated versions whose games estimate the draw probability
+EXTRA_ROUNDS = 4  # at most, for a version whose rating is far from the expected one
+_OPEN_ROW, _GAVE_UP_ROW = "open", "gave_up"
+_UNMEASURED_ROW = "unmeasured"  # exists while the anchors' distance from random play is open
+_GAME_PREFIX = "game:"
 
 
 class AssignedGame(NamedTuple):
-    """A game to be played: ``first`` plays ``side`` (0 Radiant, 1 Dire). Both games of a ``pair`` of these two players
-    have the same seed."""
+    """A game to play. ``first`` plays ``side`` (0 Radiant, 1 Dire). Both games of a ``pair`` have the same seed."""
 
     id: str
     first: str
@@ -50,7 +49,7 @@ class AssignedGame(NamedTuple):
 
 @dataclass
 class RatingTrial:
-    """A rating under way. ``pairings``: (first, second, pairs of games). ``ended`` by game: its row."""
+    """A rating in progress. ``pairings``: (first, second, pairs of games). ``ended``: rows of finished games by id."""
 
     number: int
     player: str
@@ -62,20 +61,16 @@ class RatingTrial:
 
 
 class RatingOutcome(NamedTuple):
-    """How a trial ended: the rows to be written, who is rated by it, and the games that it ended with. ``again``: who
-    had a rating before and has another one now."""
+    """Result of a round: rows to write, new ``standings`` with their ``games``, and ``refitted`` older standings."""
 
     rows: dict[str, Any]
     standings: list[Standing]
     games: list[dict[str, Any]]
-    again: Sequence[Standing] = ()
+    refitted: Sequence[Standing] = ()
 
 
 class Ladder:
-    """Standings of a run and the rating under way, as they follow from the rows that were taken. Not thread-safe.
-
-    ``seed`` is what the games' seeds are made of.
-    """
+    """Standings of a run and the rating in progress, derived from rows. Not thread-safe. ``seed`` seeds the games."""
 
     def __init__(self, config: RatingConfig, seed: int = 0) -> None:
         self.config = config
@@ -84,25 +79,25 @@ class Ladder:
         self.gave_up = ""
         self.unmeasured = False
         self._seed = seed
-        self._made: tuple[Any, dict[str, AssignedGame]] = (None, {})
-        self._foreign: list[str] = []
-        self._stray: dict[str, dict[str, Any]] = {}  # games that came before their trial
+        self._assigned_cache: tuple[Any, dict[str, AssignedGame]] = (None, {})
+        self._obsolete_rows: list[str] = []
+        self._early_games: dict[str, dict[str, Any]] = {}  # rows of games that arrived before their trial
 
-    def take(self, rows: Rows, whole: bool) -> None:
-        """Takes in rows that were written (None: removed), or all that there are."""
+    def apply_rows(self, rows: Rows, whole: bool) -> None:
+        """Apply written rows (None: removed). ``whole``: they are all rows and replace the present state."""
         if whole:
-            self.standings, self.trial, self.gave_up, self._stray = {}, None, "", {}
+            self.standings, self.trial, self.gave_up, self._early_games = {}, None, "", {}
             self.unmeasured = False
-            # What an earlier release kept: ratings of another kind, on another scale.
-            self._foreign = [] if rows.get(FORMAT_ROW) == FORMAT else sorted(rows)
-            if self._foreign:
+            # Rows of an earlier release hold ratings of another kind, on another scale.
+            self._obsolete_rows = [] if rows.get(FORMAT_ROW) == FORMAT else sorted(rows)
+            if self._obsolete_rows:
                 return
         for name, row in rows.items():
-            if name == _OPEN:
-                self._take_open(row)
-            elif name == _GAVE_UP:
+            if name == _OPEN_ROW:
+                self._apply_open_row(row)
+            elif name == _GAVE_UP_ROW:
                 self.gave_up = row or ""
-            elif name == _UNMEASURED:
+            elif name == _UNMEASURED_ROW:
                 self.unmeasured = row is not None
             elif name.startswith(RATED):
                 player = name.removeprefix(RATED)
@@ -110,156 +105,165 @@ class Ladder:
                     self.standings.pop(player, None)
                 else:
                     self.standings[player] = Standing(**row)
-            elif name.startswith(_GAME) and row is not None:
-                games = self._stray if self.trial is None else self.trial.ended
-                games[name.removeprefix(_GAME)] = row
-            elif name in self._foreign and row is None:
-                self._foreign.remove(name)
-        if self.trial is not None and self._stray:
-            self.trial.ended.update({k: v for k, v in self._stray.items() if k.startswith(f"{self.trial.number}.")})
-            self._stray = {}
+            elif name.startswith(_GAME_PREFIX) and row is not None:
+                games = self._early_games if self.trial is None else self.trial.ended
+                games[name.removeprefix(_GAME_PREFIX)] = row
+            elif name in self._obsolete_rows and row is None:
+                self._obsolete_rows.remove(name)
+        if self.trial is not None and self._early_games:
+            prefix = f"{self.trial.number}."
+            self.trial.ended.update({k: v for k, v in self._early_games.items() if k.startswith(prefix)})
+            self._early_games = {}
 
-    def _take_open(self, row: dict[str, Any] | None) -> None:
+    def _apply_open_row(self, row: dict[str, Any] | None) -> None:
         ended = self.trial.ended if self.trial is not None and row and self.trial.number == row["number"] else {}
         self.trial = None if row is None else RatingTrial(
             row["number"], row["player"], row["mu"], row["rounds"],
             [(first, second, int(pairs)) for first, second, pairs in row["pairings"]], list(row["aborted"]), ended)
 
     @property
-    def anchored(self) -> bool:
-        """Whether the anchors are rated."""
+    def has_rated_anchors(self) -> bool:
+        """Whether all anchors are rated."""
         return all(name in self.standings for name in self.config.anchors)
 
     @property
     def references(self) -> dict[str, Skill]:
-        """Whom others are rated against."""
+        """Skills of the players that others are rated against."""
         return {name: s.skill for name, s in self.standings.items() if s.reference}
 
     @property
-    def last(self) -> Standing | None:
-        """The version that was rated last."""
-        rated = self._versions()
+    def last_rated(self) -> Standing | None:
+        """Standing of the version that was rated last."""
+        rated = self._rated_versions()
         return rated[-1] if rated else None
 
-    def _versions(self) -> list[Standing]:
+    def _rated_versions(self) -> list[Standing]:
         return sorted((s for s in self.standings.values() if s.player not in self.config.anchors),
                       key=lambda s: s.trial)
 
-    # What may happen, as rows to be written.
+    def begin_rating(self, player: str, mu: float | None = None) -> dict[str, Any] | None:
+        """Return rows that open a player's rating, or None if one is open or the player is rated or given up.
 
-    def begin(self, player: str, mu: float | None = None) -> dict[str, Any] | None:
-        """Opens the rating of a player; before that of the second one, those of the anchors. None while one is open,
-        and for who is rated already. To be asked until a rating is open: the scale's zero is noted first.
-        ``mu`` is where the player is looked for, by default where the one rated last is."""
+        Earlier steps come first: the rating of random play, and before the second version the anchors' ratings. So
+        call it until a trial is open. ``mu`` is the expected rating, by default that of the last rated version.
+        """
         if self.trial is not None or player in self.standings or player == self.gave_up:
             return None
         number = 1 + max((s.trial for s in self.standings.values()), default=-1)
-        if RANDOM not in self.standings:  # known without a game: the first version need not wait for the other anchors
+        if RANDOM not in self.standings:  # needs no games, so the first version does not wait for the other anchors
             zero = Standing(RANDOM, 0.0, PINNED_SIGMA, number, self.config.draw_probability, True)
-            return {name: None for name in self._foreign} | {FORMAT_ROW: FORMAT} | self._rated([zero])
-        if self.last is None:
+            return {name: None for name in self._obsolete_rows} | {FORMAT_ROW: FORMAT} | self._rating_rows([zero])
+        if self.last_rated is None:
             games = min(self.config.games_of_first, self.config.games_per_rating)
-            return self._opened(RatingTrial(number, player, 0.0, 1, self._assignment(player, 0.0, {}, games, ())))
-        if not self.anchored:
+            return self._open_rows(RatingTrial(number, player, 0.0, 1, self._plan_pairings(player, 0.0, {}, games, ())))
+        if not self.has_rated_anchors:
             pairs = (self.config.games_per_anchor_pair + 1) // 2
-            return self._opened(RatingTrial(number, ANCHORS, 0.0, 1, [
+            return self._open_rows(RatingTrial(number, ANCHORS, 0.0, 1, [
                 (str(first), str(second), pairs) for first, second in combinations(self.config.anchors, 2)]))
-        mu = self.last.mu if mu is None else mu
-        pairings = self._assignment(player, mu, {}, self.config.games_per_rating, self.config.always)
-        return self._opened(RatingTrial(number, player, mu, 1, pairings))
+        mu = self.last_rated.mu if mu is None else mu
+        pairings = self._plan_pairings(player, mu, {}, self.config.games_per_rating, self.config.always)
+        return self._open_rows(RatingTrial(number, player, mu, 1, pairings))
 
-    def left(self, players: Collection[str]) -> dict[str, Any] | None:
-        """Players that nobody is to be rated against any more. Their ratings stand; a rating under way of one of them,
-        or against one, ends without a result. None where there is nothing of that."""
+    def retire_references(self, players: Collection[str]) -> dict[str, Any] | None:
+        """Return rows that stop ``players`` from being references, or None if nothing changes.
+
+        Their ratings stay. A rating in progress of or against one of them is cancelled.
+        """
         gone = [self.standings[name] for name in players if name in self.references]
-        rows = self._rated([replace(standing, reference=False) for standing in gone])
+        rows = self._rating_rows([replace(standing, reference=False) for standing in gone])
         if self.trial is not None and any({first, second} & set(players) for first, second, _ in self.trial.pairings):
-            rows |= self._closed(self.trial)
+            rows |= self._close_rows(self.trial)
         return rows or None
 
-    def reported(self, game: str, score: float, seconds: float, statistics: Sequence[float]) -> dict[str, Any] | None:
-        """A game has ended: ``score`` of its first player 1 won, 0.5 drawn, 0 lost; ``seconds`` of game time;
-        ``statistics`` of the first player, kept with it. None for a game told of before, and for one that is none of
-        the trial's. Raises ValueError for another score."""
+    def report_game(self, game: str, score: float, seconds: float, statistics: Sequence[float]
+                    ) -> dict[str, Any] | None:
+        """Return the row of a finished game, or None if it was reported before or is not assigned.
+
+        Args:
+            game: id of the game.
+            score: 1 if the first player won, 0.5 for a drawn game, 0 if it lost. Raise ValueError for another value.
+            seconds: game time.
+            statistics: numbers of the first player, stored with the game.
+        """
         if score not in (0.0, 0.5, 1.0):
-            raise ValueError(f"a score is 1, 0.5 or 0, not {score}")
-        if not self._awaited(game):
+            raise ValueError(f"score {score} of game {game}: 1, 0.5 or 0 is allowed")
+        if not self._is_pending(game):
             return None
-        return {f"{_GAME}{game}": {"score": float(score), "seconds": float(seconds),
+        return {f"{_GAME_PREFIX}{game}": {"score": float(score), "seconds": float(seconds),
                                    "statistics": [float(s) for s in statistics]}}
 
-    def aborted(self, game: str) -> dict[str, Any] | None:
-        """A game cannot be played: it is counted as aborted, and none is played in its place."""
-        if self.trial is None or not self._awaited(game):
+    def abort_game(self, game: str) -> dict[str, Any] | None:
+        """Return rows that count a game as aborted, without a replacement, or None if it is not pending."""
+        if self.trial is None or not self._is_pending(game):
             return None
-        return self._opened(RatingTrial(**{**vars(self.trial), "aborted": [*self.trial.aborted, game]}))
+        return self._open_rows(replace(self.trial, aborted=[*self.trial.aborted, game]))
 
-    def games(self) -> list[AssignedGame]:
-        """Assigned games of the open trial that have neither ended nor been aborted, in order of their assignment."""
-        return [] if self.trial is None else [g for g in self._all().values() if self._awaited(g.id)]
+    def pending_games(self) -> list[AssignedGame]:
+        """Return the open trial's games that have neither ended nor been aborted, in order of assignment."""
+        return [] if self.trial is None else [g for g in self._assigned_games().values() if self._is_pending(g.id)]
 
-    def proceed(self) -> RatingOutcome | None:
-        """What follows when every game of the round has ended: another round (no standings), or the rating. None
-        before that."""
-        if self.trial is None or self.games():
+    def advance(self) -> RatingOutcome | None:
+        """Return the next round (no standings) or the rating once every game of the round has ended, else None."""
+        if self.trial is None or self.pending_games():
             return None
         if self.trial.player == ANCHORS:
-            return self._anchors_rated(self.trial)
-        standing = self._fitted(self.trial)
+            return self._rate_anchors(self.trial)
+        standing = self._fit(self.trial)
         if standing is None:
-            return RatingOutcome(self._closed(self.trial) | {_GAVE_UP: self.trial.player}, [], [])
-        met = {second: sum(p for _, s, p in self.trial.pairings if s == second) for _, second, _ in
-               self.trial.pairings}
-        target = self.config.games_per_rating if self.anchored else self.config.games_of_first
-        left = min(target, self.config.games_per_rating) - len(self._all())
+            return RatingOutcome(self._close_rows(self.trial) | {_GAVE_UP_ROW: self.trial.player}, [], [])
+        met = Counter[str]()
+        for _, opponent, pairs in self.trial.pairings:
+            met[opponent] += pairs
+        target = self.config.games_per_rating if self.has_rated_anchors else self.config.games_of_first
+        left = min(target, self.config.games_per_rating) - len(self._assigned_games())
         far = not any(abs(self.standings[name].mu - standing.mu) <= self.config.nearby for name in met)
-        unmet = [name for name in self.nearby(standing.mu) if name not in met]
-        lost = far and bool(unmet) and self.trial.rounds < target / self.config.games_per_round + MORE_ROUNDS
-        if left > 1 or lost:
-            more = self._assignment(self.trial.player, standing.mu, met, max(left, self.config.games_per_round // 2, 2),
-                                    ())
-            grown = RatingTrial(**{**vars(self.trial), "rounds": self.trial.rounds + 1,
-                             "pairings": [*self.trial.pairings, *more]})
-            return RatingOutcome(self._opened(grown), [], [])
-        fitted = refit_standings({**self.standings, standing.player: standing}, self.config) if self.unmeasured else None
-        again = fitted or {}
-        standing = again.pop(standing.player, standing)
-        references = [again.get(name, self.standings[name]).mu for name in self.references]
-        standing.reference = self._fills_a_gap(standing, references)
-        done = self._closed(self.trial) | self._rated([standing, *again.values()])
+        unmet = [name for name in self.nearby_references(standing.mu) if name not in met]
+        misplaced = far and bool(unmet) and self.trial.rounds < target / self.config.games_per_round + EXTRA_ROUNDS
+        if left > 1 or misplaced:
+            games = max(left, self.config.games_per_round // 2, 2)
+            more = self._plan_pairings(self.trial.player, standing.mu, met, games, ())
+            next_round = replace(self.trial, rounds=self.trial.rounds + 1, pairings=[*self.trial.pairings, *more])
+            return RatingOutcome(self._open_rows(next_round), [], [])
+        rated = {**self.standings, standing.player: standing}
+        fitted = refit_standings(rated, self.config) if self.unmeasured else None
+        refitted = fitted or {}
+        standing = refitted.pop(standing.player, standing)
+        references = [refitted.get(name, self.standings[name]).mu for name in self.references]
+        standing.reference = self._becomes_reference(standing, references)
+        done = self._close_rows(self.trial) | self._rating_rows([standing, *refitted.values()])
         if fitted is not None:
-            done[_UNMEASURED] = None
-        return RatingOutcome(done, [standing], list(self.trial.ended.values()), list(again.values()))
+            done[_UNMEASURED_ROW] = None
+        return RatingOutcome(done, [standing], list(self.trial.ended.values()), list(refitted.values()))
 
-    def nearby(self, mu: float) -> list[str]:
-        """References within ``nearby`` points of a rating, nearest first; the nearest one when there is none."""
+    def nearby_references(self, mu: float) -> list[str]:
+        """Return the references within ``nearby`` points of a rating, nearest first, at least the nearest one."""
         order = sorted(self.references, key=lambda name: abs(self.references[name].mu - mu))
         within = [name for name in order if abs(self.references[name].mu - mu) <= self.config.nearby]
         return within or order[:1]
 
-    # Assignment.
-
-    def _assignment(self, player: str, mu: float, met: Mapping[str, int], games: int, always: Sequence[str]
+    def _plan_pairings(self, player: str, mu: float, met: Mapping[str, int], games: int, always: Sequence[str]
                     ) -> list[tuple[str, str, int]]:
-        """A round's pairings: its pairs of games in equal shares over the references that are near, the nearest first,
-        those that were met least before the others."""
+        """Return a round's pairings: equal shares of its pairs of games for each near reference.
+
+        References with the fewest games so far come first, then the nearest.
+        """
         pairs = (min(games, self.config.games_per_round) + 1) // 2
-        near = self.nearby(mu)
+        near = self.nearby_references(mu)
         extra = [name for name in always if name not in near]
         names: list[str] = sorted([*near, *extra], key=lambda name: met.get(name, 0))
         share = {name: pairs // len(names) + (i < pairs % len(names)) for i, name in enumerate(names)}
         share.update({name: max(1, share[name]) for name in extra})
         return [(player, name, count) for name, count in share.items() if count]
 
-    def _all(self) -> Mapping[str, AssignedGame]:
-        """Every game assigned in the open trial, by id, in order. They are made once a round, not for every report."""
+    def _assigned_games(self) -> Mapping[str, AssignedGame]:
+        """Return all games of the open trial by id, in order. They are cached for a round."""
         assert self.trial is not None
         key = (self.trial.number, tuple(self.trial.pairings))
-        if self._made[0] != key:
-            self._made = key, {g.id: g for g in self._assigned(*key)}
-        return self._made[1]
+        if self._assigned_cache[0] != key:
+            self._assigned_cache = key, {g.id: g for g in self._generate_games(*key)}
+        return self._assigned_cache[1]
 
-    def _assigned(self, number: int, pairings: Iterable[tuple[str, str, int]]) -> Iterable[AssignedGame]:
+    def _generate_games(self, number: int, pairings: Iterable[tuple[str, str, int]]) -> Iterable[AssignedGame]:
         begun = dict[tuple[str, str], int]()
         for first, second, pairs in pairings:
             start = begun.get((first, second), 0)
@@ -270,40 +274,38 @@ class Ladder:
                     yield AssignedGame(f"{number}.{first}.{second}.{pair}.{side}", first, second, side,
                                    int.from_bytes(digest, "little"), pair)
 
-    def _awaited(self, game: str) -> bool:
-        """Whether a game is one of the open trial's that has neither ended nor been aborted."""
-        return self.trial is not None and game in self._all() and game not in self.trial.ended and (
+    def _is_pending(self, game: str) -> bool:
+        """Whether a game of the open trial has neither ended nor been aborted."""
+        return self.trial is not None and game in self._assigned_games() and game not in self.trial.ended and (
             game not in self.trial.aborted)
 
-    # Rating.
-
-    def _anchors_rated(self, trial: RatingTrial) -> RatingOutcome:
+    def _rate_anchors(self, trial: RatingTrial) -> RatingOutcome:
         standings = []
         try:
-            fit = fit_skills(self._results(trial), self.config)
-        except FitError:  # all games of random play were aborted: all are played again
-            return RatingOutcome(self._closed(trial), [], [])
+            fit = fit_skills(self._game_results(trial), self.config)
+        except FitError:  # random play has no finished game, so all are played again
+            return RatingOutcome(self._close_rows(trial), [], [])
         for name in self.config.anchors:
             if name in fit.skills:
                 skill = fit.skills[name]
                 standings.append(Standing(name, skill.mu, skill.sigma, trial.number, fit.draw_probability, True,
-                                          len(trial.aborted), *self._told(trial, name)))
-        if len(standings) < len(self.config.anchors):  # all games of one were aborted: they are played again
-            return RatingOutcome(self._closed(trial), [], [])
-        rows = self._closed(trial) | self._rated(standings)
+                                          len(trial.aborted), *self._opponent_results(trial, name)))
+        if len(standings) < len(self.config.anchors):  # all games of one anchor were aborted, so all are played again
+            return RatingOutcome(self._close_rows(trial), [], [])
+        rows = self._close_rows(trial) | self._rating_rows(standings)
         if not anchors_are_measured({s.player: s for s in standings}, self.config):
-            rows[_UNMEASURED] = True
+            rows[_UNMEASURED_ROW] = True
         return RatingOutcome(rows, standings, list(trial.ended.values()))
 
-    def _fitted(self, trial: RatingTrial) -> Standing | None:
+    def _fit(self, trial: RatingTrial) -> Standing | None:
         """Return the player's rating, or None if its games cannot be fitted or all were aborted."""
         if not trial.ended:
             return None
-        games = self._results(trial)
-        recent = self._versions()[-WINDOW:]
+        games = self._game_results(trial)
+        recent = self._rated_versions()[-DRAW_WINDOW:]
         known = {name: standing.skill for name, standing in self.standings.items()}
         others = [g for s in recent for g in list_games(s)]
-        for name in self.config.anchors:  # each game stands with both players
+        for name in self.config.anchors:  # the game is stored with both players
             if name in self.standings:
                 others += [g for g in list_games(self.standings[name]) if g[0] < g[1]]
         try:
@@ -313,17 +315,17 @@ class Ladder:
             log.warning("rating cannot be fitted player=%s: %s", trial.player, error)
             return None
         return Standing(trial.player, skill.mu, skill.sigma, trial.number, draws, False, len(trial.aborted),
-                        *self._told(trial, trial.player))
+                        *self._opponent_results(trial, trial.player))
 
-    def _results(self, trial: RatingTrial) -> list[GameResult]:
-        return [(g.first, g.second, trial.ended[g.id]["score"]) for g in self._all().values()
+    def _game_results(self, trial: RatingTrial) -> list[GameResult]:
+        return [(g.first, g.second, trial.ended[g.id]["score"]) for g in self._assigned_games().values()
                 if g.id in trial.ended]
 
-    def _told(self, trial: RatingTrial, player: str) -> tuple[dict[str, list[int]], dict[str, list[float]]]:
-        """A player's results and scores by opponent, of a trial's games."""
+    def _opponent_results(self, trial: RatingTrial, player: str) -> tuple[dict[str, list[int]], dict[str, list[float]]]:
+        """Return a player's results and scores in a trial by opponent."""
         results: dict[str, list[int]] = {}
         pairs: dict[str, dict[int, list[float]]] = {}
-        for game in self._all().values():
+        for game in self._assigned_games().values():
             if game.id not in trial.ended or player not in (game.first, game.second):
                 continue
             score = trial.ended[game.id]["score"]
@@ -336,24 +338,24 @@ class Ladder:
             scores[other] = [(won + 0.5 * drawn) / (won + drawn + lost), *pairs_interval(means)]
         return results, scores
 
-    def _fills_a_gap(self, standing: Standing, references: Sequence[float]) -> bool:
-        """Whether a version becomes a reference: none is near it, and it is known well enough to measure by. One that
-        has left all behind becomes one however little is known: what comes after it would find nobody to play."""
-        gaps = [standing.mu - mu for mu in references]
-        known = standing.sigma <= self.config.nearby / 2 or min(gaps) > 0
-        return self.anchored and min(map(abs, gaps)) >= self.config.reference_spacing and known
+    def _becomes_reference(self, standing: Standing, references: Sequence[float]) -> bool:
+        """Whether a version becomes a reference: none is near it, and its σ is small enough.
 
-    # Rows.
+        A version stronger than all references becomes one with any σ, because later versions need an opponent.
+        """
+        gaps = [standing.mu - mu for mu in references]
+        precise = standing.sigma <= self.config.nearby / 2 or min(gaps) > 0
+        return self.has_rated_anchors and min(map(abs, gaps)) >= self.config.reference_spacing and precise
 
     @staticmethod
-    def _opened(trial: RatingTrial) -> dict[str, Any]:
-        return {_OPEN: {"number": trial.number, "player": trial.player, "mu": trial.mu, "rounds": trial.rounds,
+    def _open_rows(trial: RatingTrial) -> dict[str, Any]:
+        return {_OPEN_ROW: {"number": trial.number, "player": trial.player, "mu": trial.mu, "rounds": trial.rounds,
                         "pairings": [list(p) for p in trial.pairings], "aborted": trial.aborted}}
 
     @staticmethod
-    def _closed(trial: RatingTrial) -> dict[str, Any]:
-        return {_OPEN: None, **{f"{_GAME}{game}": None for game in trial.ended}}
+    def _close_rows(trial: RatingTrial) -> dict[str, Any]:
+        return {_OPEN_ROW: None, **{f"{_GAME_PREFIX}{game}": None for game in trial.ended}}
 
     @staticmethod
-    def _rated(standings: Iterable[Standing]) -> dict[str, Any]:
+    def _rating_rows(standings: Iterable[Standing]) -> dict[str, Any]:
         return {f"{RATED}{s.player}": asdict(s) for s in standings}

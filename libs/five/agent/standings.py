@@ -1,4 +1,4 @@
-"""Standings of a run's rated players, as rows that are kept: what whoever shows ratings reads, without fitting any."""
+"""Standings of a run's rated players, as stored rows that can be shown without fitting anything."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,20 +14,31 @@ _VERSION = "version-"
 
 
 def player_name(version: int) -> str:
-    """What a version is called as a player."""
+    """Return the player name of a version."""
     return f"{_VERSION}{version}"
 
 
 def player_version(player: str) -> int | None:
-    """The version that a player is; None for a bot."""
+    """Return the version of a player name, or None for a bot."""
     number = player.removeprefix(_VERSION)
     return int(number) if player.startswith(_VERSION) and number.isdigit() else None
 
 
 @dataclass
 class Standing:
-    """A rated player. ``results`` by opponent: games won, drawn, lost. ``scores`` by opponent: mean score (a draw is
-    half) and its 95 % interval over pairs of games. ``trial``: the how manieth rating of the run it is."""
+    """A rated player.
+
+    Attributes:
+        player: name of a version or bot.
+        mu: rating.
+        sigma: standard deviation of the rating.
+        trial: number of the rating within the run.
+        draw_probability: between equal players, as fitted.
+        reference: whether others are rated against it.
+        aborted: number of aborted games.
+        results: games won, drawn and lost, by opponent.
+        scores: mean score (a drawn game is half) with its 95 % interval over pairs of games, by opponent.
+    """
 
     player: str
     mu: float
@@ -46,19 +57,19 @@ class Standing:
 
     @property
     def games(self) -> int:
-        """Games that it was rated by."""
+        """Number of games that the rating is based on."""
         return sum(map(sum, self.results.values()))
 
 
 def parse_standings(rows: Rows) -> list[Standing]:
-    """The standings in a run's rows, strongest first; none from an earlier release's."""
+    """Return the standings in a run's rows, strongest first. Rows of an earlier release give none."""
     found = [Standing(**row) for name, row in rows.items() if name.startswith(RATED)] if (
         rows.get(FORMAT_ROW) == FORMAT) else []
     return sorted(found, key=lambda s: (-s.mu, s.player))
 
 
 def list_games(standing: Standing) -> Iterable[GameResult]:
-    """A player's games one by one, as `five.agent.skill_fit.fit_skills` takes them."""
+    """Yield a player's games one by one, as `five.agent.skill_fit.fit_skills` takes them."""
     for other, counts in standing.results.items():
         for score, count in zip((1.0, 0.5, 0.0), counts, strict=True):
             yield from [(standing.player, other, score)] * count

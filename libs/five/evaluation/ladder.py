@@ -61,15 +61,15 @@ class OfflineLadder:
             fresh = {n: r for n, r in fresh.items() if n != "open" and not n.startswith("game:")}
         if self._scale and self._journal.rows.get(_SCALE) != self._scale:
             self._write({_SCALE: self._scale})
-        ladder.take(fresh, True)
+        ladder.apply_rows(fresh, True)
         rated = [(abs(other - version), s) for s in self.standings() if (other := player_version(s.player)) is not None]
         near = min(rated, key=lambda found: found[0])[1] if rated else None
         while player not in ladder.standings:
             if ladder.trial is None:
-                self._take(ladder, ladder.begin(player, None if near is None else near.mu))
+                self._take(ladder, ladder.begin_rating(player, None if near is None else near.mu))
                 continue
             self._round(ladder, archive, say)
-            outcome = ladder.proceed()
+            outcome = ladder.advance()
             assert outcome is not None  # every game of the round has ended
             self._take(ladder, outcome.rows)
         return ladder.standings[player]
@@ -77,7 +77,7 @@ class OfflineLadder:
     def _round(self, ladder: Ladder, archive: ArchivedVersions, say: Callable[[str], None]) -> None:
         """Plays the open games, pairing by pairing; each is kept as it ends."""
         groups: dict[tuple[str, str], list[AssignedGame]] = {}
-        for game in ladder.games():
+        for game in ladder.pending_games():
             groups.setdefault((game.first, game.second), []).append(game)
         players: dict[str, Contestant] = {}
         for names, games in groups.items():
@@ -85,7 +85,7 @@ class OfflineLadder:
             ids = {(game.pair, game.side): game.id for game in games}
 
             def on_game(game: Game, ids: dict[tuple[int, int], str] = ids) -> None:
-                self._take(ladder, ladder.reported(ids[game.pair, game.side], game.score, game.seconds,
+                self._take(ladder, ladder.report_game(ids[game.pair, game.side], game.score, game.seconds,
                                                    game.statistics[0].tolist()))
 
             path = archive.folder.path / "replays" / f"{names[0]}.replay"
@@ -103,7 +103,7 @@ class OfflineLadder:
     def _take(self, ladder: Ladder, rows: dict[str, Any] | None) -> None:
         if rows:
             self._write(rows)
-            ladder.take(rows, False)
+            ladder.apply_rows(rows, False)
 
     def _write(self, rows: dict[str, Any]) -> None:
         self._journal.write(rows)
