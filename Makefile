@@ -298,6 +298,7 @@ lint: build
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy
 	@PYTHONPATH=libs:. $(VENV)/bin/lint-imports
+	@$(PY) -m tools.include_layers
 	@find libs/dota/core libs/five/native/core -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
 
 # The documentation site, from docs/ and the READMEs. A broken link, anchor or page that no menu has is an error.

@@ -6,7 +6,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "data/load_tables.hpp"
+#include "rules/load_tables.hpp"
 
 namespace nb = nanobind;
 

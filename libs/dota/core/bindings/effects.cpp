@@ -6,9 +6,9 @@
 #include "bindings/data.hpp"
 #include "bindings/world.hpp"
 #include "effects/abilities.hpp"
+#include "effects/compile/programs.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/program_node.hpp"
-#include "effects/programs.hpp"
 
 namespace nb = nanobind;
 

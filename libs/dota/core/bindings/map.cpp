@@ -13,12 +13,13 @@
 
 #include "bindings/data.hpp"
 #include "bindings/world.hpp"
+#include "effects/running.hpp"
 #include "map/ground.hpp"
 #include "map/map_data.hpp"
 #include "map/routes.hpp"
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
-#include "world/step.hpp"
+#include "world/hash.hpp"
 
 namespace nb = nanobind;
 
@@ -219,6 +220,7 @@ void bind_ground(nb::module_& m) {
            [](Ground& g) {
              Context c = g.context();
              update_vision(c);
+             reveal_effects(c);
            })
       .def(
           "reveal",

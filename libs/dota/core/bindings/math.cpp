@@ -6,7 +6,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include "world/math.hpp"
+#include "base/math.hpp"
 
 namespace nb = nanobind;
 

@@ -13,9 +13,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/vec.hpp"
+#include "effects/gold.hpp"
 #include "map/vision.hpp"
 #include "world/game_rules.hpp"
-#include "world/heroes.hpp"
 
 namespace nb = nanobind;
 

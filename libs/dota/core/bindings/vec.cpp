@@ -13,13 +13,15 @@
 #include "bindings/events.hpp"
 #include "bindings/vec.hpp"
 #include "bindings/vec_games.hpp"
+#include "effects/experience.hpp"
+#include "effects/gold.hpp"
+#include "effects/running.hpp"
 #include "map/map_data.hpp"
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
+#include "rules/lineup.hpp"
+#include "rules/validate.hpp"
 #include "vec/vec_game.hpp"
-#include "world/heroes.hpp"
-#include "world/lineup.hpp"
-#include "world/validate.hpp"
 
 namespace nb = nanobind;
 
@@ -383,6 +385,7 @@ void bind_vec(nb::module_& m) {
             Context c = g.context();
             build_spatial(c);
             update_vision(c);
+            reveal_effects(c);
             g.observe();
             self.vec.write(i);
           },

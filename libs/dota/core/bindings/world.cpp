@@ -7,11 +7,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "world/buildings.hpp"
+#include "rules/buildings.hpp"
+#include "rules/lineup.hpp"
+#include "rules/step.hpp"
+#include "rules/validate.hpp"
 #include "world/fingerprint.hpp"
-#include "world/lineup.hpp"
-#include "world/step.hpp"
-#include "world/validate.hpp"
+#include "world/hash.hpp"
 
 namespace nb = nanobind;
 

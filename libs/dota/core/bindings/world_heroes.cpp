@@ -4,12 +4,13 @@
 
 #include "bindings/world.hpp"
 #include "effects/abilities.hpp"
+#include "effects/experience.hpp"
+#include "effects/gold.hpp"
+#include "effects/items.hpp"
 #include "effects/running.hpp"
-#include "world/buildings.hpp"
-#include "world/heroes.hpp"
-#include "world/inventory.hpp"
-#include "world/items.hpp"
-#include "world/units.hpp"
+#include "effects/units.hpp"
+#include "rules/buildings.hpp"
+#include "rules/heroes.hpp"
 
 namespace nb = nanobind;
 
@@ -105,7 +106,7 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
           "give_item",
           [](PyWorld& p, int hero, const std::string& item, int charges) {
             Context c = p.context();
-            return give_item(c, p.hero(hero), p.item_id(item), checked(charges, 0, 100, "charges"));
+            return place_item(c, p.hero(hero), p.item_id(item), checked(charges, 0, 100, "charges"), false);
           },
           nb::arg("hero"), nb::arg("item"), nb::arg("charges") = 0)
       .def(

@@ -7,8 +7,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/world.hpp"
-#include "world/lineup.hpp"
-#include "world/step.hpp"
+#include "rules/lineup.hpp"
+#include "rules/step.hpp"
 
 namespace nb = nanobind;
 

@@ -6,17 +6,17 @@
 
 #include "bindings/world.hpp"
 #include "effects/abilities.hpp"
+#include "effects/attack.hpp"
+#include "effects/damage.hpp"
+#include "effects/runes.hpp"
 #include "effects/running.hpp"
+#include "effects/units.hpp"
 #include "map/map_data.hpp"
+#include "map/protection.hpp"
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
-#include "world/attack.hpp"
-#include "world/buildings.hpp"
-#include "world/damage.hpp"
+#include "rules/orders.hpp"
 #include "world/kit.hpp"
-#include "world/orders.hpp"
-#include "world/runes.hpp"
-#include "world/units.hpp"
 
 namespace nb = nanobind;
 

@@ -1,8 +1,8 @@
 // Which ability or item to use, judged by what it does (bots/book.hpp), not by its name.
 #include <cmath>
 
+#include "base/math.hpp"
 #include "bots/scene.hpp"
-#include "world/math.hpp"
 
 namespace dota {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "data/loading.hpp"
 #include "data/stat_names.hpp"
-#include "effects/programs.hpp"
 
 namespace dota {
 
@@ -130,25 +129,6 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   if (shared && shared->is(Node::Type::String)) a.shared_cooldown = cooldown_group(t, shared->string);
   a.target = target_type(n, a, behavior);
   return a;
-}
-
-// Rank-dependent lists of an item are cut to the rank it is sold at, so that its program needs no rank.
-Node at_base_level(const Node& item, int level) {
-  if (!item.find("base_level")) return item;  // Black King Bar's ranks are its uses
-  const std::function<void(Node&)> cut = [&](Node& list) {
-    if (!list.is(Node::Type::List) || list.list.size() < 2) return;
-    const std::size_t i = std::min(list.list.size(), static_cast<std::size_t>(level)) - 1;
-    list.list = {Node(list.list[i])};
-  };
-  Node out = item;
-  for (auto& [key, value] : out.object) {
-    if (key == "cast_range" || key == "cooldown" || key == "mana_cost" || key == "channel_time") cut(value);
-    if (key == "specials")
-      for (auto& [name, special] : value.object)
-        for (auto& [k, v] : special.object)
-          if (k == "v") cut(v);
-  }
-  return out;
 }
 
 bool is_recipe(const std::string& name) { return name.rfind("item_recipe_", 0) == 0; }
@@ -294,6 +274,25 @@ bool names_talent(const Node& ability, const std::string& what, const std::strin
 
 }  // namespace
 
+// Rank-dependent lists of an item are cut to the rank it is sold at, so that its program needs no rank.
+Node at_base_level(const Node& item, int level) {
+  if (!item.find("base_level")) return item;  // Black King Bar's ranks are its uses
+  const std::function<void(Node&)> cut = [&](Node& list) {
+    if (!list.is(Node::Type::List) || list.list.size() < 2) return;
+    const std::size_t i = std::min(list.list.size(), static_cast<std::size_t>(level)) - 1;
+    list.list = {Node(list.list[i])};
+  };
+  Node out = item;
+  for (auto& [key, value] : out.object) {
+    if (key == "cast_range" || key == "cooldown" || key == "mana_cost" || key == "channel_time") cut(value);
+    if (key == "specials")
+      for (auto& [name, special] : value.object)
+        for (auto& [k, v] : special.object)
+          if (k == "v") cut(v);
+  }
+  return out;
+}
+
 void check_affects(const Node& abilities, const Tables& t) {
   for (const HeroDef& h : t.heroes)
     for (const TalentDef& talent : h.talents)
@@ -351,25 +350,6 @@ void load_items(const Node& items, Tables& t) {
     d.ability = static_cast<int>(t.abilities.size());
     add_ability(t, std::move(a));
   });
-}
-
-void compile_programs(const Node& abilities, const Node& items, Tables& t) {
-  reading_each(
-      abilities.at("abilities"),
-      [&](const std::string& name, const Node& n) {
-        Program p = compile_program(n, name, t);
-        t.abilities[static_cast<std::size_t>(t.ability_index.at(name))].program = std::move(p);
-      },
-      "abilities.json, ");
-  reading_each(
-      items.at("items"),
-      [&](const std::string& name, const Node& n) {
-        const ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
-        if (d.ability < 0) return;
-        Program p = compile_program(at_base_level(n, d.base_level), name, t);
-        t.abilities[static_cast<std::size_t>(d.ability)].program = std::move(p);
-      },
-      "items.json, ");
 }
 
 }  // namespace dota

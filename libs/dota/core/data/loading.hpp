@@ -1,4 +1,4 @@
-// The loader's parts, one per file of the data folder. Internal to data/.
+// The parts of load_tables(), one per file of the data folder.
 #pragma once
 
 #include <stdexcept>
@@ -53,7 +53,7 @@ void load_heroes(const Node& heroes, Tables& t);  // after abilities and items: 
 void check_affects(const Node& abilities, const Tables& t);
 void load_camp_sets(const Node& units, Tables& t);
 void load_rules(const Node& rules, Tables& t);
-// Compiles every ability's and item's effects, once all names are known.
-void compile_programs(const Node& abilities, const Node& items, Tables& t);
+// An item's node with its rank-dependent lists cut to the rank it is sold at, so that its program needs no rank.
+Node at_base_level(const Node& item, int level);
 
 }  // namespace dota

@@ -1,102 +1,142 @@
-// Primitives of the group "attack". What attacks carry is rolled and applied by the triggers; here is what casts
-// do.
 #include <algorithm>
+#include <cmath>
 
-#include "effects/modifiers.hpp"
-#include "map/spatial.hpp"
-#include "world/attack.hpp"
+#include "effects/attack.hpp"
+#include "effects/damage.hpp"
+#include "effects/interpreter.hpp"
+#include "effects/triggers.hpp"
+#include "map/ground.hpp"
+#include "map/map_data.hpp"
+#include "map/protection.hpp"
+#include "map/vision.hpp"
+#include "world/game_rules.hpp"
 
 namespace dota {
-
 namespace {
 
-float rolled(Context& c, const Unit& u) {
-  const int low = static_cast<int>(u.dmg_min), high = static_cast<int>(u.dmg_max);
-  return static_cast<float>(c.world.rng.between(low, std::max(low, high))) + u.dmg_bonus;
-}
-
-// An attack that needs no swing, on the target of the cast.
-void attack_modifier(Context& c, Invocation& inv, const EffectNode& n, int) {
-  Unit* u = c.world.get(inv.caster);
-  Unit* target = c.world.get(inv.target);
-  if (!n.instant_attack || !u || !target || target->team == u->team) return;
-  land_attack(c, u, *target, rolled(c, *u) * number(c, inv, n, Role::MultPct, nullptr, 100) / 100, false);
-}
-
-void attack_all(Context& c, Invocation& inv, const EffectNode& n, int) {
-  Unit* u = c.world.get(inv.caster);
-  if (!u) return;
-  UnitList near;
-  select_around(c, inv, n, Who::Enemies, u->pos, number(c, inv, n, Role::R), near);
-  for (int i = 0; i < near.n; ++i) {
-    Unit& target = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
-    if (target.alive) land_attack(c, u, target, rolled(c, *u) + number(c, inv, n, Role::BonusDamage), false);
+bool can_deny(const Context& c, const Unit& target) {
+  const Rules& r = c.tables.rules;
+  const float share = target.hp / std::max(1.0f, target.max_hp);
+  switch (target.kind) {
+    case UnitKind::LaneCreep:
+      return share < r.deny_creep_frac;
+    case UnitKind::Tower:
+      return share < r.deny_tower_frac;
+    case UnitKind::Hero:
+      return (target.status & kDeniable) && share < r.deny_hero_frac;
+    default:
+      return false;
   }
 }
 
-// A proc that goes with a timed modifier; passive ones are put on when they are learned.
-void attach(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  if (!n.passive) add_to_targets(c, inv, n, node);
+// Whether the attack is to miss: blindness, evasion, and higher ground for ranged attackers, each on its own.
+bool misses(Context& c, const Unit& a, const Unit& b, bool ranged) {
+  World& w = c.world;
+  if (a.status & kTrueStrike) return false;
+  float hit = (1 - a.miss) * (1 - b.evasion);
+  if (ranged && a.kind != UnitKind::Tower && a.kind != UnitKind::Fountain &&
+      elevation(*c.tables.map, b.pos) > elevation(*c.tables.map, a.pos))
+    hit *= 1 - c.tables.rules.uphill_miss_pct / 100;
+  return hit < 1 && w.rng.uniform() >= hit;
 }
 
-// Switched on by being learned or held; the triggers read it there.
-void carried(Context&, Invocation&, const EffectNode&, int) {}
-
-// Strikes one enemy around every interval, for as long as it is channelled: the area does it (strike_at_random).
-void strikes_at_random(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  const Unit* u = c.world.get(inv.caster);
-  Area* a = u ? new_area(c, inv, node, u->pos, number(c, inv, n, Role::R), kForever) : nullptr;
-  if (!a) return;
-  a->follow = inv.caster;
-  a->interval = number(c, inv, n, Role::Interval);
-  a->next_tick = c.world.time + a->interval;
-}
-
-void flak(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  Unit* u = c.world.get(inv.caster);
-  Modifier* m = u ? add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dur)) : nullptr;
-  if (m) m->attacks_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Attacks));
+void launch(Context& c, Unit& u, Unit& target) {
+  World& w = c.world;
+  const UnitDef& def = c.tables.units[u.type];
+  const bool ranged = def.projectile_speed > 0;
+  const int low = floor_to_int(u.dmg_min), high = floor_to_int(u.dmg_max);
+  AttackRoll roll;
+  roll.damage = static_cast<float>(low + w.rng.below(std::max(0, high - low) + 1)) + u.dmg_bonus;
+  u.last_attack = w.time;
+  on_attack_start(c, u, target, roll);
+  const bool missed = !roll.true_strike && misses(c, u, target, ranged);
+  if (!ranged) {
+    land_attack(c, &u, target, missed ? -1 : roll.damage, roll.crit);
+    return;
+  }
+  Projectile* p = free_projectile(w);
+  if (!p) return;
+  p->kind = Projectile::Kind::Attack;
+  p->team = u.team;
+  p->source = w.handle(u);
+  p->target = w.handle(target);
+  p->pos = p->origin = u.pos;
+  p->goal = target.pos;
+  p->speed = def.projectile_speed;
+  p->damage = missed ? -1 : roll.damage;
+  p->crit = roll.crit;
 }
 
 }  // namespace
 
-void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
-  Unit* u = c.world.get(inv.caster);
-  if (!u) return;
-  UnitList near;
-  select_around(c, inv, n, Who::EnemyHeroes, a.pos, a.radius, near);
-  if (near.n == 0) select_around(c, inv, n, Who::Enemies, a.pos, a.radius, near);
-  if (near.n == 0) return;
-  Unit& target =
-      c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(c.world.rng.below(near.n))])];
-  const float extra = backstab(c, *u, target, n.given(Role::AlwaysBackstab));
-  land_attack(c, u, target, rolled(c, *u) + extra, false);
+bool can_attack(const Context& c, const Unit& a, const Unit& b) {
+  if (!b.alive || &a == &b) return false;
+  if (b.status & (kInvulnerable | kBanished | kUntargetable | kEthereal | kAttackImmune)) return false;
+  if (b.kind == UnitKind::Summon && b.max_hp <= 0) return false;
+  if (a.team == b.team) return a.hero >= 0 && can_deny(c, b);
+  if (b.building && building_protected(c, b)) return false;
+  if (a.team < kTeams) return unit_visible(c.world, a.team, b);
+  return !(b.status & kInvisible);
 }
 
-std::span<const PrimitiveSpec> attack_primitives() {
-  static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::AttackModifier, attack_modifier, kActs | kHeld, kLasts, 0,
-       "autocast then what mult_pct hits_buildings", "mana: the ability's own cost, which casting it takes"},
-      {Prim::AttackAllInRadius, attack_all, kActs, kLasts, 0, "bonus_damage", "once: one attack on each"},
-      {Prim::Proc, attach,
-       on(Trigger::AttackLanded, Trigger::Attacked, Trigger::DamagedByEnemy, Trigger::OwnAbilityCast,
-          Trigger::TargetAttacked),
-       kLasts, 0, "chance_pct icd max_range then", ""},
-      {Prim::Crit, carried, kHeld, kLasts, 0, "chance_pct mult_pct", ""},
-      {Prim::Cleave, carried, kHeld, kLasts, 0, "pct w0 w1 len melee_only", ""},
-      {Prim::Splash, carried, kHeld, kLasts, 0, "r pct rings", ""},
-      {Prim::Bash, carried, kHeld, kLasts, 0, "chance_pct chance_melee_pct chance_ranged_pct icd damage dur", ""},
-      {Prim::Lifesteal, carried, kHeld, kLasts, 0, "pct", ""},
-      {Prim::DoubleAttack, carried, kHeld, kLasts, 0, "icd then", ""},
-      {Prim::TrueStrikeProc, carried, kHeld, kLasts, 0, "chance_pct damage", ""},
-      {Prim::OrbCorruption, carried, kHeld, kLasts, 0, "armor dur", ""},
-      {Prim::Quelling, carried, kHeld, kLasts, 0, "melee ranged", ""},
-      {Prim::MultiAttack, flak, kActs, kLasts, 0, "attacks dur proj_speed damage", ""},
-      {Prim::AttackRandomInRadius, strikes_at_random, kActs, kOnce, 0, "interval always_backstab prefer", ""},
-      {Prim::SpellLifesteal, carried, kHeld, kLasts, 0, "hero_pct creep_pct", ""},
-      {Prim::Backstab, carried, kHeld, kLasts, 0, "agi_factor angle_deg", ""},
-  };
-  return kSpecs;
+bool in_attack_range(const Unit& a, const Unit& b) {
+  const float reach = a.attack_range + a.radius + b.radius;
+  const Vec2 d = b.pos - a.pos;
+  return d.dot(d) <= reach * reach;
+}
+
+void attack_frame(Context& c, Unit& u, Unit& target) {
+  World& w = c.world;
+  u.attack_target = w.handle(target);
+  if (u.act == Act::AttackWindup) {
+    // The swing is lost when the target leaves the reach by more than the buffer, or the attacker is stopped.
+    const float reach = u.attack_range + u.radius + target.radius + c.tables.game->attack_range_buffer;
+    if (!can_attack(c, u, target) || (u.status & (kStunned | kDisarmed | kHexed)) ||
+        distance(u.pos, target.pos) > reach) {
+      u.act = Act::Idle;
+      return;
+    }
+    if (w.due(u.act_until)) {
+      // From where the swing began, which no float has rounded, unless the attack speed changed on the way.
+      const double ends = u.attack_ready + u.attack_point;
+      if (std::abs(ends - u.act_until) > kTimeSlack)
+        u.attack_ready = static_cast<double>(u.act_until) - u.attack_point;
+      u.attack_ready += u.attack_interval;
+      u.act = Act::AttackBackswing;
+      u.act_until = static_cast<float>(u.attack_ready);
+      launch(c, u, target);
+    }
+    return;
+  }
+  if (u.status & (kStunned | kDisarmed | kHexed)) return;
+  if (!in_attack_range(u, target)) {
+    if (u.act == Act::AttackBackswing) u.act = Act::Idle;
+    if (u.move_speed <= 0 || (u.status & kRooted)) return;
+    u.act = Act::Walk;
+    move_towards(c, u, target.pos, u.attack_range + u.radius + target.radius - 1);
+    return;
+  }
+  if (u.move_speed > 0 && !turn_towards(c, u, target.pos)) return;
+  if (!w.due(u.attack_ready)) {
+    if (u.act == Act::Walk) u.act = Act::Idle;
+    return;
+  }
+  u.act = Act::AttackWindup;
+  // An interval that ended within the last frame starts the next swing where it ended, so that no time is lost.
+  if (u.attack_ready <= w.time - kDt - kTimeSlack) u.attack_ready = w.time;
+  u.act_until = static_cast<float>(u.attack_ready + u.attack_point);
+  if (w.due(u.act_until)) attack_frame(c, u, target);
+}
+
+void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit) {
+  (void)crit;
+  if (damage < 0 || !target.alive) return;
+  if (target.status & (kInvulnerable | kBanished | kEthereal | kAttackImmune)) return;
+  const float dealt = deal_damage(
+      c, {.source = source, .target = &target, .amount = damage, .type = DamageType::Physical, .attack = true});
+  if (!source || !source->alive) return;
+  if (source->lifesteal > 0 && dealt > 0 && !target.building) heal(c, *source, dealt * source->lifesteal);
+  on_attack_landed(c, *source, target, dealt, damage);
 }
 
 }  // namespace dota

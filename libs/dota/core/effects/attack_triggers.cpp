@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/math.hpp"
 #include "effects/abilities.hpp"
+#include "effects/damage.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/triggers.hpp"
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
-#include "world/damage.hpp"
 #include "world/game_rules.hpp"
-#include "world/math.hpp"
 
 namespace dota {
 

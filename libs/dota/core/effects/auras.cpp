@@ -1,9 +1,9 @@
 // Auras: a carrier modifier sits on the source, and renews what its bearers have once a timestep.
 #include <algorithm>
 
+#include "effects/damage.hpp"
 #include "effects/modifiers.hpp"
 #include "map/spatial.hpp"
-#include "world/damage.hpp"
 
 namespace dota {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "effects/abilities.hpp"
+#include "effects/items.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/running.hpp"
 #include "map/map_data.hpp"
 #include "map/vision.hpp"
-#include "world/items.hpp"
 
 namespace dota {
 

@@ -1,217 +1,125 @@
-// Primitives of the group "damage".
 #include <algorithm>
-#include <cmath>
 
-#include "effects/modifiers.hpp"
-#include "map/spatial.hpp"
-#include "world/damage.hpp"
+#include "effects/damage.hpp"
+#include "effects/neutrals.hpp"
+#include "effects/triggers.hpp"
+#include "map/protection.hpp"
+#include "world/game_rules.hpp"
 
 namespace dota {
-
 namespace {
 
-// Who dies within this of a blow counts for kill_hero_within_3s.
-constexpr float kKillWindow = 3;
-
-float primary_attribute(const Context& c, const Unit* u) {
-  const HeroState* h = u ? hero_of(c.world, *u) : nullptr;
-  if (!h) return 0;
-  switch (c.tables.heroes[static_cast<std::size_t>(h->def)].primary) {
-    case Attribute::Str:
-      return u->str;
-    case Attribute::Agi:
-      return u->agi;
-    case Attribute::Int:
-      return u->intellect;
-  }
-  return 0;
+// Share of physical damage that gets through; the formula passes 100 % reduction at very high armor.
+float armor_factor(const Rules& r, float armor) {
+  return std::max(0.0f, 1 - r.armor_a * armor / (r.armor_b + r.armor_c * std::fabs(armor)));
 }
 
-void mark_for_kill(Context& c, const Invocation& inv, Unit& target) {
-  const Program& p = program_of(c, inv.ability);
-  if (!p.has(Trigger::KillHeroWithin3s) || target.kind != UnitKind::Hero) return;
-  for (const std::uint16_t root : p.roots) {
-    if (p.nodes[root].on == Trigger::KillHeroWithin3s)
-      add_modifier(c, target, inv, p.nodes[root], root, kKillWindow);
-  }
+// Creeps and buildings of a team whose glyph is up take nothing (rules.json glyph.protects).
+bool glyph_protects(const World& w, const Unit& u) {
+  return u.team < kTeams && !w.due(w.teams[u.team].glyph_until) &&
+         (is_building(u.kind) || u.kind == UnitKind::LaneCreep);
 }
 
-void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    if (!u.alive) continue;
-    Role r = Role::Amount;
-    if (is_building(u.kind) && n.given(Role::AmountBuilding)) r = Role::AmountBuilding;
-    if (is_basic(u) && n.given(Role::AmountCreep)) r = Role::AmountCreep;
-    float amount =
-        number(c, inv, n, r, &u) + number(c, inv, n, Role::Plus, &u) + number(c, inv, n, Role::Base, &u);
-    if (n.given(Role::PrimaryAttrFactor))
-      amount += number(c, inv, n, Role::PrimaryAttrFactor) * primary_attribute(c, c.world.get(inv.caster));
-    if (n.by_distance) {
-      const float near = number(c, inv, n, Role::Min, &u), far = number(c, inv, n, Role::Max, &u);
-      amount += near + (far - near) * inv.share;
-    }
-    // A total is shared by the pulses of the area that carries the node.
-    if (n.given(Role::Total))
-      amount += number(c, inv, n, Role::Total) / static_cast<float>(std::max<int>(inv.step, 1));
-    mark_for_kill(c, inv, u);
-    ability_damage(c, inv, u, amount, n.type);
-  }
+void remember_attacker(Context& c, Unit& target, Unit& source) {
+  World& w = c.world;
+  target.last_attacker = w.handle(source);
+  if (target.kind == UnitKind::Neutral || target.kind == UnitKind::Roshan) neutral_hurt(c, target, source);
+  const Unit* owner = source.hero >= 0 ? &source : w.get(source.owner);
+  if (!owner || owner->hero < 0) return;
+  target.last_damaged_by_hero = w.time;
+  if (target.hero >= 0 && owner->team != target.team)
+    w.heroes[static_cast<std::size_t>(target.hero)].hurt_by[static_cast<std::size_t>(owner->hero)] = w.time;
 }
-
-void dot(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  const Unit* caster = c.world.get(inv.caster);
-  const float interval = number(c, inv, n, Role::Interval, nullptr, 1);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    const bool hero = u.kind == UnitKind::Hero;
-    Role r = Role::Dps;
-    if (caster && is_ranged(c, *caster) && n.given(Role::DpsRanged)) r = Role::DpsRanged;
-    if (is_building(u.kind) && n.given(Role::DpsBuilding)) r = Role::DpsBuilding;
-    float each = number(c, inv, n, r, &u) * interval + number(c, inv, n, Role::PerTick, &u);
-    if (!n.given(Role::Dur)) {  // carried by an aura: one interval's worth
-      ability_damage(c, inv, u, each, n.type);
-      continue;
-    }
-    if (n.given(Role::Total)) {
-      const float whole = number(c, inv, n, !hero && n.given(Role::DurCreep) ? Role::DurCreep : Role::Dur, &u);
-      const float total =
-          number(c, inv, n, !hero && n.given(Role::TotalCreep) ? Role::TotalCreep : Role::Total, &u);
-      each += total / std::max(1.0f, std::floor(whole / interval + 0.5f));
-    }
-    Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
-    if (!m) continue;
-    if (m->interval <= 0) m->next_tick = c.world.time + interval;
-    m->interval = interval;
-    m->per_tick = each;
-  }
-}
-
-void damage_missing_hp(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    ability_damage(c, inv, u, number(c, inv, n, Role::Factor) * (u.max_hp - u.hp), n.type);
-  }
-}
-
-void damage_pct_max_hp(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  const float pct = number(c, inv, n, Role::PctPerSec) * number(c, inv, n, Role::Interval);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    ability_damage(c, inv, u, pct / 100 * u.max_hp, n.type);
-  }
-}
-
-void execute(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    if (n.given(Role::HpBelow) && u.hp >= number(c, inv, n, Role::HpBelow)) {
-      ability_damage(c, inv, u, number(c, inv, n, Role::ElseDamage), n.type);
-      continue;
-    }
-    inv.killed = true;
-    inv.killed_hero = inv.killed_hero || u.kind == UnitKind::Hero;
-    kill(c, u, c.world.get(inv.caster));
-  }
-}
-
-// Lands after a delay at the point, or where the caster is then, once or in pulses.
-void delayed_aoe(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  const Unit* caster = c.world.get(inv.caster);
-  const bool at_self = n.at == Where::Self && caster;
-  const int pulses = std::max(1, static_cast<int>(number(c, inv, n, Role::Pulses, nullptr, 1)));
-  const float every = number(c, inv, n, Role::PulseInterval);
-  const float wait = number(c, inv, n, Role::Delay);
-  Area* a = new_area(c, inv, node,
-                     at_self                ? caster->pos
-                     : n.at == Where::Point ? inv.point
-                                            : inv.centre,
-                     number(c, inv, n, Role::R), wait + every * static_cast<float>(pulses - 1));
-  if (!a) return;
-  if (at_self) a->follow = inv.caster;
-  a->next_tick = c.world.time + wait;
-  a->interval = std::max(every, kDt);
-  a->pulses = static_cast<std::uint8_t>(pulses);
-}
-
-void field(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  const Unit* caster = c.world.get(inv.caster);
-  if (!caster) return;
-  Area* a = new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), number(c, inv, n, Role::Dur));
-  if (!a) return;
-  a->follow = inv.caster;
-  const float rate = number(c, inv, n, Role::Rate);
-  a->interval = rate > 0 ? 1 / rate : number(c, inv, n, Role::Interval);
-  a->next_tick = c.world.time + a->interval;
-}
-
-void mana_burn(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    const float burned = std::min(u.mana, number(c, inv, n, Role::Amount));
-    give_mana(c, u, -burned);
-    ability_damage(c, inv, u, burned * number(c, inv, n, Role::DamageFactor), n.type);
-  }
-}
-
-// Every few seconds the target takes a share of what it has lost since it was cursed.
-void hp_lost_burst(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  const int bursts = static_cast<int>(number(c, inv, n, Role::Bursts));
-  const float every = number(c, inv, n, Role::Interval);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    Modifier* m = add_modifier(c, u, inv, n, node, every * static_cast<float>(bursts));
-    if (!m) continue;
-    m->interval = every;
-    m->next_tick = c.world.time + every;
-    m->hp_before = u.hp;
-  }
-}
-
-// Returned by the triggers, when its bearer is struck.
-void as_buff(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
 
 }  // namespace
 
-std::span<const PrimitiveSpec> damage_primitives() {
-  static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::Damage, damage, kActs, kOnce, 0,
-       "amount amount_creep amount_building plus base primary_attr_factor total min max dist "
-       "delay",
-       ""},
-      {Prim::Dot, dot, kActs, kLasts, 0,
-       "dps dps_ranged dps_building dps_per_pct_missing_hp pct_current_hp_per_sec per_tick total "
-       "total_creep interval dur dur_creep",
-       ""},
-      {Prim::DamageMissingHp, damage_missing_hp, kActs, kOnce, 0, "factor delay", ""},
-      {Prim::DamagePctMaxHp, damage_pct_max_hp, kActs, kLasts, 0, "pct_per_sec interval", ""},
-      {Prim::Execute, execute, kActs, kOnce, 0, "hp_below else_damage", ""},
-      {Prim::DelayedAoe, delayed_aoe, kActs, kOnce, 0, "delay pulses pulse_interval then", ""},
-      {Prim::RandomExplosions, field, kActs, kOnce, 0, "interval dur min_dist max_dist r amount pattern", ""},
-      {Prim::RandomTargetHits, field, kActs | on(Trigger::Interval), kLasts, 0, "dur rate amount interval then",
-       "count: one at a time is the only number"},
-      {Prim::PeriodicStrike, field, kActs, kLasts, 0, "dur interval amount pick then",
-       "hits_buildings: enemies are units, not buildings"},
-      {Prim::ManaBurn, mana_burn, kActs, kOnce, 0, "amount damage_factor", ""},
-      {Prim::HpLostBurst, hp_lost_burst, kActs, kLasts, 0, "bursts interval pct", ""},
-      {Prim::DamageReturn, as_buff, kActs, kLasts, 0, "dur pct",
-       "pre_reduction: what is returned is always what was dealt"},
-  };
-  return kSpecs;
+float deal_damage(Context& c, const DamageInfo& d) {
+  Unit* const target = d.target;
+  if (!target || !target->alive || d.amount <= 0) return 0;
+  const Deeper blow(c);
+  if (!blow) return 0;
+  World& w = c.world;
+  const Rules& r = c.tables.rules;
+  if (target->status & (kInvulnerable | kBanished | kGuarded)) return 0;
+  if (d.source && (d.source->status & kGuarded)) return 0;
+  if (building_protected(c, *target) || glyph_protects(w, *target)) return 0;
+
+  // Wards and the like lose one hit to a hero's attack and nothing to anything else (wards.hits_to_kill_note).
+  if (target->hits_left > 0) {
+    if (!d.attack || !d.source) return 0;
+    const int hits = d.source->hero >= 0                 ? target->hits_hero
+                     : d.source->kind == UnitKind::Tower ? target->hits_tower
+                                                         : 0;
+    if (hits == 0) return 0;
+    remember_attacker(c, *target, *d.source);
+    target->hits_left = static_cast<std::int8_t>(std::max(0, target->hits_left - hits));
+    if (target->hits_left == 0) {
+      kill(c, *target, d.source);
+      return 1;
+    }
+    target->hp = target->max_hp * static_cast<float>(target->hits_left) /
+                 static_cast<float>(std::max(1, c.tables.units[target->type].hits_to_kill));
+    return 1;
+  }
+
+  float amount = d.amount;
+  if (d.attack && d.source) {
+    const auto row = static_cast<std::size_t>(c.tables.units[d.source->type].attack_class);
+    const auto column = static_cast<std::size_t>(c.tables.units[target->type].defend_class);
+    amount *= r.class_table[row][column];
+  }
+  switch (d.type) {
+    case DamageType::Physical:
+      if (d.attack && (target->status & (kEthereal | kAttackImmune))) return 0;
+      if (d.attack) amount = std::max(0.0f, amount - blocked_damage(c, *target));
+      amount *= armor_factor(r, target->armor) * target->phys_taken;
+      break;
+    case DamageType::Magical:
+      if (target->status & kSpellImmune) return 0;
+      if (d.source && d.ability >= 0) amount *= 1 + d.source->spell_amp;
+      amount *= 1 - target->magic_resist;
+      break;
+    case DamageType::Pure:
+      if (d.source && d.ability >= 0) amount *= 1 + d.source->spell_amp;
+      break;
+    case DamageType::HpLoss:
+      break;
+  }
+  if (d.source && d.type != DamageType::HpLoss) amount *= d.source->dmg_dealt;
+  if (is_building(target->kind) && w.due(target->backdoor_until) && target->team < kTeams && d.source &&
+      d.source->team != target->team &&
+      (c.tables.game->needs_all[target->building - 1u] | c.tables.game->needs_any[target->building - 1u]) != 0)
+    amount *= 1 - c.tables.game->backdoor_reduction;
+  if (d.type != DamageType::HpLoss) amount = absorb_damage(c, *target, amount, d.type, d.attack);
+  if (amount <= 0 || !target->alive) return 0;
+
+  amount = std::min(amount, target->hp);
+  target->hp -= amount;
+  if (d.source) {
+    remember_attacker(c, *target, *d.source);
+    const Unit* owner = d.source->hero >= 0 ? d.source : w.get(d.source->owner);
+    if (owner && owner->hero >= 0 && target->hero >= 0 && owner->team != target->team)
+      w.heroes[static_cast<std::size_t>(owner->hero)].damage_dealt += amount;
+    if (d.source->spell_lifesteal > 0 && !d.attack && d.ability >= 0 && !is_building(target->kind))
+      heal(c, *d.source, amount * d.source->spell_lifesteal);
+  }
+  if (d.source && !d.attack && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
+  on_damaged(c, *target, d.source, amount, d);
+  // 1e-3: regeneration and rounding must not leave a unit standing with less than a thousandth of a point.
+  if (target->alive && target->hp < 1e-3f) kill(c, *target, d.source);
+  return amount;
+}
+
+void heal(Context& c, Unit& target, float amount) {
+  (void)c;
+  if (!target.alive || amount <= 0) return;
+  target.hp = std::min(target.max_hp, target.hp + amount * target.heal_amp);
+}
+
+void give_mana(Context& c, Unit& target, float amount) {
+  (void)c;
+  if (!target.alive) return;
+  target.mana = std::clamp(target.mana + amount, 0.0f, target.max_mana);
 }
 
 }  // namespace dota

@@ -1,12 +1,12 @@
 // What modifiers do when their bearer takes or deals damage: shields, blocks, blows returned, dispels.
 #include <algorithm>
 
+#include "base/math.hpp"
+#include "effects/damage.hpp"
+#include "effects/items.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/triggers.hpp"
 #include "map/spatial.hpp"
-#include "world/damage.hpp"
-#include "world/items.hpp"
-#include "world/math.hpp"
 
 namespace dota {
 

@@ -1,9 +1,9 @@
 // What modifiers, abilities and items do when their bearer kills or dies.
 #include <algorithm>
 
+#include "base/math.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/triggers.hpp"
-#include "world/math.hpp"
 
 namespace dota {
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include "base/math.hpp"
+#include "effects/damage.hpp"
 #include "effects/modifiers.hpp"
 #include "map/spatial.hpp"
-#include "world/damage.hpp"
-#include "world/math.hpp"
 
 namespace dota {
 

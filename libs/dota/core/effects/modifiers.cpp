@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "effects/running.hpp"
+#include "effects/units.hpp"
 #include "map/spatial.hpp"
-#include "world/units.hpp"
 
 namespace dota {
 

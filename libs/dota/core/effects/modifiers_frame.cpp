@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "effects/abilities.hpp"
+#include "effects/damage.hpp"
 #include "effects/modifiers.hpp"
+#include "effects/orders.hpp"
 #include "effects/running.hpp"
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
-#include "world/damage.hpp"
-#include "world/orders.hpp"
 
 namespace dota {
 

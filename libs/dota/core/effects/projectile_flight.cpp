@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/math.hpp"
+#include "effects/attack.hpp"
+#include "effects/damage.hpp"
 #include "effects/modifiers.hpp"
 #include "effects/projectile.hpp"
 #include "effects/running.hpp"
 #include "map/spatial.hpp"
-#include "world/attack.hpp"
-#include "world/damage.hpp"
-#include "world/math.hpp"
 
 namespace dota {
 

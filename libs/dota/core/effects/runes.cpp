@@ -1,5 +1,5 @@
 // Power runes: taken, or kept in a bottle. ItemState::toggle of a bottle is the PickupKind it holds, 0 for none.
-#include "world/runes.hpp"
+#include "effects/runes.hpp"
 #include "effects/modifiers.hpp"
 #include "world/game_rules.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "effects/abilities.hpp"
+#include "effects/experience.hpp"
 #include "effects/modifiers.hpp"
-#include "world/heroes.hpp"
 
 namespace dota {
 

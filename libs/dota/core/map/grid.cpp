@@ -3,10 +3,10 @@
 #include <limits>
 #include <numbers>
 
+#include "base/math.hpp"
 #include "map/ground.hpp"
 #include "map/nav.hpp"
 #include "map/spatial.hpp"
-#include "world/math.hpp"
 
 namespace dota {
 

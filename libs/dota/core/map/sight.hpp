@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/memory.hpp"
 #include "map/map_data.hpp"
-#include "world/pages.hpp"
 
 namespace dota {
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "effects/running.hpp"
 #include "map/felled_sight.hpp"
 #include "map/nav.hpp"
 #include "map/vision.hpp"
@@ -147,30 +146,27 @@ void look_from_still(const Context& c, Lookout& lookout, StillFog& still) {
 void update_vision(Context& c) {
   World& w = c.world;
   const MapData& map = *c.tables.map;
-  {
-    const auto each_walker = [&w](auto&& f) {
-      each_unit<UnitKind::Hero, UnitKind::LaneCreep, UnitKind::Neutral, UnitKind::Roshan, UnitKind::Courier,
-                UnitKind::Summon>(w, [&](const Unit& u) {
-        if (u.alive && u.team < kTeams) f(u);
-      });
-    };
-    Lookout lookout(w, map);
-    const auto look_of = [&w](const Unit& u) -> Look& {
-      return w.looks[static_cast<std::size_t>(w.handle(u).index)];
-    };
-    std::array<const Unit*, kMaxUnits> unclear;
-    std::size_t n = 0;
-    each_walker([&](const Unit& u) {
-      const Eyes eyes = eyes_of(c, u);
-      if (!eyes.flying && fetch(lookout, u.pos, eyes.radius, look_of(u))) unclear[n++] = &u;
+  const auto each_walker = [&w](auto&& f) {
+    each_unit<UnitKind::Hero, UnitKind::LaneCreep, UnitKind::Neutral, UnitKind::Roshan, UnitKind::Courier,
+              UnitKind::Summon>(w, [&](const Unit& u) {
+      if (u.alive && u.team < kTeams) f(u);
     });
-    look_from_still(c, lookout, w.still);
-    w.fog = w.still.fog;
-    for (std::size_t k = 0; k < n; ++k)
-      find_opened(lookout, *unclear[k], eyes_of(c, *unclear[k]), look_of(*unclear[k]));
-    each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u), look_of(u)); });
-  }
-  reveal_effects(c);
+  };
+  Lookout lookout(w, map);
+  const auto look_of = [&w](const Unit& u) -> Look& {
+    return w.looks[static_cast<std::size_t>(w.handle(u).index)];
+  };
+  std::array<const Unit*, kMaxUnits> unclear;
+  std::size_t n = 0;
+  each_walker([&](const Unit& u) {
+    const Eyes eyes = eyes_of(c, u);
+    if (!eyes.flying && fetch(lookout, u.pos, eyes.radius, look_of(u))) unclear[n++] = &u;
+  });
+  look_from_still(c, lookout, w.still);
+  w.fog = w.still.fog;
+  for (std::size_t k = 0; k < n; ++k)
+    find_opened(lookout, *unclear[k], eyes_of(c, *unclear[k]), look_of(*unclear[k]));
+  each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u), look_of(u)); });
 }
 
 void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying) {

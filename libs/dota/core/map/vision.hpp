@@ -5,7 +5,7 @@
 
 namespace dota {
 
-void update_vision(Context& c);  // once a timestep
+void update_vision(Context& c);  // once a timestep; reveal_effects() follows
 // Adds to the team's fog of this timestep what is seen from p (areas that give vision); flying ignores heights,
 // trees.
 void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying);

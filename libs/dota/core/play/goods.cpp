@@ -1,16 +1,16 @@
 // People's orders about goods: the shops, the slots, the ground, the courier.
 #include <algorithm>
 
+#include "effects/items.hpp"
 #include "map/map_data.hpp"
 #include "map/vision.hpp"
 #include "play/person_order.hpp"
-#include "world/casting.hpp"
-#include "world/courier.hpp"
+#include "rules/casting.hpp"
+#include "rules/courier.hpp"
+#include "rules/inventory.hpp"
+#include "rules/lineup.hpp"
+#include "rules/runes.hpp"
 #include "world/game_rules.hpp"
-#include "world/inventory.hpp"
-#include "world/items.hpp"
-#include "world/lineup.hpp"
-#include "world/orders.hpp"
 
 namespace dota {
 namespace {

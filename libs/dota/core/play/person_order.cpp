@@ -6,12 +6,13 @@
 #include <cmath>
 
 #include "effects/abilities.hpp"
+#include "effects/experience.hpp"
 #include "map/vision.hpp"
-#include "world/buildings.hpp"
+#include "rules/buildings.hpp"
+#include "rules/heroes.hpp"
+#include "rules/orders.hpp"
+#include "rules/scan.hpp"
 #include "world/game_rules.hpp"
-#include "world/heroes.hpp"
-#include "world/orders.hpp"
-#include "world/scan.hpp"
 
 namespace dota {
 namespace {

@@ -3,10 +3,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "effects/experience.hpp"
+#include "effects/items.hpp"
 #include "map/map_data.hpp"
-#include "world/heroes.hpp"
-#include "world/inventory.hpp"
-#include "world/step.hpp"
+#include "rules/inventory.hpp"
+#include "rules/step.hpp"
 
 namespace dota {
 namespace {

@@ -1,14 +1,14 @@
 // People's orders to a hero's body: where it goes, whom it strikes, what it casts.
 #include "effects/abilities.hpp"
+#include "effects/attack.hpp"
 #include "map/ground.hpp"
 #include "map/map_data.hpp"
 #include "map/vision.hpp"
 #include "play/person_order.hpp"
+#include "rules/casting.hpp"
+#include "rules/orders.hpp"
 #include "view/actions.hpp"
-#include "world/attack.hpp"
-#include "world/casting.hpp"
 #include "world/kit.hpp"
-#include "world/orders.hpp"
 
 namespace dota {
 namespace {

@@ -5,12 +5,12 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "base/memory.hpp"
+#include "effects/gold.hpp"
 #include "map/map_data.hpp"
-#include "world/heroes.hpp"
-#include "world/lineup.hpp"
-#include "world/pages.hpp"
-#include "world/step.hpp"
-#include "world/validate.hpp"
+#include "rules/lineup.hpp"
+#include "rules/step.hpp"
+#include "rules/validate.hpp"
 
 namespace dota {
 

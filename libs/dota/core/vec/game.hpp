@@ -14,7 +14,7 @@
 #include "view/encoder.hpp"
 #include "view/team_view.hpp"
 #include "world/fingerprint.hpp"
-#include "world/step.hpp"
+#include "world/hash.hpp"
 
 namespace dota {
 

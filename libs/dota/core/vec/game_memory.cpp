@@ -4,8 +4,8 @@
 #include <new>
 #include <vector>
 
+#include "base/memory.hpp"
 #include "vec/game.hpp"
-#include "world/pages.hpp"
 
 namespace dota {
 

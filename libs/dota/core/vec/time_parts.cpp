@@ -3,8 +3,7 @@
 #include <stdexcept>
 
 #include "vec/vec_game.hpp"
-#include "world/phases.hpp"
-#include "world/step.hpp"
+#include "world/hash.hpp"
 
 namespace dota {
 
@@ -62,13 +61,11 @@ PartSeconds VecGame::time_parts(int steps, BotKind bots) {
     game(i).put(before[static_cast<std::size_t>(i)]);
   }
   at = 0;
-  reset_phases();
   watch.lap();
   for (int step = 0; step < steps; ++step)
     for (int i = 0; i < size(); ++i)
       game(i).advance(played[at++]);
   out.alone = watch.lap();
-  print_phases(static_cast<double>(played.size()));
   for (int i = 0; i < size(); ++i) {
     const GameState& end = after[static_cast<std::size_t>(i)];
     if (game(i).hash() != hash_world(end.world))

@@ -1,5 +1,7 @@
 #include "vec/vec_game.hpp"
 
+#include "rules/step.hpp"
+
 #include <algorithm>
 
 namespace dota {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/math.hpp"
 #include "view/encoder.hpp"
 #include "view/half.hpp"
-#include "world/math.hpp"
 
 namespace dota {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/memory.hpp"
 #include "view/layout.hpp"
 #include "view/team_view.hpp"
-#include "world/pages.hpp"
 
 namespace dota {
 

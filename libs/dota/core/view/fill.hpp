@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/memory.hpp"
 #include "view/team_view.hpp"
-#include "world/pages.hpp"
 
 namespace dota {
 

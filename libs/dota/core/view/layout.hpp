@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "rules/actions.hpp"
+
 namespace dota {
 
 // Which array of a team-step a field lies in.
@@ -31,17 +33,13 @@ struct LayoutTable {
     std::string name;
     int start = 0, count = 0;
   };
-  struct Action {
-    std::string name;
-    int target = 0, mask = 0;
-  };
   int heroes = 0, units = 0;
   bool mirror_dire = false;
   int hero_modifiers = 0, unit_modifiers = 0, minimap = 0, nearby_map = 0, passability = 0;
   std::array<int, kObsArrays> widths{};
   std::vector<Block> blocks;
   std::vector<Group> groups;
-  std::vector<Action> actions;
+  std::vector<ActionRow> actions;
   std::vector<std::string> omitted;  // "block.field" of fields that this layout leaves out
 };
 
@@ -80,7 +78,7 @@ enum class Group : std::uint8_t {
 };
 constexpr int kGroups = static_cast<int>(Group::Count);
 
-constexpr int kMaxAvailable = 30, kMaskClasses = 4, kActionParts = 6, kOffsets = 9, kMaxSlots = 512;
+constexpr int kMaxAvailable = 30, kActionParts = 6, kOffsets = 9, kMaxSlots = 512;
 
 class Layout {
  public:

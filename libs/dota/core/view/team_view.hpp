@@ -5,10 +5,10 @@
 #include <array>
 #include <cstdint>
 
+#include "base/memory.hpp"
 #include "view/actions.hpp"
 #include "view/ids.hpp"
 #include "view/layout.hpp"
-#include "world/pages.hpp"
 #include "world/world.hpp"
 
 namespace dota {

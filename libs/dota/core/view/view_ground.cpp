@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/memory.hpp"
 #include "map/map_data.hpp"
 #include "view/fill.hpp"
-#include "world/pages.hpp"
 
 namespace dota {
 

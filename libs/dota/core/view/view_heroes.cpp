@@ -5,9 +5,9 @@
 #include "effects/abilities.hpp"
 #include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "rules/heroes.hpp"
+#include "rules/inventory.hpp"
 #include "view/fill.hpp"
-#include "world/heroes.hpp"
-#include "world/inventory.hpp"
 
 namespace dota {
 

@@ -1,9 +1,9 @@
 // Units, what flies and what lies on the ground, as one team sees them.
 #include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/protection.hpp"
 #include "map/vision.hpp"
 #include "view/fill.hpp"
-#include "world/buildings.hpp"
 
 namespace dota {
 

@@ -1,10 +1,25 @@
 // The one place where an event is noted and where the signals of single events are given, so that transcript, kill
 // feed and rewards cannot differ.
 
-#include "world/signals.hpp"
+#include "world/events.hpp"
 
 namespace dota {
 namespace {
+
+Signal building_signal(const Unit& b) {
+  switch (b.kind) {
+    case UnitKind::Tower:
+      return static_cast<Signal>(static_cast<int>(Signal::Tower1) + b.tier - 1);
+    case UnitKind::Shrine:
+      return Signal::Shrine;
+    case UnitKind::Barracks:
+      return Signal::Barracks;
+    case UnitKind::Fort:
+      return Signal::AncientHp;
+    default:
+      return Signal::Count;
+  }
+}
 
 std::int8_t hero_behind(const World& w, const Unit& u) {
   if (u.hero >= 0) return u.hero;
@@ -58,6 +73,25 @@ void note(Context& c, const Event& e, Unit* unit) {
 }
 
 }  // namespace
+
+void signal_team(World& w, int team, Signal s, float v) {
+  for (int i = team * 5; i < team * 5 + 5; ++i)
+    if (w.heroes[static_cast<std::size_t>(i)].in_game) signal(w.heroes[static_cast<std::size_t>(i)], s, v);
+}
+
+void signal_building_health(Context& c, Unit& b, float share) {
+  const Signal s = building_signal(b);
+  if (s == Signal::Count || share == b.credited) return;
+  const float linear = s == Signal::AncientHp ? 1.0f : 2.0f / 3;
+  signal_team(c.world, 1 - b.team, s, linear * (b.credited - share));
+  b.credited = share;
+}
+
+void building_destroyed_signal(Context& c, Unit& b) {
+  signal_building_health(c, b, 0);
+  if (const Signal s = building_signal(b); s != Signal::Count && s != Signal::AncientHp)
+    signal_team(c.world, 1 - b.team, s, 1.0f / 3);
+}
 
 void happened(Context& c, EventKind kind, Unit& unit, const Unit* other, int id, float value) {
   const World& w = c.world;

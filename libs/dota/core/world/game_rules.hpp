@@ -117,6 +117,6 @@ struct GameRules {
 };
 
 // Throws std::runtime_error naming the key that is missing.
-std::shared_ptr<const GameRules> read_game_rules(const Tables& t);
+std::shared_ptr<GameRules> read_game_rules(const Tables& t);
 
 }  // namespace dota

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "world/fields.hpp"
-#include "world/step.hpp"
+#include "world/hash.hpp"
 
 namespace dota {
 namespace {

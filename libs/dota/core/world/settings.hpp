@@ -3,7 +3,7 @@
 
 namespace dota {
 
-struct ActionVocabulary;  // view/actions.hpp
+struct ActionVocabulary;  // rules/actions.hpp
 
 // What a game is played with; fixed while it runs. Filled from dota.config.GameConfig.
 struct GameSettings {

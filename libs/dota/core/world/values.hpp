@@ -1,8 +1,9 @@
 // Capacities of a world, and the small values that everything in it is made of.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
+
+#include "base/vec2.hpp"
 
 namespace dota {
 
@@ -21,16 +22,6 @@ constexpr int kPathPoints = 6;  // corners of a planned path that a unit keeps
 constexpr int kHashCells = 66;  // spatial hash cells of 256 world units a side, with a margin
 constexpr int kFramesPerStep = 4;
 constexpr float kDt = 1.0f / 30.0f;
-
-struct Vec2 {
-  float x = 0, y = 0;
-  friend Vec2 operator+(Vec2 a, Vec2 b) { return {a.x + b.x, a.y + b.y}; }
-  friend Vec2 operator-(Vec2 a, Vec2 b) { return {a.x - b.x, a.y - b.y}; }
-  friend Vec2 operator*(Vec2 a, float s) { return {a.x * s, a.y * s}; }
-  float dot(Vec2 b) const { return x * b.x + y * b.y; }
-  float length() const { return std::sqrt(x * x + y * y); }
-};
-inline float distance(Vec2 a, Vec2 b) { return (a - b).length(); }
 
 // A unit's slot and the generation it was given out in; a dead unit's handle resolves to nothing.
 struct Handle {

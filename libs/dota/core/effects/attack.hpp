@@ -1,0 +1,15 @@
+// Attacks: who may be attacked, the chase, the blow (attack.cpp), and who takes notice of an order to attack.
+#pragma once
+
+#include "world/world.hpp"
+
+namespace dota {
+
+bool can_attack(const Context& c, const Unit& a,
+                const Unit& b);  // allowed target (deny rules, immunity, visibility)
+bool in_attack_range(const Unit& a, const Unit& b);
+void attack_frame(Context& c, Unit& u, Unit& target);  // chase, turn, windup, launch
+void land_attack(Context& c, Unit* source, Unit& target, float damage,
+                 bool crit);  // miss, modifiers, procs, damage
+
+}  // namespace dota

@@ -1,0 +1,12 @@
+// Gold, and what a hero's possessions are worth.
+#pragma once
+
+#include "world/world.hpp"
+
+namespace dota {
+
+void give_gold(Context& c, HeroState& h, float gold, bool reliable);
+float item_value(const Context& c, const ItemState& s);
+float net_worth(const Context& c, const HeroState& h);
+
+}  // namespace dota

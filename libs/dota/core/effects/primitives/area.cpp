@@ -1,0 +1,380 @@
+// Primitives of the group "area", the ticking of areas, and effects that come after a delay.
+#include <algorithm>
+#include <cmath>
+
+#include "base/math.hpp"
+#include "effects/attack.hpp"
+#include "effects/damage.hpp"
+#include "effects/modifiers.hpp"
+#include "effects/running.hpp"
+#include "effects/units.hpp"
+#include "map/ground.hpp"
+#include "map/map_data.hpp"
+#include "map/protection.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
+
+namespace dota {
+
+namespace {
+
+constexpr float kWallGap = 96;  // between a caster and the wall he raises: a cell and a half
+
+void ground_area(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const float wait = number(c, inv, n, Role::Delay);
+  Area* a = new_area(c, inv, node, n.at == Where::Point ? inv.point : inv.centre, number(c, inv, n, Role::R),
+                     wait + number(c, inv, n, Role::Dur));
+  if (!a) return;
+  a->start += wait;
+  a->interval = number(c, inv, n, Role::Interval, nullptr, 1);
+  a->next_tick = a->start + a->interval;
+}
+
+void vision(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* target = c.world.get(inv.target);
+  const bool at_target = n.at == Where::Target && target;
+  Area* a = new_area(c, inv, node, at_target ? target->pos : inv.point, number(c, inv, n, Role::R),
+                     number(c, inv, n, Role::Dur));
+  if (a && at_target) a->follow = inv.target;
+}
+
+void true_sight(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
+
+// A wall along a line from the caster, or what covers one place: nobody walks there while it stands.
+void terrain_block(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  const Vec2 d = inv.point - caster->pos;
+  const float far = d.length(), len = number(c, inv, n, Role::Len);
+  const Vec2 ahead = far > 1 ? d * (1 / far) : heading(caster->facing);
+  const bool place = n.prim == Prim::PlantTree;
+  // The wall begins in front of its caster, who is not caught in it.
+  const Vec2 from = place ? inv.point : caster->pos + ahead * (caster->radius + kWallGap);
+  Area* a = new_area(c, inv, node, from, 0, number(c, inv, n, Role::Dur));
+  if (!a) return;
+  a->along = place ? Vec2{} : ahead * std::max(0.0f, len - caster->radius - kWallGap);
+  block_line(c, *a);
+}
+
+void tree_cut(Context& c, Invocation& inv, const EffectNode&, int) {
+  if (inv.tree >= 0) cut_tree(c.world, c.tables, inv.tree);
+}
+
+Invocation invocation_of(const Area& a) {
+  Invocation inv;
+  inv.caster = a.owner;
+  inv.team = a.team;
+  inv.ability = a.ability;
+  inv.level = a.level;
+  inv.target = a.follow;
+  inv.point = inv.centre = a.pos;
+  inv.until = a.until;
+  return inv;
+}
+
+void hit_around(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r, float amount) {
+  UnitList near;
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, p, r, near);
+  for (int i = 0; i < near.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (u.alive) ability_damage(c, inv, u, amount, n.type);
+  }
+}
+
+// Explosions go round the four quadrants, each at a random angle and distance within its own.
+void explode(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
+  const float lo = number(c, inv, n, Role::MinDist), hi = number(c, inv, n, Role::MaxDist);
+  const float angle = 1.5707963f * (static_cast<float>(a.quadrant % 4) + c.world.rng.uniform());
+  const float dist = lo + (hi - lo) * c.world.rng.uniform();
+  ++a.quadrant;
+  const Vec2 at = a.pos + heading(angle) * dist;
+  hit_around(c, inv, n, at, number(c, inv, n, Role::R), number(c, inv, n, Role::Amount));
+}
+
+}  // namespace
+
+void strike_one(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
+  UnitList near;
+  select_around(c, inv, n, Who::Enemies, p, r, near);
+  if (near.n == 0) return;
+  int pick = 0;
+  if (n.prim == Prim::PeriodicStrike) {
+    for (int i = 1; i < near.n; ++i)
+      if (c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])].hp <
+          c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(pick)])].hp)
+        pick = i;
+  } else {
+    pick = c.world.rng.below(near.n);
+  }
+  Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(pick)])];
+  ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
+  if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
+}
+
+namespace {
+
+void pulse(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
+  UnitList near;
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
+  inv.step = a.pulses;  // a total is shared by this many pulses
+  for (int i = 0; i < near.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
+  }
+}
+
+// Mana or life drawn along a link. False: the link is broken.
+bool draw(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
+  Unit* target = c.world.get(a.follow);
+  Unit* caster = c.world.get(a.owner);
+  if (!target || !target->alive || !caster || !caster->alive || !affects(c, inv, n, *target)) return false;
+  if (distance(target->pos, caster->pos) > number(c, inv, n, Role::BreakDist, nullptr, kGlobal)) return false;
+  if (n.prim == Prim::ManaDrain) {
+    const float amount = std::min(target->mana, number(c, inv, n, Role::PerSec) * a.interval);
+    give_mana(c, *target, -amount);
+    give_mana(c, *caster, amount);
+    return true;
+  }
+  const float per_second =
+      number(c, inv, n, Role::Dps) + number(c, inv, n, Role::DpsPctMaxHp) / 100 * target->max_hp;
+  const float dealt = ability_damage(c, inv, *target, per_second * a.interval, n.type);
+  heal(c, *caster, dealt * number(c, inv, n, Role::HealPct) / 100);
+  return true;
+}
+
+// A summon that attacks by itself: enemy heroes in its reach, the nearest first.
+void shoot(Context& c, const Area& a) {
+  Unit* u = c.world.get(a.follow);
+  if (!u || !u->alive) return;
+  UnitList near;
+  units_near(c, u->pos, u->attack_range, near);
+  const Unit* best = nullptr;
+  for (int i = 0; i < near.n; ++i) {
+    const Unit& t = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (t.kind != UnitKind::Hero || !t.alive || t.team == u->team || !can_attack(c, *u, t)) continue;
+    if (distance(t.pos, u->pos) > u->attack_range + t.radius) continue;
+    if (!best || distance(t.pos, u->pos) < distance(best->pos, u->pos)) best = &t;
+  }
+  if (!best) return;
+  Invocation inv = invocation_of(a);
+  inv.caster = a.follow;
+  inv.target = c.world.handle(*best);
+  Projectile* p = new_projectile(c, inv, -1, Projectile::Kind::Attack, u->pos);
+  if (!p) return;
+  p->ability = -1;
+  p->goal = best->pos;
+  p->speed = c.tables.units[u->type].projectile_speed;
+  p->damage = u->dmg_min + u->dmg_bonus;
+  const EffectNode& n = node_of(c, a.ability, a.node);
+  const Unit* caster = c.world.get(a.owner);
+  if (!n.given(Role::Bounces) || !caster || !(caster->status & kScepter)) return;
+  inv = invocation_of(a);
+  p->jumps_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Bounces));
+  p->w0 = number(c, inv, n, Role::BounceR);
+}
+
+// Stats drawn along a link: each tick adds to what both bear, and gives it new time to last.
+bool draw_stat(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
+  Unit* target = c.world.get(a.follow);
+  Unit* caster = c.world.get(a.owner);
+  if (!target || !target->alive || !caster || !caster->alive || !affects(c, inv, n, *target)) return false;
+  if (distance(target->pos, caster->pos) > number(c, inv, n, Role::BreakDist, nullptr, kGlobal)) return false;
+  for (Unit* u : {target, caster})
+    if (Modifier* m = add_modifier(c, *u, inv, n, a.node, number(c, inv, n, Role::Hold))) {
+      m->drawn += number(c, inv, n, Role::PerSec) * a.interval;
+      if (fill_stats(c, inv, n, *u, *m)) u->stats_dirty = true;
+    }
+  return true;
+}
+
+// Spirits that are home go for somebody in reach, each for whom it likes.
+void send_spirits(Context& c, Area& a, const EffectNode& n) {
+  if (a.to_come > 0) {
+    --a.to_come;
+    ++a.at_home;
+  }
+  const Invocation inv = invocation_of(a);
+  UnitList near;
+  select_around(c, inv, n, Who::EnemiesAndBuildings, a.pos, a.radius, near);
+  int seen = 0;
+  for (int i = 0; i < near.n; ++i) {
+    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (!building_protected(c, u) && unit_visible(c.world, a.team, u))
+      near.ids[static_cast<std::size_t>(seen++)] = near.ids[static_cast<std::size_t>(i)];
+  }
+  for (int left = a.at_home; left > 0 && seen > 0; --left)
+    launch_spirit(
+        c, a, n,
+        c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(c.world.rng.below(seen))])]);
+}
+
+void tick(Context& c, Area& a, const EffectNode& n) {
+  Invocation inv = invocation_of(a);
+  switch (n.prim) {
+    case Prim::GroundArea:
+      if (n.given(Role::Dps)) hit_around(c, inv, n, a.pos, a.radius, number(c, inv, n, Role::Dps) * a.interval);
+      break;
+    case Prim::RandomExplosions:
+      explode(c, inv, n, a);
+      break;
+    case Prim::RandomTargetHits:
+    case Prim::PeriodicStrike:
+      strike_one(c, inv, n, a.pos, a.radius);
+      break;
+    case Prim::DelayedAoe:
+      pulse(c, inv, n, a);
+      break;
+    case Prim::Summon:
+      shoot(c, a);
+      break;
+    case Prim::Spirits:
+      send_spirits(c, a, n);
+      break;
+    case Prim::AttackRandomInRadius:
+      strike_at_random(c, inv, n, a);
+      break;
+    case Prim::MissileUnit:
+      fly_missile(c, a, n);
+      break;
+    case Prim::StatDrain:
+      if (!draw_stat(c, inv, n, a)) a.active = false;
+      break;
+    case Prim::ManaDrain:
+    case Prim::Drain:
+      if (!draw(c, inv, n, a)) {
+        a.active = false;
+        Unit* caster = c.world.get(a.owner);
+        if (!a.extra && n.on == Trigger::Channel && caster && caster->act == Act::Channel)
+          break_channel(c, *caster);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+// What standing in the area gives, renewed once a timestep.
+void renew(Context& c, const Area& a, const EffectNode& n, int node) {
+  if (n.prim != Prim::GroundArea || n.modifier < 0 || !c.world.due(a.start)) return;
+  const Invocation inv = invocation_of(a);
+  UnitList near;
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
+  const float lasts = std::max(kRenewed, number(c, inv, n, Role::Linger));
+  for (int i = 0; i < near.n; ++i)
+    add_modifier(c, c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])], inv, n, node,
+                 lasts);
+}
+
+}  // namespace
+
+Area* area_of(World& w, Handle owner, int ability, int node) {
+  for (Area& a : w.areas_in_use())
+    if (a.active && a.owner == owner && a.ability == ability && a.node == node) return &a;
+  return nullptr;
+}
+
+void end_area(Context& c, Area& a) {
+  a.active = false;
+  const EffectNode& n = node_of(c, a.ability, a.node);
+  if (a.blocks) unblock_line(c.world, *c.tables.map, a);
+  if (n.prim == Prim::Spirits)
+    if (Unit* caster = c.world.get(a.owner))
+      heal(c, *caster, a.gathered * number(c, invocation_of(a), n, Role::HealPctOfDamageOnEnd) / 100);
+  if (n.prim != Prim::Summon && n.prim != Prim::MissileUnit) return;
+  if (Unit* u = c.world.get(a.follow); u && u->kind == UnitKind::Summon) remove_unit(c, *u);
+}
+
+namespace {
+
+void delayed_frame(Context& c) {
+  World& w = c.world;
+  for (int i = 0; i < w.delayed_end; ++i) {  // what runs may delay something else
+    Delayed& d = w.delayed[static_cast<std::size_t>(i)];
+    if (!d.active || !c.world.due(d.at)) continue;
+    const Delayed was = d;
+    d.active = false;
+    Invocation inv;
+    inv.caster = was.owner;
+    inv.team = was.team;
+    inv.ability = was.ability;
+    inv.level = was.level;
+    inv.target = was.target;
+    inv.point = inv.centre = was.point;
+    inv.child = true;
+    inv.late = true;
+    inv.step = was.step;
+    run_node(c, inv, was.node);
+  }
+  while (w.delayed_end > 0 && !w.delayed[static_cast<std::size_t>(w.delayed_end - 1)].active)
+    --w.delayed_end;
+}
+
+}  // namespace
+
+void areas_frame(Context& c) {
+  World& w = c.world;
+  const bool slow = w.frame % kFramesPerStep == 0;
+  delayed_frame(c);
+  for (int i = 0; i < w.areas_end; ++i) {
+    Area& a = w.areas[static_cast<std::size_t>(i)];
+    if (!a.active) continue;
+    const EffectNode& n = node_of(c, a.ability, a.node);
+    if (a.follow.index >= 0) {
+      const Unit* u = w.get(a.follow);
+      if (u) a.pos = u->pos;
+      if ((!u || !u->alive) && n.prim != Prim::Vision && n.prim != Prim::ManaDrain && n.prim != Prim::Drain &&
+          n.prim != Prim::StatDrain) {
+        a.active = false;
+        continue;
+      }
+    }
+    const std::uint16_t generation = a.generation;
+    const auto same = [&] { return a.active && a.generation == generation; };
+    while (same() && a.interval > 0 && w.due(a.next_tick) && a.next_tick <= a.until + kTimeSlack) {
+      a.next_tick += a.interval;
+      tick(c, a, n);
+    }
+    if (!same()) continue;
+    if (w.due(a.until)) {
+      end_area(c, a);
+      continue;
+    }
+    if (slow) renew(c, a, n, a.node);
+  }
+  while (w.areas_end > 0 && !w.areas[static_cast<std::size_t>(w.areas_end - 1)].active)
+    --w.areas_end;
+}
+
+void reveal_effects(Context& c) {
+  World& w = c.world;
+  for (const Area& a : w.areas_in_use()) {
+    if (!a.active) continue;
+    const EffectNode& n = node_of(c, a.ability, a.node);
+    if (n.prim == Prim::Vision) reveal_area(w, *c.tables.map, a.team, a.pos, a.radius, true);
+  }
+  for (int i = 0; i < w.projectiles_end; ++i) {
+    const Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    if (p.kind == Projectile::Kind::None || p.ability < 0) continue;
+    const EffectNode& n = node_of(c, p.ability, p.node);
+    if (!n.given(Role::VisionR)) continue;
+    Invocation inv;
+    inv.caster = p.source;
+    inv.level = p.level;
+    reveal_area(w, *c.tables.map, p.team, p.pos, number(c, inv, n, Role::VisionR), true);
+  }
+}
+
+std::span<const PrimitiveSpec> area_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+      {Prim::GroundArea, ground_area, kActs, kLasts, 0, "dur delay dps interval stats linger",
+       "hits_buildings: enemies are units, not buildings"},
+      {Prim::Vision, vision, kActs, kOnce, 0, "r dur", ""},
+      {Prim::TrueSight, true_sight, kActs | kHeld, kLasts, kTrueSighted, "dur r", ""},
+      {Prim::TreeCut, tree_cut, kActs, kOnce, 0, "", ""},
+      {Prim::TerrainBlock, terrain_block, kActs, kOnce, 0, "len dur", "push_units_aside: a wall does"},
+      {Prim::PlantTree, terrain_block, kActs, kOnce, 0, "dur", "consumes: the item is used up by after_item_use"},
+  };
+  return kSpecs;
+}
+
+}  // namespace dota

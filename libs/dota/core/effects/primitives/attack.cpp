@@ -1,0 +1,102 @@
+// Primitives of the group "attack". What attacks carry is rolled and applied by the triggers; here is what casts
+// do.
+#include <algorithm>
+
+#include "effects/attack.hpp"
+#include "effects/modifiers.hpp"
+#include "map/spatial.hpp"
+
+namespace dota {
+
+namespace {
+
+float rolled(Context& c, const Unit& u) {
+  const int low = static_cast<int>(u.dmg_min), high = static_cast<int>(u.dmg_max);
+  return static_cast<float>(c.world.rng.between(low, std::max(low, high))) + u.dmg_bonus;
+}
+
+// An attack that needs no swing, on the target of the cast.
+void attack_modifier(Context& c, Invocation& inv, const EffectNode& n, int) {
+  Unit* u = c.world.get(inv.caster);
+  Unit* target = c.world.get(inv.target);
+  if (!n.instant_attack || !u || !target || target->team == u->team) return;
+  land_attack(c, u, *target, rolled(c, *u) * number(c, inv, n, Role::MultPct, nullptr, 100) / 100, false);
+}
+
+void attack_all(Context& c, Invocation& inv, const EffectNode& n, int) {
+  Unit* u = c.world.get(inv.caster);
+  if (!u) return;
+  UnitList near;
+  select_around(c, inv, n, Who::Enemies, u->pos, number(c, inv, n, Role::R), near);
+  for (int i = 0; i < near.n; ++i) {
+    Unit& target = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (target.alive) land_attack(c, u, target, rolled(c, *u) + number(c, inv, n, Role::BonusDamage), false);
+  }
+}
+
+// A proc that goes with a timed modifier; passive ones are put on when they are learned.
+void attach(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  if (!n.passive) add_to_targets(c, inv, n, node);
+}
+
+// Switched on by being learned or held; the triggers read it there.
+void carried(Context&, Invocation&, const EffectNode&, int) {}
+
+// Strikes one enemy around every interval, for as long as it is channelled: the area does it (strike_at_random).
+void strikes_at_random(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* u = c.world.get(inv.caster);
+  Area* a = u ? new_area(c, inv, node, u->pos, number(c, inv, n, Role::R), kForever) : nullptr;
+  if (!a) return;
+  a->follow = inv.caster;
+  a->interval = number(c, inv, n, Role::Interval);
+  a->next_tick = c.world.time + a->interval;
+}
+
+void flak(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* u = c.world.get(inv.caster);
+  Modifier* m = u ? add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dur)) : nullptr;
+  if (m) m->attacks_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Attacks));
+}
+
+}  // namespace
+
+void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
+  Unit* u = c.world.get(inv.caster);
+  if (!u) return;
+  UnitList near;
+  select_around(c, inv, n, Who::EnemyHeroes, a.pos, a.radius, near);
+  if (near.n == 0) select_around(c, inv, n, Who::Enemies, a.pos, a.radius, near);
+  if (near.n == 0) return;
+  Unit& target =
+      c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(c.world.rng.below(near.n))])];
+  const float extra = backstab(c, *u, target, n.given(Role::AlwaysBackstab));
+  land_attack(c, u, target, rolled(c, *u) + extra, false);
+}
+
+std::span<const PrimitiveSpec> attack_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+      {Prim::AttackModifier, attack_modifier, kActs | kHeld, kLasts, 0,
+       "autocast then what mult_pct hits_buildings", "mana: the ability's own cost, which casting it takes"},
+      {Prim::AttackAllInRadius, attack_all, kActs, kLasts, 0, "bonus_damage", "once: one attack on each"},
+      {Prim::Proc, attach,
+       on(Trigger::AttackLanded, Trigger::Attacked, Trigger::DamagedByEnemy, Trigger::OwnAbilityCast,
+          Trigger::TargetAttacked),
+       kLasts, 0, "chance_pct icd max_range then", ""},
+      {Prim::Crit, carried, kHeld, kLasts, 0, "chance_pct mult_pct", ""},
+      {Prim::Cleave, carried, kHeld, kLasts, 0, "pct w0 w1 len melee_only", ""},
+      {Prim::Splash, carried, kHeld, kLasts, 0, "r pct rings", ""},
+      {Prim::Bash, carried, kHeld, kLasts, 0, "chance_pct chance_melee_pct chance_ranged_pct icd damage dur", ""},
+      {Prim::Lifesteal, carried, kHeld, kLasts, 0, "pct", ""},
+      {Prim::DoubleAttack, carried, kHeld, kLasts, 0, "icd then", ""},
+      {Prim::TrueStrikeProc, carried, kHeld, kLasts, 0, "chance_pct damage", ""},
+      {Prim::OrbCorruption, carried, kHeld, kLasts, 0, "armor dur", ""},
+      {Prim::Quelling, carried, kHeld, kLasts, 0, "melee ranged", ""},
+      {Prim::MultiAttack, flak, kActs, kLasts, 0, "attacks dur proj_speed damage", ""},
+      {Prim::AttackRandomInRadius, strikes_at_random, kActs, kOnce, 0, "interval always_backstab prefer", ""},
+      {Prim::SpellLifesteal, carried, kHeld, kLasts, 0, "hero_pct creep_pct", ""},
+      {Prim::Backstab, carried, kHeld, kLasts, 0, "agi_factor angle_deg", ""},
+  };
+  return kSpecs;
+}
+
+}  // namespace dota

@@ -1,0 +1,227 @@
+// Primitives of the group "projectile": what is launched. Its flight is in projectile_flight.cpp.
+#include <algorithm>
+
+#include "base/math.hpp"
+#include "effects/modifiers.hpp"
+#include "effects/projectile.hpp"
+#include "map/spatial.hpp"
+
+namespace dota {
+
+namespace {
+
+Vec2 direction_to(const Unit& from, Vec2 p) {
+  const Vec2 d = p - from.pos;
+  const float len = d.length();
+  return len > 1 ? d * (1 / len) : heading(from.facing);
+}
+
+Projectile* launch_homing(Context& c, const Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  const Unit* target = c.world.get(inv.target);
+  if (!caster || !target) return nullptr;
+  Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Homing, caster->pos);
+  if (!p) return nullptr;
+  p->speed = number(c, inv, n, Role::Speed);
+  p->goal = target->pos;
+  return p;
+}
+
+// At the target, or at each of those around it.
+void homing(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  if (n.shape == Shape::None) {
+    launch_homing(c, inv, n, node);
+    return;
+  }
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Invocation one = inv;
+    one.target = c.world.handle(c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])]);
+    launch_homing(c, one, n, node);
+  }
+}
+
+void to_point(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  if (Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Point, caster->pos)) {
+    p->speed = number(c, inv, n, Role::Speed);
+    p->goal = inv.point;
+  }
+}
+
+void launch_line(Context& c, const Invocation& inv, const EffectNode& n, int node, Vec2 from, Vec2 along) {
+  Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Linear, from);
+  if (!p) return;
+  p->target = Handle{};
+  p->direction = along;
+  p->speed = number(c, inv, n, Role::Speed);
+  p->length = number(c, inv, n, Role::Len);
+  p->w0 = number(c, inv, n, Role::W0);
+  p->w1 = number(c, inv, n, Role::W1, nullptr, p->w0);
+}
+
+void linear_wave(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  if (const Unit* caster = c.world.get(inv.caster))
+    launch_line(c, inv, n, node, caster->pos, direction_to(*caster, inv.point));
+}
+
+// Lines in all directions, the first along the caster's facing. `inv.step` > 0: how many, whatever the node
+// counts.
+void radial_lines(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  const int count = inv.step > 0 ? inv.step : static_cast<int>(number(c, inv, n, Role::Count));
+  for (int i = 0; i < count; ++i) {
+    const float angle = caster->facing + 6.2831853f * static_cast<float>(i) / static_cast<float>(count);
+    launch_line(c, inv, n, node, caster->pos, heading(angle));
+  }
+}
+
+// Everything on a line at once.
+void line_strike(Context& c, Invocation& inv, const EffectNode& n, int) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  const float len = number(c, inv, n, Role::Len), w = number(c, inv, n, Role::W);
+  const Vec2 along = direction_to(*caster, inv.point);
+  UnitList near;
+  select_around(c, inv, n, n.to, caster->pos + along * (len / 2), len / 2 + w, near);
+  for (int i = 0; i < near.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    const Vec2 d = u.pos - caster->pos;
+    const float t = std::clamp(d.dot(along), 0.0f, len);
+    if (distance(d, along * t) <= w) run_on(c, inv, n.then_first, n.then_count, u);
+  }
+}
+
+// One projectile to each unit around: `then` (or `enemies`) for enemies, `allies` for allies.
+void ring(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  UnitList near;
+  select_around(c, inv, n, Who::All, caster->pos, number(c, inv, n, Role::R), near);
+  for (int i = 0; i < near.n; ++i) {
+    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (u.team == inv.team ? n.alt_count == 0 : n.then_count == 0) continue;
+    Invocation one = inv;
+    one.target = c.world.handle(u);
+    if (Projectile* p = new_projectile(c, one, node, Projectile::Kind::Homing, caster->pos)) {
+      p->speed = number(c, inv, n, Role::Speed);
+      p->goal = u.pos;
+    }
+  }
+}
+
+// A ring that grows from the caster and reaches each unit as it passes: a wave without a direction.
+void expanding_ring(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Linear, caster->pos);
+  if (!p) return;
+  p->target = Handle{};
+  p->speed = number(c, inv, n, Role::Speed);
+  p->length = number(c, inv, n, Role::R);
+}
+
+// Jumps from enemy to enemy, the nearest not yet struck within reach; each jump comes a delay after the one
+// before.
+void chain(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* at = c.world.get(inv.target);
+  if (!at) return;
+  if (inv.late) {
+    const float loss = number(c, inv, n, Role::LossPct) / 100;
+    ability_damage(c, inv, *at, number(c, inv, n, Role::Amount) * whole_power(1 - loss, inv.step), n.type);
+    return;
+  }
+  const int count = static_cast<int>(number(c, inv, n, Role::Count));
+  const float range = number(c, inv, n, Role::Range), wait = number(c, inv, n, Role::Delay);
+  Invocation jump = inv;
+  std::uint64_t taken[(kMaxUnits + 63) / 64] = {};
+  for (int i = 0; i < count && at; ++i) {
+    const int id = c.world.handle(*at).index;
+    taken[id / 64] |= 1ull << (id % 64);
+    jump.step = static_cast<std::uint8_t>(i);
+    jump.target = c.world.handle(*at);
+    delay(c, jump, node, wait * static_cast<float>(i));
+    at = next_link(c, inv, n, at->pos, range, taken, Handle{});
+  }
+}
+
+// A projectile that, where it hits, starts again towards another enemy near, as long as jumps are left.
+void bounce(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  if (Projectile* p = launch_homing(c, inv, n, node))
+    p->jumps_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Count));
+}
+
+// From every enemy near, a hit on every enemy around it.
+void echo(Context& c, Invocation& inv, const EffectNode& n, int) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  UnitList found, around;
+  select_around(c, inv, n, Who::Enemies, caster->pos, number(c, inv, n, Role::SearchR), found);
+  for (int i = 0; i < found.n; ++i) {
+    const Unit& from = c.world.units[static_cast<std::size_t>(found.ids[static_cast<std::size_t>(i)])];
+    const int times = static_cast<int>(number(c, inv, n, from.hero >= 0 ? Role::PerHero : Role::PerUnit));
+    const Vec2 at = from.pos;
+    const std::int16_t self = found.ids[static_cast<std::size_t>(i)];
+    select_around(c, inv, n, Who::Enemies, at, number(c, inv, n, Role::R), around);
+    for (int k = 0; k < around.n; ++k) {
+      const std::int16_t id = around.ids[static_cast<std::size_t>(k)];
+      if (id == self) continue;
+      for (int t = 0; t < times; ++t)
+        if (Unit& u = c.world.units[static_cast<std::size_t>(id)]; u.alive)
+          ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
+    }
+  }
+}
+
+void spirits(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  Area* a = caster ? new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), number(c, inv, n, Role::Dur))
+                   : nullptr;
+  if (!a) return;
+  a->follow = inv.caster;
+  a->to_come = static_cast<std::uint8_t>(number(c, inv, n, Role::Count));
+  a->interval = number(c, inv, n, Role::SpawnInterval);
+}
+
+}  // namespace
+
+Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 from, float range,
+                const std::uint64_t* taken, Handle not_this) {
+  UnitList near;
+  select_around(c, inv, n, Who::Enemies, from, range, near);
+  Unit* best = nullptr;
+  for (int i = 0; i < near.n; ++i) {
+    const int id = near.ids[static_cast<std::size_t>(i)];
+    Unit& u = c.world.units[static_cast<std::size_t>(id)];
+    if ((taken && ((taken[id / 64] >> (id % 64)) & 1u)) || c.world.handle(u) == not_this) continue;
+    if (u.team < kTeams || is_basic(u) || u.hero >= 0)
+      if (!best || distance(u.pos, from) < distance(best->pos, from)) best = &u;
+  }
+  return best;
+}
+
+std::span<const PrimitiveSpec> projectile_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+      {Prim::Projectile, homing, kActs, kOnce, 0, "speed then vision_r reveals_target_while_casting", ""},
+      {Prim::ProjectilePoint, to_point, kActs, kOnce, 0, "speed then", ""},
+      {Prim::LinearWave, linear_wave, kActs, kOnce, 0, "len w0 w1 speed then", ""},
+      {Prim::RadialLines, radial_lines, kActs, kOnce, 0,
+       "count len w0 w1 speed then on_death_souls_frac return_damage_pct return_heal_pct", ""},
+      {Prim::LineStrike, line_strike, kActs, kOnce, 0, "len w then", ""},
+      {Prim::RingProjectiles, ring, kActs, kOnce, 0, "speed enemies allies", ""},
+      {Prim::ExpandingRing, expanding_ring, kActs, kOnce, 0, "r speed then returns", ""},
+      {Prim::Chain, chain, kActs, kOnce, 0, "count range delay amount loss_pct", ""},
+      {Prim::Bounce, bounce, kActs, kOnce, 0, "count range speed delay then",
+       "can_repeat: every bounce may come back"},
+      {Prim::Echo, echo, kActs, kOnce, 0, "search_r r per_unit per_hero amount", ""},
+      {Prim::Spirits, spirits, kActs, kOnce, 0,
+       "count dur r speed give_up damage spawn_interval heal_pct_of_damage_on_end",
+       "max_dist: beyond what they give up at; hits_buildings: they do"},
+  };
+  return kSpecs;
+}
+
+}  // namespace dota

@@ -1,0 +1,16 @@
+// What a person has the courier do (courier.cpp); items.hpp has what it does by itself.
+#pragma once
+
+#include "world/refusal.hpp"
+#include "world/world.hpp"
+
+namespace dota {
+
+void courier_frame(Context& c);
+
+// Sends it with all that lies in the hero's stash. Nothing is done unless `apply`.
+Refusal send_courier(Context& c, HeroState& h, bool apply);
+// Calls it back from its way to this hero; what it carries is in the stash again when it is home.
+Refusal recall_courier(Context& c, HeroState& h, bool apply);
+
+}  // namespace dota

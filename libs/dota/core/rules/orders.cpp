@@ -1,0 +1,221 @@
+#include <algorithm>
+
+#include "effects/abilities.hpp"
+#include "effects/attack.hpp"
+#include "effects/orders.hpp"
+#include "effects/units.hpp"
+#include "map/ground.hpp"
+#include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "rules/casting.hpp"
+#include "rules/creeps.hpp"
+#include "rules/orders.hpp"
+#include "rules/runes.hpp"
+#include "world/game_rules.hpp"
+
+namespace dota {
+namespace {
+
+// Idle and attack-moving units look for enemies once in this many frames, each unit on a frame of its own.
+constexpr int kSearchFrames = 5;
+
+bool same(const Order& a, const Order& b) {
+  return a.type == b.type && a.slot == b.slot && a.target == b.target && a.tree == b.tree &&
+         a.point.x == b.point.x && a.point.y == b.point.y;
+}
+
+// Attacks what is near when there is nothing else to do. `reach_only`: never leaves its place for it (Hold).
+void attack_nearby(Context& c, Unit& u, bool reach_only) {
+  World& w = c.world;
+  Unit* target = w.get(u.attack_target);
+  if (target && (!can_attack(c, u, *target) || !is_enemy(u, *target))) target = nullptr;
+  const float acquisition = c.tables.units[u.type].acquisition_range;
+  if (target && reach_only && !in_attack_range(u, *target)) target = nullptr;
+  if (target && distance(u.pos, target->pos) > acquisition + u.radius + target->radius) target = nullptr;
+  const int index = w.handle(u).index;
+  if (!target && (w.frame + index) % kSearchFrames == 0)
+    target = nearest_enemy(c, u, reach_only ? u.attack_range : acquisition);
+  if (!target) {
+    u.attack_target = Handle{};
+    stop_motion(u);
+    return;
+  }
+  attack_frame(c, u, *target);
+}
+
+// To the spot of the rune that was meant, which another may take meanwhile: whether it is still there is seen from
+// near.
+void run_pickup(Context& c, Unit& u) {
+  World& w = c.world;
+  int meant = -1;
+  float nearest = kPickupReach;
+  for (int i = 0; i < kMaxPickups; ++i) {
+    const Pickup& p = w.pickups[static_cast<std::size_t>(i)];
+    if (p.kind < 0 || distance(p.pos, u.order.point) >= nearest) continue;
+    nearest = distance(p.pos, u.order.point);
+    meant = i;
+  }
+  const Pickup* p = meant < 0 ? nullptr : &w.pickups[static_cast<std::size_t>(meant)];
+  if (!p || u.team >= kTeams || (!p->present && p->known[u.team] == 2)) {
+    end_order(c, u);
+    return;
+  }
+  u.act = Act::Walk;
+  if (move_towards(c, u, p->pos, kPickupReach)) {
+    take_pickup(c, u, meant);
+    end_order(c, u);
+  }
+}
+
+}  // namespace
+
+void end_order(Context& c, Unit& u) {
+  (void)c;
+  u.order = u.queued;
+  u.queued = Order{};
+  if (u.act != Act::AttackBackswing) u.act = Act::Idle;
+  u.velocity = Vec2{};
+}
+
+Unit* nearest_enemy(Context& c, Unit& u, float range, std::uint32_t kinds) {
+  World& w = c.world;
+  bool any = false;
+  for (int team = 0; team <= kNeutralTeam; ++team)
+    any = any || (team != u.team && team_near(w, team, u.pos, range + u.radius));
+  if (!any) return nullptr;
+  UnitList near;
+  units_near(c, u.pos, range + u.radius, near);
+  Unit* best = nullptr;
+  float best_distance = 1e9f;
+  for (int k = 0; k < near.n; ++k) {
+    Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+    if (!other.alive || !is_enemy(u, other) || other.kind == UnitKind::Courier || other.kind == UnitKind::Ward)
+      continue;
+    if (!(kinds & kind_bit(other.kind))) continue;
+    // Nobody starts on neutrals by himself; lane creeps fight those that are angry (a camp that was pulled to
+    // them).
+    if (other.team == kNeutralTeam && u.team != kNeutralTeam &&
+        (u.kind != UnitKind::LaneCreep || other.aggro_target.index < 0))
+      continue;
+    const float d = distance(u.pos, other.pos) - other.radius;
+    if (d < best_distance && d <= range + u.radius && can_attack(c, u, other)) {
+      best = &other;
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+void issue_order(Context& c, Unit& u, const Order& o) {
+  if (!u.alive || (u.status & kTaunted)) return;
+  World& w = c.world;
+  if (is_cast(o.type)) {
+    int level = 0;
+    const AbilityDef* a = slot_ability(c, u, o.slot, &level);
+    if (!a || !castable(c, u, o.slot)) return;
+    if (a->immediate && !a->channelled &&
+        (o.type == OrderType::CastNoTarget || cast_in_range(c, u, *a, level, o))) {
+      if (o.type == OrderType::CastUnit) {
+        const Unit* target = w.get(o.target);
+        if (!target || !valid_cast_target(c, u, *a, *target)) return;
+      }
+      cast_now(c, u, o);
+      return;
+    }
+  }
+  if (o.type == OrderType::AttackUnit)
+    if (Unit* target = w.get(o.target)) notify_attack_order(c, u, *target);
+  if (same(u.order, o)) return;
+  take_order(c, u, o);
+}
+
+void run_order(Context& c, Unit& u) {
+  World& w = c.world;
+  if (u.act == Act::Channel) {
+    run_channel(c, u);
+    return;
+  }
+  if (u.status & (kStunned | kForcedMotion)) {
+    if (is_cast(u.order.type) && u.act == Act::CastWindup) end_order(c, u);
+    if (u.act == Act::Walk || u.act == Act::AttackWindup) u.act = Act::Idle;
+    if (!(u.status & kForcedMotion)) u.velocity = Vec2{};
+    return;
+  }
+  switch (u.order.type) {
+    case OrderType::None:
+    case OrderType::Stop:
+      if (u.kind == UnitKind::Hero || u.kind == UnitKind::Summon)
+        attack_nearby(c, u, false);
+      else
+        stop_motion(u);
+      break;
+    case OrderType::Hold:
+      attack_nearby(c, u, true);
+      break;
+    case OrderType::MoveTo: {
+      if (u.status & kRooted) {
+        stop_motion(u);
+        break;
+      }
+      const Unit* leader = u.order.target.index >= 0 ? w.get(u.order.target) : nullptr;
+      if (u.order.target.index >= 0 && (!leader || !leader->alive)) {
+        end_order(c, u);
+        break;
+      }
+      if (u.act != Act::Walk) u.act = Act::Walk;
+      const Vec2 goal = leader ? leader->pos : u.order.point;
+      const float arrive = leader ? kFollowDistance + leader->radius + u.radius : kArrive;
+      if (move_towards(c, u, goal, arrive)) {
+        if (leader)
+          stop_motion(u);
+        else
+          end_order(c, u);
+      }
+      break;
+    }
+    case OrderType::AttackUnit: {
+      Unit* target = w.get(u.order.target);
+      if (!target || !can_attack(c, u, *target)) {
+        if (u.act == Act::AttackWindup) u.act = Act::Idle;
+        end_order(c, u);
+        break;
+      }
+      attack_frame(c, u, *target);
+      break;
+    }
+    case OrderType::AttackMove: {
+      Unit* target = w.get(u.attack_target);
+      if (target &&
+          (!can_attack(c, u, *target) ||
+           distance(u.pos, target->pos) > c.tables.units[u.type].acquisition_range + u.radius + target->radius))
+        target = nullptr;
+      if (!target && (w.frame + w.handle(u).index) % kSearchFrames == 0)
+        target = nearest_enemy(c, u, c.tables.units[u.type].acquisition_range);
+      if (target) {
+        attack_frame(c, u, *target);
+        break;
+      }
+      u.attack_target = Handle{};
+      if (u.status & kRooted) break;
+      u.act = Act::Walk;
+      if (move_towards(c, u, u.order.point, kArrive)) end_order(c, u);
+      break;
+    }
+    case OrderType::CastNoTarget:
+    case OrderType::CastPoint:
+    case OrderType::CastUnit:
+      run_cast(c, u);
+      break;
+    case OrderType::FollowLane:
+      follow_lane(c, u);
+      break;
+    case OrderType::Pickup:
+      if (u.status & kRooted)
+        stop_motion(u);
+      else
+        run_pickup(c, u);
+      break;
+  }
+}
+
+}  // namespace dota

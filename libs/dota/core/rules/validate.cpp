@@ -1,0 +1,362 @@
+#include "rules/validate.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
+
+#include "effects/modifiers.hpp"
+#include "effects/program_node.hpp"
+#include "map/map_data.hpp"
+#include "map/nav.hpp"
+#include "rules/actions.hpp"
+#include "rules/step.hpp"
+#include "world/fields.hpp"
+#include "world/fingerprint.hpp"
+#include "world/game_rules.hpp"
+
+namespace dota {
+namespace {
+
+constexpr char kMagic[] = "FIVEWRL1";
+constexpr float kFarthest = 100000;   // no place of a game is farther from the middle
+constexpr float kMostTurned = 100;    // radians: a facing is wrapped turn by turn
+constexpr double kMostTicks = 10000;  // that may be due at once, one by one
+
+constexpr int last_of(UnitKind) { return kUnitKinds - 1; }
+constexpr int last_of(Act) { return static_cast<int>(Act::Dead); }
+constexpr int last_of(OrderType) { return static_cast<int>(OrderType::Pickup); }
+constexpr int last_of(Projectile::Kind) { return static_cast<int>(Projectile::Kind::Linear); }
+constexpr int last_of(Winner) { return static_cast<int>(Winner::Draw); }
+constexpr int last_of(Stat) { return static_cast<int>(Stat::Count); }
+
+// What can be told of a field by its type: no bool but 0 and 1, no unknown enumerator, no NaN, no place or handle
+// outside of what there is.
+class Checker {
+ public:
+  bool sound = true;
+
+  template <class... T>
+  void all(const T&... list) {
+    (one(list), ...);
+  }
+
+ private:
+  template <class T>
+  void one(const T& x) {
+    if constexpr (std::is_same_v<T, bool>) {
+      unsigned char byte;
+      std::memcpy(&byte, &x, 1);
+      sound = sound && byte <= 1;
+    } else if constexpr (std::is_enum_v<T>) {
+      std::underlying_type_t<T> raw;
+      std::memcpy(&raw, &x, sizeof raw);
+      sound = sound && raw >= 0 && static_cast<int>(raw) <= last_of(T{});
+    } else if constexpr (std::is_floating_point_v<T>) {
+      sound = sound && !std::isnan(x);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      // Any whole number; those that are indices are looked at below.
+    } else if constexpr (std::is_array_v<T>) {
+      for (const auto& e : x)
+        one(e);
+    } else if constexpr (std::is_same_v<T, Vec2>) {
+      sound = sound && std::fabs(x.x) <= kFarthest && std::fabs(x.y) <= kFarthest;  // false for NaN
+    } else if constexpr (std::is_same_v<T, Handle>) {
+      sound = sound && x.index >= -1 && x.index < kMaxUnits;
+    } else {
+      fields(*this, x);
+    }
+  }
+  template <class T, std::size_t N>
+  void one(const std::array<T, N>& list) {
+    for (const T& e : list)
+      one(e);
+  }
+};
+
+bool within(int i, std::size_t n) { return i >= 0 && static_cast<std::size_t>(i) < n; }
+template <class... T>
+bool lengths(T... list) {
+  return ((std::fabs(list) <= kFarthest) && ...);
+}
+bool within_or_none(int i, std::size_t n) { return i == -1 || within(i, n); }
+
+class State {
+ public:
+  State(const Context& c, const World& w) : t_(c.tables), map_(*c.tables.map), settings_(c.settings), w_(w) {}
+
+  std::string fault() const {
+    Checker checker;
+    fields(checker, w_);
+    if (!checker.sound) return "a value is NaN, or an enum value, position or handle is out of range";
+    if (!counts()) return "a count is out of range";
+    if (!events()) return "an event refers to something that does not exist";
+    for (std::size_t i = 0; i < w_.units.size(); ++i)
+      if (!unit(static_cast<int>(i), w_.units[i]))
+        return "unit " + std::to_string(i) + " refers to something that does not exist";
+    for (std::size_t i = 0; i < w_.heroes.size(); ++i)
+      if (!hero(static_cast<int>(i), w_.heroes[i]))
+        return "hero " + std::to_string(i) + " refers to something that does not exist";
+    if (!kits()) return "a set of ability and item slots has no owner, or more than one";
+    if (!modifiers())
+      return "a modifier is in no list, in two, ticks without end, or refers to something that does not exist";
+    if (!effects())
+      return "a projectile, area or delayed effect refers to something that does not exist, or ticks without end";
+    if (!cells()) return "the spatial index is inconsistent";
+    return {};
+  }
+
+ private:
+  bool node(int ability, int n) const {
+    return within(ability, t_.abilities.size()) &&
+           within(n, t_.abilities[static_cast<std::size_t>(ability)].program.nodes.size());
+  }
+  bool abilities(const std::array<AbilityState, kAbilitySlots>& list) const {
+    for (const AbilityState& a : list)
+      if (!within_or_none(a.id, t_.abilities.size()) || a.level < 0 || a.level > 25) return false;
+    return true;
+  }
+  template <std::size_t N>
+  bool items(const std::array<ItemState, N>& list) const {
+    for (const ItemState& i : list)
+      if (!within_or_none(i.id, t_.items.size())) return false;
+    return true;
+  }
+  bool order(const Order& o) const {
+    return (o.slot == -1 || within(o.slot, 16 + kItemSlots)) && within_or_none(o.tree, map_.trees.size());
+  }
+  // What ticks does so again, and not without end for what it has missed.
+  bool ticks(double next, float interval) const {
+    return interval <= 0 || (interval >= kShortestInterval && (w_.time - next) / interval < kMostTicks);
+  }
+  bool command(const Command& c) const {
+    return c.delay < kFramesPerStep && c.action >= 0 && std::abs(c.dx) <= 4 && std::abs(c.dy) <= 4 &&
+           (!settings_.actions || static_cast<std::size_t>(c.action) < settings_.actions->defs.size());
+  }
+
+  bool counts() const {
+    if (w_.frame < 0 || w_.step_index < 0 || w_.waves < 0 || w_.heroes_per_team > 5) return false;
+    if (w_.units_end < 0 || w_.units_end > kMaxUnits || w_.modifiers_end < 0 || w_.modifiers_end > kMaxModifiers)
+      return false;
+    if (w_.projectiles_end < 0 || w_.projectiles_end > kMaxProjectiles) return false;
+    if (w_.areas_end < 0 || w_.areas_end > kMaxAreas || w_.delayed_end < 0 || w_.delayed_end > kMaxDelayed)
+      return false;
+    if (w_.time < -1e6f || w_.time > 1e6f || w_.nav.trees_down < 0) return false;
+    for (std::size_t i = 0; i < w_.camps.size(); ++i)
+      if (w_.camps[i].last_set < -1) return false;
+    for (const Pickup& p : w_.pickups)
+      if (!within_or_none(p.kind, static_cast<std::size_t>(PickupKind::Count)) || (p.present && p.kind < 0))
+        return false;
+    for (const GroundItem& g : w_.ground)
+      if (!within_or_none(g.id, t_.items.size())) return false;
+    const std::size_t buildings = map_.buildings.size();
+    const std::uint64_t none = buildings >= 64 ? 0 : ~0ull << buildings;
+    for (std::size_t i = 0; i < w_.tree_regrow.size(); ++i) {
+      const bool felled = (w_.nav.felled[i >> 6] >> (i & 63)) & 1u;
+      if (felled && (i >= map_.trees.size() || !w_.nav.ready)) return false;
+    }
+    return !(w_.buildings_standing & none) && !(w_.nav.buildings & none);
+  }
+
+  bool events() const {
+    if (w_.event_count < 0 || w_.event_count > kMaxEvents) return false;
+    for (int k = 0; k < w_.event_count; ++k) {
+      const Event& e = w_.events[static_cast<std::size_t>(k)];
+      std::uint8_t kind;
+      std::memcpy(&kind, &e.kind, 1);
+      const std::size_t things = e.kind == EventKind::Cast || e.kind == EventKind::Learned ? t_.abilities.size()
+                                 : e.kind == EventKind::Rune ? static_cast<std::size_t>(PickupKind::Count)
+                                                             : t_.items.size();
+      if (kind >= kEventKinds || !within_or_none(e.unit_type, t_.units.size()) ||
+          !within_or_none(e.other_type, t_.units.size()) || !within_or_none(e.id, things))
+        return false;
+    }
+    return true;
+  }
+
+  bool unit(int index, const Unit& u) const {
+    const std::uint64_t bit = 1ull << (index & 63);
+    for (int k = 1; k < kUnitKinds; ++k) {
+      const bool listed = w_.of_kind[static_cast<std::size_t>(k)][static_cast<std::size_t>(index) >> 6] & bit;
+      if (listed != (static_cast<int>(u.kind) == k)) return false;
+    }
+    if (u.kind == UnitKind::None) return true;
+    if (index >= w_.units_end || !within(u.type, t_.units.size()) || u.team > kNeutralTeam) return false;
+    if (!within_or_none(u.hero, kMaxHeroes) || (u.kind == UnitKind::Hero) != (u.hero >= 0)) return false;
+    if (u.hero >= 0 && !(w_.heroes[static_cast<std::size_t>(u.hero)].unit == w_.handle(u))) return false;
+    if (u.hero >= 0 && (u.team != u.hero / 5 || u.kit != -1)) return false;
+    if (!within_or_none(u.lane, 3) || u.tier > 4 || u.building > map_.buildings.size()) return false;
+    if (u.building && u.team >= kTeams) return false;
+    if ((u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Courier || u.kind == UnitKind::Ward) &&
+        u.team >= kTeams)
+      return false;
+    if (!within_or_none(u.stacker, kMaxHeroes) || !within_or_none(u.drawn_by, kMaxHeroes)) return false;
+    if (!within_or_none(u.camp, map_.camps.size()) || !within_or_none(u.kit, kMaxKits)) return false;
+    if (!within_or_none(u.modifiers, kMaxModifiers)) return false;
+    if (std::fabs(u.facing) > kMostTurned || u.turn_rate < 0) return false;
+    if (!lengths(u.radius, u.attack_range, u.move_speed, u.vision_day, u.vision_night, u.true_sight, u.cast_range))
+      return false;
+    if (u.path < -1 || u.path > 2 || u.path_n > kPathPoints || u.path_i > u.path_n) return false;
+    if (u.path == 1 && u.path_i >= u.path_n) return false;
+    if (u.lane >= 0 && u.team < kTeams) {
+      const auto& way = map_.lanes[u.team][static_cast<std::size_t>(u.lane)].waypoints;
+      if (u.waypoint < 0 || static_cast<std::size_t>(u.waypoint) > way.size()) return false;
+    }
+    return order(u.order) && order(u.queued);
+  }
+
+  bool hero(int index, const HeroState& h) const {
+    if (!command(h.pending) || !command(h.previous)) return false;
+    if (!h.in_game) return true;
+    if (!within(h.def, t_.heroes.size()) || h.level < 1 || h.level > t_.game->max_level) return false;
+    const Unit* u = w_.get(h.unit);
+    if (!u || u->hero != index) return false;
+    return h.build_next >= 0 && within_or_none(h.build_insert, t_.items.size()) &&
+           within_or_none(h.recipe, t_.items.size()) && within_or_none(h.secret_wish, t_.items.size()) &&
+           abilities(h.abilities) && items(h.items);
+  }
+
+  bool kits() const {
+    std::array<int, kMaxKits> owners{};
+    for (const Unit& u : w_.units)
+      if (u.kind != UnitKind::None && u.kit >= 0) ++owners[static_cast<std::size_t>(u.kit)];
+    for (std::size_t k = 0; k < owners.size(); ++k)
+      if (owners[k] != (w_.kits[k].used ? 1 : 0) || !abilities(w_.kits[k].abilities) || !items(w_.kits[k].items))
+        return false;
+    return true;
+  }
+
+  bool modifiers() const {
+    std::array<bool, kMaxModifiers> listed{};
+    for (std::size_t i = 0; i < w_.units.size(); ++i) {
+      const Unit& u = w_.units[i];
+      if (u.kind == UnitKind::None) continue;
+      for (int k = u.modifiers; k != -1; k = w_.modifiers[static_cast<std::size_t>(k)].next) {
+        if (!within(k, kMaxModifiers) || listed[static_cast<std::size_t>(k)]) return false;
+        listed[static_cast<std::size_t>(k)] = true;
+        const Modifier& m = w_.modifiers[static_cast<std::size_t>(k)];
+        if (k >= w_.modifiers_end || m.owner != static_cast<int>(i)) return false;
+        if (!within(m.name, t_.modifiers.size()) || m.damage_type > 3) return false;
+        if (m.node == -1 ? !within_or_none(m.ability, t_.abilities.size()) : !node(m.ability, m.node))
+          return false;
+        if (((m.flags & kModPassive) && m.ability < 0) || !ticks(m.next_tick, m.interval)) return false;
+      }
+    }
+    for (int k = w_.modifier_free; k != -1; k = w_.modifiers[static_cast<std::size_t>(k)].next) {
+      if (!within(k, static_cast<std::size_t>(w_.modifiers_end)) || listed[static_cast<std::size_t>(k)])
+        return false;
+      listed[static_cast<std::size_t>(k)] = true;
+      if (w_.modifiers[static_cast<std::size_t>(k)].owner != -1) return false;
+    }
+    for (int k = 0; k < w_.modifiers_end; ++k)
+      if (!listed[static_cast<std::size_t>(k)]) return false;
+    return true;
+  }
+
+  bool effects() const {
+    for (std::size_t i = 0; i < w_.projectiles.size(); ++i) {
+      const Projectile& p = w_.projectiles[i];
+      if (p.kind == Projectile::Kind::None) continue;
+      if (static_cast<int>(i) >= w_.projectiles_end || p.team > kNeutralTeam) return false;
+      if (!lengths(p.speed, p.travelled, p.length, p.w0, p.w1)) return false;
+      if (p.kind == Projectile::Kind::Attack ? !within_or_none(p.ability, t_.abilities.size())
+                                             : !node(p.ability, p.node))
+        return false;
+    }
+    for (std::size_t i = static_cast<std::size_t>(w_.areas_end); i < w_.areas.size(); ++i)
+      if (w_.areas[i].active) return false;
+    for (std::size_t i = static_cast<std::size_t>(w_.delayed_end); i < w_.delayed.size(); ++i)
+      if (w_.delayed[i].active) return false;
+    for (const Area& a : w_.areas)
+      if (a.active && (a.team > kNeutralTeam || !lengths(a.radius) || !node(a.ability, a.node) ||
+                       !ticks(a.next_tick, a.interval)))
+        return false;
+    for (const Delayed& d : w_.delayed)
+      if (d.active && (d.team > kNeutralTeam || !node(d.ability, d.node))) return false;
+    return true;
+  }
+
+  bool cells() const {
+    if (!w_.nav.ready) return true;
+    std::array<bool, kMaxUnits> listed{};
+    for (std::size_t cell = 0; cell < w_.nav.head.size(); ++cell) {
+      int before = -1;
+      for (int i = w_.nav.head[cell]; i != -1; i = w_.nav.next[static_cast<std::size_t>(i)]) {
+        if (!within(i, kMaxUnits) || listed[static_cast<std::size_t>(i)]) return false;
+        if (w_.nav.cell[static_cast<std::size_t>(i)] != static_cast<int>(cell) ||
+            w_.nav.prev[static_cast<std::size_t>(i)] != before)
+          return false;
+        listed[static_cast<std::size_t>(i)] = true;
+        before = i;
+      }
+    }
+    for (std::size_t i = 0; i < listed.size(); ++i)
+      if (listed[i] != (w_.nav.cell[i] != -1)) return false;
+    return true;
+  }
+
+  const Tables& t_;
+  const MapData& map_;
+  const GameSettings& settings_;
+  const World& w_;
+};
+
+}  // namespace
+
+std::string world_fault(const Context& c, const World& w) { return State(c, w).fault(); }
+
+std::string derived_fault(const Context& c) {
+  const World& w = c.world;
+  for (std::size_t i = 0; i < w.units.size(); ++i) {
+    const Unit& u = w.units[i];
+    const bool listed = w.nav.cell[i] >= 0, stale = w.nav.stale[i >> 6] >> (i & 63) & 1u;
+    if (listed != (u.kind != UnitKind::None && u.alive) && !stale)
+      return "unit " + std::to_string(i) + " is listed, and is not there, or the other way round";
+    if (!listed) continue;
+    const Body& b = w.nav.bodies[i];
+    if (w.nav.cell[i] != hash_coordinate(u.pos.y) * kHashCells + hash_coordinate(u.pos.x))
+      return "unit " + std::to_string(i) + " is listed where it does not stand";
+    if (b.pos.x != u.pos.x || b.pos.y != u.pos.y || b.radius != u.radius || b.next != w.nav.next[i])
+      return "the body of unit " + std::to_string(i) + " is not the unit's";
+  }
+  for (std::size_t i = 0; i < w.modifiers.size(); ++i) {
+    const Modifier& m = w.modifiers[i];
+    const bool watched = w.modifiers_watched[i >> 6] >> (i & 63) & 1u;
+    if (m.owner < 0 || m.node < 0) {
+      if (watched) return "modifier " + std::to_string(i) + " is watched, but does not exist";
+      continue;
+    }
+    if (m.rests != rests(m, node_of(c, m.ability, m.node)))
+      return "modifier " + std::to_string(i) + " rests, and should not, or the other way round";
+    if (!watched && (m.until < kForever || !m.rests)) return "modifier " + std::to_string(i) + " is not watched";
+  }
+  return {};
+}
+
+std::vector<std::uint8_t> world_snapshot(const Context& c) {
+  std::vector<std::uint8_t> out(sizeof(SnapshotHead) + sizeof(World));
+  std::memcpy(out.data() + sizeof(SnapshotHead), &c.world, sizeof(World));
+  const SnapshotHead head = snapshot_head(kMagic, c.tables.fingerprint, settings_fingerprint(c.settings),
+                                          out.data() + sizeof(SnapshotHead), sizeof(World));
+  std::memcpy(out.data(), &head, sizeof head);
+  return out;
+}
+
+void restore_world(Context& c, const void* bytes, std::size_t size) {
+  const SnapshotHead head = read_snapshot_head(kMagic, bytes, size, sizeof(World));
+  if (head.data != c.tables.fingerprint)
+    throw std::invalid_argument(
+        "snapshot: it was taken of a game with other data (another patch, or data that were "
+        "corrected since)");
+  if (head.settings != settings_fingerprint(c.settings))
+    throw std::invalid_argument("snapshot: it was taken of a game with other settings");
+  auto w = std::make_unique<World>();
+  std::memcpy(static_cast<void*>(w.get()), static_cast<const std::uint8_t*>(bytes) + sizeof head, sizeof(World));
+  if (const std::string fault = world_fault(c, *w); !fault.empty())
+    throw std::invalid_argument("snapshot: " + fault);
+  std::memcpy(static_cast<void*>(&c.world), w.get(), sizeof(World));
+  renew_derived(c);
+}
+
+}  // namespace dota
