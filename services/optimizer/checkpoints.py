@@ -132,7 +132,7 @@ class Checkpoints:
             if name not in names and (named.epoch, named.fence) <= (mine.epoch, mine.fence):
                 self._blobs.remove_ref(name)
 
-    def settle(self) -> None:
+    def commit_unindexed(self) -> None:
         """Commits the files of a run whose index is empty: one of an earlier release, or one whose Redis was lost."""
         if self._index is None or self._index.all():
             return

@@ -1,4 +1,4 @@
-"""How long draining takes: a version that is under way, then a checkpoint, at the pace at which the last were kept."""
+"""Upper bound on the time of a drain: the write in progress and a final checkpoint at the measured write rate."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,15 +7,15 @@ from torch import Tensor
 
 from five.services.optimizer import metrics as page
 
-ASSUMED_RATE = 50e6  # bytes a second of a blob store before anything was written; the chart's blobs.megabytesPerSecond
-WRITES = 2.5  # checkpoints that may have to be written: one under way, the last one, and a version
-SETTLED = 3  # checkpoints whose slowest pace counts
+ASSUMED_RATE = 50e6  # bytes/s before the first measurement; the chart's blobs.megabytesPerSecond has the same value
+WRITES = 2.5  # checkpoint sizes to write: the running one, the final one and a version
+MEASURED_WRITES = 3  # the slowest of the last ones counts
 
 
 class DrainTime:
-    """Tells how long a drain may take, from the checkpoint's size and the measured rate of the blob store.
+    """Estimates a drain's duration from the checkpoint's size and the blob store's measured write rate.
 
-    ``base`` is what a drain takes beside it (``lifecycle.grace_seconds``); ``allow`` is told of each change.
+    ``base`` is the part that does not depend on it (``lifecycle.grace_seconds``). ``allow`` receives each new estimate.
     """
 
     def __init__(self, base: float, checkpoint_bytes: int, allow: Callable[[float], None],
@@ -25,23 +25,23 @@ class DrainTime:
         self._allow = allow
         self._clock = clock
         self._rates: list[float] = []
-        self._tell()
+        self._report()
 
     @property
     def seconds(self) -> float:
-        """What a drain may take now."""
+        """The present estimate."""
         rate = min(self._rates, default=ASSUMED_RATE)
         return self._base + WRITES * self._bytes / rate
 
-    def timed(self, write: Callable[[], None], size: int) -> None:
-        """Writes a checkpoint of ``size`` bytes, and learns from how long it takes."""
+    def measure(self, write: Callable[[], None], size: int) -> None:
+        """Run the write of a checkpoint of ``size`` bytes and update the estimate."""
         began = self._clock()
         write()
         self._bytes = size
-        self._rates = [*self._rates[1 - SETTLED:], size / max(self._clock() - began, 1e-3)]
-        self._tell()
+        self._rates = [*self._rates[1 - MEASURED_WRITES:], size / max(self._clock() - began, 1e-3)]
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         page.DRAIN_SECONDS.set(self.seconds)
         if self._rates:
             page.BLOB_RATE.set(self._rates[-1])
@@ -49,5 +49,5 @@ class DrainTime:
 
 
 def nbytes(tensors: Mapping[str, Tensor]) -> int:
-    """Bytes of a checkpoint's tensors."""
+    """Return the bytes of a checkpoint's tensors."""
     return sum(tensor.nbytes for tensor in tensors.values())

@@ -1,4 +1,4 @@
-"""What the loop that learns asks of what lies around it."""
+"""Interfaces through which the training loop uses the rest of the service."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -10,21 +10,22 @@ from five.services.optimizer.version_records import VersionRecord
 
 
 class Publisher(Protocol):
-    """Where versions go (rapid.store.parameters.ParameterStore)."""
+    """Publishes versions (rapid.store.parameters.ParameterStore)."""
 
     def head(self) -> int | None: ...
 
     def publish(self, version: int, tensors: Mapping[str, Any], meta: Mapping[str, Any]) -> None: ...
 
 
-class Older(Protocol):
-    """Brings checkpoints of earlier schemas to the present one (services.optimizer.older.CheckpointMigrations)."""
+class CheckpointMigrator(Protocol):
+    """Migrates checkpoints of earlier schemas (services.optimizer.migrations.CheckpointMigrations)."""
 
-    def bring(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]: ...
+    def migrate(self, tensors: dict[str, Tensor], extra: dict[str, Any]
+                ) -> tuple[dict[str, Tensor], dict[str, Any]]: ...
 
 
 class StateClient(Protocol):
-    """What the loop asks of the run's state, and tells it."""
+    """Reads and writes the run's state (services.optimizer.run_state_client.RunStateClient)."""
 
     def active(self) -> bool: ...
 

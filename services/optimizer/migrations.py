@@ -74,12 +74,12 @@ class CheckpointMigrations:
         self._schema = schema
         self._steps = steps_per_version
 
-    def bring(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def migrate(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """A checkpoint's tensors and values in the present schema. Raises run.migration.BrokenChain."""
         schema = str(extra.get("schema", self._schema))
         if schema == self._schema or not self._record.chain:
             return tensors, extra
         chain = chain_of(self._record, PlanStore(self._state).all())
-        made, learner = newest_learner(chain, tensors, extra["learner"], schema, self._steps)
+        migrated, learner = newest_learner(chain, tensors, extra["learner"], schema, self._steps)
         log.info("the checkpoint was migrated from schema %s to %s", schema, self._schema)
-        return made, {**extra, "learner": learner, "schema": self._schema}
+        return migrated, {**extra, "learner": learner, "schema": self._schema}

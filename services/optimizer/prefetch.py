@@ -17,9 +17,9 @@ HostAndDeviceBatch = tuple[HostBatch, DeviceBatch]
 class DeviceTransfer(Protocol):
     """Copies batches to the device (five.agent.learning.learner.Learner)."""
 
-    def put(self, batch: Arrays) -> DeviceBatch: ...
+    def transfer(self, batch: Arrays) -> DeviceBatch: ...
 
-    def settle(self) -> None: ...
+    def wait_for_transfers(self) -> None: ...
 
 
 class BatchPrefetcher:
@@ -60,6 +60,6 @@ class BatchPrefetcher:
     def _load(self) -> tuple[int, HostAndDeviceBatch | None]:
         version = self._intake.version
         # The arrays to be filled hold the batch before the last one.
-        self._transfer.settle()
+        self._transfer.wait_for_transfers()
         host = self._intake.sample(self._samples)
-        return version, None if host is None else (host, self._transfer.put(host.arrays))
+        return version, None if host is None else (host, self._transfer.transfer(host.arrays))

@@ -17,7 +17,7 @@ SAMPLES = 32
 KEPT = 5  # recordings in the blob store
 
 
-class Recordings:
+class SampleRecordings:
     """What checks of one run are made on: at most ``samples`` samples at a time.
 
     An optimizer that has just begun has an empty buffer: it takes what an earlier check of the run was made on.

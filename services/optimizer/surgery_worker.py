@@ -104,7 +104,7 @@ class SurgeryWorker:
         plan = self._plan(payload)
         match job.kind:
             case "check":
-                return self.check(plan, payload)
+                return self.check_plan(plan, payload)
             case "checkpoint":
                 return self.checkpoint(payload)
             case "transform":

@@ -1,4 +1,4 @@
-"""What is written down of a version: the means over its gradient steps."""
+"""Record of a version: means over the gradient steps that led to it."""
 
 import time
 from collections import defaultdict
@@ -13,28 +13,31 @@ from five.agent.learning.step_metrics import DeviceEvent, StepMetrics
 from five.agent.schedules import Hyperparameters
 
 VersionRecord = dict[str, Any]
-STALENESS_BINS = 64  # the last one holds everything older
+STALENESS_BINS = 64  # the last bin also holds everything older
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A gradient step that was asked for: what it says of itself, the end of what the device did before, and what is
-    known of the samples."""
+class SubmittedStep:
+    """A gradient step submitted to the device, whose metrics are not read yet.
+
+    ``previous`` is the end of the device's previous work; ``staleness`` [T, B], ``uses`` [B] and ``hero_steps`` are
+    those of the step's batch.
+    """
 
     metrics: StepMetrics
-    before: DeviceEvent
+    previous: DeviceEvent
     staleness: npt.NDArray[np.int32]
     uses: npt.NDArray[np.int32]
     hero_steps: int
 
 
-class Window:
+class VersionWindow:
     """The gradient steps from one version to the next."""
 
     def __init__(self) -> None:
         self.steps = 0
         self.hero_steps = 0  # learned from
-        self.waited = 0.0  # seconds without a batch to learn from
+        self.waited = 0.0  # seconds in which the device had no batch
         self._computed = 0.0
         self._began = time.monotonic()
         self._sums: dict[str, float] = defaultdict(float)
@@ -44,7 +47,7 @@ class Window:
 
     def add(self, metrics: Mapping[str, float], staleness: npt.NDArray[np.int32], uses: npt.NDArray[np.int32],
             seconds: float, hero_steps: int) -> None:
-        """Takes in one step: the learner's metrics, staleness [T, B] (-1: no step there), uses [B]."""
+        """Add one step: the learner's metrics, staleness [T, B] (-1: padding) and uses [B]."""
         self.steps += 1
         self._computed += seconds
         for name, value in metrics.items():
@@ -55,15 +58,18 @@ class Window:
         self._samples += uses.size
         self.hero_steps += hero_steps
 
-    def take(self, taken: Taken) -> None:
-        """Takes in one step that was asked for; waits until the device has taken it."""
-        metrics = taken.metrics
-        self.waited += metrics.began.since(taken.before)
-        self.add(metrics, taken.staleness, taken.uses, metrics.seconds, taken.hero_steps)
+    def add_submitted(self, step: SubmittedStep) -> None:
+        """Add a submitted step after waiting for the device to complete it."""
+        metrics = step.metrics
+        self.waited += metrics.start.seconds_since(step.previous)
+        self.add(metrics, step.staleness, step.uses, metrics.seconds, step.hero_steps)
 
     def close(self, version: int, hyper: Hyperparameters, stall_seconds: float) -> VersionRecord:
-        """The record of the version that the window led to. Staleness is in versions, per timestep consumed;
-        ``stall_seconds``: how long no step was taken because the version was made."""
+        """Return the record of the version.
+
+        Staleness is in versions per consumed timestep. ``stall_seconds`` is the time in which making the version let no
+        step run.
+        """
         seconds = max(time.monotonic() - self._began, 1e-9)
         total = int(self._staleness.sum())
         record: VersionRecord = {
@@ -84,5 +90,5 @@ class Window:
 
 
 def quantile(shares: npt.NDArray[np.float64], share: float) -> float:
-    """The least whole number of versions that at least ``share`` of the steps do not exceed; ``shares`` cumulative."""
+    """Return the smallest staleness that at least ``share`` of the steps do not exceed; ``shares`` are cumulative."""
     return float(np.searchsorted(shares, share - 1e-12))

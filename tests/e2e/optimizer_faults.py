@@ -1,7 +1,7 @@
 """Faults that tests inject into a running optimizer.
 
-`environment` makes the processes of a run import `faulty_optimizer/sitecustomize.py`, which calls `install` in the
-optimizer. A faults file, read at every job and version, then says what happens:
+Every process of a run imports `faulty_optimizer/sitecustomize.py`, which calls `install` in an optimizer for which a
+test called `inject_faults`. A faults file, read at every job and version, then says what happens:
 
     transform fail          the job fails; another attempt may be made
     check refuse            the job is refused
@@ -18,17 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
-
-from tests.repository import ROOT
 
 VARIABLE = "FIVE_TEST_OPTIMIZER_FAULTS"
 
 
-def environment(file: Path) -> dict[str, str]:
-    """Return the environment variables of a run whose optimizer reads faults from ``file``."""
-    path = [str(ROOT / "tests/e2e/faulty_optimizer"), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    return {VARIABLE: str(file), "PYTHONPATH": os.pathsep.join(filter(None, path))}
+def inject_faults(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    """Make the optimizers of runs started by this test read faults from ``file``."""
+    monkeypatch.setenv(VARIABLE, str(file))
 
 
 def install(file: Path) -> None:

@@ -78,7 +78,8 @@ class Run:
     def environment(self) -> dict[str, str]:
         """With this source tree on the path, one thread, and no token of the caller's."""
         env = {k: v for k, v in os.environ.items() if k not in ("FIVE_TOKEN", "FIVE_TOKEN_FILE")}
-        return env | {"PYTHONPATH": f"{ROOT / 'libs'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+        path = [ROOT / "tests/e2e/faulty_optimizer", ROOT / "libs", ROOT]
+        return env | {"PYTHONPATH": os.pathsep.join(map(str, path)), "OMP_NUM_THREADS": "1"}
 
     def start(self, *arguments: str) -> None:
         """`five train` with ``arguments`` in the background; its output is in train.log."""

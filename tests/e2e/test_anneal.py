@@ -13,9 +13,9 @@ from dota.spaces import MOVE, OFFSETS
 from five.agent.anneal.guard import GuardConfig, Verdict, decide
 from five.agent.anneal.pair_records import parse_pairs
 from five.agent.anneal.variants import Variant, assign_variant
-from five.services.optimizer.faults import VARIABLE
 from rapid.store.anneal import AnnealStore
 from rapid.store.series import Series
+from tests.e2e.optimizer_faults import inject_faults
 from tests.e2e.running import Run, eventually
 from tests.e2e.test_surgery import at_step, ended
 
@@ -146,7 +146,7 @@ def walks_to_its_death(tensors: Mapping[str, Any]) -> dict[str, Any]:
 @pytest.mark.timeout(2400)
 def test_a_change_that_does_harm_is_caught_taken_back_tried_again_slower_and_given_up(
         run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(run.place / "faults"))
+    inject_faults(monkeypatch, run.place / "faults")
     run.start_new("game.kills_to_win=1", "game.max_game_seconds=55", "game.start_seconds=0", *MANY)
     run.wait_version(4)
     assert run.command("pause").returncode == 0
@@ -233,7 +233,7 @@ def same(run: Run, a: int, b: int) -> bool:
 @pytest.mark.timeout(1800)
 def test_a_run_goes_back_to_a_kept_version_though_its_optimizer_dies_at_it(run: Run, monkeypatch: pytest.MonkeyPatch
                                                                            ) -> None:
-    monkeypatch.setenv(VARIABLE, str(run.place / "faults"))
+    inject_faults(monkeypatch, run.place / "faults")
     run.start_new()
     run.wait_version(8)
     target = 4

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from five.services.optimizer.faults import VARIABLE
+from tests.e2e.optimizer_faults import inject_faults
 from tests.e2e.running import KINDS, Run, eventually
 
 # The LSTM doubles, pickups are seen, and the glyph goes from the script to the policy.
@@ -22,7 +22,7 @@ STEPS = ("pause", "check", "checkpoint", "transform", "hold", "publish", "renew"
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "faults"))
+    inject_faults(monkeypatch, tmp_path / "faults")
     run = Run(tmp_path)
     yield run
     run.destroy()
@@ -80,7 +80,7 @@ def checked(run: Run, plan: str) -> str:
     answer = run.rest("POST", "surgery/check", json={"plan": plan})
     assert answer.status_code == 202, answer.text
     found = ended(run, answer.json()["id"])
-    assert found["outcome"] == "the plan holds its bounds", found
+    assert found["outcome"] == "the plan is within its bounds", found
     return str(found["request"]["digest"])
 
 
@@ -292,7 +292,7 @@ def test_each_process_may_be_killed_at_each_step(run: Run) -> None:
         found = ended(run, identity, 400)
         # It went on, and says so; the run is the next agent's, whole, and learns.
         assert found["state"] == "done", (killed, found)
-        assert found["outcome"].endswith("is the first of the new model; the run learns"), found
+        assert found["outcome"].endswith("is the first of the new model; the run is learning"), found
         record = run.state().record()
         assert record is not None
         assert (record.epoch, record.chain[-1], len(record.chain)) == (turn + 2, digest, turn + 1), killed

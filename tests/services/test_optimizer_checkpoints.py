@@ -37,7 +37,7 @@ def test_a_restart_goes_on_from_the_checkpoint_to_the_bit(tmp_path: Path) -> Non
     batch = {n: np.repeat(a[:UNROLL, None], 2, 1) if not n.startswith("state/") else np.repeat(a[:1], 2, 0)
              for n, a in segment(1, seed=9).items()}
     for run in (first, again):
-        run.learner.step(batch, HYPER)
+        run.learner.train_step(batch, HYPER)
     ours, theirs = first.learner.state_dict(), again.learner.state_dict()
     assert ours.keys() == theirs.keys()
     for name, tensor in ours.items():

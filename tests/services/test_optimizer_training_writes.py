@@ -76,7 +76,7 @@ def test_training_continues_while_a_version_is_published(tmp_path: Path) -> None
         return len(seen) > 400
 
     weights: dict[int, bytes] = {}
-    step = run.learner.step
+    step = run.learner.train_step
 
     def recording_step(*args: Any) -> dict[str, float]:
         metrics = step(*args)
@@ -84,7 +84,7 @@ def test_training_continues_while_a_version_is_published(tmp_path: Path) -> None
                                                        for p in run.learner.policy.state_dict().values())
         return metrics
 
-    run.learner.step = recording_step  # type: ignore[method-assign]
+    run.learner.train_step = recording_step  # type: ignore[method-assign]
     run.run(stop)
     assert (3, 1) in seen  # a step ran while version 1 was not published
     published = b"".join(t.tobytes() for t in versions.published[1].values())

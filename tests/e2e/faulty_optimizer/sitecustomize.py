@@ -4,7 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-if "five.services.optimizer" in sys.orig_argv:
-    from tests.e2e.optimizer_faults import VARIABLE, install
+FAULTS = os.environ.get("FIVE_TEST_OPTIMIZER_FAULTS")
+if FAULTS and "five.services.optimizer" in sys.orig_argv:
+    from tests.e2e.optimizer_faults import install
 
-    install(Path(os.environ[VARIABLE]))
+    install(Path(FAULTS))
