@@ -118,6 +118,7 @@ $(CONSOLE_BUILT): $(CONSOLE_SOURCES) | $(STAMP)
 generate: build
 	@for what in metrics_page configuration_page cli_page rest_page dashboards chart_facts config_reads redis_users; do $(PY) -m tools.$$what || exit 1; done
 	@$(PY) -m dota.presets configs
+	@$(PY) -m tests.dota.coverage_page
 	@$(PY) tests/charts/values_table.py
 	@if test -x build/helm4/helm; then for what in restarts_table asked; do $(PY) -m tests.charts.$$what || exit 1; done; \
 	else echo "five: without helm the table of restarts (docs/operations.md) and charts/files/sizes.txt stay as they are;" \

@@ -1,4 +1,4 @@
-"""Which tests over all abilities and items see something of which of them: the words of docs/game.md's tables."""
+"""Which tests over all abilities and items see something of which of them: the words of docs/game-coverage.md."""
 
 from tests.dota import (
     test_matrix_abilities,

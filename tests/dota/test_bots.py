@@ -216,7 +216,7 @@ def test_the_strongest_plays_more_than_its_lane():
     (Controller.HARD, Controller.EASY, 95), (Controller.HARD, Controller.SCRIPTED, 60),
     (Controller.SCRIPTED, Controller.EASY, 60)])
 def test_stronger_teams_win(stronger, weaker, wins):
-    """A hundred games five against five, the sides swapped. Measured: docs/game.md."""
+    """A hundred games five against five, the sides swapped. Measured: docs/bots.md."""
     winner, _ = match(stronger, weaker, 100, seed=11, config=GameConfig(max_game_seconds=4800))
     assert (winner == Winner.RADIANT).sum() >= wins
 

@@ -10,7 +10,6 @@ import pytest
 from tests.dota import fields, stated
 from tests.dota.arena import CENTRE, STEP, Arena
 from tests.dota.conftest import read_data
-from tests.dota.test_game_page import ROOT, section
 
 DATA = read_data("7.21d")
 NOT_PLAYED = {"enraged_wildkin_tornado", "dark_troll_warlord_raise_dead"}  # docs/game.md, simplifications
@@ -263,15 +262,3 @@ def test_what_is_put_on_an_ally(new_world: Any, creature: str, ability: str) -> 
     assert not fields.differing(den.world.unit(ally), fields.after(DATA, before, fields.read(d, node["stats"], 1)))
     den.seconds(m["left"] + 0.2)
     assert not fields.differing(den.world.unit(ally), fields.after(DATA, before, {}))
-
-
-def test_the_page_says_what_is_tested_here() -> None:
-    """Its table of creatures names each ability's matrices above, and files that name the ability."""
-    rows = [row.split("|") for row in section("Creatures").splitlines() if row.startswith("| `")]
-    words = {"cast": ACTIVE, "aura": AURAS, "around": AROUND, "ally": GIVEN}
-    for _, ability in ALL:
-        (cell,) = (row[4] for row in rows if row[2].strip() == f"`{ability}`")
-        for word, cases in words.items():
-            assert (word in [w.strip() for w in cell.split(",")]) == (ability in [a for _, a in cases]), (ability, word)
-        for file in cell.split("`")[1::2]:
-            assert ability in (ROOT / "tests" / "dota" / file).read_text(), (ability, file)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.dota import fields, stated
 from tests.dota.arena import STEP, give
-from tests.dota.test_game_page import ROOT
 from tests.dota.test_matrix_abilities import ALL, DATA, Scene, definition
+from tests.repository import ROOT
 
 RANKS = pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 AURA = 16  # flag of what an aura puts on its bearers
