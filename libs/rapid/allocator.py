@@ -1,7 +1,7 @@
-"""Settings of the C allocator, made once at the start of every service.
+"""Settings of the C allocator, applied once when a service starts.
 
-glibc gives large blocks back to the kernel as soon as they are freed, so that every large message pays again for
-first touch. Keeping them makes gRPC about 2x and a parameter publish up to 7x as fast.
+glibc returns large freed blocks to the kernel, so every large message pays again for page faults. Keeping the blocks
+makes gRPC about 2x and a parameter publish up to 7x as fast.
 """
 
 import ctypes
@@ -23,10 +23,10 @@ SETTINGS = (
 
 
 def tune_allocator() -> bool:
-    """Keeps freed memory in the process. Returns whether the allocator took every setting.
+    """Keep freed memory in the process. Return whether the allocator accepted every setting.
 
-    Only glibc has these settings: elsewhere nothing is changed and the answer is False. Call it before the first
-    thread starts, since arenas that exist stay.
+    Only glibc has these settings; elsewhere nothing changes and the result is False. Call it before the first thread
+    starts, because existing arenas stay.
     """
     if not sys.platform.startswith("linux"):
         return False

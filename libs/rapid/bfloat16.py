@@ -1,4 +1,4 @@
-"""bfloat16, which numpy does not have, carried as uint16: the upper half of a float32."""
+"""bfloat16 carried as uint16, the upper half of a float32, because numpy has no bfloat16."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ _BLOCK = 1 << 18  # values converted at a time, so that the intermediate steps s
 
 
 def to_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
-    """float32 of any shape to bfloat16 bits, rounded to nearest, ties to even; NaN stays NaN."""
+    """Convert float32 of any shape to bfloat16 bits, rounded to nearest, ties to even. NaN stays NaN."""
     bits = np.ascontiguousarray(values, np.float32).reshape(-1).view(np.uint32)
     result = np.empty(bits.size, np.uint16)
     for start in range(0, bits.size, _BLOCK):
@@ -23,7 +23,7 @@ def to_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
 
 
 def from_bfloat16(bits: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
-    """bfloat16 bits of any shape to the same values in float32."""
+    """Convert bfloat16 bits of any shape to the same values in float32."""
     flat = np.ascontiguousarray(bits).reshape(-1)
     result: npt.NDArray[Any] = np.empty(flat.size, np.uint32)
     for start in range(0, flat.size, _BLOCK):

@@ -1,7 +1,7 @@
 """Blobs: large immutable files in a folder or an object store (fsspec), addressed by their contents.
 
-Contents lie under ``objects/<first two hex digits>/<sha256>``; names are small files under ``refs/`` that hold a
-digest, and ``uses/<sha256>/`` lists the names of contents. A name may move to other contents; contents never change.
+Contents are at ``objects/<first two hex digits>/<sha256>``. Names are small files below ``refs/`` that hold a digest.
+``uses/<sha256>/`` lists the names of one blob. A name may move to other contents; contents never change.
 """
 
 import errno
@@ -25,11 +25,11 @@ _READ_BYTES = 8 << 20
 
 
 class BlobMissing(LookupError):
-    """There is no blob of that digest, or no such name."""
+    """No blob has that digest, or no such name exists."""
 
 
 class Ref(NamedTuple):
-    """What a name stands for: the contents' sha256 in hex, and their size in bytes."""
+    """Target of a name: the SHA-256 of the contents in hex, and their size in bytes."""
 
     digest: str
     size: int
@@ -53,7 +53,7 @@ def _pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Has the folder's names written to the disk, where its file system can."""
+    """Sync the folder's entries to disk where the file system can."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -65,7 +65,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class BlobStore:
-    """Blobs below ``url``: a folder, or any URL fsspec knows (s3://bucket/prefix needs its extra installed)."""
+    """Blobs below ``url``: a folder, or any fsspec URL (s3://bucket/prefix needs its extra installed)."""
 
     def __init__(self, url: str) -> None:
         if not url:
@@ -87,8 +87,12 @@ class BlobStore:
         return f"{self._root}/refs/{name}"
 
     def _write(self, path: str, pieces: Iterable[Buffer]) -> None:
-        """Whole or not at all: beside and renamed in a folder, and on the disk when this returns, for a checkpoint that
-        is said to be there has to survive a power cut; an object store shows an object when it is complete."""
+        """Write a file atomically.
+
+        In a folder the file is written beside its target, synced and renamed, because a reported checkpoint must
+        survive a
+        power failure. An object store shows only complete objects.
+        """
         if not self._local:
             with self._fs.open(path, "wb") as file:
                 for piece in pieces:
@@ -109,9 +113,9 @@ class BlobStore:
             beside.unlink(missing_ok=True)
 
     def put(self, data: "Buffer | Sequence[Buffer] | Path", name: str | None = None) -> Ref:
-        """Stores bytes, pieces of bytes one after another, or a file's contents; the same contents are stored once.
+        """Store bytes, pieces of bytes one after another, or a file. Equal contents are stored once.
 
-        ``name`` is made to stand for them once they are whole.
+        ``name`` points to them once they are complete.
         """
         sha, size = hashlib.sha256(), 0
         for piece in _pieces(data):
@@ -129,7 +133,7 @@ class BlobStore:
         return f"{self._root}/uses/{digest}/{quote(name, safe='')}".rstrip("/")
 
     def set_ref(self, name: str, ref: Ref) -> None:
-        """Makes ``name`` stand for ``ref``, at once and whole; what only it stood for before goes."""
+        """Point ``name`` to ``ref`` atomically. Contents that only this name pointed to are removed."""
         try:
             before: Ref | None = self.ref(name)
         except BlobMissing:
@@ -153,7 +157,7 @@ class BlobStore:
                 self._fs.rmdir(folder)
 
     def ref(self, name: str) -> Ref:
-        """What ``name`` stands for. Raises BlobMissing."""
+        """Return the target of ``name``. Raise BlobMissing."""
         try:
             row = json.loads(self._fs.cat_file(self._ref(name)))
         except FileNotFoundError:
@@ -161,7 +165,7 @@ class BlobStore:
         return Ref(str(row["digest"]), int(row["size"]))
 
     def refs(self, prefix: str = "") -> list[str]:
-        """Names below a folder-like prefix, sorted."""
+        """Return the names below a folder-like prefix, sorted."""
         base = f"{self._root}/refs/"
         found = self._fs.find(base + prefix) if self._fs.exists(base + prefix) else []
         root = self._root.lstrip("/")
@@ -169,7 +173,7 @@ class BlobStore:
         return sorted(n for n in names if not PurePosixPath(n).name.startswith("."))
 
     def remove_ref(self, name: str) -> None:
-        """Forgets a name, and its contents if no other name stands for them. A name that is not there is no error."""
+        """Remove a name, and its contents when no other name points to them. A missing name is no error."""
         try:
             ref = self.ref(name)
         except BlobMissing:
@@ -181,9 +185,9 @@ class BlobStore:
         return what if isinstance(what, Ref) else self.ref(what)
 
     def get_array(self, what: "str | Ref") -> npt.NDArray[np.uint8]:
-        """Contents of a name or ref as uint8 [size], writable and aligned.
+        """Return the contents of a name or ref as uint8 [size], writable and aligned.
 
-        Raises BlobMissing, and Corrupt when the contents are not what was stored.
+        Raises BlobMissing, and Corrupt when the contents differ from what was stored.
         """
         ref = self._resolve(what)
         result = np.empty(ref.size, np.uint8)
@@ -205,9 +209,9 @@ class BlobStore:
         return result
 
     def get_start(self, what: "str | Ref", size: int) -> bytes:
-        """The first ``size`` bytes of a name's or ref's contents, all of them where there are fewer.
+        """Return the first ``size`` bytes of the contents, or all when there are fewer.
 
-        They are not checked: the digest is of the whole. Raises BlobMissing.
+        They are not verified, because the digest covers the whole. Raises BlobMissing.
         """
         ref = self._resolve(what)
         try:
@@ -216,5 +220,5 @@ class BlobStore:
             raise BlobMissing(f"{self.url} has no contents {ref.digest}") from None
 
     def get(self, what: "str | Ref") -> bytes:
-        """Contents of a name or ref. Raises BlobMissing, Corrupt."""
+        """Return the contents of a name or ref. Raise BlobMissing or Corrupt."""
         return self.get_array(what).tobytes()

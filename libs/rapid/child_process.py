@@ -1,7 +1,8 @@
-"""Ties a process to its parent's life: when the parent dies, however it dies, the child is killed.
+"""Kill a child process when its parent dies, however it dies.
 
-Run as a program it is a launcher: ``python processes.py PARENT -- COMMAND...`` ties itself to the parent and becomes
-the command. That is done in the child after exec, since code between fork and exec is unsafe in a threaded parent.
+As a program this file is a launcher: ``python child_process.py PARENT -- COMMAND...`` ties itself to the parent and
+execs the command. This happens in the child after exec, because code between fork and exec is unsafe in a threaded
+parent.
 """
 
 import ctypes
@@ -15,10 +16,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int | None = None) -> bool:
-    """Has the kernel kill this process when the thread that started it ends. Returns False off Linux.
+    """Have the kernel kill this process when the thread that started it ends. Return False on systems other than Linux.
 
-    ``parent`` is the process id that is expected to be the parent still: with another, it has died already, and this
-    process ends at once.
+    ``parent`` is the expected parent's process id. If the parent has another id, it has died already, and this process
+    kills itself.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -31,7 +32,7 @@ def die_with_parent(parent: int | None = None) -> bool:
 
 
 def launcher(argv: list[str]) -> list[str]:
-    """The command that starts ``argv`` tied to this process."""
+    """Return the command that starts ``argv`` tied to this process."""
     # -I -S: neither the environment nor site-packages take part, so that it starts in milliseconds.
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), "--", *argv]
 

@@ -1,6 +1,6 @@
-"""The bytes of packed arrays: a presence bit a 16-bit word, and the words that are not zero.
+"""Codec of packed arrays: one presence bit per 16-bit word, then the words that are not zero.
 
-The encodings are defined here, in numpy; a service registers a faster codec of the same bytes at its start.
+The encodings are defined here in numpy. A service registers a faster codec of the same bytes when it starts.
 """
 
 from typing import Any, Protocol
@@ -14,26 +14,28 @@ Array = npt.NDArray[Any]
 
 
 class Pack(Protocol):
-    """float16 values to sparse bytes: a presence bit a value (lowest bit first), then the non-zero values."""
+    """Encode float16 values: one presence bit per value (lowest bit first), then the non-zero values."""
 
     def __call__(self, values: npt.NDArray[np.float16], /) -> bytes: ...
 
 
 class Unpack(Protocol):
-    """Sparse bytes and the number of values to float16 values. Raises ValueError when the bytes do not fit."""
+    """Decode sparse bytes into ``count`` float16 values. Raise ValueError when the bytes do not fit."""
 
     def __call__(self, data: Bytes, count: int, /) -> npt.NDArray[np.float16]: ...
 
 
 class PackChanges(Protocol):
-    """The rows of a C-contiguous array of any dtype to the sparse bytes of what changes from row to row: each row, but
-    every ``period``-th counted from the first, as its exclusive or with the row before."""
+    """Encode the rows of a C-contiguous array of any dtype as row-to-row changes.
+
+    Every row except each ``period``-th, counted from the first, is encoded as its exclusive or with the row before it.
+    """
 
     def __call__(self, array: Array, period: int, /) -> bytes: ...
 
 
 def pack_sparse(values: npt.NDArray[np.float16]) -> bytes:
-    """The sparse encoding in numpy: ceil(n / 8) presence bytes, then the values whose bits are not all zero."""
+    """Encode values in numpy: ceil(n / 8) presence bytes, then the values whose bits are not all zero."""
     bits = np.ascontiguousarray(values, np.float16).reshape(-1).view(np.uint16)
     present = bits != 0
     mask: bytes = np.packbits(present, bitorder="little").tobytes()
@@ -42,7 +44,7 @@ def pack_sparse(values: npt.NDArray[np.float16]) -> bytes:
 
 
 def unpack_sparse(data: Bytes, count: int) -> npt.NDArray[np.float16]:
-    """The reverse of ``pack_sparse``: float16 [count]. Raises ValueError when the bytes do not fit ``count``."""
+    """Decode the bytes of `pack_sparse` to float16 [count]. Raise ValueError when the bytes do not fit ``count``."""
     mask_bytes = -(-count // 8)
     if len(data) < mask_bytes:
         raise ValueError(f"{len(data)} bytes are too few for the presence bits of {count} values")
@@ -59,7 +61,7 @@ def unpack_sparse(data: Bytes, count: int) -> npt.NDArray[np.float16]:
 
 
 def pack_changes(array: Array, period: int) -> bytes:
-    """The encoding of changes in numpy. Raises ValueError for rows that are no whole number of 16-bit words."""
+    """Encode row-to-row changes in numpy. Raise ValueError unless each row is a whole number of 16-bit words."""
     word_count(array.shape, array.dtype)
     rows = array.reshape(len(array), -1).view(np.uint8).view(np.uint16)
     changed = rows.copy()
@@ -69,7 +71,7 @@ def pack_changes(array: Array, period: int) -> bytes:
 
 
 def restore(words: npt.NDArray[np.uint16], period: int) -> None:
-    """Makes of changes [rows, n] the rows again, in place."""
+    """Turn row-to-row changes [rows, n] back into rows, in place."""
     for first in range(0, len(words), period):
         part = words[first:first + period]
         np.bitwise_xor.accumulate(part, axis=0, out=part)
@@ -79,7 +81,7 @@ _used: tuple[Pack, Unpack, PackChanges] = (pack_sparse, unpack_sparse, pack_chan
 
 
 def register(pack: Pack, unpack: Unpack, changes: PackChanges) -> None:
-    """Uses a faster codec of the same bytes. Raises ValueError when it differs from the numpy one on a probe."""
+    """Install a faster codec of the same bytes. Raise ValueError when it differs from the numpy codec on a probe."""
     probe = np.zeros(19, np.float16)
     probe[[0, 3, 8, 18]] = [1.5, -2, 65504, -0.25]
     if bytes(pack(probe)) != pack_sparse(probe):
@@ -94,15 +96,15 @@ def register(pack: Pack, unpack: Unpack, changes: PackChanges) -> None:
 
 
 def packed(values: npt.NDArray[np.float16]) -> bytes:
-    """The values in the sparse encoding."""
+    """Encode values with the installed codec."""
     return bytes(_used[0](values))
 
 
 def unpacked(data: Bytes, count: int) -> npt.NDArray[np.float16]:
-    """The values of sparse bytes. Raises ValueError when the bytes do not fit ``count``."""
+    """Decode sparse bytes with the installed codec. Raise ValueError when the bytes do not fit ``count``."""
     return _used[1](data, count)
 
 
 def packed_changes(array: Array, period: int) -> bytes:
-    """The rows of a C-contiguous array as what changes from row to row."""
+    """Encode the rows of a C-contiguous array as row-to-row changes with the installed codec."""
     return bytes(_used[2](array, period))

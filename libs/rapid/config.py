@@ -1,4 +1,4 @@
-"""Configuration of the platform: connections, stores, telemetry and process settings that every service shares."""
+"""Configuration of the platform: connections, stores, telemetry and process settings of every service."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ class _Section(BaseModel):
 
 
 class TlsConfig(_Section):
-    """Files of a TLS set-up, PEM. A server needs certificate and key; a client needs the authority."""
+    """Files of a TLS setup, PEM. A server needs certificate and key; a client needs the authority."""
 
     authority: str = Field("", description="Certificates that are trusted; empty: the machine's own.")
     certificate: str = Field("", description="This process's certificate chain.")
@@ -59,17 +59,17 @@ class RpcConfig(_Section):
 
     @property
     def read_ahead_bytes(self) -> int:
-        """The bound on what is read ahead."""
+        """Bound on unprocessed request bytes of a stream."""
         return int(self.read_ahead_mebibytes * MEBIBYTE)
 
     @property
     def max_message_bytes(self) -> int:
-        """The limit that channels, servers and errors use."""
+        """Limit that channels, servers and errors use."""
         return self.max_message_mebibytes * MEBIBYTE
 
 
 class StoreConfig(_Section):
-    """Where a run's state and parameters are kept (Redis)."""
+    """Redis servers of a run's state and parameters."""
 
     state_url: str = Field("", description="Redis of the run's state, append-only file on; empty: embedded. Its "
                            "password comes from the environment variable FIVE_STATE_PASSWORD.")
@@ -102,7 +102,7 @@ class StoreConfig(_Section):
 
 
 class BlobConfig(_Section):
-    """Where past versions, checkpoints and replays are kept (fsspec)."""
+    """Storage of past versions, checkpoints and replays (fsspec)."""
 
     url: str = Field("", description="Folder, or fsspec URL such as s3://bucket/prefix; empty: blobs/ in the run.")
 
@@ -124,7 +124,7 @@ class AllocatorConfig(_Section):
 
 
 class LifecycleConfig(_Section):
-    """How a service lives and ends."""
+    """Heartbeat, draining and liveness of a service."""
 
     grace_seconds: float = Field(20.0, gt=0, description="Time to drain after SIGTERM before the process is ended.")
     heartbeat_seconds: float = Field(2.0, gt=0, description="Interval of a service's heartbeat.")

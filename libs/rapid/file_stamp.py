@@ -1,4 +1,4 @@
-"""By what a file is known to be another one than before, whoever replaced it."""
+"""Detection of replaced or rewritten files."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ FileStamp = tuple[int, int, int]
 
 
 def file_stamp(path: Path) -> FileStamp:
-    """Equal as long as the file is the same and nothing was written to it. Raises OSError where there is none, as while
-    it is being replaced."""
+    """Return a value that changes when the file is replaced or written. Raise OSError for a missing file."""
     found = path.stat()
     return found.st_mtime_ns, found.st_ino, found.st_size

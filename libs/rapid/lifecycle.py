@@ -1,4 +1,4 @@
-"""The life of a service: SIGTERM drains it, the run's status tells it to work or to idle."""
+"""Lifecycle of a service process: draining on SIGTERM, and following the run's status."""
 
 import asyncio
 import logging
@@ -21,13 +21,17 @@ log = logging.getLogger(__name__)
 
 
 class Lifecycle:
-    """Tells a service when to work, when to idle and when to end.
+    """State of a service process: active, idle or draining.
 
-    The first SIGTERM or SIGINT begins draining: ``draining`` is set, and after ``grace_seconds`` the process is ended
-    whatever it does. A second signal ends it at once. ``watch`` follows the run's status: the run's ``stopping`` or
-    ``failed`` drains as well, unless the service outlives its run. All waits exist blocking and for asyncio; use as a
-    context in the main thread. ``vital`` starts the process's vital threads and tasks: the death of one drains it, and
-    a loop of it may stand still for ``stuck_seconds``.
+    The first SIGTERM or SIGINT starts draining: ``draining`` becomes true, and the process exits after
+    ``grace_seconds`` at
+    the latest. A second signal exits at once. `watch` polls the run's status. The statuses ``stopping`` and
+    ``failed`` also
+    start draining, unless the service outlives its run. Every wait has a blocking and an asyncio form. Use it as a
+    context
+    in the main thread. ``critical_tasks`` starts the threads and tasks whose death drains the process; its loops may
+    stand
+    still for ``stuck_seconds``.
     """
 
     def __init__(self, grace_seconds: float, exit_process: Callable[[int], None] = os._exit,
@@ -49,24 +53,24 @@ class Lifecycle:
         self.drain_reason = ""
 
     def set_grace_seconds(self, seconds: float) -> None:
-        """Draining may take so long from now on: a service that knows what it has to write then knows better than its
-        configuration. Also while it drains."""
+        """Replace the grace period, also while draining: a service may know better than its configuration how long it
+        writes."""
         self.grace_seconds = seconds
 
     # Ending.
 
     @property
     def draining(self) -> bool:
-        """Whether the service is to finish what it has begun and end."""
+        """Whether the service is to finish its work in progress and exit."""
         return self._draining.is_set()
 
     @property
     def signal_received(self) -> bool:
-        """Whether a signal has asked the process to end, whatever it drains for."""
+        """Whether a signal has asked the process to exit."""
         return self._signals > 0
 
     def install(self) -> None:
-        """Takes SIGTERM and SIGINT; in the main thread."""
+        """Install the handlers of SIGTERM and SIGINT. Call it in the main thread."""
         for number in (signal.SIGTERM, signal.SIGINT):
             self._previous[number] = signal.signal(number, self._on_signal)
 
@@ -79,7 +83,7 @@ class Lifecycle:
         threading.Thread(target=self.drain, args=(signal.Signals(number).name,), daemon=True).start()
 
     def drain(self, reason: str) -> None:
-        """Begins draining; again changes nothing."""
+        """Start draining. A repeated call changes nothing."""
         with self._changed:
             if self._draining.is_set():
                 return
@@ -102,7 +106,7 @@ class Lifecycle:
             return
 
     def on_drain(self, callback: Callable[[], None]) -> None:
-        """Calls back, from another thread, when draining begins; at once if it has."""
+        """Call ``callback`` from another thread when draining starts, or now if it has started."""
         with self._changed:
             if not self._draining.is_set():
                 self._callbacks.append(callback)
@@ -110,11 +114,11 @@ class Lifecycle:
         callback()
 
     def wait_drain(self, timeout: float | None = None) -> bool:
-        """Blocks until draining begins. Returns False when ``timeout`` seconds pass first."""
+        """Block until draining starts. Return False when ``timeout`` seconds pass first."""
         return self._draining.wait(timeout)
 
     async def wait_drained(self) -> None:
-        """Waits until draining begins."""
+        """Wait until draining starts."""
         loop = asyncio.get_running_loop()
         event = asyncio.Event()
 
@@ -136,26 +140,27 @@ class Lifecycle:
 
     @property
     def status(self) -> Status | None:
-        """The run's status as last read; None before the first reading or without a run."""
+        """The run's status at the last poll; None before the first poll or without a run."""
         return self._status
 
     @property
     def active(self) -> bool:
-        """Whether the run plays and learns now. Without a run to follow a service always does."""
+        """Whether the run plays and learns now. Always true for a service that follows no run."""
         return self._poller is None or self._status in ACTIVE
 
     @property
     def pause(self) -> int:
-        """Number of the pause that holds the run now, as last read; 0 while none does."""
+        """Number of the pause that holds the run, at the last poll; 0 without one."""
         with self._changed:
             return self._pause if self._status in PAUSE_HOLDS else 0
 
     def watch(self, state: RunState, poll_seconds: float, ends_with_run: bool = True,
               on_poll: Callable[[RunRecord | None], None] = lambda record: None) -> None:
-        """Follows the run's status from a thread of its own. An absent Redis leaves the status as it was.
+        """Poll the run's status and record on a thread, every ``poll_seconds``.
 
-        Without ``ends_with_run`` the service goes on when the run is stopped. ``on_poll`` is called, from that
-        thread, after each reading, with the run's record.
+        While Redis is unreachable the last status stays. With ``ends_with_run`` False the service outlives a stopped
+        run.
+        ``on_poll`` is called on that thread with the run's record after each successful poll.
         """
         self._ends_with_run = ends_with_run
         self._on_poll = on_poll
@@ -185,7 +190,7 @@ class Lifecycle:
                 self.drain(f"the run is {status}")
 
     async def wait_active(self, poll_seconds: float = 0.2) -> bool:
-        """Waits while the run is paused, starting or operated on. Returns False once the service drains."""
+        """Wait while the run is starting, paused or in surgery. Return False once the service drains."""
         while not self.draining:
             if self.active:
                 return True
@@ -195,7 +200,7 @@ class Lifecycle:
     # As a context.
 
     def close(self) -> None:
-        """Ends the threads and gives the signals back."""
+        """End the threads and restore the signal handlers."""
         self._closed.set()
         self.critical_tasks.close()
         for number, handler in self._previous.items():

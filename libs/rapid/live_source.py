@@ -1,4 +1,4 @@
-"""A source of live games: it knows what somebody watches, and sends what is made of it without being waited for."""
+"""Publisher of live games: it knows which games are watched, and publishes them without blocking the games."""
 
 import asyncio
 import logging
@@ -27,10 +27,10 @@ DROPPED = counter("live", "dropped", "Messages of live games that were given up:
 
 
 class LiveSource:
-    """``name``: the service and its instance, as "rollout/0". ``games`` says what is being played, for the list of
-    games; it is asked only while somebody looks at that list.
+    """Publisher of one service instance, ``name`` (such as "rollout/0").
 
-    `wants` is cheap: what plays asks it for every game and step.
+    ``games`` returns the games in progress for the list of games. It is called only while somebody looks at that list.
+    `wants` is cheap, because the game loop calls it for every game and step.
     """
 
     def __init__(self, watching: LiveChannel, name: str, games: Callable[[], list[dict[str, Any]]]) -> None:
@@ -43,11 +43,11 @@ class LiveSource:
         self._some = asyncio.Event()
 
     def wants(self, game: str) -> bool:
-        """Whether somebody watches the game."""
+        """Return whether somebody watches the game."""
         return game in self.watched.games
 
     def put(self, kind: str, game: str, body: bytes = b"", facts: Mapping[str, Any] | None = None) -> None:
-        """Has a message sent; never blocks. Of the event loop's thread."""
+        """Queue a message to be published. Never blocks. Call it on the event loop's thread."""
         if kind == "header":
             self._headers[game] = body
         elif kind == "end":
@@ -59,7 +59,7 @@ class LiveSource:
             self._some.set()
 
     async def run(self) -> None:
-        """Follows what is watched, and sends, until it is cancelled."""
+        """Follow the watched games and publish queued messages until cancelled."""
         await asyncio.gather(self._follow(), self._send())
 
     async def _follow(self) -> None:

@@ -1,4 +1,4 @@
-"""Arrays that stay packed, as they came over the wire or as they rest in a buffer."""
+"""Arrays that stay packed as they were received or stored."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,18 +13,19 @@ Bytes = bytes | memoryview
 
 
 class RowJoiner(NamedTuple):
-    """What joins rows that are packed each by itself, of so many values each."""
+    """Functions that join individually packed rows into one packed array."""
 
     whole: Callable[[Sequence[bytes], int], bytes]  # of rows and values: the packed form of all
     changes: Callable[[Sequence[bytes], int, int], bytes]  # of a period too: that of what changes
 
 
 class PackedArray:
-    """An array in words of 16 bits: ``ceil(n / 8)`` presence bytes and the words that are not zero; `rapid.codec`
-    has the codec. With a ``period`` each row, but every ``period``-th counted from the first, is packed as its
-    exclusive or with the row before: of consecutive observations little is left.
+    """A packed array of 16-bit words: ``ceil(n / 8)`` presence bytes, then the words that are not zero (`rapid.codec`).
 
-    It is checked without being unpacked: whether the presence bits announce exactly the words that are there.
+    With a ``period``, every row except each ``period``-th is stored as its exclusive or with the row before it.
+    Consecutive
+    observations differ little, so few words remain. The constructor checks that the presence bits announce exactly the
+    words present, without unpacking.
 
     Raises ValueError when ``data`` is not the packed form of an array of ``shape`` and ``dtype``.
     """
@@ -49,34 +50,35 @@ class PackedArray:
 
     @classmethod
     def of(cls, shape: tuple[int, ...], data: Bytes, dtype: np.dtype[Any] = FLOAT16, period: int = 0) -> "PackedArray":
-        """Without a look at bytes that are known to be right."""
+        """Create an array without checking the bytes."""
         made = cls.__new__(cls)
         made.shape, made.data, made.dtype, made.period = shape, data, dtype, period
         return made
 
     @property
     def nbytes(self) -> int:
-        """As it is held."""
+        """Bytes in packed form."""
         return len(self.data)
 
     @property
     def size(self) -> int:
-        """Values, zeros included."""
+        """Number of values, including zeros."""
         return math.prod(self.shape)
 
 
 def word_count(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    """16-bit words of an array whose rows are packed. Raises ValueError where a row is no whole number of them."""
+    """Return the number of 16-bit words of an array. Raise ValueError unless each row is a whole number of words."""
     if math.prod(shape[1:]) * dtype.itemsize % 2:
         raise ValueError(f"rows of {list(shape[1:])} {dtype.name} are no whole number of 16-bit words")
     return math.prod(shape) * dtype.itemsize // 2
 
 
 class PackedRows:
-    """An array whose rows are packed each by itself, as games make them: selected without a look at their bytes, and
-    joined to one packed array when it is sent.
+    """An array of individually packed rows, as games produce them.
 
-    ``rows`` object [...]: of each the bytes, of an array of ``row_shape``.
+    Rows are selected without reading their bytes, and joined to one packed array for sending. ``rows``, object
+    [...], holds
+    the bytes of each row of shape ``row_shape``.
     """
 
     __slots__ = ("_join", "_row_shape", "rows", "shape")
@@ -95,11 +97,11 @@ class PackedRows:
         return PackedRows(self.rows[which], self._row_shape, self._join)
 
     def joined(self) -> PackedArray:
-        """All rows in one."""
+        """Return all rows as one packed array."""
         return PackedArray.of(self.shape, self._join.whole(self._rows(), math.prod(self._row_shape)))
 
     def changes(self, period: int) -> PackedArray:
-        """All rows in one, as what changes from row to row; ``period`` as `PackedArray` has it."""
+        """Return all rows as one packed array of row-to-row changes. ``period`` is that of `PackedArray`."""
         data = self._join.changes(self._rows(), math.prod(self._row_shape), period)
         return PackedArray.of(self.shape, data, period=period)
 
@@ -108,8 +110,7 @@ class PackedRows:
         return rows
 
     def present(self, columns: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-        """Which values of each row are not zero, [len(self), len(columns)]; ``columns`` count a row's values. Of rows
-        in one dimension."""
+        """Return which values are not zero, bool [len(self), len(columns)]. Rows must be in one dimension."""
         if not columns.size:
             return np.zeros((len(self.rows), 0), np.bool_)
         first, end = int(columns.min()) // 8, int(columns.max()) // 8 + 1
@@ -121,7 +122,7 @@ class PackedRows:
 
 
 def _ones(mask: npt.NDArray[np.uint8]) -> int:
-    """How many bits are set."""
+    """Return the number of bits set."""
     whole = len(mask) // _BYTES_PER_WORD * _BYTES_PER_WORD
     return (int(np.bitwise_count(mask[:whole].view(np.uint64)).sum(dtype=np.int64))
             + int(np.bitwise_count(mask[whole:]).sum(dtype=np.int64)))

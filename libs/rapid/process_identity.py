@@ -1,4 +1,4 @@
-"""Which process this is, in a way that another one on the same machine can check whether it still lives."""
+"""Identity of a process that lets another process on the same machine check whether it still lives."""
 
 import os
 import secrets
@@ -10,8 +10,9 @@ _LIFE = secrets.token_hex(8)
 
 
 class ProcessIdentity(NamedTuple):
-    """``machine`` is one boot of one kernel and one space of process ids in it ('': unknown); ``started`` the
-    process's start in the kernel's ticks since that boot; ``life`` the image that it runs."""
+    """``machine`` names one boot of one kernel and one PID namespace ('' when unknown). ``started`` is the process's
+    start in
+    kernel ticks since that boot. ``life`` is random per process image, because exec keeps the id and the start."""
 
     machine: str
     pid: int
@@ -20,11 +21,11 @@ class ProcessIdentity(NamedTuple):
 
     @classmethod
     def own(cls) -> "ProcessIdentity":
-        """This process's."""
+        """Return the identity of this process."""
         return cls(machine_id(), os.getpid(), started_at(os.getpid()), _LIFE)
 
     def is_dead(self) -> bool:
-        """Whether that process has certainly ended. False also where that cannot be known from here."""
+        """Return whether the process has certainly ended. False also when this process cannot know."""
         if not self.machine or self.machine != machine_id():
             return False
         if self.pid == os.getpid():
@@ -33,8 +34,10 @@ class ProcessIdentity(NamedTuple):
 
 
 def machine_id() -> str:
-    """The kernel's boot and the space of process ids, the same for all processes that see each other; '' where the
-    system does not say. A host's name will not do: containers are given the names of those before them."""
+    """Return an identifier of the kernel's boot and the PID namespace; '' where the system has none.
+
+    A host name does not work: a new container may get the name of an old one.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
@@ -43,7 +46,7 @@ def machine_id() -> str:
 
 
 def started_at(pid: int) -> str:
-    """When the process began, in ticks since the boot; '' for one that has ended (or waits to be reaped)."""
+    """Return the process's start in ticks since the boot; '' for a process that has ended, also as a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""A process that replaces itself by a new one of the same command line."""
+"""Replacement of the process image by a new one of the same command line (exec)."""
 
 import logging
 import os
@@ -9,8 +9,11 @@ log = logging.getLogger(__name__)
 
 
 def reexec() -> NoReturn:
-    """Replaces this process by a new one of the same command line: same process id, parent, environment, output and
-    working directory. Every other file and socket is closed."""
+    """Replace this process by a new one of the same command line.
+
+    Process id, parent, environment, standard streams and working directory stay. All other files and sockets are
+    closed.
+    """
     log.info("process %d restarts", os.getpid())
     for handler in logging.getLogger().handlers:
         handler.flush()

@@ -1,4 +1,4 @@
-"""The start of every service that follows a run: pages, stores, the run and its record, heartbeat, draining."""
+"""Startup and lifecycle of every service that follows a run: pages, stores, run record, heartbeat, draining."""
 
 import logging
 import os
@@ -40,19 +40,22 @@ C = TypeVar("C", bound=PlatformConfig)
 class Service(Generic[C]):
     """A started service.
 
-    Attributes: ``config``, which is the file's with what the run's record holds in its place, once it is entered;
-    ``file_config``, the file's own; ``record``, what the service works under, and its ``epoch``; ``arguments``;
-    ``kind`` and ``id``; ``token`` for gRPC (None: there is none); ``lifecycle``; ``state`` and ``parameters`` of the
-    run; ``blobs``; ``folder`` of the run. Set ``stats`` to a function that returns JSON values: they go with each
-    heartbeat. ``vital`` starts the threads and tasks that the process cannot do without: whichever dies ends it. Set
-    ``not_ready`` to one that says why the service cannot do its work yet, '' when it can: /readyz tells.
-    Set ``quiet`` to one that says whether nothing is played or learned here any more; it is asked while a pause holds
-    the run.
+    Attributes: ``config`` is the file's configuration with the run record's values in place, once the service is
+    entered;
+    ``file_config`` is the file's own; ``record`` is the run record that it works under, ``epoch`` its epoch;
+    ``arguments``;
+    ``kind`` and ``id``; ``token`` for gRPC (None without one); ``lifecycle``; ``state`` and ``parameters`` of the run;
+    ``blobs``; ``folder`` of the run; ``critical_tasks``, which starts threads and tasks whose death ends the process.
 
-    Entering it waits for the stores, the run and its record: the pages answer from the first moment on. ``open_run``
-    instead of waiting makes the run; ``ends_with_run`` False lets the service go on when the run is stopped. When the
-    run's record moves on, the service drains, and leaving it replaces the process by a new one of the same command
-    line and process id, which comes up under the new record.
+    Set ``stats`` to a function that returns JSON values for the heartbeat. Set ``not_ready`` to one that returns why
+    the
+    service cannot work yet, '' when it can; /readyz shows it. Set ``is_idle`` to one that returns whether playing and
+    learning have stopped here; it is called while a pause holds the run.
+
+    Entering waits for the stores, the run and its record; the pages respond from the first moment. ``open_run``
+    creates the
+    run instead of waiting for it. With ``ends_with_run`` False the service outlives a stopped run. When the run record
+    changes, the service drains, and leaving it execs a new process of the same command line under the new record.
     """
 
     def __init__(self, kind: str, config: C, arguments: Arguments, folder: Path,
@@ -116,7 +119,7 @@ class Service(Generic[C]):
         log.info("started, process %d, metrics at %s", os.getpid(), self._lease.metrics_address)
 
     def _wait_for_store(self, client: redis.Redis, url: str, role: Role) -> None:
-        """Until that Redis answers. Raises StoreUnreachable when it does not within ``store.reconnect_seconds``."""
+        """Wait until that Redis responds. Raise StoreUnreachable after ``store.reconnect_seconds``."""
         end = time.monotonic() + self.config.store.reconnect_seconds
         while not self.lifecycle.draining:
             try:
@@ -130,7 +133,7 @@ class Service(Generic[C]):
                 self._wait(str(error))
 
     def _wait_for_run(self) -> None:
-        """Until the run is there and not stopped."""
+        """Wait until the run exists and is not stopped."""
         name = self.config.name
         while not self.lifecycle.draining:
             try:
@@ -146,7 +149,7 @@ class Service(Generic[C]):
                 return
 
     def _wait_for_record(self) -> None:
-        """Until the run has a record; takes it over."""
+        """Wait until the run has a record, and adopt it."""
         while not self.lifecycle.draining:
             try:
                 record = self.state.record()
@@ -161,12 +164,12 @@ class Service(Generic[C]):
 
     @property
     def epoch(self) -> int:
-        """The epoch that the service works in: everything it sends or writes carries it."""
+        """Epoch that the service works in. Everything that it sends or writes carries it."""
         return self.record.epoch
 
     @property
     def restarting(self) -> bool:
-        """Whether it drains because the run's record has moved on, and comes up again under the new one."""
+        """Whether the service drains because the run record changed, and restarts under the new one."""
         return self._record_moved
 
     def _on_poll(self, record: RunRecord | None) -> None:
@@ -177,7 +180,7 @@ class Service(Generic[C]):
             self.restart(f"the run's record is at revision {record.revision} of epoch {record.epoch}")
 
     def restart(self, reason: str) -> None:
-        """Drains, and replaces the process by a new one once the service is left; again changes nothing."""
+        """Drain, and exec a new process once the service is left. A repeated call changes nothing."""
         self._record_moved = True
         self.lifecycle.drain(f"renews itself: {reason}")
 
@@ -188,26 +191,26 @@ class Service(Generic[C]):
         self.lifecycle.wait_drain(self.config.lifecycle.poll_seconds)
 
     def why_not_ready(self) -> str:
-        """Why the service cannot do its work now; '' when it can."""
+        """Return why the service cannot work now; '' when it can."""
         if self.lifecycle.draining:
             return f"draining ({self.lifecycle.drain_reason})"
         return self._waits_for or self.not_ready()
 
     def listen_address(self, port: int = 0) -> str:
-        """Where a gRPC server of this service listens, host:port: ``rpc.listen_host``, and the command line's port
-        before the configuration's, which is ``port``."""
+        """Return the gRPC listen address, ``rpc.listen_host``:port. The command line's port replaces ``port``."""
         return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
 
     def folder_for(self, name: str, configured: str = "") -> Path:
-        """Where files of that name go: as configured, in the run's folder, or where that is read-only in the temporary
-        one."""
+        """Return the folder for files called ``name``: the configured one, else one in the run's folder.
+
+        If the run's folder is read-only, it is in the temporary folder.
+        """
         if configured:
             return Path(configured)
         return (self.folder if os.access(self.folder, os.W_OK) else Path(tempfile.gettempdir())) / name
 
     def announce(self, port: int, host: str | None = None) -> str:
-        """Says, with the heartbeat, at which address the service is reached; returns it. ``host`` it listens on is
-        ``rpc.listen_host`` unless given."""
+        """Publish the service's address with the heartbeat, and return it. ``host`` defaults to ``rpc.listen_host``."""
         self._lease.address = f"{advertised_host(self.config.rpc.listen_host if host is None else host)}:{port}"
         self._renew()
         return self._lease.address
@@ -232,8 +235,7 @@ class Service(Generic[C]):
             self._wake.clear()
 
     def close(self, renews: bool = False) -> None:
-        """Ends the heartbeat, the metrics page and the watching of the run. With ``renews`` the instance is soon
-        back."""
+        """End the heartbeat, the pages and the status poller. With ``renews`` the instance returns soon."""
         self._ended.set()
         self._wake.set()
         if self._heartbeat_thread.is_alive():
@@ -269,7 +271,7 @@ class Service(Generic[C]):
             raise SystemExit(1)
 
     def _should_restart(self, error: BaseException | None) -> bool:
-        """Whether the process goes on under another record, rather than ends."""
+        """Return whether the process continues under another record instead of ending."""
         fine = error is None or (isinstance(error, SystemExit) and not error.code)
         if not self._joined or self.critical_tasks.failure or self.lifecycle.signal_received or not (fine or _is_fenced_by_epoch(error)):
             return False
@@ -289,11 +291,13 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
           open_run: Callable[[Service[C]], None] | None = None,
           ends_with_run: Callable[[C], bool] = lambda config: True,
           overlay: Callable[[C, RunRecord], C] = lambda config, record: config) -> Service[C]:
-    """A service ready to be entered as a context, from its command line; ``load`` reads the configuration, ``overlay``
-    puts what the run's record holds into it.
+    """Create a service from its command line, to be entered as a context.
 
-    Whatever is wrong with the configuration, the token or the stores is one clear line and exit code 2, here or on
-    entering. A service that is told to end while it still waits for its stores or its run exits with 0.
+    ``load`` reads the configuration; ``overlay`` applies the run record to it. Any error in the configuration, the
+    token or
+    the stores is one line on standard error and exit code 2, here or on entering. A service that is told to end
+    while it
+    waits for its stores or its run exits with 0.
     """
     arguments = parse_arguments(kind, argv)
     try:

@@ -1,7 +1,7 @@
-"""The start of a service that needs no store: configuration, logs, token, pages, draining; no run to follow.
+"""Startup of a service that has no store and follows no run: configuration, logs, token, health pages, draining.
 
-It holds no password of Redis and knows of the run only what its callers send. It lives until it is told to end: a run
-that is stopped or paused asks nothing of it.
+It holds no Redis password and knows of the run only what its callers send. It lives until a signal ends it, whatever
+the run's status is.
 """
 
 import logging
@@ -27,12 +27,12 @@ C = TypeVar("C", bound=PlatformConfig)
 
 
 class StandaloneService(Generic[C]):
-    """A started service without a store. Use as a context, in the main thread.
+    """A started service without a store. Use it as a context in the main thread.
 
-    Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None: there is none);
-    ``lifecycle``; ``vital``, which starts what the process cannot do without. Set ``not_ready`` to a function that says
-    why the service cannot do its work yet, '' when it can:
-    /readyz tells.
+    Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None without one); ``lifecycle``;
+    ``critical_tasks``, which starts threads and tasks whose death ends the process. Set ``not_ready`` to a function
+    that
+    returns why the service cannot work yet, '' when it can; /readyz shows it.
     """
 
     def __init__(self, kind: str, config: C, arguments: Arguments) -> None:
@@ -47,12 +47,11 @@ class StandaloneService(Generic[C]):
         self._pages: PagesServer | None = None
 
     def why_not_ready(self) -> str:
-        """Why the service cannot do its work now; '' when it can."""
+        """Return why the service cannot work now; '' when it can."""
         return f"draining ({self.lifecycle.drain_reason})" if self.lifecycle.draining else self.not_ready()
 
     def listen_address(self, port: int = 0) -> str:
-        """Where a gRPC server of this service listens, host:port: ``rpc.listen_host``, and the command line's port
-        before the configuration's, which is ``port``."""
+        """Return the gRPC listen address, ``rpc.listen_host``:port. The command line's port replaces ``port``."""
         return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
 
     def __enter__(self) -> "StandaloneService[C]":
@@ -80,9 +79,9 @@ class StandaloneService(Generic[C]):
 
 def start_standalone(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None
                     ) -> StandaloneService[C]:
-    """A service ready to be entered as a context, from its command line; ``load`` reads the configuration.
+    """Create a service from its command line, to be entered as a context. ``load`` reads the configuration.
 
-    Whatever is wrong with the configuration or the token is one clear line and exit code 2, here or on entering.
+    Any error in the configuration or the token is one line on standard error and exit code 2, here or on entering.
     """
     arguments = parse_arguments(kind, argv)
     try:

@@ -1,5 +1,4 @@
-"""What every service begins with: the command line, what its configuration tells the platform, the process set up by
-it, and how it is refused."""
+"""Common startup of every service: command line, process settings from the configuration, and fatal errors."""
 
 import argparse
 import faulthandler
@@ -21,7 +20,7 @@ OWN_NAME = "hostname"  # as an --id: the machine's, which in a container is the 
 
 
 class PlatformConfig(Protocol):
-    """What a run's configuration tells the platform."""
+    """The sections of a run's configuration that the platform reads."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +43,7 @@ C = TypeVar("C", bound=PlatformConfig)
 
 @dataclass(frozen=True)
 class Arguments:
-    """The command line of a service."""
+    """Command line of a service."""
 
     config: str
     overrides: tuple[str, ...]
@@ -54,7 +53,7 @@ class Arguments:
 
 
 def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
-    """``--config FILE --set a.b=c --id N --port P --metrics-port P``; explains itself with ``--help``."""
+    """Parse ``--config FILE --set a.b=c --id N --port P --metrics-port P``."""
     parser = argparse.ArgumentParser(prog=f"python -m five.services.{kind}",
                                      description=f"The {kind} service of a run.")
     parser.add_argument("--config", required=True, help="the run's configuration, a YAML file or a preset's name")
@@ -73,12 +72,12 @@ def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
 
 
 def local_rank() -> int:
-    """Which of torchrun's processes on this machine this is, from 0; 0 without torchrun."""
+    """Return this process's rank among torchrun's processes on this machine; 0 without torchrun."""
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def rank_port(port: int | None) -> int | None:
-    """This process's port of those that begin with ``port``."""
+    """Return the port of this process: ``port`` plus its local rank."""
     return port + local_rank() if port else port
 
 
@@ -91,8 +90,11 @@ def _identity(given: str) -> str:
 
 def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequence[str]], C],
            passwords: Sequence[str | None] = ()) -> C:
-    """The configuration, with the process as it has it: tied to its supervisor, the allocator, the logs, in which
-    neither tokens nor ``passwords`` appear. Raises ValueError, OSError for what is wrong with it or with the token."""
+    """Load the configuration and apply it to the process: parent death, allocator, logs, stack dumps on SIGUSR1.
+
+    Tokens and ``passwords`` are hidden from the logs. Raises ValueError or OSError for an invalid configuration or
+    token.
+    """
     if os.environ.get(SUPERVISED_VARIABLE):
         # The supervisor ties its children to itself; this ties theirs (an optimizer's ranks) to them.
         die_with_parent()
@@ -107,16 +109,16 @@ def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequ
 
 
 def exit_with_error(kind: str, error: Exception) -> NoReturn:
-    """Ends the process with a line of what is wrong and exit code 2."""
+    """Exit with code 2 after one line with the error on standard error."""
     print(f"{kind}: {error}", file=sys.stderr)
     raise SystemExit(2) from None
 
 
 def advertised_host(host: str) -> str:
-    """The address others use for a service that listens on ``host``.
+    """Return the host name that other machines use for a service that listens on ``host``.
 
-    On every interface that is the machine's full name where it has one, as the pods of a StatefulSet do (it outlives
-    their addresses), else its address.
+    For a service on every interface this is the machine's full name if it has one, else its address. The name of a
+    StatefulSet's pod outlives its addresses.
     """
     if host not in ("0.0.0.0", "::", ""):
         return host

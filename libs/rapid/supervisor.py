@@ -1,7 +1,7 @@
-"""Supervises local processes: starts them in order, restarts what dies, and ends all of them together.
+"""Supervisor of local processes: it starts them in order, restarts those that die, and ends all of them together.
 
-Each process leads its own process group (so a Ctrl-C in the terminal reaches only the supervisor, which then ends
-them in order) and is tied to the supervisor's life (so none is left when the supervisor is killed).
+Each process leads its own process group, so a Ctrl-C in the terminal reaches only the supervisor. Each process is tied
+to the supervisor's life, so none survives when the supervisor is killed.
 """
 
 import logging
@@ -26,7 +26,7 @@ _SETTLED_SECONDS = 30.0  # a process that lived this long starts over with the s
 
 
 class ProcessState(StrEnum):
-    """What a supervised process is doing."""
+    """State of a supervised process."""
 
     STARTING = "starting"  # runs, not ready yet
     READY = "ready"
@@ -40,8 +40,9 @@ class ProcessState(StrEnum):
 class ProcessSpec:
     """A process to keep alive. Processes of a lower ``stage`` start earlier and end later.
 
-    ``ready`` answers, quickly, whether it can be used; None: as soon as it runs. ``restart`` False: its end is left
-    alone. ``give_up_after``: deaths in a row, each within 30 s of its start, after which it has FAILED.
+    ``ready`` quickly returns whether the process can be used; None means as soon as it runs. With ``restart`` False
+    its end
+    is final. After ``give_up_after`` deaths in a row, each within 30 s of its start, the state is FAILED.
     """
 
     name: str
@@ -56,7 +57,7 @@ class ProcessSpec:
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """A process as it is now. ``last_end`` says why it ended the last time."""
+    """Snapshot of a process. ``last_end`` says how it ended the last time."""
 
     name: str
     state: ProcessState
@@ -87,10 +88,10 @@ class _Process:
 
 
 class Supervisor:
-    """Keeps local processes alive. Use as a context: leaving it ends them all.
+    """Keeper of local processes. Use it as a context: leaving it ends all of them.
 
-    ``folder`` gets a log file for each. ``on_event`` is told (name, what, details) of starts, deaths and give-ups,
-    from the supervising thread.
+    Each process gets a log file in ``folder``. ``on_event`` receives (name, event, details) of starts, deaths and
+    give-ups on the supervising thread.
     """
 
     def __init__(self, folder: Path, on_event: Callable[[str, str, str], None] | None = None) -> None:
@@ -110,7 +111,7 @@ class Supervisor:
         self._prober.start()
 
     def start(self, spec: ProcessSpec) -> None:
-        """Starts a process and keeps it alive. Raises ValueError for a name in use."""
+        """Start a process and keep it alive. Raise ValueError for a name in use."""
         with self._lock:
             if self._stopping:
                 raise ValueError("the supervisor is stopping")
@@ -123,7 +124,7 @@ class Supervisor:
         self._wake.set()
 
     def remove(self, *names: str) -> None:
-        """Ends processes, all at once, and forgets them. Raises KeyError."""
+        """End processes, all at once, and forget them. Raise KeyError."""
         with self._lock:
             processes = [self._processes[name] for name in names]
             for process in processes:
@@ -134,8 +135,8 @@ class Supervisor:
                 self._processes.pop(name, None)
 
     def wait_ready(self, names: Sequence[str], timeout: float) -> None:
-        """Waits until processes are ready. Raises TimeoutError, or RuntimeError when one has failed, with the end of
-        its log."""
+        """Wait until processes are ready. Raise TimeoutError, or RuntimeError when one has failed, with the tail of its
+        log."""
         end = time.monotonic() + timeout
         for name in names:
             process = self._processes[name]
@@ -163,17 +164,17 @@ class Supervisor:
                         process.enter(ProcessState.READY)
 
     def status(self) -> list[ProcessStatus]:
-        """All processes in the order they were given."""
+        """Return all processes in the order of `start`."""
         with self._lock:
             return [ProcessStatus(p.spec.name, p.state, p.popen.pid if p.popen else None, p.restarts, p.last_end,
                                   p.since) for p in self._processes.values()]
 
     def failed(self) -> list[str]:
-        """Names of processes that were given up."""
+        """Return the names of processes in state FAILED."""
         return [s.name for s in self.status() if s.state is ProcessState.FAILED]
 
     def log_tail(self, name: str, lines: int = 20) -> str:
-        """The end of a process's log."""
+        """Return the last ``lines`` lines of a process's log."""
         try:
             with self._processes[name].log_path.open("rb") as file:
                 file.seek(0, os.SEEK_END)
@@ -183,7 +184,7 @@ class Supervisor:
             return ""
 
     def stop(self) -> None:
-        """Ends all processes, the last stage first: SIGTERM, their grace, SIGKILL to the whole group."""
+        """End all processes, the last stage first: SIGTERM, the grace period, then SIGKILL to the process group."""
         with self._lock:
             self._stopping = True
             for process in self._processes.values():

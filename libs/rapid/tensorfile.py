@@ -1,8 +1,7 @@
-"""Named arrays as safetensors: an index and one run of bytes, without ever assembling them.
+"""Named arrays in the safetensors format, read and written without copies.
 
-The format is that of the safetensors library; the code here exists so that parameters of hundreds of megabytes go
-from their arrays to a socket or a file, and back, without a copy. bfloat16, which numpy does not have, is carried as
-uint16 and tagged in the index.
+Parameters of hundreds of megabytes go from their arrays to a socket or a file, and back, without being assembled in
+memory. bfloat16 is carried as uint16 and tagged in the index.
 """
 
 import json
@@ -26,7 +25,7 @@ MAX_HEADER_BYTES = 100_000_000  # the safetensors library's own bound
 
 @dataclass(frozen=True)
 class Entry:
-    """One array: where its bytes lie in the data section and what they mean."""
+    """One array: its byte range in the data section, dtype tag and shape."""
 
     name: str
     tag: str
@@ -37,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Index:
-    """The arrays of a file in the order of their bytes, and the JSON values that go with them."""
+    """Arrays of a file in the order of their bytes, and JSON metadata."""
 
     entries: tuple[Entry, ...]
     meta: dict[str, Any]
@@ -45,16 +44,16 @@ class Index:
 
     @property
     def data_bytes(self) -> int:
-        """Size of the data section."""
+        """Size of the data section in bytes."""
         return self.entries[-1].end if self.entries else 0
 
     @property
     def bfloat16(self) -> tuple[str, ...]:
-        """Names of the arrays that are bfloat16 carried as uint16."""
+        """Names of the bfloat16 arrays carried as uint16."""
         return tuple(e.name for e in self.entries if e.tag == "BF16")
 
     def header(self) -> bytes:
-        """What stands before the data section in a file."""
+        """Return the bytes of a file before its data section."""
         about = {"meta": json.dumps(self.meta, sort_keys=True, allow_nan=False)}
         table: dict[str, Any] = {"__metadata__": {**about, "label": self.label} if self.label else about}
         for e in self.entries:
@@ -64,15 +63,15 @@ class Index:
         return len(text).to_bytes(8, "little") + text
 
     def arrays(self, data: npt.NDArray[np.uint8]) -> dict[str, Array]:
-        """Views of a data section, uint8 [data_bytes], by name."""
+        """Return views of a data section, uint8 [data_bytes], by name."""
         return {e.name: data[e.start:e.end].view(_DTYPES[e.tag]).reshape(e.shape) for e in self.entries}
 
 
 def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Collection[str] = (),
              label: str = "") -> Index:
-    """The index of a file of ``tensors``. Wider types come first, so that every array lies aligned.
+    """Return the index of a file of ``tensors``. Wider dtypes come first, so that every array is aligned.
 
-    Raises ValueError for a dtype the format does not have, or a bfloat16 array that is not carried as uint16.
+    Raises ValueError for a dtype that the format lacks, or a bfloat16 array that is not carried as uint16.
     """
     unknown = set(bfloat16) - set(tensors)
     if unknown:
@@ -96,9 +95,9 @@ def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Co
 
 
 def parse_header(text: bytes, data_bytes: int) -> Index:
-    """The index from a header's JSON (without the length before it), checked against the size of the data section.
+    """Parse a header's JSON (without its length prefix) and check it against the size of the data section.
 
-    Raises ValueError for anything that is not a safetensors header whose arrays fill the data section exactly.
+    Raises ValueError unless it is a safetensors header whose arrays fill the data section exactly.
     """
     try:
         table = json.loads(text)
@@ -126,13 +125,13 @@ def parse_header(text: bytes, data_bytes: int) -> Index:
 
 
 def pieces_of(index: Index, tensors: Mapping[str, Array]) -> list[memoryview]:
-    """The data section as views of the arrays, in order; a copy only of an array that is not contiguous."""
+    """Return the data section as views of the arrays, in order. Only a non-contiguous array is copied."""
     return [np.ascontiguousarray(tensors[e.name]).reshape(-1).view(np.uint8).data
             for e in index.entries if e.end > e.start]
 
 
 def cut(pieces: Iterable[memoryview], size: int) -> list[list[memoryview]]:
-    """The same bytes cut into runs of ``size`` (the last may be shorter), each a list of views."""
+    """Cut the bytes into chunks of ``size`` (the last may be shorter), each a list of views."""
     runs: list[list[memoryview]] = []
     room = 0
     for piece in pieces:
@@ -148,7 +147,7 @@ def cut(pieces: Iterable[memoryview], size: int) -> list[list[memoryview]]:
 
 
 def header_bytes(start: bytes, size: int) -> int:
-    """Bytes before the data section of a file of ``size`` bytes, told by its first 8.
+    """Return the number of bytes before the data section of a file of ``size`` bytes, from its first 8 bytes.
 
     Raises ValueError when it is no safetensors file.
     """
@@ -161,7 +160,7 @@ def header_bytes(start: bytes, size: int) -> int:
 
 
 def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tuple[dict[str, Array], Index]:
-    """Arrays (views of ``data``) and index of a whole file. Raises ValueError when it is no safetensors file."""
+    """Return arrays (views of ``data``) and index of a whole file. Raise ValueError when it is no safetensors file."""
     view = np.frombuffer(data, np.uint8)
     begin = header_bytes(view[:8].tobytes(), view.size)
     body = view[begin:]
@@ -174,6 +173,6 @@ def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tup
 
 def file_pieces(tensors: Mapping[str, Array], meta: Mapping[str, Any],
                 bfloat16: Collection[str] = (), label: str = "") -> Sequence[memoryview]:
-    """A whole file as pieces to be written one after another."""
+    """Return a whole file as pieces to be written one after another."""
     index = index_of(tensors, meta, bfloat16, label)
     return [memoryview(index.header()), *pieces_of(index, tensors)]

@@ -46,7 +46,7 @@ def test_a_versions_record_is_written_once_under_its_authority(state: RunState) 
 
 
 def test_marks_are_bounded_and_the_newest_stay(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotency, "MARKS", 10)
+    monkeypatch.setattr(idempotency, "MAX_KEYS", 10)
     table = state.table("league")
     for i in range(50):
         assert table.update(lambda rows: {"n": (rows.get("n") or 0) + 1}, once=f"game-{i}")
@@ -60,7 +60,7 @@ def test_marks_are_bounded_and_the_newest_stay(state: RunState, monkeypatch: pyt
 
 def test_a_clock_that_jumps_back_takes_no_new_mark_for_an_old_one(state: RunState, monkeypatch: pytest.MonkeyPatch
                                                                    ) -> None:
-    monkeypatch.setattr(idempotency, "MARKS", 3)
+    monkeypatch.setattr(idempotency, "MAX_KEYS", 3)
     table, series, authority = state.table("league"), Series(state.redis, "r"), FencingToken("me", 1, None)
     for i, now in enumerate((2000.0, 2001.0, 2002.0, 1000.0, 1001.0)):
         monkeypatch.setattr("time.time", lambda now=now: now)

@@ -54,7 +54,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture(autouse=True)
 def always_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificate_reload, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(certificate_reload, "CHECK_SECONDS", 0.0)
 
 
 def rpc(tls: TlsConfig) -> RpcConfig:

@@ -31,7 +31,7 @@ from tests.rapid.test_rpc import ADD, Inference, request
 
 @pytest.fixture(autouse=True)
 def always_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificate_reload, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(certificate_reload, "CHECK_SECONDS", 0.0)
     for name in ("FIVE_TOKEN", "FIVE_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -61,24 +61,24 @@ def test_a_file_that_cannot_be_used_changes_nothing(tmp_path: Path, caplog: pyte
     file = TokenFile(str(path))
     for broken in ("", "  \n\n"):
         path.write_text(broken)
-        assert file.taken() == ("the-first-token",)
+        assert file.accepted_tokens() == ("the-first-token",)
     assert "is empty" in caplog.text and "the-first-token" not in caplog.text
     path.unlink()
-    assert file.taken() == ("the-first-token",), "while it is replaced by hand there may be none"
+    assert file.accepted_tokens() == ("the-first-token",), "while it is replaced by hand there may be none"
     write_tokens(path, "the-next-token", "the-first-token")
-    assert file.taken() == ("the-next-token", "the-first-token")
+    assert file.accepted_tokens() == ("the-next-token", "the-first-token")
     assert path.stat().st_mode & 0o777 == 0o600 and [p.name for p in tmp_path.iterdir()] == ["token"]
 
 
 def test_it_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificate_reload, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(certificate_reload, "CHECK_SECONDS", 3600.0)
     path = tmp_path / "token"
     write_tokens(path, "old")
     file = TokenFile(str(path))
     write_tokens(path, "new")
-    assert file.taken() == ("old",)
-    monkeypatch.setattr(certificate_reload, "LOOK_SECONDS", 0.0)
-    assert file.taken() == ("new",)
+    assert file.accepted_tokens() == ("old",)
+    monkeypatch.setattr(certificate_reload, "CHECK_SECONDS", 0.0)
+    assert file.accepted_tokens() == ("new",)
 
 
 def test_no_log_has_one_that_was_read_again(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_no_log_has_one_that_was_read_again(tmp_path: Path) -> None:
         file = TokenFile(str(path))
         configure_logs(TelemetryConfig(), stream=stream)
         write_tokens(path, "the-token-of-after", "the-token-of-before")
-        assert len(file.taken()) == 2
-        logging.getLogger("x").warning("with %s and %s", *file.taken())
+        assert len(file.accepted_tokens()) == 2
+        logging.getLogger("x").warning("with %s and %s", *file.accepted_tokens())
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
@@ -152,4 +152,4 @@ def test_the_stamp_of_a_file_replaced_in_the_same_moment_differs(tmp_path: Path)
     file = TokenFile(str(path))
     for number in range(20):  # same length, perhaps the same time: another file all the same
         write_tokens(path, f"{number:03d}")
-        assert file.taken() == (f"{number:03d}",), time.time()
+        assert file.accepted_tokens() == (f"{number:03d}",), time.time()

@@ -69,7 +69,7 @@ def _order(client: Any, *words: str) -> None:
 def rotate_token(path: Path, pause: float = 3 * CHECK_SECONDS) -> None:
     """Changes the services' token in its file. ``pause``: seconds in which every process has read it again. Of a change
     that broke off, what is sent stays until this one is done. Raises ValueError when there is no such file."""
-    old, *others = TokenFile(str(path)).taken()
+    old, *others = TokenFile(str(path)).accepted_tokens()
     if others:
         write_tokens(path, old)
         time.sleep(pause)

@@ -1,1 +1,1 @@
-"""gRPC between the services: one place for limits, deadlines, security, errors and health."""
+"""gRPC between the services: limits, deadlines, security, errors and health."""

@@ -1,4 +1,4 @@
-"""Certificates that are read again when their files change: of servers at each handshake, of clients for new calls."""
+"""Reloading of changed certificates: servers at each handshake, clients for new calls."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ OLD_CHANNEL_SECONDS = 3600.0  # that calls on a connection of before may still t
 
 
 class FileWatcher:
-    """Whether one of some files is another one than at the last look; '' names none."""
+    """Detector of changes to some files. Empty paths are ignored."""
 
     def __init__(self, *paths: str) -> None:
         self._paths = [Path(path).expanduser() for path in paths if path]
@@ -34,7 +34,7 @@ class FileWatcher:
             return None  # being replaced
 
     def changed(self) -> bool:
-        """Whether they have changed since this was last true. Looks every LOOK_SECONDS at most."""
+        """Return whether the files have changed since this last returned true. Check every CHECK_SECONDS at most."""
         now = time.monotonic()
         if now - self._looked < CHECK_SECONDS:
             return False
@@ -47,7 +47,8 @@ class FileWatcher:
 
 
 def tls_files_error(tls: TlsConfig) -> str:
-    """What is wrong with the files of a TLS set-up, '' when nothing is: a key that does not fit, no certificate."""
+    """Return what is wrong with the files of a TLS setup, such as a key that does not match; '' when they are
+    usable."""
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if tls.authority:
@@ -60,7 +61,7 @@ def tls_files_error(tls: TlsConfig) -> str:
 
 
 class CertificateReloader:
-    """What is made of the files of a TLS set-up, made again when they change; files that do not fit change nothing."""
+    """Detector of new, usable certificate files. Files that do not match change nothing."""
 
     def __init__(self, tls: TlsConfig, who: str) -> None:
         self._tls = tls
@@ -68,7 +69,7 @@ class CertificateReloader:
         self._who = who
 
     def due(self) -> bool:
-        """Whether there are new files that can be used."""
+        """Return whether there are new files that can be used."""
         if not self._files.changed():
             return False
         if trouble := tls_files_error(self._tls):
@@ -79,7 +80,7 @@ class CertificateReloader:
 
 
 class _Method:
-    """A method of a stub, called on whichever connection there is now."""
+    """A stub's method, called on the current connection."""
 
     def __init__(self, channel: "ReloadingChannel", kind: str, arguments: tuple[Any, ...],
                  options: dict[str, Any]) -> None:
@@ -98,7 +99,8 @@ class _Method:
 
 
 class ReloadingChannel(grpc.aio.Channel):
-    """A channel that new calls leave for another one when its certificates change. Calls that are on stay on it."""
+    """A channel whose new calls use a new connection after its certificates change. Calls in progress stay on the old
+    one."""
 
     def __init__(self, make: Callable[[], grpc.aio.Channel], renewal: CertificateReloader) -> None:
         self._make = make
@@ -107,7 +109,7 @@ class ReloadingChannel(grpc.aio.Channel):
         self._left: set[asyncio.Task[None]] = set()
 
     def current(self) -> grpc.aio.Channel:
-        """The connection of new calls."""
+        """Return the connection for new calls."""
         if self._renewal.due():
             before, self._now = self._now, self._make()
             task = asyncio.get_running_loop().create_task(before.close(OLD_CHANNEL_SECONDS))

@@ -1,4 +1,4 @@
-"""Channels to services, and calls that are tried again."""
+"""Channels to services, and retried calls."""
 
 import asyncio
 import json
@@ -23,9 +23,13 @@ Options = list[tuple[str, Any]]
 
 
 def channel_options(config: RpcConfig, server_name: str = "", retries: bool = False) -> Options:
-    """gRPC options of every channel: sizes, keepalive, reconnection, calls in turn to all servers behind a name.
-    ``server_name`` is expected in the certificate unless the configuration names one. ``retries``: gRPC itself tries
-    calls again that reached no server, throttled; not where the caller does (rapid.rpc.unary_client), or tries multiply."""
+    """Return the gRPC options of every channel: sizes, keepalive, reconnection, round robin over the servers of a name.
+
+    ``server_name`` is expected in the certificate unless the configuration names one. With ``retries`` gRPC itself
+    retries
+    calls that reached no server, with throttling. Leave it off where `rapid.rpc.unary_client` retries, or the attempts
+    multiply.
+    """
     retry = {
         "maxAttempts": min(max(config.retries + 1, 2), 5),  # gRPC's own bounds
         "initialBackoff": f"{config.backoff_seconds}s",
@@ -61,9 +65,9 @@ def channel_options(config: RpcConfig, server_name: str = "", retries: bool = Fa
 
 
 class Channel:
-    """An asyncio channel with what its calls carry.
+    """An asyncio channel with the metadata of its calls.
 
-    Attributes: ``grpc`` for a generated stub, ``metadata`` and ``config.deadline_seconds`` for each call.
+    Attributes: ``grpc`` for a generated stub; ``metadata`` and ``config.deadline_seconds`` for each call.
     """
 
     def __init__(self, target: str, config: RpcConfig, token: Token, server_name: str = "") -> None:
@@ -82,21 +86,23 @@ class Channel:
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """What a call that begins now carries."""
+        """Metadata of a call that starts now."""
         return token_metadata(sent_token(self._token))
 
     def stream(self, method: str, answer: type[Message]) -> Any:
-        """The method package.Service/Method of streams both ways, as a stub has it, but for its requests: they are
-        given as the bytes of messages (`five.clients.wire.with_set`)."""
+        """Return the bidirectional method package.Service/Method, as a stub has it, but with requests as message bytes.
+
+        `five.clients.wire.serialize_with_set` makes such bytes.
+        """
         make: Any = self.grpc.stream_stream  # typed as if it would not take requests as they are
         return make(f"/{method}", response_deserializer=answer.FromString)
 
     async def close(self) -> None:
-        """Ends the connection and with it every call that is still on."""
+        """Close the connection, which ends every call on it."""
         await self.grpc.close(None)
 
     async def ready(self, timeout: float) -> None:
-        """Waits until a server answers. Raises TimeoutError naming the address."""
+        """Wait until a server responds. Raise TimeoutError that names the address."""
         try:
             await asyncio.wait_for(self.grpc.channel_ready(), timeout)
         except TimeoutError:
@@ -106,14 +112,17 @@ class Channel:
 
 
 def aio_channel(target: str, config: RpcConfig, token: Token = None, server_name: str = "") -> Channel:
-    """A channel for an asyncio loop; made within it. ``target`` is host:port, unix:path or any gRPC name;
-    ``server_name`` the one that its certificate bears, if another."""
+    """Create a channel within an asyncio loop.
+
+    ``target`` is host:port, unix:path or any gRPC name. ``server_name`` is the name in the server's certificate, if it
+    differs.
+    """
     return Channel(target, config, token, server_name)
 
 
 class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor,  # type: ignore[type-arg]
                 grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):  # type: ignore[type-arg]
-    """Puts the token on every call of a blocking channel."""
+    """Interceptor that adds the token to every call of a blocking channel."""
 
     def __init__(self, token: Token) -> None:
         self._token = token
@@ -138,7 +147,7 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
 
 
 def channel(target: str, config: RpcConfig, token: Token = None) -> grpc.Channel:
-    """A blocking channel, for tools; the token goes with every call."""
+    """Create a blocking channel for tools. Every call carries the token."""
     options = channel_options(config, retries=True)
     if config.tls:
         remember_target(target, config.tls)
@@ -148,7 +157,8 @@ def channel(target: str, config: RpcConfig, token: Token = None) -> grpc.Channel
 
 
 def backoff(config: RpcConfig, rng: random.Random | None = None) -> Iterator[float]:
-    """Pauses between tries, seconds, without end: doubling to the maximum, each drawn from its upper half."""
+    """Yield pauses between attempts in seconds, without end: they double to the maximum, each with up to half as
+    jitter."""
     draw = (rng or random).uniform
     pause = config.backoff_seconds
     while True:
@@ -159,10 +169,11 @@ def backoff(config: RpcConfig, rng: random.Random | None = None) -> Iterator[flo
 
 async def call_with_retry(call: Callable[[float], Awaitable[T]], target: str, method: str, config: RpcConfig,
                           deadline: float | None = None) -> T:
-    """The answer of ``call``, tried again while no server answers.
+    """Return the result of ``call``, retried while no server responds.
 
-    ``call`` takes the seconds left, which it gives gRPC as its timeout, and must be safe to repeat. All tries
-    together end with ``deadline`` seconds (by default ``rpc.deadline_seconds``). Raises CallFailed.
+    ``call`` takes the remaining seconds, which it passes to gRPC as the timeout, and must be safe to repeat. All
+    attempts
+    together end within ``deadline`` seconds (by default ``rpc.deadline_seconds``). Raises CallFailed.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + (config.deadline_seconds if deadline is None else deadline)

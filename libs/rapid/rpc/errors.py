@@ -1,4 +1,4 @@
-"""What went wrong, on both ends: exceptions to status codes at the server, status codes to messages at the client."""
+"""Map exceptions to gRPC status codes on the server, and status codes to exceptions on the client."""
 
 import re
 
@@ -12,31 +12,32 @@ StatusCode = grpc.StatusCode
 
 
 class RpcError(RuntimeError):
-    """An error that a server answers with a status code of its own."""
+    """An exception with its own status code."""
 
     code: StatusCode = StatusCode.INTERNAL
 
 
 class NotFound(RpcError):
-    """What was asked for does not exist."""
+    """The requested object does not exist."""
 
     code = StatusCode.NOT_FOUND
 
 
 class Conflict(RpcError):
-    """The request does not fit the present state; nothing was changed."""
+    """The request does not fit the present state. Nothing was changed."""
 
     code = StatusCode.FAILED_PRECONDITION
 
 
 class Unavailable(RpcError):
-    """The server cannot answer now (starting, draining, a store is away); another one, or a later try, may."""
+    """The server cannot respond now (starting, draining, a store is unavailable). Another server or a later attempt
+    may."""
 
     code = StatusCode.UNAVAILABLE
 
 
 class Exhausted(RpcError):
-    """A bound is reached: sessions, queue, memory."""
+    """A limit is reached: sessions, queue or memory."""
 
     code = StatusCode.RESOURCE_EXHAUSTED
 
@@ -52,7 +53,7 @@ class MessageTooLarge(ValueError):
 
 
 class LayoutMismatch(ValueError):
-    """Sender and receiver lay out their arrays differently."""
+    """Sender and receiver use different layouts of their arrays."""
 
     def __init__(self, received: str, own: str) -> None:
         super().__init__(f"layout {received or '(none)'} of the message is not the receiver's layout {own}: both "
@@ -62,9 +63,9 @@ class LayoutMismatch(ValueError):
 
 
 class CallFailed(RuntimeError):
-    """A call that a server refused or that did not reach one.
+    """A call that a server refused or that reached no server.
 
-    Attributes: ``code`` of the failure, ``target`` the address, ``method`` the full name, ``details`` the reason.
+    Attributes: ``code`` of the failure, ``target`` address, ``method`` full name, ``details`` reason.
     """
 
     def __init__(self, code: StatusCode, target: str, method: str, details: str) -> None:
@@ -99,9 +100,9 @@ _CODES: tuple[tuple[type[BaseException], StatusCode], ...] = (
 
 
 def status_of(error: BaseException) -> tuple[StatusCode, str]:
-    """The status code and the message that a caller is answered with.
+    """Return the status code and the message for a caller.
 
-    An exception that is nobody's intention is INTERNAL and keeps its message to the server's log.
+    An unexpected exception is INTERNAL; only the server's log has its message.
     """
     if isinstance(error, RpcError):
         return error.code, str(error)
@@ -123,12 +124,12 @@ _BROKE_OFF = "Internal error from Core"
 
 
 def failure_of(error: grpc.aio.AioRpcError, target: str, method: str) -> CallFailed:
-    """A gRPC error as one that says where it happened and, where it is known, what to do."""
+    """Convert a gRPC error to a CallFailed with target, method and advice."""
     return failure_from(error.code(), error.details() or "", target, method)
 
 
 def failure_from(code: StatusCode, details: str, target: str, method: str) -> CallFailed:
-    """The same from a status code and its details."""
+    """Convert a status code and its details to a CallFailed with target, method and advice."""
     details = details or "no reason given"
     if code is StatusCode.INTERNAL and _BROKE_OFF in details:
         return CallFailed(StatusCode.UNAVAILABLE, target, method, "the call ended while a message was being sent")
@@ -149,8 +150,10 @@ ENVELOPE_BYTES = 16_384  # what a message takes beside its arrays: names, shapes
 
 
 def check_size(what: str, payload_bytes: int, limit: int) -> None:
-    """Raises MessageTooLarge when a message whose arrays take ``payload_bytes`` might not pass. The message itself is
-    not asked: protobuf tells its size by serialising it."""
+    """Raise MessageTooLarge when a message whose arrays take ``payload_bytes`` might exceed the limit.
+
+    The message's own size is not used, because protobuf computes it by serialising.
+    """
     size = payload_bytes + ENVELOPE_BYTES
     if size > limit:
         raise MessageTooLarge(what, size, limit)

@@ -1,8 +1,8 @@
-"""The run's epoch in every message that carries work: what belongs to an older one is refused.
+"""Fencing epoch of a run in every message that carries work. Messages of an older epoch are refused.
 
-A run is in epoch 1 when it is made; surgery and reverts begin the next one in the same step in which they publish. A
-process lives in one epoch: it renews itself when the run has moved on. Until all have done so, messages meet
-processes of another epoch, and these are the rules for it.
+A run starts in epoch 1. Surgery and reverts publish and begin the next epoch in one step. A process works in one epoch
+and restarts when the run has left it. Until all processes have restarted, messages may meet another epoch; these are
+the rules for that.
 """
 
 import re
@@ -22,18 +22,19 @@ _BOTH = re.compile(r"this server is at epoch (\d+), the request at (\d+)")
 
 
 class StaleEpoch(Conflict):
-    """The request belongs to an epoch of the run that is over."""
+    """The request belongs to an earlier epoch of the run."""
 
 
 class EpochAhead(Unavailable):
-    """The request belongs to an epoch that this process has not come to yet."""
+    """The request belongs to an epoch that this process has not reached yet."""
 
 
 def require_epoch(own: int, given: int) -> None:
-    """Lets a message of epoch ``given`` pass at a server of epoch ``own``; what is refused is counted by reason.
+    """Require that a message's epoch ``given`` is the server's epoch ``own``. Count each refusal by reason.
 
-    Raises StaleEpoch (FAILED_PRECONDITION) for an older one, EpochAhead (UNAVAILABLE) for a newer one, both naming
-    the two epochs, and ValueError where none is given.
+    Raises StaleEpoch (FAILED_PRECONDITION) for an older epoch and EpochAhead (UNAVAILABLE) for a newer one, both
+    naming the
+    two epochs, and ValueError for a missing one.
     """
     if given == own:
         return
@@ -49,13 +50,12 @@ def require_epoch(own: int, given: int) -> None:
 
 
 def is_stale_epoch(failure: CallFailed) -> bool:
-    """Whether a server refused a call because the caller's epoch is over: nothing is wrong with the request, and the
-    caller is about to be renewed."""
+    """Return whether a server refused a call because the caller's epoch is over. The caller then restarts soon."""
     return failure.code is StatusCode.FAILED_PRECONDITION and _BOTH.search(failure.details) is not None
 
 
 def require_same_epoch(own: int, answered: int, target: str, method: str) -> None:
-    """Raises CallFailed when an answer comes from another epoch than the one that was asked in."""
+    """Raise CallFailed when a response comes from another epoch than the request."""
     if answered != own:
         raise CallFailed(StatusCode.FAILED_PRECONDITION, target, method,
                          f"the answer is of epoch {answered}, it was asked for in {own}: the server does not keep to "

@@ -1,4 +1,4 @@
-"""Health of a server, as gRPC's standard health service tells it: what the chart's test of an installation asks."""
+"""Client of the standard gRPC health service, used by the chart's installation test."""
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -11,7 +11,7 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 def is_serving(target: str, config: RpcConfig, service: str = "", timeout: float = 2.0) -> bool:
-    """Whether the server at ``target`` says that ``service`` ('' is the whole server) is ready. Blocks."""
+    """Return whether the server at ``target`` reports that ``service`` ('' is the whole server) is ready. Blocks."""
     with channel(target, config) as connection:
         try:
             answer = health_pb2_grpc.HealthStub(connection).Check(

@@ -1,7 +1,7 @@
-"""From names to servers: a name that stands for many servers is looked up, so that streams spread over all of them.
+"""Name resolution that spreads streams over all servers behind a name.
 
-A stream stays on one server for as long as it lives. Left to gRPC, streams that begin together would gather at the
-server that answers first.
+A stream stays on one server for its whole life. With gRPC's own resolution, streams that start together would all go to
+the server that responds first.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ LOOKUP_SECONDS = 5.0
 
 
 class ServerAddress(NamedTuple):
-    """What to dial, and the name that the server's certificate bears ('': the one dialled)."""
+    """Address to dial, and the name in the server's certificate ('' when it is the address)."""
 
     address: str
     name: str = ""
 
 
 async def resolve_servers(addresses: Sequence[str]) -> list[ServerAddress]:
-    """Every server behind the addresses, host:port each; in the same order wherever it is called.
+    """Return every server behind the addresses (host:port each), in the same order for every caller.
 
-    A name that cannot be looked up stays as it is: dialling it says what is wrong.
+    A name that cannot be resolved stays as it is; dialling it reports the error.
     """
     found = await asyncio.gather(*(_servers(address) for address in addresses))
     return [target for targets in found for target in targets]
@@ -47,7 +47,7 @@ async def _servers(address: str) -> list[ServerAddress]:
 
 
 def _is_literal(host: str) -> bool:
-    """Whether there is nothing to look up: an address, this machine, or a name with a scheme (unix:, dns:///)."""
+    """Return whether the host needs no lookup: an address, this machine, or a name with a scheme (unix:, dns:///)."""
     if host == "localhost" or ":" in host:  # IPv6 as well
         return True
     try:

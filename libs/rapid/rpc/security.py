@@ -1,4 +1,4 @@
-"""Who may call: bearer tokens and TLS credentials."""
+"""Bearer tokens and TLS credentials."""
 
 import hmac
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ _SCHEME = "Bearer "
 
 
 def token_metadata(token: str | None) -> tuple[tuple[str, str], ...]:
-    """What a call carries to be let in."""
+    """Return the call metadata that carries a token."""
     return ((TOKEN_HEADER, _SCHEME + token),) if token else ()
 
 
 def is_authorised(taken: Sequence[str], presented: str | None) -> bool:
-    """Whether the value of an authorization header carries one of the tokens that are taken; compared in constant time.
+    """Return whether an authorization header carries one of the accepted tokens, compared in constant time.
 
-    Without any everyone is.
+    Without accepted tokens every caller is authorised.
     """
     if not taken:
         return True
@@ -33,7 +33,7 @@ def is_authorised(taken: Sequence[str], presented: str | None) -> bool:
 
 
 def presented_token(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
-    """The authorization header of a call's metadata."""
+    """Return the authorization header of a call's metadata."""
     for key, value in metadata or ():
         if key == TOKEN_HEADER:
             return value if isinstance(value, str) else value.decode("utf-8", "replace")
@@ -48,8 +48,10 @@ def _read(path: str, what: str) -> bytes:
 
 
 def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
-    """Credentials of a server, whose files are read again when they change. Raises ValueError naming the file that is
-    missing or not given."""
+    """Return credentials of a server that reload their files when they change.
+
+    Raises ValueError that names a missing file or key.
+    """
     if not tls.certificate:
         raise ValueError("rpc.tls: a server needs certificate and key")
     renewal = CertificateReloader(tls, "this server")
@@ -66,7 +68,7 @@ def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
 
 
 def channel_credentials(tls: TlsConfig) -> grpc.ChannelCredentials:
-    """Credentials of a client. Raises ValueError naming the file that is missing."""
+    """Return credentials of a client. Raise ValueError that names a missing file."""
     return grpc.ssl_channel_credentials(
         _read(tls.authority, "authority") if tls.authority else None,
         _read(tls.key, "key") if tls.key else None,

@@ -1,4 +1,4 @@
-"""A gRPC server: limits, health, reflection, and one interceptor for tokens and errors."""
+"""gRPC server: limits, health, reflection, and one interceptor for tokens and errors."""
 
 import asyncio
 import inspect
@@ -30,7 +30,7 @@ CANCELLED_SECONDS = 2.0  # that cancelled calls get to end
 
 
 def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
-    """gRPC options of every server."""
+    """Return the gRPC options of every server."""
     return [
         ("grpc.max_send_message_length", config.max_message_bytes),
         ("grpc.max_receive_message_length", config.max_message_bytes),
@@ -47,7 +47,7 @@ def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
 
 
 def port_of(address: str) -> int:
-    """The port of host:port; 0, which takes any free one, when ``address`` is ''. Raises ValueError."""
+    """Return the port of host:port; 0 (any free port) for ''. Raise ValueError."""
     port = address.rpartition(":")[2] if address else "0"
     if not port.isdigit():
         raise ValueError(f"{address!r} has no port: an address is written host:port")
@@ -64,7 +64,7 @@ async def _fail(context: Context, method: str, error: BaseException) -> NoReturn
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
-    """Lets calls with the right token in, and answers exceptions with status codes."""
+    """Interceptor that admits calls with a valid token, and answers exceptions with status codes."""
 
     def __init__(self, token: Token) -> None:
         self._token = token
@@ -84,8 +84,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
 
 
 def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any]]) -> Any:
-    """``handler`` with its exceptions mapped and its task among ``calls`` while it works, or one that refuses every
-    call, of the same kind."""
+    """Wrap ``handler`` to map exceptions and to keep its task in ``calls``, or to refuse every call."""
     behaviour = next(b for b in (handler.unary_unary, handler.unary_stream, handler.stream_unary,
                                  handler.stream_stream) if b is not None)
 
@@ -134,7 +133,7 @@ def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any
 
 
 def _unless_bytes(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """Answers that a servicer gives as the bytes of a message (`five.clients.wire.with_set`) go out as they are."""
+    """Wrap a serializer to pass through responses that are bytes already (`five.clients.wire.serialize_with_set`)."""
     return lambda answer: answer if isinstance(answer, bytes) else serialize(answer)
 
 
@@ -146,7 +145,7 @@ async def _refuse(context: Context, method: str) -> NoReturn:
 
 
 class _Recorder:
-    """Passes registrations on to a server and remembers the services' names."""
+    """Proxy of a server that records the names of registered services."""
 
     def __init__(self, server: Any) -> None:
         self._server = server
@@ -172,12 +171,12 @@ class RpcServer:
         self.port = port
 
     async def set_serving(self, serving: bool) -> None:
-        """Tells probes whether calls are welcome; readiness may follow peers, liveness never does."""
+        """Set the health status. Readiness may depend on other processes; liveness never does."""
         for name in ("", *self.services):
             await self._checks.set(name, SERVING if serving else NOT_SERVING)
 
     async def stop(self, grace: float) -> None:
-        """Takes no new calls, lets those under way end for ``grace`` seconds, then cancels them."""
+        """Refuse new calls, let calls in progress end for ``grace`` seconds, then cancel them."""
         await self._checks.enter_graceful_shutdown()
         await self._server.stop(grace)
         # gRPC has cancelled what was left, and does not wait: a loop that ends now would cancel it a second time.
@@ -187,17 +186,19 @@ class RpcServer:
             await asyncio.sleep(0)
 
     async def wait(self) -> None:
-        """Until the server has stopped."""
+        """Wait until the server has stopped."""
         await self._server.wait_for_termination()
 
 
 async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, token: Token = None,
                 serving: bool = True) -> RpcServer:
-    """Starts a server at ``address`` (host:port, port 0 takes a free one; or unix:path).
+    """Start a server at ``address`` (host:port, port 0 is any free one; or unix:path).
 
-    ``servicers`` pairs each generated ``add_XServicer_to_server`` with its servicer. ``serving`` False leaves it not
-    ready until ``set_serving``. Health answers without a token, everything else needs ``token`` where one is given.
-    Raises ValueError when a token is required and missing, OSError when the address cannot be listened on.
+    ``servicers`` pairs each generated ``add_XServicer_to_server`` with its servicer. With ``serving`` False it is
+    not ready
+    until ``set_serving``. Health needs no token; everything else needs ``token`` where one is given. Raises
+    ValueError when
+    a token is required and missing, OSError when the address cannot be listened on.
     """
     interceptor = CallInterceptor(require_token(config, token))
     server = grpc.aio.server(interceptors=[interceptor], options=server_options(config),

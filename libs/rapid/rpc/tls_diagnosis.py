@@ -1,7 +1,7 @@
-"""Why a TLS connection does not come about, in words: the certificate, the name that was dialled, the names it has.
+"""Diagnosis of failed TLS connections: the certificate, the dialled name, and the names in the certificate.
 
-gRPC tells of a refused certificate as of any server that does not answer, and with several addresses behind a name
-often by another one's error. So the handshake is tried once more beside it, by Python's own TLS.
+gRPC reports a refused certificate like any server that does not respond, and for a name with several addresses often
+with another address's error. So this module repeats the handshake with Python's own TLS.
 """
 
 import ipaddress
@@ -28,7 +28,7 @@ _told: dict[str, str] = {}
 
 
 def remember_target(target: str, tls: TlsConfig, server_name: str = "") -> None:
-    """Notes that ``target`` is dialled by TLS, so that `tls_failure` can tell more of a failure."""
+    """Record that ``target`` is dialled by TLS, so that `tls_failure` can diagnose it."""
     with _lock:
         if _dialled.get(target) != (tls, server_name):
             _found.pop(target, None)
@@ -36,8 +36,10 @@ def remember_target(target: str, tls: TlsConfig, server_name: str = "") -> None:
 
 
 def tls_failure(target: str) -> str:
-    """What is wrong with TLS at a target that was dialled; '' where nothing is, or it is not known in time. Only the
-    call that begins a look waits for it: others take what is known."""
+    """Return what is wrong with TLS at a dialled target; '' when nothing is, or it is not known in time.
+
+    Only the call that starts a diagnosis waits for it. Other calls return the last result.
+    """
     with _lock:
         known = _dialled.get(target)
         at, reason = _found.get(target, (-math.inf, ""))
@@ -63,10 +65,10 @@ def _look(target: str, tls: TlsConfig, server_name: str) -> None:
 
 
 def diagnose_handshake(target: str, tls: TlsConfig, server_name: str = "", timeout: float = TIMEOUT) -> str:
-    """Why a handshake with ``target``, host:port, is refused by either side; '' when it is not, or nobody listens.
+    """Return why either side refuses a handshake with ``target`` (host:port); '' when it works or nothing listens.
 
-    ``server_name`` is expected in the certificate unless the configuration names one. Blocks, ``timeout`` seconds at
-    most for each of three handshakes.
+    ``server_name`` is expected in the certificate unless the configuration names one. Blocks for at most ``timeout``
+    seconds in each of three handshakes.
     """
     host, _, port = target.rpartition("/")[2].rpartition(":")
     host = host.strip("[]")
@@ -97,7 +99,8 @@ def diagnose_handshake(target: str, tls: TlsConfig, server_name: str = "", timeo
 
 
 def name_matches(name: str, dialled_name: str) -> bool:
-    """Whether a certificate's name, an address or a DNS name that may begin with ``*.``, is that which was dialled."""
+    """Return whether a certificate's name, an address or a DNS name that may begin with ``*.``, matches the dialled
+    name."""
     try:
         return ipaddress.ip_address(name) == ipaddress.ip_address(dialled_name)
     except ValueError:
@@ -143,7 +146,7 @@ def _handshake(host: str, port: int, name: str, context: ssl.SSLContext, timeout
 
 
 def _names(host: str, port: int, name: str, der: bytes, tls: TlsConfig, timeout: float) -> list[str]:
-    """A certificate's names. Python reads one only that it trusts, so this trusts it: itself alone, for this look."""
+    """Return the names in a certificate. Python parses only trusted ones, so this handshake trusts exactly that one."""
     context = _context(tls, verify=False)
     context.load_verify_locations(cadata=der)
     context.verify_mode = ssl.CERT_REQUIRED

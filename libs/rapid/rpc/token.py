@@ -1,8 +1,8 @@
-"""The token that services call each other with, and how it is changed while they go on.
+"""Bearer token of calls between services, and its rotation without a restart.
 
-A file's first line is what is sent; every line is taken. So a new token goes in as the second line, changes places with
-the first once all servers have read that, and stands alone once no client sends the old one. The file is replaced
-whole: written beside, then renamed.
+Clients send a file's first line; servers accept every line. To rotate, write the new token as the second line, swap the
+lines once all servers have read the file, and remove the old token once no client sends it. The file is replaced
+atomically.
 """
 
 import logging
@@ -22,11 +22,14 @@ FILE_VARIABLE = "FIVE_TOKEN_FILE"
 
 
 class TokenFile:
-    """Tokens in a file, which is read again when it changes; one that cannot be used changes nothing. Safe to share
-    between threads. Raises ValueError when it cannot be read or is empty; no message holds a token."""
+    """Tokens in a file that is read again when it changes. An unusable new file changes nothing.
+
+    Safe to share between threads. Raises ValueError when the file cannot be read or is empty. Messages never contain a
+    token.
+    """
 
     def __init__(self, path: str, named: str = "rpc.token_file") -> None:
-        """``named``: what the path comes from, for messages."""
+        """``named`` is the origin of the path, for messages."""
         self._path = Path(path).expanduser()
         self._what = f"{named} {path}"
         self._files = FileWatcher(str(self._path))  # before the file is read: what changes meanwhile is seen
@@ -44,7 +47,7 @@ class TokenFile:
         return tokens
 
     def accepted_tokens(self) -> tuple[str, ...]:
-        """Those that servers take now, the one that is sent first."""
+        """Return the tokens that servers accept now; clients send the first."""
         with self._lock:
             if self._files.changed():
                 try:
@@ -64,9 +67,9 @@ Token: TypeAlias = TokenFile | str | None  # None: there is none
 
 
 def load_token(config: RpcConfig) -> Token:
-    """The run's token: the file of ``rpc.token_file`` or of the environment's FIVE_TOKEN_FILE, or FIVE_TOKEN itself.
+    """Return the run's token: the file of ``rpc.token_file`` or FIVE_TOKEN_FILE, or the value of FIVE_TOKEN.
 
-    Raises ValueError when the file cannot be read or is empty. The message never holds the token.
+    Raises ValueError when the file cannot be read or is empty. The message never contains the token.
     """
     if config.token_file:
         return TokenFile(config.token_file)
@@ -76,22 +79,19 @@ def load_token(config: RpcConfig) -> Token:
 
 
 def accepted_tokens(token: Token) -> tuple[str, ...]:
-    """Those that a server takes now, the one that is sent first; () lets everyone in."""
+    """Return the tokens that a server accepts now; clients send the first. () accepts every caller."""
     if isinstance(token, TokenFile):
-        return token.taken()
+        return token.accepted_tokens()
     return (token,) if token else ()
 
 
 def sent_token(token: Token) -> str | None:
-    """What a call carries now."""
+    """Return the token that a call carries now."""
     return next(iter(accepted_tokens(token)), None)
 
 
 def require_token(config: RpcConfig, token: Token) -> Token:
-    """``token``, once it is clear that the configuration allows it to be absent.
-
-    Raises ValueError when ``rpc.require_token`` is on and there is none.
-    """
+    """Return ``token``. Raise ValueError when it is absent and ``rpc.require_token`` is on."""
     if token is None and config.require_token:
         raise ValueError(f"no token: set {TOKEN_VARIABLE} or rpc.token_file, or switch rpc.require_token off to let "
                          "anyone who reaches the port call")
@@ -99,12 +99,12 @@ def require_token(config: RpcConfig, token: Token) -> Token:
 
 
 def new_token() -> str:
-    """A fresh random token."""
+    """Return a new random token."""
     return secrets.token_urlsafe(32)
 
 
 def write_tokens(path: Path, *tokens: str) -> None:
-    """Replaces the file by one of these tokens, readable by its owner only; the first is sent."""
+    """Replace the file atomically with these tokens, readable by its owner only. Clients send the first."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -115,8 +115,8 @@ def write_tokens(path: Path, *tokens: str) -> None:
 
 
 def load_or_create_token(path: Path) -> str:
-    """The token that a file's owner sends: its first, or a fresh one, which it then holds, readable by its owner
-    only."""
+    """Return the first token of a file. Create the file with a new token, readable by its owner only, if there is
+    none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

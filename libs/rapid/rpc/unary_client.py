@@ -1,4 +1,4 @@
-"""Unary calls to a service that has one or several addresses."""
+"""Unary calls to a service with one or several addresses."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,22 +18,23 @@ Response = TypeVar("Response")
 
 
 def require_addresses(addresses: Sequence[str], service: str) -> list[str]:
-    """``addresses`` as a list. Raises ValueError when there is none."""
+    """Return ``addresses`` as a list. Raise ValueError when it is empty."""
     if isinstance(addresses, str) or not addresses or not all(addresses):
         raise ValueError(f"{service}: a list of addresses (host:port) is wanted, not {addresses!r}")
     return list(addresses)
 
 
 class UnaryClient(Generic[Stub]):
-    """Calls methods of a service; when a server does not answer, the call goes to the next address.
+    """Client of a service's unary methods that retries at the next address.
 
-    Every call has a deadline over all its tries, and must be safe to repeat. This is the one place where it is
-    repeated; while most calls fail none is (`rapid.rpc.retry_throttle`).
+    Each call has one deadline over all attempts and must be safe to repeat. Only this class repeats it, and not
+    while most
+    calls fail (`rapid.rpc.retry_throttle`).
     """
 
     def __init__(self, addresses: Sequence[str], make_stub: Callable[[grpc.aio.Channel], Stub], service: str,
                  config: RpcConfig, token: Token, name: str = "") -> None:
-        """``name``: what the servers' certificates bear where it is not what is dialled."""
+        """``name`` is the name in the servers' certificates, if it differs from the address."""
         self._name = name
         self._addresses = require_addresses(addresses, service)
         self._make_stub = make_stub
@@ -53,9 +54,11 @@ class UnaryClient(Generic[Stub]):
 
     async def call(self, method: str, make: Callable[[Stub], Callable[..., Awaitable[Response]]], request: Any,
                    deadline: float | None = None, repeats: bool = True) -> Response:
-        """The answer to ``request``; ``make`` picks the method of the stub. Raises CallFailed.
+        """Return the response to ``request``; ``make`` selects the stub's method. Raise CallFailed.
 
-        Without ``repeats`` it is sent once, when a server is there: for what is too costly to be done again.
+        With ``repeats`` False the request is sent once, when a server is available: use it for work that is too
+        expensive to
+        repeat.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + (self._config.deadline_seconds if deadline is None else deadline)
@@ -86,7 +89,7 @@ class UnaryClient(Generic[Stub]):
             await asyncio.sleep(pause)
 
     async def close(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         for channel, _ in self._open.values():
             await channel.close()
         self._open.clear()

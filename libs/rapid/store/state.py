@@ -297,7 +297,7 @@ class RunState:
     def set_document(self, name: str, value: Json, who: str, authority: FencingToken | None = None) -> None:
         """Writes a document and an event that holds it; with an authority only if that holds, else FencedOut."""
         if authority is not None:
-            self.write(authority, [("HSET", self.keys.documents, name, json.dumps(value, allow_nan=False)),
+            self.fenced_write(authority, [("HSET", self.keys.documents, name, json.dumps(value, allow_nan=False)),
                                    self.event_command(who, f"{name}.set", {"value": value})], f"document {name}")
             return
         pipeline: Any = self.redis.pipeline(transaction=True)

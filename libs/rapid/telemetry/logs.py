@@ -1,7 +1,7 @@
-"""Logs: text for people or JSON for machines, with the fields that say which run, version and game they are about.
+"""Logs as text for people or JSON for machines, with fields such as run, version and game.
 
-Modules log as usual (``logging.getLogger(__name__)``); fields are given as ``extra={"game": ...}`` or, for
-everything below a call, with ``fields(version=...)``.
+Modules log as usual (``logging.getLogger(__name__)``). Give fields as ``extra={"game": ...}``, or with
+``fields(version=...)`` for everything below a call.
 """
 
 import json
@@ -23,13 +23,13 @@ _QUIET = ("grpc", "asyncio", "urllib3", "fsspec", "matplotlib")
 
 
 def hide_secrets(*secrets: str) -> None:
-    """Has these never appear in a record, whenever logs were set up."""
+    """Hide these strings from all records, also before logging is configured."""
     _hidden.update(secret for secret in secrets if secret)
 
 
 @contextmanager
 def fields(**values: Any) -> Iterator[None]:
-    """Adds fields to every record logged within, in this task or thread."""
+    """Add fields to every record logged within, in this task or thread."""
     token = _context.set({**_context.get(), **values})
     try:
         yield
@@ -56,7 +56,7 @@ class _Formatter(logging.Formatter):
 
 
 class JsonFormatter(_Formatter):
-    """One JSON object a line: time, level, logger, message, and the fields."""
+    """One JSON object per line: time, level, logger, message, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         row = {
@@ -93,7 +93,7 @@ def _count(record: logging.LogRecord) -> bool:
 
 def configure_logs(config: TelemetryConfig, run: str = "", service: str = "", identity: str = "",
                    secrets: Sequence[str] = (), stream: TextIO | None = None) -> None:
-    """Sets up logging of the process, once. ``secrets`` never appear in a record, wherever they were put."""
+    """Configure the logging of the process, once. ``secrets`` never appear in a record."""
     base = {k: v for k, v in (("run", run), ("service", service), ("id", identity)) if v}
     hide_secrets(*secrets)
     handler = logging.StreamHandler(stream or sys.stderr)

@@ -1,7 +1,7 @@
 """Prometheus metrics, each defined once with its meaning: ``five_<service>_<what>_<unit>``.
 
-A service defines its metrics at the top of a module with ``counter``, ``gauge`` and ``histogram``; the definitions
-are what docs/metrics.md and the dashboards' check are made from.
+A service defines its metrics at the top of a module with ``counter``, ``gauge`` and ``histogram``. docs/metrics.md and
+the checks of the dashboards use these definitions.
 """
 
 import math
@@ -23,15 +23,17 @@ prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class LabelledRegistry(CollectorRegistry):
-    """The metrics of this process. ``common`` are labels that every sample gets when it is read: which run it is of,
-    so that runs which share a Prometheus can be told apart however it finds them, and which kind of service."""
+    """Registry of this process's metrics that adds the labels ``common`` to every sample when it is collected.
+
+    The labels run and kind distinguish runs that share a Prometheus, whatever its service discovery is.
+    """
 
     def __init__(self) -> None:
         super().__init__(auto_describe=True)
         self.common: dict[str, str] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics, with the common labels."""
+        """Yield all metrics with the common labels."""
         for family in super().collect():
             if not self.common:
                 yield family
@@ -55,7 +57,7 @@ SECONDS_BUCKETS = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.
 
 
 class Definition(NamedTuple):
-    """What a metric is called and means."""
+    """Name and meaning of a metric."""
 
     name: str
     kind: Kind
@@ -66,10 +68,10 @@ class Definition(NamedTuple):
 
 
 class Histogram(PlainHistogram):
-    """A distribution that also takes many values at once: one of each timestep of a batch is too many calls."""
+    """A histogram that accepts arrays, because one call per timestep of a batch is too slow."""
 
     def observe_all(self, values: npt.NDArray[Any]) -> None:
-        """As ``observe`` of each of ``values``, of any shape; for a histogram without labels."""
+        """Observe each of ``values``, of any shape. Only for a histogram without labels."""
         # As observe() does it, bucket by bucket: a value is counted in the first bucket whose bound it does not exceed.
         buckets = np.searchsorted(self._upper_bounds, values.reshape(-1), side="left")
         self._sum.inc(float(values.sum()))
@@ -82,9 +84,9 @@ _lock = threading.Lock()
 
 
 def _define(kind: Kind, service: str, what: str, unit: str, meaning: str, labels: Sequence[str]) -> str:
-    """Notes a definition. Returns the name that prometheus_client wants.
+    """Record a definition and return the name for prometheus_client.
 
-    Raises ValueError for a name outside the scheme, a missing meaning, or a metric that exists.
+    Raises ValueError for a name outside the scheme, a missing meaning, or an existing metric.
     """
     for part, value in (("service", service), ("what", what)):
         if not _NAME.fullmatch(value):
@@ -104,36 +106,36 @@ def _define(kind: Kind, service: str, what: str, unit: str, meaning: str, labels
 
 
 def counter(service: str, what: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
-    """Defines five_<service>_<what>_total, which only grows."""
+    """Define five_<service>_<what>_total, which only grows."""
     return Counter(_define("counter", service, what, "total", meaning, labels), meaning, labels, registry=REGISTRY)
 
 
 def gauge(service: str, what: str, unit: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
-    """Defines five_<service>_<what>_<unit>, a present value."""
+    """Define five_<service>_<what>_<unit>, a current value."""
     return Gauge(_define("gauge", service, what, unit, meaning, labels), meaning, labels, registry=REGISTRY)
 
 
 def histogram(service: str, what: str, unit: str, meaning: str, labels: Sequence[str] = (),
               buckets: Sequence[float] = SECONDS_BUCKETS) -> Histogram:
-    """Defines five_<service>_<what>_<unit>, a distribution."""
+    """Define five_<service>_<what>_<unit>, a distribution."""
     return Histogram(_define("histogram", service, what, unit, meaning, labels), meaning, labels, registry=REGISTRY,
                      buckets=tuple(buckets))
 
 
 def set_unknown(gauge: Gauge) -> Gauge:
-    """``gauge`` as NaN until it is set: nothing has been measured, which is not the same as zero."""
+    """Set a gauge to NaN until its first measurement, and return it: unknown is not zero."""
     gauge.set(math.nan)
     return gauge
 
 
 def definitions() -> list[Definition]:
-    """Every metric that the modules imported so far define, by service and name."""
+    """Return every metric that the imported modules define, by service and name."""
     with _lock:
         return sorted(_definitions.values(), key=lambda d: (d.service, d.name))
 
 
 def snapshot() -> dict[str, float]:
-    """Present values of counters and gauges by name, summed over labels; of histograms their _sum and _count."""
+    """Return current values by name: counters and gauges summed over labels, histograms as their _sum and _count."""
     values: dict[str, float] = {}
     for family in REGISTRY.collect():
         for sample in family.samples:
@@ -153,13 +155,13 @@ for _level in ("warning", "error"):
 
 
 def identify(run: str, kind: str, identity: str) -> None:
-    """Says which run, kind of service and instance this process is; its metrics carry run and kind from then on."""
+    """Set run, kind and instance of this process. Its metrics carry run and kind from then on."""
     REGISTRY.common = {"run": run, "kind": kind}
     PROCESS_INFO.labels(run, kind, identity).set(1)
 
 
 def metrics_reference() -> str:
-    """The definitions as a Markdown table by service: the body of docs/metrics.md."""
+    """Return the definitions as Markdown tables by service: the body of docs/metrics.md."""
     lines: list[str] = []
     service = ""
     for d in definitions():

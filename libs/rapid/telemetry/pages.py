@@ -1,4 +1,4 @@
-"""The pages that every process serves over HTTP: its metrics, whether it lives, whether it is ready."""
+"""HTTP pages of every process: metrics, liveness and readiness."""
 
 import socket
 import threading
@@ -18,7 +18,7 @@ Environ = dict[str, Any]
 
 
 def always_ready() -> str:
-    """Readiness of a process that is ready as soon as it lives, and the life of one that has no vital parts."""
+    """Return '': the process is ready and alive as soon as it runs."""
     return ""
 
 
@@ -51,7 +51,7 @@ class _Server(ThreadingMixIn, WSGIServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away in the middle is nothing to write about."""
+        """Ignore errors of clients that disconnected."""
 
 
 class _Server6(_Server):
@@ -62,11 +62,11 @@ class _Handler(WSGIRequestHandler):
     timeout = REQUEST_SECONDS  # of the socket: each client has a thread, and none keeps it
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Probes and scrapes come every few seconds; they are not logged."""
+        """Log nothing: probes and scrapes come every few seconds."""
 
 
 class PagesServer:
-    """The pages of a process. Attribute: ``port``."""
+    """Server of a process's pages. Attribute: ``port``."""
 
     def __init__(self, server: _Server) -> None:
         self._server = server
@@ -75,7 +75,7 @@ class PagesServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the pages."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(timeout=5)
@@ -83,12 +83,13 @@ class PagesServer:
 
 def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str] = always_ready,
                 failure_reason: Callable[[], str] = always_ready) -> PagesServer:
-    """Serves http://host:port; port 0 takes a free one.
+    """Serve the pages at http://host:port; port 0 is any free one.
 
-    ``/metrics`` for Prometheus; ``/healthz``, 200 while ``failure_reason()`` is '' (all threads and tasks that the process
-    needs live, and its loops have turned lately), whatever becomes of its peers, else 503 with the reason;
-    ``/readyz``, 200 when ``not_ready()`` is '', else 503 with the reason that it gave. Raises OSError when the port is
-    taken.
+    ``/metrics`` is for Prometheus. ``/healthz`` is 200 while ``failure_reason()`` is '' (critical threads, tasks and
+    loops
+    of this process are healthy), else 503 with the reason. It does not depend on other processes. ``/readyz`` is 200
+    while
+    ``not_ready()`` is '', else 503 with the reason. Raises OSError when the port is taken.
     """
     try:
         server = (_Server6 if ":" in host else _Server)((host, port))

@@ -1,7 +1,7 @@
-"""Whether the processes of a machine that run answer that they live: ``python -m rapid.telemetry.probe PORT COUNT``.
+"""Liveness probe of all processes of a machine: ``python -m rapid.telemetry.probe PORT COUNT``.
 
-For a pod whose processes come and go under an agent (torchrun's): one that does not listen does not run, and is the
-agent's affair; one that listens and does not answer hangs.
+It is for a pod whose processes come and go under an agent such as torchrun. A process that does not listen is not
+running, which is the agent's concern. A process that listens and does not respond hangs.
 """
 
 import http.client
@@ -11,7 +11,8 @@ SECONDS = 5.0  # that an answer may take
 
 
 def hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
-    """What is wrong with those of ``count`` processes that listen, whose pages are at ``port`` and those after it."""
+    """Return what is wrong with those of ``count`` processes that listen. Their pages are at ``port`` and the ports
+    after it."""
     found = []
     for at in range(port, port + count):
         connection = http.client.HTTPConnection("127.0.0.1", at, timeout=seconds)
