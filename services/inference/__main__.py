@@ -10,8 +10,8 @@ import torch
 from dota import packing
 from dota.spaces import Layout
 from five.agent.compute import apply_compute_config, uses_cuda_graphs
-from five.agent.model.schema import Schema
 from five.agent.model.recurrent_state import state_specs
+from five.agent.model.schema import Schema
 from five.agent.surgery import AgentSpec
 from five.protos.v1 import inference_pb2_grpc
 from five.run.config import RunConfig

@@ -12,6 +12,7 @@ from torch import nn
 
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
+from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec
 from five.run.migration import MigratedVersions, chain_of
@@ -120,7 +121,7 @@ class PolicyLoader:
 
     def nbytes(self, policy: Any) -> int:
         """Bytes of the policy's tensors, and of what acts in its place."""
-        beside = 0 if policy.frozen is None else policy.frozen.nbytes
+        beside = 0 if policy.actor is None else policy.actor.nbytes
         own = sum(t.numel() * t.element_size() for t in (*policy.parameters(), *policy.buffers()))
         return int(own + beside)
 
@@ -141,7 +142,7 @@ class PolicyLoader:
                 target.copy_(_tensor(name, tensors[name], name in carried, target.shape), non_blocking=True)
         if self._stream is not None:
             self._stream.synchronize()
-        policy.freeze()
+        freeze(policy)
 
 
 def _tensor(name: str, array: npt.NDArray[Any], bfloat16: bool, shape: torch.Size) -> torch.Tensor:

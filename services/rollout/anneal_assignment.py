@@ -19,9 +19,9 @@ class GameVariant:
     """What one game is played under: its arm and the attempt that drew it ('' and '' while nothing is annealed), and
     the configuration where it is not the run's own."""
 
-    arm: str = ""
+    name: str = ""
     trial: str = ""
-    rules: GameConfig | None = None
+    config: GameConfig | None = None
 
 
 NO_ANNEAL = GameVariant()
@@ -36,7 +36,7 @@ class AnnealAssignment:
         self._anneal: Anneal | None = None
         self._changed = game
 
-    def take(self, document: Any) -> None:
+    def update(self, document: Any) -> None:
         """Takes the anneal's document over, None for none. Raises ValueError for one that this rollout cannot play:
         the last one holds then."""
         anneal = None if document is None else Anneal.model_validate(document)
@@ -54,7 +54,7 @@ class AnnealAssignment:
             self._changed = changed
         self._anneal = anneal
 
-    def draw(self, game: str, newest_version: int) -> GameVariant:
+    def assign(self, game: str, newest_version: int) -> GameVariant:
         """What the game of that id is played under while ``newest_version`` is the newest."""
         anneal = self._anneal
         if anneal is None:

@@ -21,10 +21,10 @@ from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import Bools, EnvSlots
 from five.services.rollout.environment import Environment, StepResult
 from five.services.rollout.live_broadcast import LiveBroadcast
-from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, outcomes
+from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, side_outcomes
 from five.services.rollout.past_opponent import PastOpponent
-from five.services.rollout.policy_inference import Inference, InferenceLost, VersionMissing, act, act_again
-from five.services.rollout.segment_builder import Rates, SegmentBuilder
+from five.services.rollout.policy_inference import Inference, InferenceLost, VersionMissing, act, replay_and_act
+from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.sender import Sender
 from five.services.rollout.step_buffer import SIDES, StepBuffer
 
@@ -38,14 +38,14 @@ class PlayGate(Protocol):
     """When games may go on: the run's status and the process's own end."""
 
     @property
-    def stopping(self) -> bool: ...
+    def is_stopping(self) -> bool: ...
 
     @property
-    def closed(self) -> bool:
+    def is_paused(self) -> bool:
         """Whether the run is paused now; False when stopping."""
         ...
 
-    async def open(self) -> None:
+    async def wait_until_active(self) -> None:
         """Waits while the run is paused; returns at once when stopping."""
         ...
 
@@ -89,9 +89,9 @@ class GroupDependencies:
     matchmaker: Matchmaker
     sender: Sender
     gate: PlayGate
-    rates: Callable[[int, float], Rates]
+    schedule_values: Callable[[int, float], ScheduleValues]
     on_game: Callable[[dict[str, Any]], None] = lambda record: None
-    draw: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL
+    assign_variant: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL
     broadcast: LiveBroadcast | None = None
     past: PastOpponent | None = None
 
@@ -103,7 +103,7 @@ class GameGroup:
     While this group waits for inference or for its games, the other groups of the process work.
     """
 
-    wiring: GroupDependencies
+    dependencies: GroupDependencies
     ring: StepBuffer
     streams: EnvSlots
     segments: SegmentBuilder
@@ -114,70 +114,86 @@ class GameGroup:
     def __post_init__(self) -> None:
         games = self.ring.games
         self._records: list[GameRecord] = []
-        self._everything = np.arange(games, dtype=np.int32)
+        self._all_games = np.arange(games, dtype=np.int32)
         self._reward_std = 1.0
-        self._net_worth = self.wiring.environment.statistic_names.index("net_worth")
+        self._net_worth = self.dependencies.environment.statistic_names.index("net_worth")
+
+    @property
+    def environment_server(self) -> str:
+        """Address of the server that runs the games; "" for games of this process."""
+        return self.dependencies.environment.server
+
+    def live_games(self) -> list[dict[str, Any]]:
+        """Return the group's games for the list of live games."""
+        broadcast = self.dependencies.broadcast
+        return [] if broadcast is None else broadcast.games()
+
+    async def close(self) -> None:
+        """Close the environment and stop loading past versions."""
+        if self.dependencies.past is not None:
+            await self.dependencies.past.close()
+        await self.dependencies.environment.close()
 
     async def play(self) -> None:
         """Plays until told to stop. What is not yet a whole sample then is lost with the process."""
-        wiring, timed = self.wiring, self.progress.timed
+        dependencies, timed = self.dependencies, self.progress.timed
         step = 0
-        await self._begin(step, self._everything, stagger=True)
-        await self._rest()
-        while not wiring.gate.stopping:
+        await self._start_games(step, self._all_games, stagger=True)
+        await self._wait_while_paused()
+        while not dependencies.gate.is_stopping:
             with timed("wait"):
-                await wiring.sender.room()
-            if wiring.broadcast is not None:
-                wiring.broadcast.attend(self._records, self.streams, wiring.environment)
+                await dependencies.sender.wait_for_capacity()
+            if dependencies.broadcast is not None:
+                dependencies.broadcast.update_viewers(self._records, self.streams, dependencies.environment)
             with timed("act"):
-                answer = await self._act(step)
+                answer = await self._request_actions(step)
             if answer is None:
                 break
             with timed("cut"):
-                self._take_in(step, answer)
-                if wiring.broadcast is not None:
-                    wiring.broadcast.think(step, self.ring, self.streams, answer, wiring.environment)
+                self._record_actions(step, answer)
+                if dependencies.broadcast is not None:
+                    dependencies.broadcast.add_policy_debug(step, self.ring, self.streams, answer, dependencies.environment)
             # Here, and not before asking: of a game that stands at a sample's border everything up to it is known.
             with timed("wait"):
-                await self._rest()
-            if wiring.gate.stopping:
+                await self._wait_while_paused()
+            if dependencies.gate.is_stopping:
                 break
             try:
                 with timed("step"):
-                    outcome = await wiring.environment.step(
+                    outcome = await dependencies.environment.step(
                         self.ring.actions[self.ring.row(step)], self.ring.observation(step + 1))
             except ConnectionError as error:
                 log.warning("the games are lost with their server, new ones begin: %s", error)
                 step += 1
-                await self._abandon(step, self._everything)
+                await self._abandon_games(step, self._all_games)
                 continue
             with timed("cut"):
-                if wiring.broadcast is not None:
-                    wiring.broadcast.look(outcome, wiring.environment)
-                await self._after(step, outcome)
+                if dependencies.broadcast is not None:
+                    dependencies.broadcast.add_step(outcome, dependencies.environment)
+                await self._record_result(step, outcome)
             step += 1
-        self._end_segments()
+        self._cut_all_segments()
 
-    async def _rest(self) -> None:
+    async def _wait_while_paused(self) -> None:
         """Waits while the run is paused. The games' segments are ended and sent before: what was played counts whatever
         comes next. After a plain resume the games go on in the same recurrent state."""
-        gate, progress = self.wiring.gate, self.progress
+        gate, progress = self.dependencies.gate, self.progress
         progress.idle = False
-        while gate.closed:
-            self._end_segments()
+        while gate.is_paused:
+            self._cut_all_segments()
             progress.idle = True
-            await gate.open()
+            await gate.wait_until_active()
             # Before the gate is looked at again: who sees a closed gate and then an idle group may rely on it.
             progress.idle = False
 
     # ------------------------------------------------------------------------------------------ before the step
 
-    async def _act(self, step: int) -> ActResult | None:
+    async def _request_actions(self, step: int) -> ActResult | None:
         """Inference's answer; None when stopping before there was one. Lost states are rebuilt on the way."""
-        inference, ring, streams = self.wiring.inference, self.ring, self.streams
+        inference, ring, streams = self.dependencies.inference, self.ring, self.streams
         pause = 0.1
         lost: Bools | None = None
-        while not self.wiring.gate.stopping:
+        while not self.dependencies.gate.is_stopping:
             try:
                 if lost is None:
                     answer = await act(inference, ring, streams, step)
@@ -186,21 +202,21 @@ class GameGroup:
                     lost = np.isin(streams.sessions, answer.unknown_sessions)
                     log.info("%d sessions are not known to inference (any more): their states are rebuilt", lost.sum())
                 self.progress.recoveries += 1
-                return await act_again(inference, ring, streams, step, lost & streams.acting)
+                return await replay_and_act(inference, ring, streams, step, lost & streams.acting)
             except InferenceLost as error:
                 log.warning("inference was lost, states are rebuilt: %s", error)
                 lost = np.ones_like(streams.acting)
             except VersionMissing as error:
                 past = np.flatnonzero((streams.policies != NEWEST).any(axis=1)).astype(np.int32)
                 log.warning("a past version is not available, %d games against one are abandoned: %s", len(past), error)
-                await self._abandon(step, past)
+                await self._abandon_games(step, past)
                 lost = np.ones_like(streams.acting)
-            await self._rest()
+            await self._wait_while_paused()
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
         return None
 
-    def _take_in(self, step: int, answer: ActResult) -> None:
+    def _record_actions(self, step: int, answer: ActResult) -> None:
         """Record the answer to a step, and cut the segments that waited for it."""
         ring, streams, progress = self.ring, self.streams, self.progress
         row, rows = ring.row(step), streams.rows
@@ -214,30 +230,30 @@ class GameGroup:
             progress.newest_version = max(progress.newest_version, int(newest.max()))
         self._reward_std = answer.reward_std
         wanted = rows[streams.flags(step).reshape(-1)[rows] & WANT_STATE != 0]
-        full = streams.full(step)
+        full = streams.full_segments(step)
         if len(full):
             place = {int(at): i for i, at in enumerate(wanted)}
             for game in full.tolist():
-                self._cut(game, step, self._following(game, row, place, answer))
-            streams.next_segment(full, step)
+                self._cut_segments(game, step, self._bootstraps(game, row, place, answer))
+            streams.start_segment(full, step)
         if len(wanted):
-            self._foresee(step, wanted, answer)
-            streams.keep_states(step, wanted, answer.states, answer.auxiliary)
+            self._record_prediction(step, wanted, answer)
+            streams.record_states(step, wanted, answer.states, answer.auxiliary)
         progress.team_steps += len(rows)
         progress.hero_steps += len(rows) * ring.heroes
         progress.queue_us += answer.queue_us
         progress.forward_us += answer.forward_us
 
-    def _foresee(self, step: int, wanted: npt.NDArray[np.int64], answer: ActResult) -> None:
+    def _record_prediction(self, step: int, wanted: npt.NDArray[np.int64], answer: ActResult) -> None:
         """Notes what the win head made of games that begin with this step. Drafts are weighed by that very number."""
         said = answer.auxiliary.get(WIN)
         if said is None:
             return
-        for i in np.flatnonzero(self.streams.born[wanted // SIDES] == step).tolist():
+        for i in np.flatnonzero(self.streams.start_step[wanted // SIDES] == step).tolist():
             game, side = divmod(int(wanted[i]), SIDES)
             self._records[game].predicted[side] = float(np.mean(said[i], dtype=np.float64))
 
-    def _following(self, game: int, row: int, place: dict[int, int], answer: ActResult) -> list[Following]:
+    def _bootstraps(self, game: int, row: int, place: dict[int, int], answer: ActResult) -> list[Following]:
         """What both sides' segments are bootstrapped from; a side that a bot plays repeats the other's predictions."""
         at = [place.get(game * SIDES + side) for side in range(SIDES)]
         known = [i for i in at if i is not None]
@@ -247,7 +263,7 @@ class GameGroup:
 
     # ------------------------------------------------------------------------------------------- after the step
 
-    async def _after(self, step: int, outcome: StepResult) -> None:
+    async def _record_result(self, step: int, outcome: StepResult) -> None:
         ring = self.ring
         row = ring.row(step)
         ring.signals[row] = outcome.signals
@@ -256,62 +272,62 @@ class GameGroup:
         if not len(ended):
             return
         for game in ended.tolist():
-            self._end(game, step, int(outcome.winners[game]), float(outcome.game_time[game]), outcome.statistics[game])
-        await self._begin(step + 1, ended)
+            self._finish_game(game, step, int(outcome.winners[game]), float(outcome.game_time[game]), outcome.statistics[game])
+        await self._start_games(step + 1, ended)
 
-    def _end(self, game: int, step: int, winner: int, game_seconds: float, statistics: npt.NDArray[np.float32]) -> None:
+    def _finish_game(self, game: int, step: int, winner: int, game_seconds: float, statistics: npt.NDArray[np.float32]) -> None:
         """A game ended with ``step``; the observation of the step after is its last."""
         won = (0.5, 0.5) if winner == DRAW else (float(winner == 1), float(winner == 2))
         ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
-        self._cut(game, step + 1, [GameOutcome(won[side], ranks[side]) for side in range(SIDES)])
+        self._cut_segments(game, step + 1, [GameOutcome(won[side], ranks[side]) for side in range(SIDES)])
         record = self._records[game]
         match = record.match
         learner = int(np.argmax(match.seats.trains))
-        self.wiring.matchmaker.finished(match, outcomes(winner)[learner], game_seconds)
-        self.wiring.on_game(record.finish(winner, game_seconds, self.progress.newest_version, statistics,
-                                          self.wiring.environment.statistic_names))
+        self.dependencies.matchmaker.report_result(match, side_outcomes(winner)[learner], game_seconds)
+        self.dependencies.on_game(record.finish(winner, game_seconds, self.progress.newest_version, statistics,
+                                          self.dependencies.environment.statistic_names))
         self.progress.games += 1
 
-    def _cut(self, game: int, end: int, ends: Sequence[Following] | Sequence[GameOutcome]) -> None:
+    def _cut_segments(self, game: int, end: int, ends: Sequence[Following] | Sequence[GameOutcome]) -> None:
         """Make segments of the game's steps up to ``end`` (exclusive) and have them sent; ``ends`` by side."""
         start = int(self.streams.start[game])
         train = tuple(np.flatnonzero(self.streams.trains[game]).tolist())
-        rates = self.wiring.rates(self.progress.newest_version, self._reward_std)
+        rates = self.dependencies.schedule_values(self.progress.newest_version, self._reward_std)
         made, earned = self.segments.cut(game, start, end - start, train, self.streams.sample_states, rates, ends,
-                                          self._records[game].draw.arm)
+                                          self._records[game].variant.name)
         self._records[game].earned += earned
         for segment in made:
-            self.wiring.sender.put(segment)
+            self.dependencies.sender.put(segment)
         self.progress.segments += len(made)
 
-    def _end_segments(self) -> None:
+    def _cut_all_segments(self) -> None:
         """End the running games' segments at their last sample border: cut, so that they bootstrap from the step there.
         The steps since then are the beginning of the next ones."""
         streams = self.streams
         for game in range(self.ring.games):
-            border = streams.border(game)
+            border = streams.last_boundary(game)
             if border > streams.start[game]:
-                self._cut(game, border, self._at_border(game, border))
+                self._cut_segments(game, border, self._boundary_bootstraps(game, border))
                 streams.split_segment(game, border)
 
-    def _at_border(self, game: int, border: int) -> list[Following]:
-        """As `_following`, of the last sample border."""
+    def _boundary_bootstraps(self, game: int, border: int) -> list[Following]:
+        """As `_bootstraps`, of the last sample border."""
         streams, row = self.streams, self.ring.row(border)
         acting = int(np.argmax(streams.acting[game]))
         return [Following(self.ring.values[row, game, side], {
             name: kept[game, side if streams.acting[game, side] else acting]
             for name, kept in streams.boundary_predictions.items()}) for side in range(SIDES)]
 
-    async def _begin(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
+    async def _start_games(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
         """New games in these places; their first observation is that of ``step``."""
         controllers = np.zeros((len(games), SIDES), np.uint8)
         rules: list[GameConfig | None] = []
         for i, game in enumerate(games.tolist()):
-            match = await self.wiring.matchmaker.next(self.wiring.past)
+            match = await self.dependencies.matchmaker.next(self.dependencies.past)
             if match.bot is not None:
                 controllers[i, match.side] = BOTS[match.bot]
-            drawn = self.wiring.draw(match.game_id, self.progress.newest_version)
-            rules.append(drawn.rules)
+            drawn = self.dependencies.assign_variant(match.game_id, self.progress.newest_version)
+            rules.append(drawn.config)
             record = GameRecord(match, np.zeros((SIDES, self.ring.heroes, len(SIGNALS))), drawn)
             if game < len(self._records):
                 self._records[game] = record
@@ -319,23 +335,23 @@ class GameGroup:
                 self._records.append(record)
             # The places' first segments have different lengths, so that they do not all end in the same step.
             first = self.unroll * (1 + game % self.samples) if stagger else None
-            self.streams.begin(game, step, match.seats, first)
-            self.segments.begin(game)
-        lineups = await self.wiring.environment.reset(games, controllers, self.ring.observation(step), rules)
+            self.streams.start_game(game, step, match.seats, first)
+            self.segments.start_game(game)
+        lineups = await self.dependencies.environment.reset(games, controllers, self.ring.observation(step), rules)
         for i, game in enumerate(games.tolist()):
             self._records[game].lineup = None if lineups is None else lineups[i].copy()
 
-    async def _abandon(self, step: int, games: npt.NDArray[np.int32]) -> None:
+    async def _abandon_games(self, step: int, games: npt.NDArray[np.int32]) -> None:
         """Give up games that cannot go on, their unsent steps with them, and begin others."""
         self.progress.abandoned_games += len(games)
         pause = 0.5
-        while not self.wiring.gate.stopping:
+        while not self.dependencies.gate.is_stopping:
             try:
-                await self._begin(step, games)
+                await self._start_games(step, games)
                 return
             except ConnectionError as error:
                 log.warning("no games can begin yet: %s", error)
-                await self._rest()
+                await self._wait_while_paused()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
@@ -346,6 +362,6 @@ def ring_capacity(unroll: int, samples: int) -> int:
     return unroll * (samples + 1) + 2
 
 
-def spread(games: int, groups: int) -> list[int]:
+def split_games(games: int, groups: int) -> list[int]:
     """How many games each group plays; groups without any are left out."""
     return [n for n in (games // groups + (i < games % groups) for i in range(groups)) if n]

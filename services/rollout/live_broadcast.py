@@ -47,17 +47,17 @@ class LiveBroadcast:
         self._records: Sequence[GameRecord] = ()
         self._columns = {name: list(statistic_names).index(name) for name in ("kills", "net_worth", "level")}
 
-    def attend(self, records: Sequence[GameRecord], streams: EnvSlots, environment: Environment) -> None:
+    def update_viewers(self, records: Sequence[GameRecord], streams: EnvSlots, environment: Environment) -> None:
         """Before a step is asked for: begins with games that somebody watches now, and lets the others go."""
         self._records = records
         if self._cameras or self._source.watched.games:
-            self._without_harm(lambda: self._attend(records, streams, environment))
+            self._run_guarded(lambda: self._update_viewers(records, streams, environment))
             streams.watched[:] = False
             streams.watched[list(self._cameras)] = True
         elif streams.watched.any():
             streams.watched[:] = False
 
-    def _attend(self, records: Sequence[GameRecord], streams: EnvSlots, environment: Environment) -> None:
+    def _update_viewers(self, records: Sequence[GameRecord], streams: EnvSlots, environment: Environment) -> None:
         for place, record in enumerate(records):
             game = record.match.game_id
             had = self._cameras.get(place)
@@ -68,7 +68,7 @@ class LiveBroadcast:
                     self._source.put("end", had[0])
                 had = None
             if wanted and had is None:
-                camera = Camera(record.draw.rules or self._rules, self._about(record),
+                camera = Camera(record.variant.config or self._rules, self._about(record),
                                 lambda chunk, facts, game=game: self._send(game, chunk, facts),  # type: ignore[misc]
                                 FIRST_STEPS)
                 self._cameras[place] = game, camera
@@ -76,12 +76,12 @@ class LiveBroadcast:
         # It is seen from the next step on: a game that is played elsewhere is seen with the answer of who plays it.
         environment.watch(self._cameras)
 
-    def think(self, step: int, ring: StepBuffer, streams: EnvSlots, answer: ActResult, environment: Environment) -> None:
+    def add_policy_debug(self, step: int, ring: StepBuffer, streams: EnvSlots, answer: ActResult, environment: Environment) -> None:
         """What the policies made of the step that was last looked at."""
         if self._cameras:
-            self._without_harm(lambda: self._think(step, ring, streams, answer, environment))
+            self._run_guarded(lambda: self._add_policy_debug(step, ring, streams, answer, environment))
 
-    def _think(self, step: int, ring: StepBuffer, streams: EnvSlots, answer: ActResult, environment: Environment) -> None:
+    def _add_policy_debug(self, step: int, ring: StepBuffer, streams: EnvSlots, answer: ActResult, environment: Environment) -> None:
         row, rows = ring.row(step), streams.rows
         asked = rows[streams.flags(step).reshape(-1)[rows] & WANT_THOUGHTS != 0]
         at = {int(r): i for i, r in enumerate(asked)}
@@ -93,13 +93,13 @@ class LiveBroadcast:
                 thoughts = {name: array[index] for name, array in answer.thoughts.items()}
                 self._show(camera, side, thoughts, ring, row, place, environment)
 
-    def look(self, outcome: StepResult, environment: Environment) -> None:
+    def add_step(self, outcome: StepResult, environment: Environment) -> None:
         """After a step."""
         self._outcome = outcome
         if self._cameras:
-            self._without_harm(lambda: self._look(outcome, environment))
+            self._run_guarded(lambda: self._add_step(outcome, environment))
 
-    def _look(self, outcome: StepResult, environment: Environment) -> None:
+    def _add_step(self, outcome: StepResult, environment: Environment) -> None:
         for place, (game, camera) in list(self._cameras.items()):
             weights = self._weights * time_weights(outcome.game_time[place], self._rewards)
             if environment.seen(place, camera):
@@ -110,7 +110,7 @@ class LiveBroadcast:
                 del self._cameras[place]
                 self._source.put("end", game, facts={"winner": int(outcome.winners[place])})
 
-    def _without_harm(self, work: Callable[[], None]) -> None:
+    def _run_guarded(self, work: Callable[[], None]) -> None:
         """Does something for who watches. A fault of it ends the showing of what is watched now, not the run."""
         try:
             work()
@@ -143,7 +143,7 @@ class LiveBroadcast:
             bot = match.bot if match.bot is not None and side == match.side else None
             names.append(bot or ("newest" if policy == NEWEST else f"version-{policy}"))
         return {"run": self._run, "source": self._source.name, "players": names, "kind": "training",
-                "arm": record.draw.arm}
+                "arm": record.variant.name}
 
     def _send(self, game: str, chunk: bytes, facts: ChunkFacts) -> None:
         self._source.put("chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps})

@@ -16,7 +16,7 @@ from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepBuffer
 
 
 @dataclass(frozen=True)
-class Rates:
+class ScheduleValues:
     """What changes while a run goes on: schedule values at the newest version seen, and that version's statistic."""
 
     team_spirit: float
@@ -45,12 +45,12 @@ class SegmentBuilder:
         self._known = building_slots >= 0
         self._buildings = first + block.stride["shared"] * np.maximum(building_slots, 0).astype(np.intp)
 
-    def begin(self, game: int) -> None:
+    def start_game(self, game: int) -> None:
         """A new game starts in this place."""
         self._returns[game] = 0.0
         self._begins[game] = True
 
-    def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array], rates: Rates,
+    def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array], schedule: ScheduleValues,
             ends: Sequence[Following] | Sequence[GameOutcome], variant: str = ""
             ) -> tuple[list[Segment[Arrays]], npt.NDArray[np.float64]]:
         """SegmentBuilder of the sides in ``train`` and the rewards that both sides got.
@@ -62,7 +62,7 @@ class SegmentBuilder:
             steps: T.
             train: sides that a segment is made for.
             states: recurrent states at the samples' starts, [samples, G, 2, ...].
-            rates: see `Rates`.
+            schedule: see `ScheduleValues`.
             ends: by side, the step that follows or how the game ended with the last step.
             variant: of the game, as of `Segment`.
 
@@ -70,15 +70,15 @@ class SegmentBuilder:
         [2, H, signals]: weighted, before it is shared in the team and the other team's is subtracted.
         """
         ring = self._ring
-        rows = ring.span(start, steps)
+        rows = ring.row_indices(start, steps)
         signals, time = ring.signals[rows, game], ring.game_time[rows, game]
-        raw, _ = rewards(signals, time, rates.team_spirit, self._rewards)
+        raw, _ = rewards(signals, time, schedule.team_spirit, self._rewards)
         segments = [
             cut_segment(
-                ring.team(game, side), rows, states={n: state[:, game, side] for n, state in states.items()},
-                rewards=raw[:, side], fallen=self._fallen(game, side, start, steps), begins=bool(self._begins[game]),
-                end=ends[side], config=self._learning, gae_horizon_seconds=rates.gae_horizon_seconds,
-                reward_std=rates.reward_std, running_return=self._returns[game, side],
+                ring.team_arrays(game, side), rows, states={n: state[:, game, side] for n, state in states.items()},
+                rewards=raw[:, side], fallen=self._fallen_buildings(game, side, start, steps), begins=bool(self._begins[game]),
+                end=ends[side], config=self._learning, gae_horizon_seconds=schedule.gae_horizon_seconds,
+                reward_std=schedule.reward_std, running_return=self._returns[game, side],
                 timestep_seconds=self._timestep_seconds, variant=variant)
             for side in train]
         self._begins[game] = False
@@ -86,10 +86,10 @@ class SegmentBuilder:
         weighted = np.einsum("tshk,tk->shk", signals, weights, dtype=np.float64)
         return segments, weighted
 
-    def _fallen(self, game: int, side: int, start: int, steps: int) -> Array:
+    def _fallen_buildings(self, game: int, side: int, start: int, steps: int) -> Array:
         """float32 [T, n]: 1 where an enemy building that stood at step t is gone at the next, by slot of the side's
         observation. Its owner's observation says so: out of the side's own a building goes with the sight of it."""
-        rows = self._ring.span(start, steps + 1)
-        stands = self._ring.present("shared", rows, game, 1 - side, self._buildings[side])
+        rows = self._ring.row_indices(start, steps + 1)
+        stands = self._ring.nonzero("shared", rows, game, 1 - side, self._buildings[side])
         fallen: Array = (stands[:-1] & ~stands[1:] & self._known[side]).astype(np.float32)
         return fallen

@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 SPARSE = ("shared", "private")
 
 
-def changing(layout: Layout) -> list[str]:
+def delta_encoded_arrays(layout: Layout) -> list[str]:
     """Arrays that a segment has as what changes from timestep to timestep: observations, most of which stand in the one
     before. Those in rows of an odd number of bytes travel as they are."""
     return [name for name, (shape, dtype) in layout.array_specs().items()
             if math.prod(shape) * np.dtype(dtype).itemsize % 2 == 0]
 
 
-def optimizers_of(identity: str, optimizers: int, most: int) -> list[int]:
+def assign_optimizers(identity: str, optimizers: int, most: int) -> list[int]:
     """Which optimizers the process of that id sends to: all, or ``most`` drawn by its id.
 
     Processes draw independently of each other, so their choices overlap everywhere: an optimizer that gets less than
@@ -71,7 +71,7 @@ class Sender:
         """Begin to send."""
         self._tasks = [asyncio.create_task(self._send(client)) for client in self._clients]
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         """Wait while the queue is full. Raises what ended the sending: segments that are refused for good."""
         if not self._room.is_set():
             with self.throttled:

@@ -191,7 +191,7 @@ def test_a_change_that_does_harm_is_caught_taken_back_tried_again_slower_and_giv
     assert (left["first"], left["last"]) == (base + 1, left["continued_as"] - 1)
     again = until(run, "the second try", 120, "ramping", "holding", attempt=2)["anneal"]
     assert (again["ramp"]["length"], again["base"], again["id"]) == (40, base, identity)
-    assert "try 2 of 2, over 40 versions; the one before failed: under the" in again["said"]
+    assert "attempt 2 of 2, over 40 versions; previous attempt: under the" in again["said"]
 
     caught(2)
     (run.place / "faults").write_text("")

@@ -94,7 +94,7 @@ class Cluster:
         for seed in itertools.count():
             version = max(await asyncio.to_thread(self.head), 0)
             sender.put(Segment(segment(2, version, seed), 2, 1.0, 2.0, 2 * UNROLL, version, version))
-            await sender.room()
+            await sender.wait_for_capacity()
 
     def wait(self, condition: Callable[[], Any], seconds: float = 100.0) -> Any:
         """The first true value of ``condition``; shows the optimizers' log when there is none."""

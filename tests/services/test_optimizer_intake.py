@@ -13,7 +13,7 @@ from five.protos.v1 import experience_pb2
 from five.services.optimizer.experience_service import ExperienceService
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.metrics import ARM_HERO_STEPS
-from five.services.rollout.sender import changing
+from five.services.rollout.sender import delta_encoded_arrays
 from tests.agent.plain_samples import split_segment
 from tests.clients.tensor_sets import encode_set
 from tests.services.optimizer_cases import (
@@ -142,7 +142,7 @@ async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
 def in_changes(arrays: Any, period: int = UNROLL, **fields: Any) -> bytes:
     """A request as a rollout writes it: observations by what changes from timestep to timestep."""
     message = experience_pb2.PushRequest(segment_id="a", run="trial", samples=len(arrays["mask"]) // UNROLL, epoch=1)
-    return wire.serialize_with_set(message, "tensors", arrays, LAYOUT.hash, changes=changing(LAYOUT), period=period, **fields)
+    return wire.serialize_with_set(message, "tensors", arrays, LAYOUT.hash, changes=delta_encoded_arrays(LAYOUT), period=period, **fields)
 
 
 @pytest.mark.parametrize("zstd", [False, True])

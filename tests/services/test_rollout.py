@@ -18,9 +18,9 @@ from five.clients.inference import InferenceClient
 from five.clients.opponents import Opponent
 from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import EnvSlots
-from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity, spread
+from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity, split_games
 from five.services.rollout.matchmaking import Matchmaker
-from five.services.rollout.segment_builder import Rates, SegmentBuilder
+from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.step_buffer import StepBuffer
 from tests.agent.plain_samples import steps_of
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingGames, Versions
@@ -28,7 +28,7 @@ from tests.services.inference_server import QUICK, RPC, InferenceServer
 
 UNROLL, SAMPLES = 4, 2
 LEARNING = LearnerConfig(lstm_unroll_length=UNROLL, samples_per_segment=SAMPLES)
-RATES = Rates(0.0, 10.0, 2.0)
+RATES = ScheduleValues(0.0, 10.0, 2.0)
 
 
 class Opponents:
@@ -57,7 +57,7 @@ class Collected:
     def put(self, segment: Segment[Arrays]) -> None:
         self.segments.append(segment)
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         action = self.at.pop(self.games.steps, None)
         if action is not None:
             result = action()
@@ -77,14 +77,14 @@ class Until:
         self.resting = resting
 
     @property
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         return self.games.steps >= self.steps
 
     @property
-    def closed(self) -> bool:
+    def is_paused(self) -> bool:
         return self.games.steps in self.pauses
 
-    async def open(self) -> None:
+    async def wait_until_active(self) -> None:
         if self.resting is not None:
             await self.resting()
         self.pauses.discard(self.games.steps)
@@ -365,4 +365,4 @@ async def test_the_record_of_a_game() -> None:
 
 
 def test_games_are_spread_over_groups() -> None:
-    assert spread(5, 2) == [3, 2] and spread(1, 2) == [1] and spread(24, 2) == [12, 12]
+    assert split_games(5, 2) == [3, 2] and split_games(1, 2) == [1] and split_games(24, 2) == [12, 12]

@@ -22,23 +22,23 @@ def document(**changes: Any) -> dict[str, Any]:
 
 def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
     annealing = AnnealAssignment(GAME)
-    assert annealing.draw("a", 5) is NO_ANNEAL
-    annealing.take(document())
+    assert annealing.assign("a", 5) is NO_ANNEAL
+    annealing.update(document())
     games = [f"{i:032x}" for i in range(500)]
     for version, share in ((100, 0.0), (150, 0.25), (900, 0.5)):
-        drawn = [annealing.draw(game, version) for game in games]
-        assert [d.arm for d in drawn] == [assign_variant("patch/1", game, share) for game in games]
+        drawn = [annealing.assign(game, version) for game in games]
+        assert [d.name for d in drawn] == [assign_variant("patch/1", game, share) for game in games]
         assert all(d.trial == "patch/1" for d in drawn)
-        assert all((d.rules is None) == (d.arm is Variant.OLD) for d in drawn)
-        new = [d.rules for d in drawn if d.rules is not None]
+        assert all((d.config is None) == (d.name is Variant.OLD) for d in drawn)
+        new = [d.config for d in drawn if d.config is not None]
         assert abs(len(new) / 500 - share) < 0.08 and all(r == GameConfig(patch="7.21d") for r in new)
     # Another attempt draws other games; one that is over, or gone, none.
-    annealing.take(document(attempt=2, state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
-    assert [annealing.draw(g, 900).arm for g in games] != [d.arm for d in drawn]
+    annealing.update(document(attempt=2, state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
+    assert [annealing.assign(g, 900).name for g in games] != [d.name for d in drawn]
     for over in (document(state="promoted"), document(state="failed"), None):
-        annealing.take(document())
-        annealing.take(over)
-        assert annealing.draw("a", 900) is NO_ANNEAL
+        annealing.update(document())
+        annealing.update(over)
+        assert annealing.assign("a", 900) is NO_ANNEAL
 
 
 @pytest.mark.parametrize(("overrides", "said"), [
@@ -46,18 +46,18 @@ def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
     ({"new_key": 1}, "not give a valid game")])
 def test_a_change_that_cannot_be_played_leaves_the_last_one(overrides: dict[str, Any], said: str) -> None:
     annealing = AnnealAssignment(GAME)
-    annealing.take(document())
+    annealing.update(document())
     with pytest.raises(ValueError, match=said):
-        annealing.take(document(overrides=overrides, revision=2))
-    assert annealing.draw("a", 10_000).trial == "patch/1"
+        annealing.update(document(overrides=overrides, revision=2))
+    assert annealing.assign("a", 10_000).trial == "patch/1"
 
 
 async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() -> None:
     annealing = AnnealAssignment(GAME)
-    annealing.take(document(state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
+    annealing.update(document(state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
     games = CountingGames([[9], [13], [11], [7]])
     async with InferenceServer(Versions(0)) as server:
-        done = await play(games, 120, [server], draw=annealing.draw)
+        done = await play(games, 120, [server], draw=annealing.assign)
     assert len(done.records) > 20
     for record in done.records:
         assert record["arm"] == assign_variant("patch/1", record["game"], 0.5) and record["anneal"] == "patch/1"
@@ -65,8 +65,8 @@ async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() 
     assert arms == {"old", "new"} == done.variants
     # What each place plays now is what its game's arm says.
     for place, rules in games.rules.items():
-        drawn = done.group._records[place].draw
-        assert rules == drawn.rules and (rules is None) == (drawn.arm == "old")
+        drawn = done.group._records[place].variant
+        assert rules == drawn.config and (rules is None) == (drawn.name == "old")
     before = {arm: ARM_GAMES.labels(arm, "selfplay")._value.get() for arm in arms}
     meter = RolloutMeter()
     for record in done.records:

@@ -53,13 +53,13 @@ class Played:
 
     async def begin(self) -> None:
         for place, record in enumerate(self.records):
-            self.streams.begin(place, 0, record.match.seats)
+            self.streams.start_game(place, 0, record.match.seats)
         await self.environment.reset(np.arange(2, dtype=np.int32), np.array([[0, 0], [0, 3]], np.uint8),
                                      self.ring.observation(0))
 
     async def step(self, count: int = 1) -> None:
         for _ in range(count):
-            self.broadcast.attend(self.records, self.streams, self.environment)
+            self.broadcast.update_viewers(self.records, self.streams, self.environment)
             rows = self.streams.rows
             row = self.ring.row(self.steps)
             asked = self.streams.flags(self.steps).reshape(-1)[rows] & WANT_THOUGHTS != 0
@@ -75,9 +75,9 @@ class Played:
                         "building_events": np.linspace(0.9, 0.5, BUILDINGS, dtype=np.float16)[None, None].repeat(n, 0)
                         } if n else {}
             answer = ActResult(np.zeros(0, np.int64), thoughts=thoughts)
-            self.broadcast.think(self.steps, self.ring, self.streams, answer, self.environment)
+            self.broadcast.add_policy_debug(self.steps, self.ring, self.streams, answer, self.environment)
             outcome = await self.environment.step(self.ring.actions[row], self.ring.observation(self.steps + 1))
-            self.broadcast.look(outcome, self.environment)
+            self.broadcast.add_step(outcome, self.environment)
             self.steps += 1
 
 
@@ -94,7 +94,7 @@ async def test_what_nobody_watches_is_not_looked_at() -> None:
     assert not played.source.sent and not looked
 
 
-async def test_a_watched_game_is_shown_with_what_its_policies_think() -> None:
+async def test_a_watched_game_is_shown_with_what_its_policies_add_policy_debug() -> None:
     played = Played()
     await played.begin()
     await played.step(2)

@@ -25,7 +25,7 @@ from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import LocalEnvironment
 from five.services.rollout.game_group import GameGroup, GroupDependencies, ring_capacity
 from five.services.rollout.matchmaking import Matchmaker
-from five.services.rollout.segment_builder import Rates, SegmentBuilder
+from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.step_buffer import StepBuffer
 from rapid.rpc.server import serve
 from tests.agent.plain_samples import split_segment
@@ -91,7 +91,7 @@ class Server:
 class Steps(Collected):
     """A gate of so many steps that ends a server in between, and where segments leave the process."""
 
-    closed = False
+    is_paused = False
 
     def __init__(self, server: Server) -> None:
         self.segments = []
@@ -99,13 +99,13 @@ class Steps(Collected):
         self.server = server
 
     @property
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         return self.left <= 0
 
-    async def open(self) -> None:
+    async def wait_until_active(self) -> None:
         raise AssertionError("it is never closed")
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         self.left -= 1
         if self.left == STEPS - 21:
             await self.server.stop()
@@ -126,7 +126,7 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     environment = LocalEnvironment(games)
     group = GameGroup(
         GroupDependencies(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
-               lambda version, std: Rates(0.5, 20.0)),
+               lambda version, std: ScheduleValues(0.5, 20.0)),
         ring, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
         SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), ring, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
     try:

@@ -13,7 +13,7 @@ from five.agent.learning.samples import Arrays
 from five.agent.learning.segments import Segment
 from five.clients.experience import ExperienceClient
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
-from five.services.rollout.sender import Sender, changing, optimizers_of
+from five.services.rollout.sender import Sender, delta_encoded_arrays, assign_optimizers
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
@@ -72,7 +72,7 @@ def sender(*optimizers: Optimizer, max_unsent: int = 3, in_flight: int = 2) -> S
 
 async def blocked(s: Sender) -> bool:
     try:
-        await asyncio.wait_for(s.room(), 0.15)
+        await asyncio.wait_for(s.wait_for_capacity(), 0.15)
     except TimeoutError:
         return True
     return False
@@ -101,7 +101,7 @@ async def test_an_optimizer_that_is_behind_leaves_segments_to_the_others() -> No
         quick.learning.set()
         s = sender(slow, quick)
         for number in range(12):
-            await s.room()
+            await s.wait_for_capacity()
             s.put(segment(number))
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.2)
@@ -124,7 +124,7 @@ async def test_segments_that_are_refused_for_good_end_the_games() -> None:
         s = sender(o, in_flight=1)
         with pytest.raises(CallFailed, match="another run") as failure:
             for number in range(20):
-                await s.room()
+                await s.wait_for_capacity()
                 s.put(segment(number))
                 await asyncio.sleep(0.02)
         assert failure.value.code is grpc.StatusCode.INVALID_ARGUMENT
@@ -142,9 +142,9 @@ async def test_a_segment_that_no_message_holds_is_dropped_and_counted() -> None:
 
 
 def test_few_optimizers_are_all_sent_to_and_of_many_each_gets_about_as_much() -> None:
-    assert optimizers_of("rollout-7", 3, 8) == [0, 1, 2]
-    chosen = [optimizers_of(f"five-rollout-{i:x}", 512, 8) for i in range(1800)]
-    assert optimizers_of("five-rollout-5", 512, 8) == chosen[5] and all(len(set(clients)) == 8 for clients in chosen)
+    assert assign_optimizers("rollout-7", 3, 8) == [0, 1, 2]
+    chosen = [assign_optimizers(f"five-rollout-{i:x}", 512, 8) for i in range(1800)]
+    assert assign_optimizers("five-rollout-5", 512, 8) == chosen[5] and all(len(set(clients)) == 8 for clients in chosen)
     senders = np.bincount(np.concatenate(chosen), minlength=512)
     assert senders.min() >= 8 and senders.max() <= 56  # 28 on average
     # Each process gives its 512 / 1800 parts of an optimizer's need to whoever of its eight has least, a little at a
@@ -157,7 +157,7 @@ def test_few_optimizers_are_all_sent_to_and_of_many_each_gets_about_as_much() ->
 
 
 def test_all_observations_in_whole_words_travel_as_changes() -> None:
-    names = changing(LAYOUT)
+    names = delta_encoded_arrays(LAYOUT)
     assert {"shared", "private", "shared_ids", "private_ids", "available", "target_mask"} <= set(names)
     odd = {name: spec for name, spec in LAYOUT.array_specs().items() if name not in names}
     assert all(math.prod(shape) * np.dtype(dtype).itemsize % 2 for shape, dtype in odd.values())

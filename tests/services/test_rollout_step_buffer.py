@@ -16,7 +16,7 @@ from dota.vec_game import PACKED, Controller, VecGame
 from five.clients import wire
 from five.protos.v1 import tensors_pb2
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.step_buffer import SIDES, StepBuffer, team_rows
+from five.services.rollout.step_buffer import SIDES, StepBuffer, split_team_rows
 from rapid import codec
 from rapid.packed_array import PackedArray
 
@@ -72,27 +72,27 @@ def test_what_inference_is_asked_is_the_same(rings: tuple[StepBuffer, StepBuffer
     for step in range(STEPS - CAPACITY + 1, STEPS + 1):
         at = np.array(places)
         for zstd in (False, True):
-            assert sent(packed.asked(step, at), zstd) == sent(full.asked(step, at), zstd)
+            assert sent(packed.request_observations(step, at), zstd) == sent(full.request_observations(step, at), zstd)
         part = np.array([len(places) - 1])  # what pools of servers do with it
-        assert sent({n: a[part] for n, a in packed.asked(step, at).items()}) == sent(
-            {n: a[part] for n, a in full.asked(step, at).items()})
+        assert sent({n: a[part] for n, a in packed.request_observations(step, at).items()}) == sent(
+            {n: a[part] for n, a in full.request_observations(step, at).items()})
 
 
 def test_what_optimizers_are_sent_is_the_same(rings: tuple[StepBuffer, StepBuffer]) -> None:
-    rows = rings[0].span(STEPS - 5, 6)
+    rows = rings[0].row_indices(STEPS - 5, 6)
     for game in range(GAMES):
         for side in range(SIDES):
-            teams = [{name: array[rows] for name, array in ring.team(game, side).items()} for ring in rings]
+            teams = [{name: array[rows] for name, array in ring.team_arrays(game, side).items()} for ring in rings]
             assert sent(teams[1]) == sent(teams[0])
 
 
 def test_values_are_looked_up_in_presence_bits(rings: tuple[StepBuffer, StepBuffer]) -> None:
     full, packed = rings
-    rows: npt.NDArray[np.intp] = full.span(STEPS - 4, 5)
+    rows: npt.NDArray[np.intp] = full.row_indices(STEPS - 4, 5)
     columns = np.arange(0, full.observations["shared"].shape[-1], 3)
-    found = packed.present("shared", rows, 1, 1, columns)
+    found = packed.nonzero("shared", rows, 1, 1, columns)
     np.testing.assert_array_equal(found, full.observations["shared"][rows, 1, 1][:, columns] != 0)
-    np.testing.assert_array_equal(found, full.present("shared", rows, 1, 1, columns))
+    np.testing.assert_array_equal(found, full.nonzero("shared", rows, 1, 1, columns))
     assert 0.05 < found.mean() < 0.95
 
 
@@ -106,10 +106,10 @@ def test_a_packed_ring_holds_a_part_of_the_bytes(rings: tuple[StepBuffer, StepBu
 def test_what_came_packed_in_one_is_kept_by_teams() -> None:
     full = np.zeros((3, SIDES, 2, 5), np.float16)
     full[0, 1, 1, 4], full[2, 0, 0, 1:3] = 1.5, -2.0
-    rows = team_rows(wire.pack(full))
+    rows = split_team_rows(wire.pack(full))
     assert rows.shape == (3, SIDES)
     assert [bytes(row) for row in rows.reshape(-1)] == [packing.pack_f16(team) for team in full.reshape(6, 10)]
     with pytest.raises(ValueError, match=r"\[2, 3, 5\] are not observations of 2 sides"):
-        team_rows(wire.pack(np.ones((2, 3, 5), np.float16)))
+        split_team_rows(wire.pack(np.ones((2, 3, 5), np.float16)))
     with pytest.raises(ValueError, match="no packed form of 4 rows of 5 values"):
-        team_rows(PackedArray.of((2, SIDES, 5), bytes(2)))
+        split_team_rows(PackedArray.of((2, SIDES, 5), bytes(2)))

@@ -12,7 +12,7 @@ from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.samples import Arrays
 from five.run.config import RunConfig
 from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
-from five.services.rollout.sender import changing
+from five.services.rollout.sender import delta_encoded_arrays
 from rapid import codec
 from rapid.packed_array import PackedArray
 
@@ -33,7 +33,7 @@ def as_sent(config: RunConfig, segment: Arrays) -> dict[str, np.ndarray | Packed
     """A segment's arrays as they come to an optimizer."""
     layout, period = Layout(config.game), config.learning.lstm_unroll_length
     changes = {name: PackedArray(segment[name].shape, codec.packed_changes(segment[name], period),
-                                 segment[name].dtype, period) for name in changing(layout)}
+                                 segment[name].dtype, period) for name in delta_encoded_arrays(layout)}
     return {**segment, **changes}
 
 

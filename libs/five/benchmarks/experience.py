@@ -24,10 +24,10 @@ from five.benchmarks.results import Row, machine, row
 from five.clients.experience import ACCEPTED, ExperienceClient
 from five.run.config import RunConfig
 from five.run.load import load
-from five.services.optimizer.intake import Intake
 from five.services.optimizer.experience_service import ExperienceService, add_to_server
+from five.services.optimizer.intake import Intake
 from five.services.optimizer.stored_arrays import SampleCollator
-from five.services.rollout.sender import changing
+from five.services.rollout.sender import delta_encoded_arrays
 from rapid.rpc.channel import aio_channel
 
 OPAQUE = "five.bench.Opaque"
@@ -83,7 +83,7 @@ async def segments_pushed(config: RunConfig, size: Size, server: Child, parts: l
     layout = Layout(config.game)
     client = ExperienceClient([server.first[0]], RPC, layout.hash, config.name, "bench",
                               in_flight=settings.in_flight_segments, zstd=settings.encoding.endswith("zstd"), epoch=1,
-                              changes=changing(layout), period=config.learning.lstm_unroll_length)
+                              changes=delta_encoded_arrays(layout), period=config.learning.lstm_unroll_length)
 
     async def push() -> None:
         await client.push(Segment(next(turn), samples, 0.0, 1.0, steps, 0, 0))

@@ -39,10 +39,10 @@ from five.run.config import RunConfig
 from five.run.load import load
 from five.services.opponents.pool import LAST_ADDED, TABLE, Pool
 from five.services.opponents.service import OpponentService
-from five.services.optimizer.intake import Intake
 from five.services.optimizer.experience_service import ExperienceService, add_to_server
+from five.services.optimizer.intake import Intake
 from five.services.optimizer.stored_arrays import SampleCollator
-from five.services.rollout.sender import changing
+from five.services.rollout.sender import delta_encoded_arrays
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.rpc.server import Register, serve
 from rapid.store.leases import Leases
@@ -138,7 +138,7 @@ async def _segments(server: Child, config: RunConfig, size: Size, parts: list[Ar
     steps = samples * config.learning.lstm_unroll_length
     layout = Layout(config.game)
     clients = [ExperienceClient([server.first], RPC, layout.hash, RUN, f"rollout-{i}", in_flight=1,
-                                zstd=settings.encoding.endswith("zstd"), epoch=1, changes=changing(layout),
+                                zstd=settings.encoding.endswith("zstd"), epoch=1, changes=delta_encoded_arrays(layout),
                                 period=config.learning.lstm_unroll_length)
                for i in range(size.rollouts)]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 from five.agent.ratings import wilson_interval
@@ -9,8 +10,8 @@ from five.clients.evaluator import EvaluatorClient, MatchResult
 from five.evaluation.saved_state import keep_evidence, keep_record
 from five.local.run_folder import Cluster, NoRun, RunFolder
 from five.reports import run_report
-from five.reports.html_page import rebuilt
-from five.run.load import ConfigError, load
+from five.reports.html_page import page, rebuilt
+from five.run.load import ConfigError, load_stored
 from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobStore
 from rapid.store import acl
@@ -48,7 +49,7 @@ def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: in
 
 def _on_evaluator(folder: RunFolder, cluster: Cluster, version: int, against: str, games: int, seed: int
                   ) -> dict[str, Any]:
-    config = load(folder.path / "cluster.yaml")
+    config = load_stored(folder.path / "cluster.yaml")
 
     async def play() -> MatchResult:
         client = EvaluatorClient([cluster.evaluator], config.rpc, config.name, folder.token())
@@ -88,6 +89,20 @@ def _offline(folder: RunFolder, version: int, against: str, games: int, seed: in
             "opponent_statistics": theirs, "replay": str(path)}
 
 
+def render_report(data: Path) -> int:
+    """Render the page of a report's data (benchmarks/learning/*.json) beside it. Return the exit status.
+
+    Raises RuntimeError for a file that holds no report.
+    """
+    target = data.with_suffix(".html")
+    try:
+        run_report.replace(target, page(json.loads(data.read_text())))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RuntimeError(f"{data}: not the data of a report ({error})") from None
+    print(target)
+    return 0
+
+
 def write_report(folder: RunFolder) -> int:
     """Writes the report of a run now. That of a run that has ended is made again from its own data, with charts where
     ``make console`` was run after it. Raises NoRun for one that is not running and left no report, RuntimeError for a
@@ -103,7 +118,7 @@ def write_report(folder: RunFolder) -> int:
             raise RuntimeError(f"{folder.report}: {error}") from None
         print(folder.report)
         return 0
-    config = load(folder.path / "cluster.yaml")
+    config = load_stored(folder.path / "cluster.yaml")
     client = connect(config.store.state_url, config.store, "state",
                      folder.login(acl.CONTROLLER, config.store.state_url))
     require_reachable(client, config.store.state_url, "state")

@@ -8,7 +8,7 @@ from typing import Any
 from five.agent.standings import Standing
 from five.evaluation.journal import Journal
 from five.local.run_folder import NoRun, RunFolder
-from five.run.load import ConfigError, load
+from five.run.load import ConfigError, load_stored
 from rapid.store import acl
 from rapid.store.connection import connect
 from rapid.store.state import RunState
@@ -48,7 +48,7 @@ def rows_of(folder: RunFolder) -> dict[str, Any]:
         cluster = folder.cluster()
     except NoRun:
         return dict(json.loads(folder.ladder.read_text())) if folder.ladder.exists() else {}
-    config = load(folder.path / "cluster.yaml")
+    config = load_stored(folder.path / "cluster.yaml")
     client = connect(cluster.state_url, config.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))
     return RunState(client, config.name).table("ratings").all()
 

@@ -15,7 +15,7 @@ from five.evaluation.saved_state import kept_record
 from five.local.run_folder import NoRun, RunFolder
 from five.run.config import RunConfig
 from five.run.effective import overlay
-from five.run.load import load
+from five.run.load import load, load_stored
 from rapid import tensorfile
 from rapid.bfloat16 import from_bfloat16
 from rapid.blobs import BlobMissing, BlobStore
@@ -35,7 +35,7 @@ class ArchivedVersions:
     def config(self) -> RunConfig:
         """The configuration that the run was last started with, with what its record holds in its place."""
         started = self.folder.path / "cluster.yaml"
-        config = load(started if started.exists() else self.folder.config)
+        config = load_stored(started if started.exists() else self.folder.config)
         kept = kept_record(self.folder.record)
         return config if kept is None else overlay(config, kept.record)
 
@@ -43,7 +43,7 @@ class ArchivedVersions:
     def blobs(self) -> BlobStore:
         """The run's blob store: the one that its configuration names, else the folder's own, which may have been moved
         or copied since the run was started."""
-        named = load(self.folder.config).blobs.url if self.folder.config.exists() else self.config.blobs.url
+        named = load_stored(self.folder.config).blobs.url if self.folder.config.exists() else self.config.blobs.url
         return BlobStore(named or str(self.folder.path / "blobs"))
 
     @property

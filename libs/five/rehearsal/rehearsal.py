@@ -21,7 +21,7 @@ from five.local.run_folder import RunFolder, free_name, user
 from five.rehearsal.progress import Progress, Stopped, stoppable
 from five.run.config import RunConfig
 from five.run.effective import overlay
-from five.run.load import load, save
+from five.run.load import load_stored, save
 from five.services.controller.surgery.rehearsals import (
     Rehearsal,
     RehearsalInProgress,
@@ -131,7 +131,7 @@ def _carry_out(folder: RunFolder, plan: Plan, scope: RehearsalScope, progress: P
 def run_state(folder: RunFolder) -> RunState:
     """The state of a run of this machine, as the controller reads it. Raises NoRun when it is not running."""
     cluster = folder.cluster()
-    started = load(folder.path / "cluster.yaml")
+    started = load_stored(folder.path / "cluster.yaml")
     client = connect(cluster.state_url, started.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))
     require_reachable(client, cluster.state_url, "state")
     return RunState(client, started.name)
@@ -141,11 +141,11 @@ def make_fork(folder: RunFolder, plan: Plan) -> Fork:
     """The fork's folder, with its checkpoint in it. The run goes on. Raises NoRun when it is not running, ValueError
     when the plan does not fit."""
     run = run_state(folder)
-    started = load(folder.path / "cluster.yaml")
+    started = load_stored(folder.path / "cluster.yaml")
     record = run.record()
     if record is None:
         raise RuntimeError(f"run {started.name!r} has no record yet")
-    now = overlay(load(folder.config), record)
+    now = overlay(load_stored(folder.config), record)
     spec = AgentSpec(now.game, now.model)
     target = plan.target(spec)
     checkpoints = Checkpoints(BlobStore(started.blobs.url), started.name, started.services.optimizer.checkpoints_kept,

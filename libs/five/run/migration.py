@@ -43,7 +43,7 @@ def chain_of(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> Migrat
             raise BrokenChain(f"the text of applied plan {digest} is missing from the run's state: versions from "
                               "before it cannot be loaded")
         try:
-            links.append(AppliedMigration(Plan.from_yaml(row["plan"]), AgentSpec.of(row["game"], row["model"])))
+            links.append(AppliedMigration(Plan.from_yaml(row["plan"]), agent_spec(row["game"], row["model"])))
         except (KeyError, ValueError) as error:
             raise BrokenChain(f"applied plan {digest} cannot be read: {error}") from None
     try:

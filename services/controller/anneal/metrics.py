@@ -5,7 +5,7 @@ from collections.abc import Callable
 from five.agent.anneal.document import Anneal, AnnealState
 from rapid.telemetry.metrics import gauge
 
-SHARE = gauge("controller", "anneal", "ratio", "Share of games that begin with the change that is annealed; 0 while "
+SHARE = gauge("controller", "anneal", "ratio", "Share of games that begin with the annealed change; 0 while "
               "none is.")
 STATE = gauge("controller", "anneal", "state", "1 for the state that the anneal is in: ramping, holding, promoted, "
               "aborted, failed, reverted. 0 for all before the first.", ("state",))

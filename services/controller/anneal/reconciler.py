@@ -39,12 +39,13 @@ def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> Game
     except ValidationError as error:
         said = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}{quoting_hint(e['type'], e['input'])}"
                          for e in error.errors())
-        raise AnnealError(f"the game cannot be changed so: {said}") from None
+        raise AnnealError(f"overrides: the resulting game is invalid: {said}") from None
     if then == now:
-        raise AnnealError("the run's game is so already: there is nothing to anneal")
+        raise AnnealError("overrides: the run's game has these values already, so there is nothing to anneal")
     if Layout(then).hash != Layout(now).hash:
-        raise AnnealError("the change concerns the layout of observations and actions, which all games of a run share: "
-                       "that takes surgery (POST /v1/surgery/plan)")
+        raise AnnealError(
+            "overrides: the change alters the layout of observations and actions, which all games of a "
+            "run share. Use surgery instead (POST /v1/surgery/plan)")
     return then
 
 
@@ -73,13 +74,13 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
     it cannot begin."""
     asked, record = operation.request.anneal, state.record()
     if asked is None or record is None or kept.get("head") is None:
-        return "there is no version yet to go back to"
+        return "the run has no version to revert to yet"
     head = int(kept["head"])
     before = read_anneal(state)
     if before is not None and before.id == asked["id"]:
         return ""
     if before is not None and before.state in ACTIVE | {AnnealState.FAILED}:
-        return f"anneal {before.id!r} is {before.state}: one at a time"
+        return f"anneal {before.id!r} is {before.state}: only one can be active"
     try:
         game_with_overrides(record, asked["overrides"])
         ramp = AnnealRamp(start=head, length=asked["length"])
@@ -87,7 +88,8 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
                         guard=asked["guard"], policy=asked["policy"])
     except ValueError as error:
         return str(error)
-    return "" if replace_anneal(state, before, anneal, operation.who, "began") else "somebody else began another anneal"
+    return "" if replace_anneal(state, before, anneal, operation.who,
+                                "began") else "another anneal was begun at the same time"
 
 
 def end_anneal(state: RunState, operation: Operation) -> str:
@@ -99,7 +101,7 @@ def end_anneal(state: RunState, operation: Operation) -> str:
             return ""
         over = anneal.model_copy(update={
             "state": AnnealState.REVERTED, "held_by": "", "revision": anneal.revision + 1,
-            "said": f"{operation.who} reverted the run to version {target}, from before it"})
+            "said": f"{operation.who} reverted the run to version {target}, before the anneal"})
         if replace_anneal(state, anneal, over, operation.who, "reverted"):
             return anneal.id
     return ""
@@ -142,10 +144,10 @@ class AnnealReconciler:
 
     def apply_step(self, before: Anneal, step: Transition, who: str) -> Anneal:
         """Apply a step. The side effect comes first, so that it is found done after a crash between the two writes."""
-        if step.follows is FollowUp.MAKE_IT_THE_GAME:
+        if step.follows is FollowUp.APPLY_OVERRIDES:
             self._promote(before, who)
         if step.changed and not replace_anneal(self.state, before, step.anneal, who, step.anneal.state):
-            return read_anneal(self.state) or before  # somebody was faster: the next look decides again
+            return read_anneal(self.state) or before  # changed concurrently; the next pass decides again
         return step.anneal
 
     def _promote(self, anneal: Anneal, who: str) -> None:
@@ -155,12 +157,12 @@ class AnnealReconciler:
         try:
             game = game_with_overrides(record, anneal.overrides).model_dump(mode="json")
         except AnnealError:
-            return  # it is the game already
+            return  # already part of the game
         try:
             self.state.set_record(record, record.changed(new_epoch=False, game=game), who, "anneal.made_the_game",
                                   {"anneal": anneal.id, "overrides": anneal.overrides})
         except FencedOut as error:
-            log.info("the record has changed meanwhile, the next look decides: %s", error)
+            log.info("run record changed concurrently, deciding again in the next pass: %s", error)
             raise
 
     def _revert_failed(self, anneal: Anneal, version: int) -> Anneal:
@@ -175,7 +177,7 @@ class AnnealReconciler:
                 self.operations.begin(OperationKind.REVERT, CONTROLLER, revert_request(anneal, record), now.status,
                                       anneal.said)
             except OperationInProgress as busy:
-                log.info("anneal %s waits to be reverted: %s", anneal.id, busy)
+                log.info("revert of anneal %s is waiting: %s", anneal.id, busy)
         elif mine.state is OperationState.DONE:
             return self.apply_step(anneal, complete_revert(anneal, version), CONTROLLER)
         return anneal
@@ -184,6 +186,6 @@ class AnnealReconciler:
 def fail_on_request(anneal: Anneal, who: str, reason: str) -> Transition:
     """Return the step that fails the anneal at an operator's request, without another attempt. Raise
     five.agent.anneal.transitions.NotPossible."""
-    step = fail(anneal, f"{who} asked for it to be reverted{f': {reason}' if reason else ''}")
+    step = fail(anneal, f"{who} requested the revert{f': {reason}' if reason else ''}")
     policy = step.anneal.policy.model_copy(update={"on_fail": "stop"})
     return Transition(step.anneal.model_copy(update={"policy": policy}), step.follows, step.changed)

@@ -14,7 +14,7 @@ from five.run.draft_tables import DraftTables
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Series
 
-PAGE = 1000  # records of games read at a time
+PAGE = 1000  # game records per read
 CACHED_TABLES = 2
 CACHED_ADVICE = 256
 
@@ -28,9 +28,10 @@ class DraftAnalyzer:
         self._series = series
         self._lock = threading.Lock()
         self._leaves: OrderedDict[str, LeafTable] = OrderedDict()  # by digest
-        self._advice: OrderedDict[tuple[Any, ...], DraftAdvice] = OrderedDict()  # by table's digest, picks, bans, order
+        # By the table's digest, picks, bans and order.
+        self._advice: OrderedDict[tuple[Any, ...], DraftAdvice] = OrderedDict()
         self._evidence: DraftEvidence | None = None
-        self._last = ""  # id of the last game that was counted
+        self._last = ""  # id of the last counted game
 
     @property
     def _tables(self) -> DraftTables | None:
@@ -46,7 +47,7 @@ class DraftAnalyzer:
             try:
                 found.append({"name": name, **tables.about(name)})
             except (BlobMissing, ValueError):
-                continue  # it is being removed, or is none
+                continue  # removed concurrently, or not a table
         return found
 
     def draft(self, name: str | None, radiant: Sequence[str], dire: Sequence[str], banned: Sequence[str], order: str
@@ -57,12 +58,13 @@ class DraftAnalyzer:
         """
         tables = self._tables
         if tables is None:
-            raise BlobMissing("this controller has no blob store")
+            raise BlobMissing("this controller has no blob store (blobs.url)")
         if name is None:
             name = next(iter(tables.names()), None)
             if name is None:
-                raise BlobMissing("no version's table has been made yet: `five draft --make` makes one, and the "
-                                  "evaluator does so for rated versions whose pool is small")
+                raise BlobMissing(
+                    "there is no draft table yet: create one with `five draft --make`. The evaluator "
+                    "does so for rated versions with a small hero pool")
         with self._lock:
             digest = tables.digest(name)
             leaves = self._table(tables, name, digest)

@@ -31,7 +31,7 @@ from rapid.store.record import RunRecord
 from rapid.store.series import Series
 from rapid.store.state import RunState
 
-# How old what the console shows may be: it is looked up once, however many look.
+# Maximum ages of the console's cached data, shared by all clients.
 QUICK_SECONDS, SLOW_SECONDS = 1.0, 4.0
 
 
@@ -55,7 +55,7 @@ class Context:
         self.limits = limits or LimitsConfig()
         self.evaluator = evaluator
         self.overview_cache: SingleFlightCache[object] = SingleFlightCache(overview_seconds)
-        self.open_streams = 0  # clients that read /v1/stream
+        self.open_streams = 0  # clients of /v1/stream
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
         self.ratings = RatingTable(state)
@@ -71,7 +71,7 @@ class Context:
         self.recordings = Recordings(lambda: self.blobs)
         self.drafts = DraftAnalyzer(run, lambda: self.blobs, self.series)
         self.play = None if play is None else functools.cache(play)
-        self.open_sockets = 0  # people who play or watch over one
+        self.open_sockets = 0  # people who play or watch
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[Difference]:
@@ -95,7 +95,7 @@ def _context(request: Request) -> Context:
 
 
 def _viewer(request: Request, declared: Annotated[object, Security(_bearer)]) -> Caller:
-    caller: Caller = request.state.caller  # the boundary has seen to it
+    caller: Caller = request.state.caller  # set by the middleware
     return caller
 
 
@@ -103,15 +103,15 @@ def _operator(
     caller: Annotated[Caller, Depends(_viewer)], request: Request,
     key: Annotated[str | None, Header(
         alias="Idempotency-Key", min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$",
-        description="A text of your choice, new for each change: a request that is repeated under it is carried out "
-        "once, and answered as the first time. Kept for a day.")] = None,
+        description="Any text, unique to a change: a request repeated with the same key is carried out once and "
+        "gets the same response. Valid for a day.")] = None,
 ) -> Caller:
     _context(request).authenticator.require_operator(caller)
     return caller
 
 
 ContextDep = Annotated[Context, Depends(_context)]
-# Whoever may read, and whoever may change something.
+# The authenticated caller, with at least that role.
 Viewer = Annotated[Caller, Depends(_viewer)]
 Operator = Annotated[Caller, Depends(_operator)]
-DryRun = Annotated[bool, Query(description="Only say what would happen; nothing is changed.")]
+DryRun = Annotated[bool, Query(description="Only report what would happen; change nothing.")]

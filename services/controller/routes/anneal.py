@@ -30,9 +30,9 @@ from five.services.controller.routes.surgery import NO_RUN, begin_operation
 from rapid.store.errors import FencedOut
 
 router = APIRouter(prefix="/anneal", tags=["anneal"])
-NONE = "Nothing is being annealed."
-NOT_NOW = "The anneal is in a state in which that cannot be, or somebody else changed it at the same time."
-SIMULATED_ATTEMPTS = 400  # simulated for what is stated of the guard
+NONE = "There is no anneal."
+NOT_NOW = "The anneal's state does not allow this, or it was changed concurrently."
+SIMULATED_ATTEMPTS = 400  # simulated for the guard's error rates
 SPREADS = {"even": 0.5, "decided": 1.0}
 _STATED: dict[str, Any] = {"false_alarm": 0.05, "loss": 0.2, "miss": 0.05, "caught": {"even": 0.98, "decided": 0.98},
                            "pairs_to_catch": {"even": 100, "decided": 190}}
@@ -53,14 +53,14 @@ class AnnealRequest(BaseModel):
         "policy": {"on_fail": "retry", "slower": 2.0}, "reason": "the finals are played on it"}]})
 
     name: str = Field(min_length=1, max_length=48, pattern=r"^[a-z0-9][a-z0-9.-]*$",
-                      description="What it is called: letters a-z, digits, dots and dashes.")
-    overrides: dict[str, Any] = Field(min_length=1, description="What is different in the game's configuration, as a "
-                                      "tree below `game`: a patch, a switch, a randomisation. Not what changes the "
-                                      f"layout: that is surgery. At most {MAX_OVERRIDES} characters.")
-    versions: int = Field(ge=1, le=10_000_000, strict=True, description="Versions from 0 to 100% of games, without "
-                          "the time that gates take.")
-    guard: GuardConfig = Field(default_factory=GuardConfig, description="How sure the guard is to be.")
-    policy: AnnealPolicy = Field(default_factory=AnnealPolicy, description="What follows its verdicts.")
+                      description="Name: letters a-z, digits, dots and dashes.")
+    overrides: dict[str, Any] = Field(min_length=1, description="Changed keys of the game's configuration, as a tree "
+                                      "below `game`: a patch, a switch, a randomization. Changes of the layout need "
+                                      f"surgery. At most {MAX_OVERRIDES} characters.")
+    versions: int = Field(ge=1, le=10_000_000, strict=True, description="Versions from 0 to 100 % of games, without "
+                          "the time at gates.")
+    guard: GuardConfig = Field(default_factory=GuardConfig, description="Error rates of the guard.")
+    policy: AnnealPolicy = Field(default_factory=AnnealPolicy, description="Actions after its verdicts.")
     reason: str = Field("", max_length=500, description="Why; kept with the operation.")
 
 
@@ -69,7 +69,7 @@ class ShareRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"share": 0.25}]})
 
-    share: float = Field(ge=0, le=1, allow_inf_nan=False, description="Share of games that have the change.")
+    share: float = Field(ge=0, le=1, allow_inf_nan=False, description="Share of games with the change.")
 
 
 class GuardPower(BaseModel):
@@ -78,12 +78,12 @@ class GuardPower(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_STATED]})
 
-    false_alarm: float = Field(description="Chance at most that a change that does no harm is ever called harmful.")
-    loss: float = Field(description="The smallest loss to be caught.")
-    miss: float = Field(description="Chance at most that such a loss passes by the rule that it is under.")
-    caught: dict[str, float] = Field(description="Share of attempts with that loss that fail within the pairs played "
-                                     "at most. even: half of the pairs go one to each side; decided: none does.")
-    pairs_to_catch: dict[str, int] = Field(description="Median number of pairs a rule until then.")
+    false_alarm: float = Field(description="Maximum probability that a harmless change ever fails.")
+    loss: float = Field(description="The smallest loss to detect.")
+    miss: float = Field(description="Maximum probability that such a loss passes under its rule.")
+    caught: dict[str, float] = Field(description="Share of attempts with that loss that fail within the maximum "
+                                     "number of pairs. even: half of the pairs are split 1-1; decided: none is.")
+    pairs_to_catch: dict[str, int] = Field(description="Median number of pairs per rule until then.")
 
 
 class RuleFinding(BaseModel):
@@ -91,16 +91,16 @@ class RuleFinding(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_FINDING]})
 
-    rule: Variant = Field(description="old: the game as it was; new: with the change.")
-    pairs: int = Field(description="Pairs played: one seed, both sides.")
+    rule: Variant = Field(description="old: without the change; new: with the change.")
+    pairs: int = Field(description="Played pairs of games: one seed, both sides.")
     mean: float = Field(description="Mean result of the newest version against the last one before the change, from 1 "
                         "(won) to -1 (lost).")
-    harm: float = Field(description="Evidence that it is worse.")
+    harm: float = Field(description="Evidence that the newest version is worse.")
     fails_at: float = Field(description="Evidence at which the change fails.")
-    harmless: float = Field(description="Evidence that it does not lose as much as `loss`.")
-    passes_at: float = Field(description="Evidence at which it passes by this rule.")
-    course: list[tuple[int, float, float]] = Field(description="How both have grown: pairs, evidence of harm, and that "
-                                                   "it does not lose as much, at some of the pairs and at the last.")
+    harmless: float = Field(description="Evidence that it loses less than `loss`.")
+    passes_at: float = Field(description="Evidence at which the change passes under this rule.")
+    course: list[tuple[int, float, float]] = Field(description="History of both at some of the pairs and at the last: "
+                                                   "pairs, evidence of harm, evidence of no harm.")
 
 
 class AnnealStatus(BaseModel):
@@ -108,22 +108,22 @@ class AnnealStatus(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "anneal": _ANNEAL, "version": 904, "share": 0.26, "verdict": "inconclusive",
-        "said": "not decided yet under the new rule", "findings": [_FINDING], "stated": _STATED}]})
+        "said": "undecided under the new rule", "findings": [_FINDING], "stated": _STATED}]})
 
     anneal: Anneal = Field(description="The change, its ramp, its guard and policy, and its state.")
     version: int = Field(description="The newest version.")
-    share: float = Field(description="Share of games that begin with the change now.")
-    verdict: str = Field(description="The guard's: pass, fail or inconclusive, which holds.")
-    said: str = Field(description="What the verdict rests on, in words.")
-    findings: list[RuleFinding] = Field(description="What is known under each rule.")
-    stated: GuardPower = Field(description="What the guard is worth.")
+    share: float = Field(description="Current share of games that begin with the change.")
+    verdict: str = Field(description="The guard's verdict: pass, fail or inconclusive (the share is held).")
+    said: str = Field(description="Reason for the verdict.")
+    findings: list[RuleFinding] = Field(description="Evidence under each rule.")
+    stated: GuardPower = Field(description="Error rates of the guard.")
 
 
 @functools.lru_cache(maxsize=16)
 def _power(config: GuardConfig) -> tuple[dict[str, float], dict[str, int]]:
     bounded = config.model_copy(update={"pairs": min(config.pairs, 2000)})
-    found = {name: estimate_power(bounded, {Variant.OLD: 0.0, Variant.NEW: -config.loss}, max(spread, config.loss), SIMULATED_ATTEMPTS, 1)
-             for name, spread in SPREADS.items()}
+    found = {name: estimate_power(bounded, {Variant.OLD: 0.0, Variant.NEW: -config.loss},
+                                  max(spread, config.loss), SIMULATED_ATTEMPTS, 1) for name, spread in SPREADS.items()}
     return {n: round(p.failed, 3) for n, p in found.items()}, {n: p.pairs for n, p in found.items()}
 
 
@@ -137,9 +137,9 @@ def guard_power(config: GuardConfig) -> GuardPower:
 def _status(context: Context, anneal: Anneal) -> AnnealStatus:
     version, judgement = context.store.head() or 0, judge_anneal(context.state, anneal)
     return AnnealStatus(
-        anneal=anneal, version=version, share=anneal.share(version), verdict=judgement.verdict, said=judgement.said,
+        anneal=anneal, version=version, share=anneal.share(version), verdict=judgement.verdict, said=judgement.reason,
         findings=[RuleFinding(rule=f.rule, pairs=f.pairs, mean=f.mean, harm=f.harm, fails_at=f.fails,
-                              harmless=f.harmless, passes_at=f.passes, course=list(f.course))
+                              harmless=f.harmless, passes_at=f.passes, course=list(f.history))
                   for f in judgement.findings],
         stated=guard_power(anneal.guard))
 
@@ -147,11 +147,12 @@ def _status(context: Context, anneal: Anneal) -> AnnealStatus:
 def _require_anneal(context: Context) -> Anneal:
     anneal = read_anneal(context.state)
     if anneal is None:
-        raise Problem(404, "nothing has been annealed in this run: POST /v1/anneal begins")
+        raise Problem(404, "this run has no anneal: begin one with POST /v1/anneal")
     return anneal
 
 
-def _apply_change(context: Context, who: str, dry_run: bool, change: Callable[[Anneal, int], Transition]) -> AnnealStatus:
+def _apply_change(context: Context, who: str, dry_run: bool, change: Callable[[Anneal, int],
+                                                                              Transition]) -> AnnealStatus:
     anneal = _require_anneal(context)
     try:
         step = change(anneal, context.store.head() or 0)
@@ -164,12 +165,12 @@ def _apply_change(context: Context, who: str, dry_run: bool, change: Callable[[A
     except FencedOut:
         after = None
     if after is None or after != step.anneal:
-        raise Problem(409, "the anneal or the run's record was changed by somebody else at the same time: look again")
+        raise Problem(409, "the anneal or the run's record was changed concurrently: read it again and retry")
     return _status(context, after)
 
 
-@router.post("", status_code=202, responses=responses(_404=NO_RUN, _409="One at a time: an anneal or an operation is "
-                                                      "under way."))
+@router.post("", status_code=202, responses=responses(_404=NO_RUN, _409="Another anneal or operation is "
+                                                      "active."))
 def begin_anneal(caller: Operator, context: ContextDep, body: AnnealRequest, response: Response, dry_run: DryRun = False
                  ) -> Operation:
     """Begin to anneal a change into games: 202 and the operation, which first keeps a checkpoint to return to.
@@ -182,19 +183,19 @@ def begin_anneal(caller: Operator, context: ContextDep, body: AnnealRequest, res
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
     now = read_anneal(context.state)
     if now is not None and now.state in ACTIVE | {AnnealState.FAILED}:
-        raise Problem(409, f"anneal {now.id!r} is {now.state}: one at a time. Promote, abort or revert it first")
+        raise Problem(409, f"anneal {now.id!r} is {now.state}: promote, abort or revert it first")
     identity = f"{body.name}-{secrets.token_hex(3)}"
     try:
         game_with_overrides(record, body.overrides)
-        requested_at = Anneal.model_validate({
+        requested = Anneal.model_validate({
             "id": identity, "overrides": body.overrides, "base": 0, "began": 0,
             "ramp": {"start": 0, "length": body.versions}, "guard": body.guard, "policy": body.policy})
     except (AnnealError, ValueError) as error:
         raise Problem(422, re.sub(r"\s+", " ", str(error)),
                       errors=[{"where": "body.overrides", "what": "cannot be annealed"}]) from None
     request = OperationRequest(name=identity, parent=record.schema, epoch=record.epoch, anneal={
-        "id": requested_at.id, "overrides": requested_at.overrides, "length": body.versions,
-        "guard": requested_at.guard.model_dump(mode="json"), "policy": requested_at.policy.model_dump(mode="json")})
+        "id": requested.id, "overrides": requested.overrides, "length": body.versions,
+        "guard": requested.guard.model_dump(mode="json"), "policy": requested.policy.model_dump(mode="json")})
     return begin_operation(context, OperationKind.ANNEAL, caller.name, request, body.reason, dry_run, response)
 
 
@@ -219,7 +220,8 @@ def resume_anneal(caller: Operator, context: ContextDep, dry_run: DryRun = False
 @router.put("/share", responses=responses(_404=NONE, _409=NOT_NOW))
 def share_anneal(caller: Operator, context: ContextDep, body: ShareRequest, dry_run: DryRun = False) -> AnnealStatus:
     """Set the share and hold it."""
-    return _apply_change(context, caller.name, dry_run, lambda a, version: set_share(a, body.share, version, caller.name))
+    return _apply_change(context, caller.name, dry_run, lambda a,
+                         version: set_share(a, body.share, version, caller.name))
 
 
 @router.post("/promote", responses=responses(_404=NONE, _409=NOT_NOW))
@@ -235,7 +237,8 @@ def abort_anneal(caller: Operator, context: ContextDep, dry_run: DryRun = False)
 
 
 @router.post("/revert", responses=responses(_404=NONE, _409=NOT_NOW))
-def revert_anneal(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> AnnealStatus:
+def revert_anneal(caller: Operator, context: ContextDep, body: Reason | None = None,
+                  dry_run: DryRun = False) -> AnnealStatus:
     """Remove the change and revert the run to the last version before it, without another attempt. The revert is an
     operation:
     see GET /v1/operations."""

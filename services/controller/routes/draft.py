@@ -14,7 +14,7 @@ from rapid.store.errors import Corrupt
 
 router = APIRouter(tags=["draft"])
 NAMES = r"^[a-z0-9_]*(,[a-z0-9_]+)*$"
-Heroes = Annotated[str, Query(pattern=NAMES, max_length=1000, description="Heroes, with commas between.")]
+Heroes = Annotated[str, Query(pattern=NAMES, max_length=1000, description="Heroes, comma-separated.")]
 _PAIR: dict[str, Any] = {"hero": "sniper", "other": "lion", "allied": True, "games": 214}
 _CHOICE: dict[str, Any] = {"hero": "sniper", "win": 0.53, "own": 0.53, "played": 420,
                            "rarest": {**_PAIR, "allied": False}}
@@ -31,8 +31,8 @@ class PairOfHeroes(BaseModel):
 
     hero: str = Field(description="The one.")
     other: str = Field(description="The other.")
-    allied: bool = Field(description="Whether in one team; else against each other.")
-    games: int = Field(description="Recorded training games in which they met so.")
+    allied: bool = Field(description="Whether they are in one team; otherwise they are opponents.")
+    games: int = Field(description="Recorded training games with both.")
 
 
 class DraftChoice(BaseModel):
@@ -41,12 +41,12 @@ class DraftChoice(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [_CHOICE]})
 
     hero: str = Field(description="Its name.")
-    win: float = Field(description="Probability that Radiant wins, if it is picked and both teams pick their best "
-                       "after.")
-    own: float = Field(description="The same of the team to move.")
-    played: int | None = Field(description="Teams of recorded training games that it was in; null: none is recorded.")
-    rarest: PairOfHeroes | None = Field(description="Of its pairs with the heroes picked so far, the one that was "
-                                        "played least; null: nothing is picked, or no game is recorded.")
+    win: float = Field(description="Probability that Radiant wins if it is picked and both teams then pick "
+                       "optimally.")
+    own: float = Field(description="The same probability for the team to move.")
+    played: int | None = Field(description="Teams with it in recorded training games; null: no game is recorded.")
+    rarest: PairOfHeroes | None = Field(description="The rarest of its pairs with the heroes picked so far; null: "
+                                        "nothing is picked, or no game is recorded.")
 
 
 class DraftTable(BaseModel):
@@ -57,9 +57,9 @@ class DraftTable(BaseModel):
     name: str = Field(description="Its name.")
     heroes: list[str] = Field(description="The pool.")
     team: int = Field(description="Heroes of a team.")
-    shared: bool = Field(description="Whether both teams may pick the same hero: where the pool is too small for two "
-                         "teams.")
-    facts: dict[str, Any] = Field(description="The version that it was read from, and how.")
+    shared: bool = Field(description="Whether both teams may pick the same hero, because the pool is too small for "
+                         "two teams.")
+    facts: dict[str, Any] = Field(description="The version that computed it, and how.")
 
 
 class DraftTables(BaseModel):
@@ -67,7 +67,7 @@ class DraftTables(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tables": [_TABLE]}]})
 
-    tables: list[DraftTable] = Field(description="The newest version's first.")
+    tables: list[DraftTable] = Field(description="The tables, newest version first.")
 
 
 class Draft(BaseModel):
@@ -81,21 +81,21 @@ class Draft(BaseModel):
             _CHOICE],
         "games": 812, "support": None}]})
 
-    table: str = Field(description="The table that it is read from.")
+    table: str = Field(description="Name of the table.")
     heroes: list[str] = Field(description="The table's pool.")
     team: int = Field(description="Heroes of a team.")
     shared: bool = Field(description="Whether both teams may pick the same hero.")
-    line_ups: int = Field(description="Leaves of the table.")
-    facts: dict[str, Any] = Field(description="The version that the table was read from, and how.")
-    order: str = Field(description="Who picks when, R and D.")
-    to_move: str = Field(description="R, D, or '' when all picks are made.")
+    line_ups: int = Field(description="Number of line-ups in the table.")
+    facts: dict[str, Any] = Field(description="The version that computed the table, and how.")
+    order: str = Field(description="Order of picks: R and D.")
+    to_move: str = Field(description="R, D, or '' after the last pick.")
     radiant: list[str] = Field(description="Radiant's picks.")
     dire: list[str] = Field(description="Dire's picks.")
-    banned: list[str] = Field(description="Heroes nobody picks.")
-    win: float = Field(description="Probability that Radiant wins, if both teams pick their best from context.")
-    choices: list[DraftChoice] = Field(description="Open picks of the team to move, the best first.")
-    games: int = Field(description="Training games whose line-ups are recorded.")
-    support: PairOfHeroes | None = Field(description="Of the pairs of heroes picked so far, the one played least.")
+    banned: list[str] = Field(description="Banned heroes.")
+    win: float = Field(description="Probability that Radiant wins if both teams pick optimally from now on.")
+    choices: list[DraftChoice] = Field(description="Possible picks of the team to move, best first.")
+    games: int = Field(description="Number of recorded training games.")
+    support: PairOfHeroes | None = Field(description="The rarest pair among the heroes picked so far.")
 
 
 class CalibrationBin(BaseModel):
@@ -103,13 +103,13 @@ class CalibrationBin(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_BIN]})
 
-    low: float = Field(description="The stretch's lower end.")
-    high: float = Field(description="Its upper end.")
+    low: float = Field(description="Lower end of the interval.")
+    high: float = Field(description="Upper end of the interval.")
     games: int = Field(description="Games.")
     predicted: float | None = Field(description="Mean prediction that Radiant wins.")
-    won: float | None = Field(description="Share that Radiant won, a draw being half.")
-    at_least: float | None = Field(description="Lower end of its 95 % interval.")
-    at_most: float | None = Field(description="Upper end of its 95 % interval.")
+    won: float | None = Field(description="Radiant's mean score, a drawn game counting half.")
+    at_least: float | None = Field(description="Lower end of its 95 % confidence interval.")
+    at_most: float | None = Field(description="Upper end of its 95 % confidence interval.")
 
 
 class DraftCalibration(BaseModel):
@@ -119,13 +119,13 @@ class DraftCalibration(BaseModel):
         "games": 2, "first": 1100, "last": 1200, "brier": 0.24, "brier_constant": 0.25, "error": 0.03, "bins": [
             _BIN]}]})
 
-    games: int = Field(description="Games of self-play that are counted.")
-    first: int | None = Field(description="The oldest version that played one.")
+    games: int = Field(description="Number of self-play games.")
+    first: int | None = Field(description="The oldest version in these games.")
     last: int | None = Field(description="The newest.")
     brier: float | None = Field(description="Mean squared error of the prediction.")
-    brier_constant: float | None = Field(description="That of always saying the mean result.")
+    brier_constant: float | None = Field(description="Mean squared error of always predicting the mean result.")
     error: float | None = Field(description="Mean distance between prediction and result, over the bins.")
-    bins: list[CalibrationBin] = Field(description="By prediction.")
+    bins: list[CalibrationBin] = Field(description="Games by prediction.")
 
 
 @router.get("/draft/tables")
@@ -142,11 +142,11 @@ def draft_calibration(caller: Viewer, context: ContextDep) -> DraftCalibration:
     return DraftCalibration.model_validate(asdict(context.drafts.reliability()))
 
 
-@router.get("/draft", responses=responses(_404="There is no such table, or none yet.",
-                                          _409="Such a draft cannot be: the answer says why."))
+@router.get("/draft", responses=responses(_404="There is no such table, or none at all yet.",
+                                          _409="The draft is invalid; the detail gives the reason."))
 def draft(caller: Viewer, context: ContextDep, radiant: Heroes = "", dire: Heroes = "", banned: Heroes = "",
-          order: Annotated[str, Query(pattern=r"^[RDrd]*$", max_length=10, description="Who picks when, R and D; the "
-                                      "default is DRRDRDRDDR for five a side.")] = "",
+          order: Annotated[str, Query(pattern=r"^[RDrd]*$", max_length=10, description="Order of picks: R and D; "
+                                      "default DRRDRDRDDR for five heroes per team.")] = "",
           table: Annotated[str | None, Query(pattern=r"^version-[0-9]{1,15}(-[0-9a-f]{8})?$", description="A table's "
                                              "name; by default the newest.")] = None) -> Draft:
     """Return the win probability of each possible pick if both teams then pick optimally, and how often its heroes met
@@ -159,7 +159,7 @@ def draft(caller: Viewer, context: ContextDep, radiant: Heroes = "", dire: Heroe
     except DraftError as error:
         raise Problem(409, str(error)) from None
     except (Corrupt, ValueError) as error:
-        raise Problem(404, f"the table cannot be read: {error}") from None
+        raise Problem(404, f"the draft table is unreadable: {error}") from None
     return Draft.model_validate(found)
 
 

@@ -10,20 +10,21 @@ from five.services.controller.http.dependencies import ContextDep, Viewer
 from five.services.controller.http.paging import MAX_SAFE_INTEGER, Limit, Page, make_page, require_single_cursor
 
 router = APIRouter(tags=["ratings"])
-AfterPlace = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER, description="Give those after this version, oldest "
+AfterPlace = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER,
+                                         description="Give those after this version, oldest "
                                          "first; bots have places below 0.")]
-BeforePlace = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER, description="Give those before this version, newest "
-                                          "first, then bots.")]
+BeforePlace = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER,
+                                          description="Give those before this version, newest first, then bots.")]
 
 
 class Score(BaseModel):
     """A player's results against another one in its rated games."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
-        "won": 12, "downsample": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}]})
+        "won": 12, "drawn": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}]})
 
     won: int = Field(description="Games won.")
-    downsample: int = Field(description="Games downsample.")
+    drawn: int = Field(description="Games drawn.")
     lost: int = Field(description="Games lost.")
     score: float = Field(description="Share of the games won, a draw being half.")
     low: float = Field(description="Lower end of the score's 95 % interval.")
@@ -36,7 +37,7 @@ class RatingEntry(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "player": "version-1200", "version": 1200, "mu": 21.3, "sigma": 0.9, "games": 40, "aborted": 0,
         "reference": False, "draw_probability": 0.18, "against": {"scripted": {
-            "won": 12, "downsample": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}}}]})
+            "won": 12, "drawn": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}}}]})
 
     player: str = Field(description="A version, or a bot by its name.")
     version: int | None = Field(description="The version's number; null for a bot.")
@@ -51,9 +52,9 @@ class RatingEntry(BaseModel):
 
 def _entry(standing: Standing) -> RatingEntry:
     against = {}
-    for name, (won, downsample, lost) in standing.results.items():
+    for name, (won, drawn, lost) in standing.results.items():
         score, low, high = standing.scores[name]
-        against[name] = Score(won=won, downsample=downsample, lost=lost, score=score, low=low, high=high)
+        against[name] = Score(won=won, drawn=drawn, lost=lost, score=score, low=low, high=high)
     return RatingEntry(
         player=standing.player, version=player_version(standing.player), mu=standing.mu,
         sigma=standing.sigma, games=standing.games, aborted=standing.aborted, reference=standing.reference,

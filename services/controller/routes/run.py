@@ -16,7 +16,7 @@ from rapid.store.fencing import publisher_name
 from rapid.store.state import ENDED, PAUSE_HOLDS, Status
 
 router = APIRouter(tags=["run"])
-IMPOSSIBLE = "The run cannot go there from its present status; the detail says where it can."
+IMPOSSIBLE = "The current status does not allow this; the detail lists what it allows."
 
 
 class Reason(BaseModel):
@@ -24,7 +24,7 @@ class Reason(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"reason": "a look at the replays"}]})
 
-    reason: str = Field("", max_length=500, description="Why; kept with the event.")
+    reason: str = Field("", max_length=500, description="Reason; stored with the event.")
 
 
 class StatusChange(BaseModel):
@@ -33,10 +33,10 @@ class StatusChange(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "status": "pausing", "since": 1789000000.0, "who": "ada", "reason": "a look at the replays"}]})
 
-    status: Status = Field(description="What the run is doing.")
-    since: float = Field(description="Since when, seconds since the epoch.")
-    who: str = Field(description="Who asked for it: a token's name, or a part of the run.")
-    reason: str = Field(description="Why, as given.")
+    status: Status = Field(description="The run's status.")
+    since: float = Field(description="Time of the last status change, seconds since the epoch.")
+    who: str = Field(description="Author of the change: a token's name, or a service.")
+    reason: str = Field(description="Its reason.")
 
 
 class ConfigDrift(BaseModel):
@@ -46,8 +46,8 @@ class ConfigDrift(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"key": "model.lstm", "file": 192, "record": 384}]})
 
     key: str = Field(description="Path of the key.")
-    file: Any = Field(description="Its value in the file; null where it is not there.")
-    record: Any = Field(description="Its value in the run.")
+    file: Any = Field(description="Its value in the file; null: none.")
+    record: Any = Field(description="Its value in the run's record.")
 
 
 class Overview(BaseModel):
@@ -55,7 +55,7 @@ class Overview(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "run": "laptop-1v1", "status": "running", "since": 1789000000.0, "by": "controller",
-        "reason": "version 0 is out and inference, optimizer, rollout are up", "version": 1204,
+        "reason": "version 0 is published and inference, optimizer, rollout are live", "version": 1204,
         "services": {"controller": 1, "inference": 1, "optimizer": 1, "rollout": 2},
         "hyperparameters": {"learning_rate": 5e-5, "entropy_coefficient": 0.01, "team_spirit": 0.3,
                             "gae_horizon_seconds": 180.0},
@@ -64,21 +64,22 @@ class Overview(BaseModel):
         "drift": [{"key": "model.lstm", "file": 192, "record": 384}], "waiting_for": []}]})
 
     run: str = Field(description="The run's name.")
-    status: Status = Field(description="What the run is doing.")
-    since: float = Field(description="Since when, seconds since the epoch.")
-    by: str = Field(description="Who asked for it.")
-    reason: str = Field(description="Why.")
+    status: Status = Field(description="The run's status.")
+    since: float = Field(description="Time of the last status change, seconds since the epoch.")
+    by: str = Field(description="Author of the last status change.")
+    reason: str = Field(description="Its reason.")
     version: int | None = Field(description="Newest version; null before the first.")
-    services: dict[str, int] = Field(description="Live instances by kind; of dota_env, servers on "
-                                     "which rollouts say that they play.")
-    hyperparameters: dict[str, float] = Field(description="Scheduled values in force, by name.")
+    services: dict[str, int] = Field(description="Live instances by kind; for dota_env, servers that "
+                                     "rollouts report.")
+    hyperparameters: dict[str, float] = Field(description="Current values of the schedules, by name.")
     newest: dict[str, dict[str, Any] | None] = Field(description="Newest record of the series versions and ratings.")
-    autoscaler: dict[str, Any] = Field(description="The last look at each pool; empty where nothing scales.")
-    epoch: int = Field(description="The run's epoch; surgeries and reverts begin another one.")
+    autoscaler: dict[str, Any] = Field(description="Last decision for each pool; empty without an autoscaler.")
+    epoch: int = Field(description="The run's epoch; surgeries and reverts begin a new one.")
     record_revision: int = Field(description="Revision of the run's record.")
-    publisher: str | None = Field(description="Who holds the publisher's lease; null: nobody.")
-    drift: list[ConfigDrift] = Field(description="Where the configuration file lags behind the run's record, which holds.")
-    waiting_for: list[str] = Field(description="Services that have not come to rest in the present pause.")
+    publisher: str | None = Field(description="Holder of the publisher's lease; null: none.")
+    drift: list[ConfigDrift] = Field(
+        description="Keys whose file value differs from the run's record, which takes precedence.")
+    waiting_for: list[str] = Field(description="Services that are not idle yet in the current pause.")
 
 
 @router.get("/status", responses=responses(_404="There is no such run yet."))
@@ -132,7 +133,8 @@ def resume(caller: Operator, context: ContextDep, body: Reason | None = None, dr
     """Resume a paused run, or start a stopped or failed run again."""
     now = context.state.status()
     over = now is not None and now.status in ENDED
-    return transition(context, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "", dry_run)
+    return transition(context, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "",
+                      dry_run)
 
 
 @router.post("/stop", responses=responses(_409=IMPOSSIBLE))

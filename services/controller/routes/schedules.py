@@ -20,9 +20,10 @@ router = APIRouter(tags=["schedules"])
 Name = Literal["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds"]
 assert set(SCHEDULED) == set(Name.__args__)  # type: ignore[attr-defined]
 IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=1000, description="ETag of the schedule that you "
-                                     "have read; * overwrites whatever there is.")]
-Epoch = Annotated[int | None, Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="The run's epoch in which this was "
-                                    "decided; in another one it is refused. null: whichever it is.")]
+                                     "have read; * overwrites any.")]
+Epoch = Annotated[int | None, Field(ge=0, le=MAX_SAFE_INTEGER, strict=True,
+                                    description="The run's epoch in which this was "
+                                    "decided; the request fails in another one. null: any.")]
 EPOCH_CHANGED = "The run is in another epoch."
 SCHEDULE_CHANGED = "The schedule has changed since it was read."
 _RAMP: dict[str, Any] = {"start": 1300, "length": 200, "from": 5e-5, "to": 1e-5}
@@ -37,11 +38,12 @@ class RampRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
         {"start": 1300, "length": 200, "to": 1e-5, "reason": "the loss is noisy"}]})
 
-    start: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="Version at which it begins: the newest or a later "
-                       "one. What was planned from there on is dropped.")
-    length: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="Versions that it takes; 0: at once.")
+    start: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True,
+                       description="Version at which it begins: the newest or "
+                       "a later one. Ramps planned from there on are dropped.")
+    length: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="Length in versions; 0: a step.")
     to: float = Field(allow_inf_nan=False, description="Value after it.")
-    reason: str = Field("", max_length=500, description="Why; kept with the change.")
+    reason: str = Field("", max_length=500, description="Reason; stored with the change.")
     epoch: Epoch = None
 
 
@@ -51,9 +53,10 @@ class RevertChangeRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
         {"start": 1320, "reason": "it did not help"}]})
 
-    start: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="Version from which on the schedule is what it was "
-                       "before the change: the newest or a later one.")
-    reason: str = Field("", max_length=500, description="Why; kept with the change.")
+    start: int = Field(ge=0, le=MAX_SAFE_INTEGER, strict=True,
+                       description="Version from which on the previous "
+                       "schedule applies again: the newest or a later one.")
+    reason: str = Field("", max_length=500, description="Reason; stored with the change.")
     epoch: Epoch = None
 
 
@@ -62,11 +65,11 @@ class ScheduleState(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_STATE]})
 
-    name: str = Field(description="Which value it is.")
+    name: str = Field(description="Name of the schedule.")
     schedule: ScheduleConfig = Field(description="`initial` until the first ramp, then linear from ramp to ramp.")
     version: int = Field(description="The newest version; 0 before the first.")
     value: float = Field(description="The value at it.")
-    change: str | None = Field(None, description="After a change: its id in the history; null when nothing was to be "
+    change: str | None = Field(None, description="After a change: its id in the history; null if nothing was "
                                "changed.")
 
 
@@ -80,14 +83,14 @@ class ScheduleChange(BaseModel):
         "epoch": 2}]})
 
     id: str = Field(description="Its id; ids grow with time.")
-    at: float = Field(description="When, seconds since the epoch.")
-    name: str = Field(description="Which schedule.")
-    who: str = Field(description="Whose token asked for it.")
-    reason: str = Field(description="Why, as given.")
+    at: float = Field(description="Time, seconds since the epoch.")
+    name: str = Field(description="Name of the schedule.")
+    who: str = Field(description="Name of the requesting token.")
+    reason: str = Field(description="Its reason.")
     before: ScheduleConfig = Field(description="The schedule before it.")
     after: ScheduleConfig = Field(description="The schedule after it.")
-    reverts: str | None = Field(description="Id of the change that it took back; null: none.")
-    epoch: int = Field(description="The run's epoch in which it was made.")
+    reverts: str | None = Field(description="Id of the change that it reverted; null: none.")
+    epoch: int = Field(description="The run's epoch at that time.")
 
 
 def dump(schedule: ScheduleConfig) -> dict[str, Any]:
@@ -115,7 +118,8 @@ def schedules(caller: Viewer, context: ContextDep, response: Response, have: IfN
 
 
 @router.get("/schedules/history")
-def schedule_history(caller: Viewer, context: ContextDep, limit: Limit = 100, before: BeforeId = None) -> Page[ScheduleChange]:
+def schedule_history(caller: Viewer, context: ContextDep, limit: Limit = 100,
+                     before: BeforeId = None) -> Page[ScheduleChange]:
     """Return the changes of all schedules, newest first."""
     found = ScheduleStore(context.state).history(limit, before or "")
     return make_page([ScheduleChange.model_validate({"id": r.id, "at": r.at, **r.values}) for r in found],
@@ -143,7 +147,7 @@ def change_schedule(caller: Operator, context: ContextDep, response: Response, n
     """
     def change(now: SchedulesConfig) -> SchedulesConfig:
         changed = agent_schedules.change_schedule(now, name, ramp.start, ramp.to, ramp.length)
-        # One that is there already needs no tag, and may lie in the past by now.
+        # A repeated change needs no tag, and its start may be past by now.
         if changed != now:
             require_match(match, etag(dump(getattr(now, name))), f"schedule {name}")
             _require_future(context, ramp.start)
@@ -153,21 +157,21 @@ def change_schedule(caller: Operator, context: ContextDep, response: Response, n
 
 
 @router.post("/schedules/history/{change}/revert", response_model=ScheduleState, responses={
-    200: ETAG_RESPONSES[200], **responses(_404="There is no such change.", _409="The schedule was changed again since then: "
-                                  "take the newer change back first.")})
+    200: ETAG_RESPONSES[200], **responses(_404="There is no such change.", _409="The schedule was changed again: "
+                                  "revert the newer change first.")})
 def revert_schedule(caller: Operator, context: ContextDep, response: Response, body: RevertChangeRequest,
                     change: Annotated[str, Path(pattern=r"^\d{1,19}-\d{1,19}$", description="Its id.")],
                     dry_run: DryRun = False) -> ScheduleState:
     """Revert the newest change of a schedule from a version on. Values before that version are not changed."""
     found = ScheduleStore(context.state).find(change)
     if found is None:
-        raise Problem(404, f"there is no change {change!r} of a schedule; GET /v1/schedules/history lists them")
+        raise Problem(404, f"schedule change {change!r} does not exist; GET /v1/schedules/history lists all")
     values = found.values
     name, before, after = values["name"], *(ScheduleConfig.model_validate(values[k]) for k in ("before", "after"))
 
     def back(now: SchedulesConfig) -> SchedulesConfig:
         if getattr(now, name) != after:
-            raise Problem(409, f"schedule {name} was changed again after {change}: take the newer change back first")
+            raise Problem(409, f"schedule {name} was changed again after {change}: revert the newer change first")
         _require_future(context, body.start)
         return restore_schedule(now, name, body.start, before)
 
@@ -177,13 +181,13 @@ def revert_schedule(caller: Operator, context: ContextDep, response: Response, b
 def _require_future(context: Context, start: int) -> None:
     head = context.store.head() or 0
     if start < head:
-        raise Problem(422, f"start: version {start} is past, the newest is {head}; a change begins there or later",
-                      errors=[{"where": "body.start", "what": f"is past, the newest version is {head}"}])
+        raise Problem(422, f"start {start}: must be at least the newest version, {head}",
+                      errors=[{"where": "body.start", "what": f"must be at least the newest version, {head}"}])
 
 
 def _write(context: Context, who: str, response: Response, name: str,
-           change: Callable[[SchedulesConfig], SchedulesConfig], body: RampRequest | RevertChangeRequest, reverts: str = "",
-           dry_run: bool = False) -> ScheduleState:
+           change: Callable[[SchedulesConfig], SchedulesConfig], body: RampRequest | RevertChangeRequest,
+           reverts: str = "", dry_run: bool = False) -> ScheduleState:
     result: SchedulesConfig | None = None
 
     def edit(stored: Any) -> ScheduleEdit | None:

@@ -16,18 +16,18 @@ class AppliedPlan(BaseModel):
         "schema": "77ab3e684f2d51c0", "epoch": 2, "version": 813, "warm_up_until": 818, "who": "ada",
         "at": 1760000000.0, "operation": "surgery-20260101-120500-d4e5f6"}]})
 
-    number: int = Field(description="Its place in the chain, from 1.")
-    digest: str = Field(description="Its digest, as the run's record holds it.")
+    number: int = Field(description="Its position in the chain, from 1.")
+    digest: str = Field(description="Its digest in the run's record.")
     name: str = Field(description="Its name.")
-    holds: bool = Field(description="Whether the stored text still has that digest and follows the one before it.")
-    why: str = Field(description="What is wrong, where it does not.")
-    parent: str = Field(description="The model schema that it started from.")
-    schema_: str = Field(alias="schema", description="The model schema that it led to.")
+    holds: bool = Field(description="Whether the stored text matches the digest and follows the previous plan.")
+    why: str = Field(description="What does not match; '' if it holds.")
+    parent: str = Field(description="The model schema before it.")
+    schema_: str = Field(alias="schema", description="The model schema after it.")
     epoch: int | None = Field(description="The epoch that began with it.")
     version: int | None = Field(description="The first version of the new schema.")
     warm_up_until: int | None = Field(description="The last version of its warm-up.")
-    who: str = Field(description="Who applied it.")
-    at: float | None = Field(description="When, in seconds since the epoch (1970).")
+    who: str = Field(description="Name of the requesting token.")
+    at: float | None = Field(description="Time, seconds since the epoch.")
     operation: str = Field(description="The operation that applied it.")
 
 
@@ -49,16 +49,16 @@ def applied_plans(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> l
 
 
 def _problem(digest: str, row: Mapping[str, Any], before: str) -> str:
-    from five.agent.surgery import Plan  # only who asks for the log needs it
+    from five.agent.surgery import Plan  # imported on demand: only the log needs it
 
     if not row:
-        return "its text is missing: versions before it cannot be loaded any more"
+        return "its text is missing: earlier versions can no longer be loaded"
     try:
         plan = Plan.from_yaml(str(row["plan"]))
     except ValueError as error:
-        return f"its text cannot be read: {error}"
+        return f"its text is invalid: {error}"
     if plan.digest != digest:
-        return f"its text was edited: it has digest {plan.digest} now"
+        return f"its text was edited: its digest is now {plan.digest}"
     if before and plan.parent != before:
-        return f"it starts from {plan.parent}, the plan before it led to {before}"
+        return f"its parent is {plan.parent}, but the previous plan led to {before}"
     return ""

@@ -25,14 +25,14 @@ class PlanStep(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    number: int = Field(description="Its place in the plan, from 1.")
+    number: int = Field(description="Its position in the plan, from 1.")
     kind: str = Field(description="The kind of step.")
-    what: str = Field(description="What it changes, in words.")
-    promise: str = Field(description="Exact or approximate, and on which condition.")
-    lossy: str = Field(description="What is lost for good; empty when nothing is.")
+    what: str = Field(description="Description of the change.")
+    promise: str = Field(description="Exact or approximate, and under which condition.")
+    lossy: str = Field(description="Permanent losses; empty: none.")
     parameters_before: int = Field(description="Parameters before the step.")
     parameters_after: int = Field(description="Parameters after it.")
-    tensors: int = Field(description="Tensors that change their shape, come or go.")
+    tensors: int = Field(description="Tensors that are resized, added or removed.")
 
 
 class PlanNote(BaseModel):
@@ -42,8 +42,8 @@ class PlanNote(BaseModel):
 
     level: str = Field(description="warning or note.")
     code: str = Field(description="The rule.")
-    step: int = Field(description="The step that it is about; 0 for the whole plan.")
-    message: str = Field(description="What it is.")
+    step: int = Field(description="The step; 0: the whole plan.")
+    message: str = Field(description="The message.")
 
 
 class PlannedAnneal(BaseModel):
@@ -51,8 +51,8 @@ class PlannedAnneal(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    values: dict[str, Any] = Field(description="Keys of the game, dotted, with their new values.")
-    versions: int = Field(description="Versions from no game to all.")
+    values: dict[str, Any] = Field(description="Dotted keys of the game with their new values.")
+    versions: int = Field(description="Versions from 0 to 100 % of games.")
 
 
 class PlanPreview(BaseModel):
@@ -70,15 +70,15 @@ class PlanPreview(BaseModel):
     name: str = Field(description="The plan's name.")
     digest: str = Field(description="Its digest: sha256 of its canonical JSON.")
     plan: str = Field(description="The plan itself (YAML).")
-    parent: str = Field(description="The model schema that it starts from.")
+    parent: str = Field(description="The model schema before it.")
     epoch: int = Field(description="The run's epoch.")
-    schema_: str = Field(alias="schema", description="The model schema that it leads to.")
-    layout: str = Field(description="The layout of observations and actions that it leads to.")
+    schema_: str = Field(alias="schema", description="The model schema after it.")
+    layout: str = Field(description="The layout of observations and actions after it.")
     parameters_before: int = Field(description="Parameters of the model now.")
     parameters_after: int = Field(description="Parameters of the model after it.")
-    changes: list[PlanStep] = Field(description="The table of changes, a row a step.")
-    anneals: list[PlannedAnneal] = Field(description="Changes of the game that the plan leaves to an anneal behind it.")
-    lint_plan: list[PlanNote] = Field(description="What to think about before it is applied.")
+    changes: list[PlanStep] = Field(description="The table of changes, one row per step.")
+    anneals: list[PlannedAnneal] = Field(description="Game changes that have to be annealed after it.")
+    lint: list[PlanNote] = Field(description="Warnings and notes.")
 
 
 def agent_spec(record: RunRecord) -> "AgentSpec":
@@ -88,7 +88,7 @@ def agent_spec(record: RunRecord) -> "AgentSpec":
     try:
         return AgentSpec.of(record.game, record.model)
     except ValueError as error:
-        raise InvalidPlan(f"the run's record cannot be read: {error}") from None
+        raise InvalidPlan(f"the run's record is unreadable: {error}") from None
 
 
 def model_schema(record: RunRecord) -> str:
@@ -119,7 +119,7 @@ def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options:
 
     for override in overrides:
         if override.partition(".")[0] not in SECTIONS:
-            raise InvalidPlan(f"{override!r}: surgery changes keys of {' and '.join(SECTIONS)}")
+            raise InvalidPlan(f"override {override!r}: only keys of {' and '.join(SECTIONS)} are allowed")
     try:
         target = apply_overrides({"game": dict(record.game), "model": dict(record.model)}, list(overrides))
         plan = derive_plan(agent_spec(record), AgentSpec.of(target["game"], target["model"]), name)

@@ -18,7 +18,7 @@ from rapid.store.schedules import ScheduleEdit, ScheduleStore
 from rapid.store.state import RunState
 from rapid.store.surgery_plans import PlanStore
 
-SHOWN = 200  # rows of a list
+SHOWN = 200  # maximum number of rows
 
 
 class VersionRange(BaseModel):
@@ -47,8 +47,8 @@ class UndoneSchedule(BaseModel):
 
     id: str = Field(description="Its id in the history.")
     name: str = Field(description="Which schedule.")
-    who: str = Field(description="Who made it.")
-    at: float = Field(description="When, seconds since 1970.")
+    who: str = Field(description="Name of the requesting token.")
+    at: float = Field(description="Time, seconds since the epoch.")
 
 
 class RevertPreview(BaseModel):
@@ -60,19 +60,19 @@ class RevertPreview(BaseModel):
         "record": ["game.patch: '7.21d' -> '7.19'"], "schedules": [], "opponents": [810, 820], "ratings": [810, 900],
         "references": [900], "anneal": ""}]})
 
-    to_version: int = Field(description="The version that is gone back to.")
+    to_version: int = Field(description="The version to revert to.")
     head: int = Field(description="The newest version now.")
-    complete: bool = Field(description="Whether a checkpoint of it is kept, with Adam's moments. Otherwise only the "
-                           "version is, and the moments begin at zero.")
-    versions: list[VersionRange] = Field(description="Versions of the present line that come after it.")
-    surgeries: list[UndoneSurgery] = Field(description="Plans that were applied after it, the newest first.")
-    record: list[str] = Field(description="What else of the run's record goes back, key by key.")
-    schedules: list[UndoneSchedule] = Field(description="Changes of schedules after it, the newest first; with a "
-                                            "checkpoint the schedules go back to what they were.")
-    opponents: list[int] = Field(description="Past versions that leave the opponent pool.")
-    ratings: list[int] = Field(description="Rated versions after it; their ratings stay on record.")
-    references: list[int] = Field(description="Of these, versions that others were rated against: no more.")
-    anneal: str = Field(description="The anneal that ends with it; empty: none.")
+    complete: bool = Field(description="Whether its checkpoint with Adam's moments is stored. Otherwise only the "
+                           "version is, and the moments start at zero.")
+    versions: list[VersionRange] = Field(description="Versions of the current lineage after it.")
+    surgeries: list[UndoneSurgery] = Field(description="Plans applied after it, newest first.")
+    record: list[str] = Field(description="Other changes of the run's record, by key.")
+    schedules: list[UndoneSchedule] = Field(description="Schedule changes after it, newest first; with a "
+                                            "checkpoint the previous schedules are restored.")
+    opponents: list[int] = Field(description="Past versions removed from the opponent pool.")
+    ratings: list[int] = Field(description="Rated versions after it; their ratings remain stored.")
+    references: list[int] = Field(description="Those of them that are no longer rating references.")
+    anneal: str = Field(description="The anneal that it ends; empty: none.")
 
 
 class RevertTarget(BaseModel):
@@ -82,9 +82,10 @@ class RevertTarget(BaseModel):
         {"version": 800, "complete": True, "epoch": 2, "line": True}]})
 
     version: int = Field(description="Its number.")
-    complete: bool = Field(description="Whether a checkpoint of it is kept, with Adam's moments.")
-    epoch: int = Field(description="The epoch that it was made in; 0: not known.")
-    line: bool = Field(description="Whether the newest version came of it; false: it is of a branch that was left.")
+    complete: bool = Field(description="Whether its checkpoint with Adam's moments is stored.")
+    epoch: int = Field(description="Its epoch; 0: unknown.")
+    line: bool = Field(
+        description="Whether it is an ancestor of the newest version; false: it belongs to an abandoned branch.")
 
 
 class RevertError(ValueError):
@@ -119,15 +120,15 @@ def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, tar
     if head is None or record is None:
         raise RevertError("the run has no version yet")
     if target >= head:
-        raise RevertError(f"version {target} is not from before the newest, {head}")
+        raise RevertError(f"version {target}: must be below the newest version, {head}")
     stretch = lineage.stretch(target)
     if stretch is None:
-        raise RevertError(f"version {target} is from before the run's history is known")
+        raise RevertError(f"version {target}: older than the run's recorded lineage")
     complete = target in complete_versions(state, blobs)
     known = store.record(target)
     if not complete and (known is None or known.blob is None):
-        raise RevertError(f"version {target} is kept neither as a checkpoint nor in the archive; GET "
-                           "/v1/revert/targets lists what is")
+        raise RevertError(f"version {target}: stored neither as a checkpoint nor in the archive; GET "
+                          "/v1/revert/targets lists the versions that are")
     gone = lineage.undone(target, head)
     last = lineage.line(target)
 
@@ -138,17 +139,20 @@ def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, tar
     surgeries = [d for d in reversed(record.chain) if d not in then.chain]
     rated = parse_standings(state.table("ratings").all())
     anneal = _anneal_after(state, target)
-    return RevertPreview(
-        to_version=target, head=head, complete=complete,
-        versions=[VersionRange(first=run.start, last=run.stop - 1) for run in gone],
-        surgeries=[UndoneSurgery(name=rows.get(d, {}).get("name", ""), digest=d, version=rows.get(d, {}).get("version"))
-                   for d in surgeries],
-        record=[*_record_differences("game", record.game, then.game), *_record_differences("model", record.model, then.model)],
-        schedules=_schedules_after(state, known.created_at if known is not None else stretch.at),
-        opponents=sorted(int(name.removeprefix("version:")) for name in state.table("league").all()
-                         if name.startswith("version:") and lost(int(name.removeprefix("version:")))),
-        ratings=[v for v in _version_numbers([s.player for s in rated]) if lost(v)],
-        references=[v for v in _version_numbers([s.player for s in rated if s.reference]) if lost(v)], anneal=anneal)
+    return RevertPreview(to_version=target, head=head, complete=complete,
+                         versions=[VersionRange(first=run.start, last=run.stop - 1) for run in gone],
+                         surgeries=[UndoneSurgery(name=rows.get(d, {}).get("name", ""), digest=d,
+                                                  version=rows.get(d, {}).get("version")) for d in surgeries],
+                         record=[*_record_differences("game", record.game, then.game),
+                                 *_record_differences("model", record.model, then.model)],
+                         schedules=_schedules_after(state, known.created_at if known is not None
+                                                    else stretch.at),
+                         opponents=sorted(int(name.removeprefix("version:")) for name in state.table("league").all()
+                                          if name.startswith("version:")
+                                          and lost(int(name.removeprefix("version:")))),
+                         ratings=[v for v in _version_numbers([s.player for s in rated]) if lost(v)],
+                         references=[v for v in _version_numbers([s.player for s in rated if s.reference])
+                                     if lost(v)], anneal=anneal)
 
 
 def _version_numbers(players: Sequence[str]) -> list[int]:

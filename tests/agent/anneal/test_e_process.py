@@ -1,5 +1,3 @@
-"""The bets' wealth: against the definition, and against Ville's bound under every look."""
-
 import numpy as np
 import pytest
 
@@ -7,16 +5,15 @@ from five.agent.anneal.e_process import BETS, EProcess, wealth_paths
 
 
 def wealth_of(scores: list[float], late_starts: bool) -> EProcess:
-    """A bettor that has seen these scores, oldest first."""
-    bettor = EProcess(late_starts)
+    process = EProcess(late_starts)
     for score in scores:
-        bettor.add(score)
-    return bettor
+        process.add(score)
+    return process
 
 
 @pytest.mark.parametrize("late", [True, False])
-def test_wealth_is_the_mixture_that_it_says(late: bool) -> None:
-    """Worked out without recursion: for every λ and every start, the product of 1 - λx from there on."""
+def test_wealth_is_the_mixture_of_bets_and_starts(late: bool) -> None:
+    """Computed without recursion: for every λ and start, the product of 1 - λx from there on."""
     scores = np.array([0.5, -1.0, 0.0, -0.5, 1.0, -1.0])
     expected = 0.0
     for bet in BETS:
@@ -25,23 +22,22 @@ def test_wealth_is_the_mixture_that_it_says(late: bool) -> None:
             expected += (sum(starts) + 1 / (len(scores) + 1)) / len(BETS)
         else:
             expected += np.prod(1 - bet * scores) / len(BETS)
-    bettor = wealth_of(scores.tolist(), late)
-    assert bettor.wealth == pytest.approx(expected) and bettor.pairs == 6 and bettor.most >= bettor.wealth
+    process = wealth_of(scores.tolist(), late)
+    assert process.wealth == pytest.approx(expected) and process.pairs == 6 and process.peak >= process.wealth
     np.testing.assert_allclose(wealth_paths(scores[None], late)[0, -1], expected)
     assert EProcess(late).wealth == 1.0
 
 
 @pytest.mark.parametrize("late", [True, False])
-def test_no_score_makes_the_wealth_grow_on_average_when_the_mean_is_zero(late: bool) -> None:
+def test_wealth_is_a_martingale_at_mean_zero(late: bool) -> None:
     for first in (-1.0, 0.0, 1.0):
-        bettor = wealth_of([first], late)
+        process = wealth_of([first], late)
         after = [wealth_of([first, score], late).wealth for score in (-1.0, 1.0)]
-        assert np.mean(after) == pytest.approx(bettor.wealth)
+        assert np.mean(after) == pytest.approx(process.wealth)
 
 
-def test_looked_at_all_the_time_it_is_wrong_no_more_often_than_it_says() -> None:
-    """2,000 steps, a look after each, four kinds of games that are even on average, one of them an opponent of the test
-    that chooses its next scores by what it has seen."""
+def test_false_alarms_stay_below_alpha_at_any_stop() -> None:
+    """Four score processes of mean zero, one of which adapts to earlier scores, evaluated after each of 2,000 steps."""
     rng = np.random.default_rng(3)
     n, steps = 4000, 2000
     for kind in ("coin", "even", "skewed", "shifting"):
@@ -50,9 +46,9 @@ def test_looked_at_all_the_time_it_is_wrong_no_more_often_than_it_says() -> None
             scores = np.where(u < 0.5, 1.0, -1.0)
         elif kind == "even":
             scores = np.where(u < 0.25, 1.0, np.where(u < 0.5, -1.0, 0.0))
-        elif kind == "skewed":  # seldom a loss of all, mostly a small gain
+        elif kind == "skewed":  # rarely -1, mostly a small gain
             scores = np.where(u < 0.2, -1.0, 0.25)
-        else:  # sure results while the last one was a loss, small ones while it was a win
+        else:  # ±1 after a loss, ±0.5 after a win
             scores = np.empty((n, steps))
             size = np.ones(n)
             for k in range(steps):
@@ -61,15 +57,15 @@ def test_looked_at_all_the_time_it_is_wrong_no_more_often_than_it_says() -> None
         paths = wealth_paths(scores)
         for alpha in (0.1, 0.05, 0.01):
             alarms = float((paths >= 1 / alpha).any(1).mean())
-            # The bound holds exactly; what is measured may stand above it by its own uncertainty at most.
+            # The bound is exact, so the estimate exceeds it by at most its own error.
             assert alarms <= alpha + 3 * (alpha * (1 - alpha) / n) ** 0.5, (kind, alpha)
-        # It is a test and no stone: a fixed-length test with a look after each would be wrong far more often.
+        # For comparison: a fixed-length test evaluated after each step raises far more false alarms.
         z = -scores.cumsum(1) / np.sqrt((scores**2).cumsum(1).clip(1e-9))
         assert float((z[:, 20:] > 1.645).any(1).mean()) > 0.3, kind
 
 
-def test_harm_that_comes_late_is_seen_soon() -> None:
-    """300 pairs of gain, then loss: who had to lose the gain again first would need as many pairs of loss."""
+def test_late_harm_is_detected_soon() -> None:
+    """300 pairs of gain, then loss. Without late starts the gain would have to be lost again first."""
     rng = np.random.default_rng(5)
     u = rng.random((500, 700))
     mean = np.where(np.arange(700) < 300, 0.3, -0.4)
@@ -81,6 +77,6 @@ def test_harm_that_comes_late_is_seen_soon() -> None:
 
 
 @pytest.mark.parametrize("score", [1.01, -1.5, float("nan")])
-def test_a_score_out_of_bounds_is_refused(score: float) -> None:
+def test_score_out_of_bounds_is_rejected(score: float) -> None:
     with pytest.raises(ValueError, match="-1 to 1"):
         EProcess().add(score)

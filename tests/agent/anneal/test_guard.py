@@ -22,21 +22,20 @@ def drawn(mean: float, count: int, spread: float = 0.5, seed: int = 0) -> list[f
 
 
 @pytest.mark.parametrize("spread", [0.2, 0.5, 1.0])
-def test_harmless_changes_fail_no_more_often_than_stated(spread: float) -> None:
-    """A look after every pair, 1,000 pairs under each rule, for games that often, half the time or always go to one
-    version whichever side it plays."""
+def test_false_alarm_rate_is_bounded(spread: float) -> None:
+    """Evaluated after every pair, 1,000 pairs per rule, where one version wins both games seldom, often or always."""
     for alpha in (0.05, 0.1):
         found = estimate_power(GuardConfig(false_alarm=alpha), NO_HARM, spread, ATTEMPTS, seed=11)
         assert found.failed <= alpha + 3 * (alpha * (1 - alpha) / ATTEMPTS) ** 0.5
-        assert found.passed > 0.9  # and what does no harm is let through
-        # Looked at for longer than anybody plays: the bound does not wear out.
+        assert found.passed > 0.9  # harmless changes pass
+        # The bound holds for longer attempts as well.
         long = estimate_power(GuardConfig(false_alarm=alpha), NO_HARM, spread, 500, seed=12, pairs=4000)
         assert long.failed <= alpha + 3 * (alpha * (1 - alpha) / 500) ** 0.5
 
 
 @pytest.mark.parametrize(("spread", "median", "within_300"), [(0.5, 110, 0.93), (1.0, 210, 0.70)])
-def test_the_smallest_loss_that_is_stated_is_caught(spread: float, median: int, within_300: float) -> None:
-    """A loss of 0.2 (two games won in five) under one rule only: more than 95 of 100 fail within 1,000 pairs a rule."""
+def test_stated_loss_is_detected(spread: float, median: int, within_300: float) -> None:
+    """A loss of 0.2 (two games won in five) under one rule: more than 95 % fail within 1,000 pairs per rule."""
     for rule in Variant:
         means = {**NO_HARM, rule: -CONFIG.loss}
         found = estimate_power(CONFIG, means, spread, ATTEMPTS, seed=21)
@@ -44,15 +43,16 @@ def test_the_smallest_loss_that_is_stated_is_caught(spread: float, median: int, 
         assert estimate_power(CONFIG, means, spread, ATTEMPTS, seed=22, pairs=300).failed > within_300
 
 
-def test_smaller_losses_are_caught_less_often_and_larger_ones_sooner() -> None:
-    found = [estimate_power(CONFIG, {**NO_HARM, Variant.NEW: -loss}, 0.5, 500, seed=31) for loss in (0.05, 0.1, 0.2, 0.4)]
+def test_larger_losses_are_detected_sooner() -> None:
+    found = [estimate_power(CONFIG, {**NO_HARM, Variant.NEW: -loss}, 0.5, 500, seed=31)
+             for loss in (0.05, 0.1, 0.2, 0.4)]
     assert [f.failed for f in found] == sorted(f.failed for f in found)
     assert found[3].pairs < found[2].pairs / 2 and found[0].failed < 0.25
 
 
-def test_a_simulation_and_the_guard_itself_say_the_same() -> None:
+def test_simulation_agrees_with_the_guard() -> None:
     for seed in range(20):
-        # simulate() draws the old rule first, from the same generator.
+        # estimate_power samples the old rule first, from the same generator.
         rng = np.random.default_rng(seed)
         old, new = (rng.random((1, 400))[0] for _ in range(2))
         told = estimate_power(CONFIG, {Variant.OLD: 0.0, Variant.NEW: -0.2}, 0.5, 1, seed, pairs=400)
@@ -63,60 +63,60 @@ def test_a_simulation_and_the_guard_itself_say_the_same() -> None:
         assert verdict is (Verdict.FAIL if told.failed else Verdict.PASS if told.passed else Verdict.INCONCLUSIVE)
 
 
-def test_verdicts_and_what_they_say() -> None:
+def test_verdicts_with_their_evidence() -> None:
     nothing = decide(CONFIG, [])
-    assert nothing.verdict is Verdict.INCONCLUSIVE and nothing.said == "no pairs have been played yet"
+    assert nothing.verdict is Verdict.INCONCLUSIVE and nothing.reason == "no pairs have been played yet"
     good, bad = drawn(0.1, 400, seed=1), drawn(-0.4, 200, seed=2)
     passed = decide(CONFIG, pairs(Variant.OLD, good) + pairs(Variant.NEW, good))
-    assert passed.verdict is Verdict.PASS and "a loss of 0.2 is ruled out under both rules" in passed.said
+    assert passed.verdict is Verdict.PASS and "a loss of 0.2 is ruled out under both rules" in passed.reason
     failed = decide(CONFIG, pairs(Variant.OLD, good) + pairs(Variant.NEW, bad))
     assert failed.verdict is Verdict.FAIL
-    assert "under the new rule the newest version is worse" in failed.said and "-0." in failed.said
-    # Only one rule played: the other one is not decided, whatever this one says.
+    assert "under the new rule the newest version is worse" in failed.reason and "-0." in failed.reason
+    # Only one rule has pairs, so the other one is undecided.
     half = decide(CONFIG, pairs(Variant.OLD, good))
-    assert half.verdict is Verdict.INCONCLUSIVE and half.said == "not decided yet under the new rule"
+    assert half.verdict is Verdict.INCONCLUSIVE and half.reason == "undecided under the new rule"
     old, new = half.findings
     assert (old.pairs, new.pairs, new.harm, new.mean) == (400, 0, 1.0, 0.0)
     assert old.harmless >= old.passes == 20 and old.fails == 40
-    # How it came there: each point is what was known after so many pairs.
-    assert new.course == () and len(old.course) == CURVE_POINTS and old.course[0][0] == 1
-    assert old.course[-1] == (400, old.harm, old.harmless)
-    for count, harm, harmless in old.course[::20]:
+    # Each point of the history is the evidence after that many pairs.
+    assert new.history == () and len(old.history) == CURVE_POINTS and old.history[0][0] == 1
+    assert old.history[-1] == (400, old.harm, old.harmless)
+    for count, harm, harmless in old.history[::20]:
         before = decide(CONFIG, pairs(Variant.OLD, good[:count])).findings[0]
         assert (before.pairs, before.harm, before.harmless) == (count, harm, harmless)
-    assert [count for count, *_ in decide(CONFIG, pairs(Variant.OLD, good[:3])).findings[0].course] == [1, 2, 3]
+    assert [count for count, *_ in decide(CONFIG, pairs(Variant.OLD, good[:3])).findings[0].history] == [1, 2, 3]
 
 
-def test_once_failed_is_failed() -> None:
+def test_failure_is_final() -> None:
     bad, good = drawn(-0.5, 100, seed=3), drawn(0.5, 800, seed=4)
     rows = pairs(Variant.OLD, drawn(0.0, 900, seed=5)) + pairs(Variant.NEW, bad + good)
     assert decide(CONFIG, rows).verdict is Verdict.FAIL
 
 
-def test_a_pass_rests_on_versions_that_learned_at_the_share_in_question() -> None:
+def test_pass_requires_versions_at_the_share() -> None:
     early = pairs(Variant.OLD, drawn(0.1, 400, seed=1), 0.1) + pairs(Variant.NEW, drawn(0.1, 400, seed=1), 0.1)
     assert decide(CONFIG, early, since_share=0.0).verdict is Verdict.PASS
     assert decide(CONFIG, early, since_share=0.5).verdict is Verdict.INCONCLUSIVE
-    # Harm counts from whenever it was seen.
+    # Harm counts at every share.
     early += [p._replace(number=p.number + 400) for p in pairs(Variant.NEW, drawn(-0.6, 200, seed=2), 0.1)]
     assert decide(CONFIG, early, since_share=0.5).verdict is Verdict.FAIL
 
 
-def test_pairs_count_in_order_up_to_the_first_that_is_still_played() -> None:
-    """Were they taken as they end, 400 short games that are lost would be a verdict before the long ones are over."""
+def test_pairs_after_an_unfinished_one_do_not_count() -> None:
     rows = pairs(Variant.NEW, [-1.0] * 60)
     without_first = [p for p in rows if p.number != 0]
-    assert consecutive_pairs(without_first, Variant.NEW) == [] and decide(CONFIG, without_first).verdict is Verdict.INCONCLUSIVE
+    assert consecutive_pairs(without_first, Variant.NEW) == []
+    assert decide(CONFIG, without_first).verdict is Verdict.INCONCLUSIVE
     assert [p.number for p in consecutive_pairs(reversed(rows), Variant.NEW)] == list(range(60))
     assert decide(CONFIG, reversed(rows)).verdict is Verdict.FAIL
 
 
-def test_with_all_pairs_played_and_nothing_decided_it_says_what_can_be_done() -> None:
+def test_all_pairs_without_verdict_are_inconclusive() -> None:
     config = GuardConfig(pairs=3)
     told = decide(config, pairs(Variant.OLD, [0.0] * 3) + pairs(Variant.NEW, [0.0] * 3))
-    assert told.verdict is Verdict.INCONCLUSIVE and "all 3 pairs are played" in told.said
+    assert told.verdict is Verdict.INCONCLUSIVE and "all 3 pairs are played" in told.reason
 
 
-def test_a_mean_that_cannot_be_is_refused() -> None:
-    with pytest.raises(ValueError, match="needs a spread"):
+def test_mean_above_the_spread_is_rejected() -> None:
+    with pytest.raises(ValueError, match="spread"):
         estimate_power(CONFIG, {Variant.OLD: 0.0, Variant.NEW: -0.6}, 0.5, 1, 0)

@@ -1,5 +1,3 @@
-"""An anneal's course from 0 to 100 % and to its other ends."""
-
 import pytest
 
 from five.agent.anneal.document import Anneal, AnnealPolicy, AnnealRamp, AnnealState, merge_overrides
@@ -18,7 +16,7 @@ from five.agent.anneal.transitions import (
 )
 
 PASS, FAIL = (GuardDecision(v, (), f"it is a {v}") for v in (Verdict.PASS, Verdict.FAIL))
-OPEN = GuardDecision(Verdict.INCONCLUSIVE, (), "not decided yet")
+OPEN = GuardDecision(Verdict.INCONCLUSIVE, (), "undecided")
 
 
 def anneal(**changes: object) -> Anneal:
@@ -26,29 +24,29 @@ def anneal(**changes: object) -> Anneal:
                                   "ramp": {"start": 100, "length": 200}, **changes})
 
 
-def test_the_share_grows_with_versions_up_to_the_gate() -> None:
+def test_share_grows_up_to_the_gate() -> None:
     a = anneal()
     assert [a.share(v) for v in (50, 100, 101, 150, 200, 250, 900)] == [0, 0, 0.005, 0.25, 0.5, 0.5, 0.5]
     assert a.trial == "patch/1" and a.shown_at(99) == 0 and a.shown_at(150) == 0.25
 
 
-def test_it_waits_at_each_gate_for_the_guard_and_is_promoted_at_the_last() -> None:
+def test_gate_opens_on_a_pass_and_the_last_promotes() -> None:
     a = anneal()
-    assert not advance(a, 150, PASS).changed  # on the way there is nothing to wait for
+    assert not advance(a, 150, PASS).changed  # between gates a pass changes nothing
     waiting = advance(a, 200, OPEN).anneal
     assert waiting.state is AnnealState.HOLDING
     assert (waiting.held_by, waiting.share(999), waiting.revision) == ("gate", 0.5, 2)
-    assert waiting.said == "waits at a share of 0.5: not decided yet" and not advance(waiting, 201, OPEN).changed
+    assert waiting.said == "waits at a share of 0.5: undecided" and not advance(waiting, 201, OPEN).changed
     on = advance(waiting, 210, PASS)
     assert on.anneal.state is AnnealState.RAMPING and on.follows is FollowUp.NOTHING and on.anneal.passed == 1
     assert [on.anneal.share(v) for v in (210, 260, 310, 400)] == [0.5, 0.75, 1.0, 1.0]
     assert on.anneal.shown_at(209) == 0 and on.anneal.shown_at(310) == 1
     last = advance(advance(on.anneal, 310, OPEN).anneal, 320, PASS)
-    assert last.anneal.state is AnnealState.PROMOTED and last.follows is FollowUp.MAKE_IT_THE_GAME
-    assert last.anneal.share(999) == 0  # its overrides are the game's own by then
+    assert last.anneal.state is AnnealState.PROMOTED and last.follows is FollowUp.APPLY_OVERRIDES
+    assert last.anneal.share(999) == 0  # its overrides are part of the game
 
 
-def test_no_verdict_is_no_failure_however_long_it_takes() -> None:
+def test_inconclusive_verdict_holds_at_the_gate() -> None:
     a = advance(anneal(), 200, OPEN).anneal
     for version in range(201, 3000, 7):
         step = advance(a, version, OPEN)
@@ -56,7 +54,7 @@ def test_no_verdict_is_no_failure_however_long_it_takes() -> None:
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_failure_ends_the_attempt_and_the_next_is_slower_until_none_is_left(held: bool) -> None:
+def test_failed_attempt_is_retried_with_a_longer_ramp(held: bool) -> None:
     a = anneal(policy={"tries": 2, "slower": 3.0})
     if held:
         a = hold(a, 120, "anna").anneal
@@ -68,24 +66,24 @@ def test_failure_ends_the_attempt_and_the_next_is_slower_until_none_is_left(held
     second = complete_revert(failed.anneal, 180).anneal
     assert (second.state, second.attempt, second.base, second.trial) == (AnnealState.RAMPING, 2, 100, "patch/2")
     assert second.ramp == AnnealRamp(start=180, share=0.0, length=600) and second.share(240) == pytest.approx(0.1)
-    assert "try 2 of 2, over 600 versions" in second.said and "it is a fail" in second.said
+    assert "attempt 2 of 2, over 600 versions" in second.said and "it is a fail" in second.said
     last = complete_revert(advance(second, 200, FAIL).anneal, 260).anneal
-    assert last.state is AnnealState.REVERTED and "after the last of 2 tries" in last.said
-    with pytest.raises(InvalidTransition, match="did not fail"):
+    assert last.state is AnnealState.REVERTED and "after the last of 2 attempts" in last.said
+    with pytest.raises(InvalidTransition, match="only a failed anneal"):
         complete_revert(last, 300)
 
 
-def test_by_policy_a_failure_is_not_tried_again() -> None:
+def test_policy_can_forbid_a_retry() -> None:
     a = anneal(policy={"on_fail": "stop"})
     done = complete_revert(advance(a, 150, FAIL).anneal, 160).anneal
-    assert done.state is AnnealState.REVERTED and "by policy not tried again" in done.said
+    assert done.state is AnnealState.REVERTED and "allows no retry" in done.said
 
 
-def test_hold_resume_and_a_share_that_is_set() -> None:
+def test_operator_holds_resumes_and_sets_the_share() -> None:
     held = hold(anneal(), 140, "anna").anneal
     assert held.state is AnnealState.HOLDING and held.share(999) == pytest.approx(0.2) and held.held_by == "anna"
-    assert not hold(held, 150, "anna").changed  # the same twice is the same
-    assert not advance(held, 400, PASS).changed  # a person's word stands against a pass
+    assert not hold(held, 150, "anna").changed  # idempotent
+    assert not advance(held, 400, PASS).changed  # an operator's hold outranks a pass
     on = resume(held, 300).anneal
     assert on.share(300) == pytest.approx(0.2) and on.share(340) == pytest.approx(0.4) and not resume(on, 310).changed
     put = set_share(on, 0.75, 320, "anna").anneal
@@ -99,39 +97,39 @@ def test_hold_resume_and_a_share_that_is_set() -> None:
             set_share(on, share, 350, "anna")
 
 
-def test_promote_and_abort_by_request_twice() -> None:
+def test_promote_and_abort_are_idempotent() -> None:
     done = promote(anneal(), "anna")
-    assert done.anneal.state is AnnealState.PROMOTED and done.follows is FollowUp.MAKE_IT_THE_GAME
-    assert promote(done.anneal, "anna") == type(done)(done.anneal, FollowUp.MAKE_IT_THE_GAME, False)
+    assert done.anneal.state is AnnealState.PROMOTED and done.follows is FollowUp.APPLY_OVERRIDES
+    assert promote(done.anneal, "anna") == type(done)(done.anneal, FollowUp.APPLY_OVERRIDES, False)
     gone = abort(anneal(), "anna")
     assert gone.anneal.state is AnnealState.ABORTED and gone.follows is FollowUp.NOTHING and gone.anneal.share(999) == 0
     assert "weights are kept" in gone.anneal.said and not abort(gone.anneal, "anna").changed
     for verb, call in (("held", lambda a: hold(a, 1, "x")), ("promoted", lambda a: promote(a, "x")),
                        ("given a share", lambda a: set_share(a, 0.1, 1, "x")), ("resumed", lambda a: resume(a, 1))):
-        with pytest.raises(InvalidTransition, match=f"is aborted: only one that is ramping or holding can be {verb}"):
+        with pytest.raises(InvalidTransition, match=f"is aborted: only a ramping or holding anneal can be {verb}"):
             call(gone.anneal)
-    with pytest.raises(InvalidTransition, match="nothing to abort"):
+    with pytest.raises(InvalidTransition, match="can be aborted"):
         abort(done.anneal, "anna")
-    # A failed one whose revert cannot be done is given up by aborting it.
+    # A failed anneal that cannot be reverted can be aborted.
     assert abort(fail(anneal(), "harm").anneal, "anna").anneal.state is AnnealState.ABORTED
 
 
-def test_a_document_goes_through_json() -> None:
+def test_document_json_round_trip() -> None:
     a = hold(anneal(policy={"gates": [0.25, 1.0]}, guard={"loss": 0.1}), 130, "anna").anneal
     assert Anneal.model_validate(a.to_json()) == a
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    ({"overrides": {}}, "the change is empty"), ({"overrides": {"x": "y" * 20_000}}, "longer than"),
+    ({"overrides": {}}, "overrides is empty"), ({"overrides": {"x": "y" * 20_000}}, "longer than"),
     ({"id": "../x"}, "id"), ({"ramp": {"start": 0, "length": 0}}, "length"), ({"surprise": 1}, "surprise"),
     ({"policy": {"gates": [0.5]}}, "rising order"), ({"policy": {"gates": [0.5, 0.2, 1.0]}}, "rising order"),
     ({"policy": {"slower": 0.5}}, "slower"), ({"guard": {"false_alarm": 0.9}}, "false_alarm")])
-def test_what_is_no_anneal_is_refused(change: dict[str, object], said: str) -> None:
+def test_invalid_anneal_is_rejected(change: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         anneal(**change)
 
 
-def test_overrides_are_laid_over_a_tree() -> None:
+def test_overrides_are_merged_into_a_tree() -> None:
     game = {"patch": "7.19", "randomisation": {"gold": 0.0, "xp": 0.1}, "hero_pool": ["lion", "sven"]}
     over = merge_overrides(game, {"patch": "7.21d", "randomisation": {"gold": 0.2}, "hero_pool": ["lion"]})
     assert over == {"patch": "7.21d", "randomisation": {"gold": 0.2, "xp": 0.1}, "hero_pool": ["lion"]}

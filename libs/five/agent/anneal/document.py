@@ -1,4 +1,4 @@
-"""What is known of a change on its way into games: the anneal's document."""
+"""The stored document of an anneal: a change of the game that is introduced gradually."""
 
 import json
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ MAX_OVERRIDES = 16_384  # characters of JSON
 
 
 class AnnealState(StrEnum):
-    """Where an anneal stands."""
+    """State of an anneal."""
 
     RAMPING = "ramping"  # the share grows with the versions
-    HOLDING = "holding"  # the share stays: somebody said so, or a gate waits for the guard
-    PROMOTED = "promoted"  # the change is the game now
-    ABORTED = "aborted"  # no game has the change any more; the weights are what they have become
-    FAILED = "failed"  # the guard found harm: no game has the change, and the run is to be reverted
-    REVERTED = "reverted"  # no game has the change, and the run is where it was before
+    HOLDING = "holding"  # the share is frozen by an operator, or by a gate that waits for the guard
+    PROMOTED = "promoted"  # the change is part of the game
+    ABORTED = "aborted"  # no game has the change; the weights are kept
+    FAILED = "failed"  # the guard found harm; no game has the change, and the run will be reverted
+    REVERTED = "reverted"  # no game has the change, and the run was reverted to the version before it
 
 
-ACTIVE = frozenset({AnnealState.RAMPING, AnnealState.HOLDING})  # games have the change
+ACTIVE = frozenset({AnnealState.RAMPING, AnnealState.HOLDING})  # some games have the change
 FINISHED = frozenset({AnnealState.PROMOTED, AnnealState.ABORTED, AnnealState.REVERTED})
 
 
@@ -34,44 +34,44 @@ class _Section(BaseModel):
 
 
 class AnnealPolicy(_Section):
-    """What follows the guard's verdicts."""
+    """Reaction to the guard's verdicts."""
 
     on_fail: Literal["retry", "stop"] = Field(
-        "retry", description="After a failure the run is reverted to the last version before the change. retry: then "
-        "the change is annealed in again, slower; stop: it is not.")
-    slower: float = Field(2.0, ge=1, le=100, description="Factor on the ramp's length from one try to the next.")
-    tries: int = Field(3, ge=1, le=20, description="Tries in all; after the last failed one nothing follows.")
+        "retry", description="After a failure the run is reverted to the last version before the change. retry: "
+        "another, slower attempt follows; stop: none follows.")
+    slower: float = Field(2.0, ge=1, le=100, description="Factor of the ramp's length from one attempt to the next.")
+    tries: int = Field(3, ge=1, le=20, description="Maximum number of attempts.")
     gates: tuple[float, ...] = Field(
-        (0.5, 1.0), min_length=1, max_length=16, description="Shares at which the ramp waits for the guard to pass the "
-        "change, the last of them 1. There it is promoted.")
+        (0.5, 1.0), min_length=1, max_length=16, description="Shares at which the ramp waits for a pass of the guard, in "
+        "rising order. The last one is 1, where the change is promoted.")
 
     @field_validator("gates")
     @classmethod
     def _rising(cls, gates: tuple[float, ...]) -> tuple[float, ...]:
         if list(gates) != sorted(set(gates)) or gates[0] <= 0 or gates[-1] != 1:
-            raise ValueError("gates are shares in rising order, above 0, and the last of them is 1")
+            raise ValueError(f"gates {list(gates)}: shares above 0 in rising order are required, the last one 1")
         return gates
 
 
 class AnnealRamp(_Section):
-    """The share's way up: ``share`` at version ``start``, growing by one over ``length`` versions."""
+    """Linear growth of the share: ``share`` at version ``start``, plus 1 per ``length`` versions."""
 
     start: int = Field(ge=0)
     share: float = Field(0.0, ge=0, le=1)
     length: int = Field(ge=1, le=10_000_000)
 
     def at(self, version: int) -> float:
-        """The share at a version, without any gate."""
+        """Return the share at a version, ignoring gates."""
         return min(1.0, self.share + max(version - self.start, 0) / self.length)
 
 
 class Anneal(_Section):
-    """A change on its way into games. ``overrides`` is laid over the run's game configuration, a tree like it.
+    """A gradual change of the game.
 
-    ``base`` is the last version before the change: it is kept, compared with, and gone back to. ``attempt`` counts
-    tries from 1; each has pairs of its own, of versions after ``began``. ``passed`` is how many gates the guard has
-    passed in this one. ``held_by`` says who holds it: '' nobody, "gate", or the name of whoever asked. ``revision``
-    counts the document's changes.
+    ``overrides`` is a tree that is merged into the run's game configuration. ``base`` is the last version before the
+    change: the guard compares with it, and a failure reverts to it. ``attempt`` counts from 1. Each attempt has its own
+    pairs of games, of versions after ``began``. ``passed`` counts the gates passed in this attempt. ``held_by`` is '',
+    "gate", or the name of the operator who holds the anneal. ``revision`` counts changes of the document.
     """
 
     id: str = Field(pattern=ID)
@@ -85,47 +85,48 @@ class Anneal(_Section):
     attempt: int = Field(1, ge=1)
     passed: int = Field(0, ge=0)
     held_by: str = Field("", max_length=128)
-    said: str = Field("", max_length=2000, description="Why it stands where it does, in words.")
+    said: str = Field("", max_length=2000, description="Reason of the present state, in words.")
     revision: int = Field(1, ge=1)
 
     @field_validator("overrides")
     @classmethod
     def _some(cls, overrides: dict[str, Json]) -> dict[str, Json]:
         if not overrides:
-            raise ValueError("the change is empty: name what is to be different in the game's configuration")
+            raise ValueError("overrides is empty: at least one key of the game's configuration is required")
         if len(json.dumps(overrides)) > MAX_OVERRIDES:
-            raise ValueError(f"the change is longer than {MAX_OVERRIDES} characters")
+            raise ValueError(f"overrides is longer than {MAX_OVERRIDES} characters of JSON")
         return overrides
 
     @property
     def trial(self) -> str:
-        """What arms and pairs of this attempt are drawn by: ids of another attempt say nothing here."""
+        """Id of this attempt, which seeds its variants and pairs."""
         return f"{self.id}/{self.attempt}"
 
     @property
     def gate(self) -> float:
-        """The share at which the ramp waits for the guard; 1 when all gates are passed."""
+        """Share at which the ramp waits for the guard; 1 after all gates."""
         return self.policy.gates[min(self.passed, len(self.policy.gates) - 1)]
 
     def share(self, version: int) -> float:
-        """The share of games that have the change when ``version`` is the newest."""
+        """Return the share of games with the change while ``version`` is the newest."""
         if self.state is AnnealState.RAMPING:
             return min(self.ramp.at(version), self.gate)
         return self.ramp.share if self.state is AnnealState.HOLDING else 0.0
 
     def shown_at(self, version: int) -> float:
-        """The share that a version is known to have learned under; 0 for one from before the ramp's last turn."""
+        """Return the share that a version was trained under, or 0 for versions before the ramp's last change."""
         return self.share(version) if version >= self.ramp.start else 0.0
 
     def to_json(self) -> dict[str, Json]:
-        """JSON values that ``model_validate`` reads."""
+        """Return JSON values that ``model_validate`` reads."""
         return self.model_dump(mode="json")
 
 
 def merge_overrides(game: Mapping[str, Json], overrides: Mapping[str, Json]) -> dict[str, Json]:
-    """A configuration tree with another laid over it: sections are merged, values and lists replaced."""
+    """Return a configuration tree with ``overrides`` merged in: sections are merged, values and lists replaced."""
     out = dict(game)
     for key, value in overrides.items():
-        below = out.get(key)
-        out[key] = merge_overrides(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        section = out.get(key)
+        merge = isinstance(section, Mapping) and isinstance(value, Mapping)
+        out[key] = merge_overrides(section, value) if merge else value
     return out

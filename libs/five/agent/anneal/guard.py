@@ -1,13 +1,13 @@
-"""The guard of a change: is the newest version worse than the last one before it, under the old rule or the new?
+"""Guard of an anneal: a sequential test whether the newest version became worse than the last one before the change.
 
-Both arms of an anneal train the same weights, so arm against arm shows no harm: what is compared is the newest version
-with the last one before the change, under each rule, in pairs of games of one seed with the sides swapped. A pair's
-score is the newest version's mean result, 1 for a win and -1 for a loss.
+Both variants of the game train the same weights, so comparing the variants shows no harm. The guard compares the newest
+version with the last one before the change, under each rule (variant), in pairs of games with one seed and swapped
+sides. A pair's score is the newest version's mean result, 1 for a win and -1 for a loss.
 
-- *fail*: under one of the rules the hypothesis "it is not worse" is refuted. If it is true of both rules, this happens
-  with a probability of at most ``false_alarm``, over the whole length of an attempt and however often one looks.
-- *pass*: under both rules the hypothesis "it loses ``loss`` or more" is refuted, each at the level ``miss``.
-- *inconclusive*: neither, which holds the anneal where it is. No games are no failure.
+- *fail*: the hypothesis "not worse" is rejected under one of the rules. If it is true under both, this happens with a
+  probability of at most ``false_alarm`` per attempt, whatever its length and however often the test is evaluated.
+- *pass*: the hypothesis "it loses ``loss`` or more" is rejected under both rules, each at level ``miss``.
+- *inconclusive*: neither; the anneal holds. An attempt without games is inconclusive.
 """
 
 import itertools
@@ -23,11 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from five.agent.anneal.e_process import EProcess, wealth_paths
 from five.agent.anneal.variants import VARIANTS, Variant
 
-CURVE_POINTS = 60  # of a course that is drawn
+CURVE_POINTS = 60  # of the evidence that is plotted
 
 
 class Verdict(StrEnum):
-    """What the guard makes of the pairs so far."""
+    """Verdict on the pairs so far."""
 
     PASS = "pass"  # noqa: S105
     FAIL = "fail"
@@ -35,24 +35,30 @@ class Verdict(StrEnum):
 
 
 class GuardConfig(BaseModel):
-    """How sure the guard is to be."""
+    """Error rates of the guard."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
-    false_alarm: float = Field(0.05, gt=0, lt=0.5, description="Chance that a change that does no harm under either "
-                               "rule is ever called harmful, in an attempt of whatever length.")
-    loss: float = Field(0.2, gt=0, lt=1, description="Smallest loss to be caught: mean result of a game, from 1 (won) "
-                        "to -1 (lost), below zero. 0.2 is two games won in five.")
-    miss: float = Field(0.05, gt=0, lt=0.5, description="Chance that a change that loses as much under a rule passes "
-                        "by that rule.")
-    pairs: int = Field(1000, ge=1, le=100_000, description="Pairs played under each rule at most. With this many and "
-                       "no verdict the anneal holds until somebody decides.")
+    false_alarm: float = Field(0.05, gt=0, lt=0.5, description="Probability that a change without harm under either "
+                               "rule fails, over a whole attempt.")
+    loss: float = Field(0.2, gt=0, lt=1, description="Smallest loss to detect, as the mean result of a game from 1 "
+                        "(won) to -1 (lost), negated. 0.2 means two games won in five.")
+    miss: float = Field(0.05, gt=0, lt=0.5, description="Probability that a change with this loss under a rule passes "
+                        "under that rule.")
+    pairs: int = Field(1000, ge=1, le=100_000, description="Maximum pairs played under each rule. Without a verdict "
+                       "after them the anneal holds until an operator decides.")
 
 
 class Pair(NamedTuple):
-    """Two games of one seed under one rule, the newest version on either side. ``results`` are its own: 1 won, 0 drawn,
-    -1 lost. ``version`` is what was newest, ``share`` the change's share of games when that version was made. Each rule
-    counts its pairs from 0."""
+    """Two games of one seed under one rule, the newest version once on each side.
+
+    Attributes:
+        rule: variant of the game.
+        number: number of the pair under its rule, from 0.
+        version: the newest version.
+        share: share of training games with the change when that version was made.
+        results: of the newest version, 1 won, 0 drawn, -1 lost.
+    """
 
     rule: Variant
     number: int
@@ -68,9 +74,16 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class VariantEvidence:
-    """What is known under one rule: pairs, their mean score, and the evidence for harm and for harmlessness, as factors
-    on a bet; ``fails`` and ``passes`` are the factors at which either is decided. ``course``: how both evidences have
-    grown, (pairs, harm, harmless) after at most COURSE_POINTS of the pairs, the last among them."""
+    """Evidence under one rule.
+
+    Attributes:
+        rule: variant of the game.
+        pairs: number of pairs.
+        mean: mean score.
+        harm: e-value against "not worse". The rule fails at ``fails``.
+        harmless: e-value against "it loses ``loss`` or more". The rule passes at ``passes``.
+        history: (pairs, harm, harmless) after at most CURVE_POINTS of the pairs, the last one included.
+    """
 
     rule: Variant
     pairs: int
@@ -79,46 +92,47 @@ class VariantEvidence:
     harmless: float
     fails: float
     passes: float
-    course: tuple[tuple[int, float, float], ...] = ()
+    history: tuple[tuple[int, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class GuardDecision:
-    """The verdict and what it rests on."""
+    """Verdict with its evidence and its ``reason`` in words."""
 
     verdict: Verdict
     findings: tuple[VariantEvidence, ...]
-    said: str  # in words
+    reason: str
 
 
 def decide(config: GuardConfig, pairs: Iterable[Pair], since_share: float = 0.0) -> GuardDecision:
-    """The verdict on an attempt's pairs.
+    """Return the verdict on an attempt's pairs.
 
-    Pairs count in the order of their numbers, up to the first that is still played: those that end first are not like
-    the others, and a test that took them first could be wrong more often than it says.
-    ``since_share``: a pass rests on pairs of versions that were made at this share or a larger one, as the change has
-    shown nothing before; a failure rests on all pairs. Once failed is failed, whatever comes after.
+    Pairs count in order, up to the first unfinished one. Games that end early differ from the others, so counting them
+    first would break the error rates. A pass uses only pairs of versions made at ``since_share`` or more, because
+    earlier versions hardly saw the change. A failure uses all pairs, and later pairs cannot undo it.
     """
     rows = list(pairs)
     findings = tuple(_variant_evidence(config, rule, consecutive_pairs(rows, rule), since_share) for rule in VARIANTS)
     failed = [f for f in findings if f.harm >= f.fails]
     if failed:
         worst = max(failed, key=lambda f: f.harm)
-        return GuardDecision(Verdict.FAIL, findings, f"under the {worst.rule} rule the newest version is worse than the "
-                         f"one before the change: mean result {worst.mean:+.2f} over {worst.pairs} pairs")
+        return GuardDecision(Verdict.FAIL, findings, (
+            f"under the {worst.rule} rule the newest version is worse than the last one before the change: mean result "
+            f"{worst.mean:+.2f} over {worst.pairs} pairs"))
     if all(f.harmless >= f.passes for f in findings):
         return GuardDecision(Verdict.PASS, findings, f"a loss of {config.loss:g} is ruled out under both rules")
     if not any(f.pairs for f in findings):
         return GuardDecision(Verdict.INCONCLUSIVE, findings, "no pairs have been played yet")
     open_rules = " and ".join(f.rule for f in findings if f.harmless < f.passes)
     if all(f.pairs >= config.pairs for f in findings):
-        return GuardDecision(Verdict.INCONCLUSIVE, findings, f"all {config.pairs} pairs are played and the {open_rules} "
-                         "rule is not decided: promote, set another share, abort or revert")
-    return GuardDecision(Verdict.INCONCLUSIVE, findings, f"not decided yet under the {open_rules} rule")
+        return GuardDecision(Verdict.INCONCLUSIVE, findings, (
+            f"all {config.pairs} pairs are played and the {open_rules} rule is undecided: promote, set another share, "
+            "abort or revert"))
+    return GuardDecision(Verdict.INCONCLUSIVE, findings, f"undecided under the {open_rules} rule")
 
 
 def consecutive_pairs(pairs: Iterable[Pair], rule: Variant) -> list[Pair]:
-    """A rule's pairs 0, 1, 2, ..., up to the first that is missing."""
+    """Return a rule's pairs 0, 1, 2, ..., up to the first missing one."""
     found = {pair.number: pair for pair in pairs if pair.rule is rule}
     return [found[n] for n in itertools.takewhile(found.__contains__, itertools.count())]
 
@@ -126,23 +140,22 @@ def consecutive_pairs(pairs: Iterable[Pair], rule: Variant) -> list[Pair]:
 def _variant_evidence(config: GuardConfig, rule: Variant, pairs: Sequence[Pair], since_share: float) -> VariantEvidence:
     harm, harmless = EProcess(), EProcess(late_starts=False)
     shown = set(np.linspace(1, len(pairs), min(CURVE_POINTS, len(pairs))).round().astype(int).tolist())
-    course = []
+    history = []
     for count, pair in enumerate(pairs, 1):
         harm.add(pair.score)
         if pair.share >= since_share - 1e-9:
-            # The bet is that the mean is above -loss; scaled to [-1, 1] it is one on a mean below zero.
+            # A bet on a mean above -loss, scaled to [-1, 1] and negated, is a bet on a mean below zero.
             harmless.add(-(pair.score + config.loss) / (1 + config.loss))
         if count in shown:
-            course.append((count, harm.most, harmless.most))
+            history.append((count, harm.peak, harmless.peak))
     mean = float(np.mean([pair.score for pair in pairs])) if pairs else 0.0
-    # Two rules share the false alarms; a pass needs both, so that each may miss on its own.
-    return VariantEvidence(rule, len(pairs), mean, harm.most, harmless.most, len(VARIANTS) / config.false_alarm, 1 / config.miss,
-                   tuple(course))
+    # The rules share the false-alarm rate. A pass needs both rules, so each has the full miss rate.
+    return VariantEvidence(rule, len(pairs), mean, harm.peak, harmless.peak, len(VARIANTS) / config.false_alarm,
+                           1 / config.miss, tuple(history))
 
 
 class TestPower(NamedTuple):
-    """Of many simulated attempts: shares that failed and passed within ``pairs`` pairs a rule, and the median number of
-    pairs until the verdict of those that had one (0: none had)."""
+    """Shares of simulated attempts that failed and passed, and the median pairs per rule until a verdict (0: none)."""
 
     failed: float
     passed: float
@@ -151,11 +164,11 @@ class TestPower(NamedTuple):
 
 def estimate_power(config: GuardConfig, means: Mapping[Variant, float], spread: float, attempts: int, seed: int,
              pairs: int | None = None) -> TestPower:
-    """What the guard makes of changes whose pairs have these mean scores under each rule.
+    """Simulate attempts whose pairs have these mean scores under each rule.
 
-    Scores are drawn from -1, 0 and 1; ``spread`` is the chance of a score that is not zero (1: both games always go to
-    the same version; 0.5 for even versions whose games are independent). Looks after every pair. Raises ValueError for
-    a mean that the spread does not allow.
+    Scores are -1, 0 or 1. ``spread`` is the probability of a score other than 0: 1 if one version wins both games of
+    each pair, 0.5 for equal versions and independent games. The test is evaluated after every pair. Raise ValueError
+    for a mean above the spread.
     """
     rng = np.random.default_rng(seed)
     length = config.pairs if pairs is None else pairs
@@ -164,7 +177,7 @@ def estimate_power(config: GuardConfig, means: Mapping[Variant, float], spread: 
     for rule in VARIANTS:
         mean = means[rule]
         if abs(mean) > spread:
-            raise ValueError(f"a mean of {mean} needs a spread of at least as much, not {spread}")
+            raise ValueError(f"mean {mean} of rule {rule}: the spread must be at least as large, not {spread}")
         drawn = rng.random((attempts, length))
         up = (spread + mean) / 2
         scores = np.where(drawn < up, 1.0, np.where(drawn < spread, -1.0, 0.0))
@@ -178,7 +191,7 @@ def estimate_power(config: GuardConfig, means: Mapping[Variant, float], spread: 
 
 
 def _first_true(reached: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """The pair, from 1, at which each row is first true; one more than there are for rows that never are."""
+    """Return the 1-based column at which each row is first true; the number of columns plus 1 if it never is."""
     never = reached.shape[1] + 1
     first: npt.NDArray[np.int64] = np.where(reached.any(1), reached.argmax(1) + 1, never).astype(np.int64)
     return first

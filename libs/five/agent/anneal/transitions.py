@@ -1,4 +1,4 @@
-"""How an anneal goes from state to state: what people ask for, and what the guard's verdicts bring. Pure functions."""
+"""State transitions of an anneal, on an operator's request or the guard's verdict. Pure functions."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,133 +8,139 @@ from five.agent.anneal.guard import GuardDecision, Verdict
 
 
 class InvalidTransition(Exception):
-    """What was asked for is not possible in the anneal's state; the text says what is."""
+    """The anneal's state does not allow the request. The message says which states do."""
 
 
 class FollowUp(StrEnum):
-    """What a change of state asks of whoever keeps the run."""
+    """Change of the run that a transition requires."""
 
     NOTHING = "nothing"
-    MAKE_IT_THE_GAME = "make it the game"  # lay the overrides over the record's game
-    REVERT = "revert"  # to ``base``
+    APPLY_OVERRIDES = "apply overrides"  # merge them into the record's game
+    REVERT = "revert"  # to version ``base``
 
 
 @dataclass(frozen=True)
 class Transition:
-    """The anneal after a step, what follows from it, and whether anything changed at all."""
+    """The anneal after a transition, the required change of the run, and whether anything changed."""
 
     anneal: Anneal
     follows: FollowUp = FollowUp.NOTHING
     changed: bool = True
 
 
-def _revise(anneal: Anneal, **changes: object) -> Anneal:
-    return Anneal.model_validate({**anneal.to_json(), "revision": anneal.revision + 1, **changes})
+def _transition(anneal: Anneal, follows: FollowUp = FollowUp.NOTHING, **changes: object) -> Transition:
+    document = {**anneal.to_json(), "revision": anneal.revision + 1, **changes}
+    return Transition(Anneal.model_validate(document), follows)
 
 
 def _require_active(anneal: Anneal, verb: str) -> None:
     if anneal.state not in ACTIVE:
-        raise InvalidTransition(f"anneal {anneal.id!r} is {anneal.state}: only one that is ramping or holding can be {verb}")
+        raise InvalidTransition(f"anneal {anneal.id!r} is {anneal.state}: only a ramping or holding anneal can be "
+                                f"{verb}")
+
+
+def _ramp(anneal: Anneal, version: int, share: float) -> dict[str, object]:
+    return AnnealRamp(start=version, share=share, length=anneal.ramp.length).model_dump()
 
 
 def hold(anneal: Anneal, version: int, who: str) -> Transition:
-    """The share stays where it is. Raises NotPossible."""
+    """Freeze the share. Raise InvalidTransition."""
     _require_active(anneal, "held")
     if anneal.state is AnnealState.HOLDING and anneal.held_by == who:
         return Transition(anneal, changed=False)
-    ramp = anneal.ramp.model_copy(update={"share": anneal.share(version), "start": version})
-    return Transition(_revise(anneal, state=AnnealState.HOLDING, held_by=who, ramp=ramp.model_dump(), said=f"held by {who}"))
+    return _transition(anneal, state=AnnealState.HOLDING, held_by=who,
+                       ramp=_ramp(anneal, version, anneal.share(version)), said=f"held by {who}")
 
 
 def resume(anneal: Anneal, version: int) -> Transition:
-    """The share grows on from where it is. Raises NotPossible."""
+    """Let the share grow from its present value. Raise InvalidTransition."""
     _require_active(anneal, "resumed")
     if anneal.state is AnnealState.RAMPING:
         return Transition(anneal, changed=False)
-    ramp = AnnealRamp(start=version, share=anneal.ramp.share, length=anneal.ramp.length)
-    return Transition(_revise(anneal, state=AnnealState.RAMPING, held_by="", ramp=ramp.model_dump(), said=""))
+    return _transition(anneal, state=AnnealState.RAMPING, held_by="", ramp=_ramp(anneal, version, anneal.ramp.share),
+                       said="")
 
 
 def set_share(anneal: Anneal, share: float, version: int, who: str) -> Transition:
-    """Sets the share and holds it there, past gates as well. Raises NotPossible, ValueError outside of 0 to 1."""
+    """Set the share and hold it there, whatever the gates. Raise InvalidTransition, or ValueError outside of 0 to 1."""
     _require_active(anneal, "given a share")
     if not 0 <= share <= 1:
-        raise ValueError(f"a share is 0 to 1, not {share:g}")
+        raise ValueError(f"share {share:g}: 0 to 1 is allowed")
     if anneal.state is AnnealState.HOLDING and anneal.held_by == who and anneal.ramp.share == share:
         return Transition(anneal, changed=False)
     passed = sum(gate < share for gate in anneal.policy.gates)
-    ramp = AnnealRamp(start=version, share=share, length=anneal.ramp.length)
-    return Transition(_revise(anneal, state=AnnealState.HOLDING, held_by=who, ramp=ramp.model_dump(),
-                      passed=max(passed, anneal.passed), said=f"{who} set the share to {share:g}"))
+    return _transition(anneal, state=AnnealState.HOLDING, held_by=who, ramp=_ramp(anneal, version, share),
+                       passed=max(passed, anneal.passed), said=f"{who} set the share to {share:g}")
 
 
 def promote(anneal: Anneal, who: str) -> Transition:
-    """The change becomes the game. Raises NotPossible."""
+    """Make the change part of the game. Raise InvalidTransition."""
     if anneal.state is AnnealState.PROMOTED:
-        return Transition(anneal, FollowUp.MAKE_IT_THE_GAME, changed=False)
+        return Transition(anneal, FollowUp.APPLY_OVERRIDES, changed=False)
     _require_active(anneal, "promoted")
-    return Transition(_revise(anneal, state=AnnealState.PROMOTED, held_by="", said=f"promoted by {who}"),
-                FollowUp.MAKE_IT_THE_GAME)
+    return _transition(anneal, FollowUp.APPLY_OVERRIDES, state=AnnealState.PROMOTED, held_by="",
+                       said=f"promoted by {who}")
 
 
 def abort(anneal: Anneal, who: str) -> Transition:
-    """No game has the change any more; the weights stay. Raises NotPossible."""
+    """End the anneal without the change, and keep the weights. Raise InvalidTransition."""
     if anneal.state is AnnealState.ABORTED:
         return Transition(anneal, changed=False)
     if anneal.state not in ACTIVE | {AnnealState.FAILED}:
-        raise InvalidTransition(f"anneal {anneal.id!r} is {anneal.state}: there is nothing to abort")
-    return Transition(_revise(anneal, state=AnnealState.ABORTED, held_by="", said=f"aborted by {who}; the weights are kept"))
+        raise InvalidTransition(f"anneal {anneal.id!r} is {anneal.state}: only a ramping, holding or failed anneal "
+                                "can be aborted")
+    return _transition(anneal, state=AnnealState.ABORTED, held_by="", said=f"aborted by {who}; the weights are kept")
 
 
 def fail(anneal: Anneal, why: str) -> Transition:
-    """No game has the change any more, and the run is to go back to the version before it. Raises NotPossible."""
+    """End the attempt without the change, and request a revert to version ``base``. Raise InvalidTransition."""
     if anneal.state is AnnealState.FAILED:
         return Transition(anneal, FollowUp.REVERT, changed=False)
     _require_active(anneal, "failed")
-    return Transition(_revise(anneal, state=AnnealState.FAILED, held_by="", said=why), FollowUp.REVERT)
+    return _transition(anneal, FollowUp.REVERT, state=AnnealState.FAILED, held_by="", said=why)
 
 
 def complete_revert(anneal: Anneal, version: int) -> Transition:
-    """The run is where it was before the change, its newest version now ``version``: the next try, slower, where the
-    policy has one left. Raises NotPossible."""
+    """Start the next attempt, with a longer ramp, after the run was reverted; or end if the policy allows no more.
+
+    ``version`` is the newest version after the revert. Raise InvalidTransition.
+    """
     if anneal.state is not AnnealState.FAILED:
-        raise InvalidTransition(f"anneal {anneal.id!r} is {anneal.state}: it did not fail")
+        raise InvalidTransition(f"anneal {anneal.id!r} is {anneal.state}: only a failed anneal can be tried again")
     policy = anneal.policy
     if policy.on_fail == "stop":
-        return Transition(_revise(anneal, state=AnnealState.REVERTED,
-                          said=f"{anneal.said}. Reverted, and by policy not tried again"))
+        return _transition(anneal, state=AnnealState.REVERTED,
+                           said=f"{anneal.said}. Reverted; the policy allows no retry")
     if anneal.attempt >= policy.tries:
-        return Transition(_revise(anneal, state=AnnealState.REVERTED,
-                          said=f"{anneal.said}. Reverted after the last of {policy.tries} tries"))
-    length = min(round(anneal.ramp.length * policy.slower), 10_000_000)
-    ramp = AnnealRamp(start=version, share=0.0, length=max(length, 1))
-    said = f"try {anneal.attempt + 1} of {policy.tries}, over {length} versions; the one before failed: {anneal.said}"
-    return Transition(_revise(anneal, state=AnnealState.RAMPING, attempt=anneal.attempt + 1, began=version, passed=0,
-                      held_by="", ramp=ramp.model_dump(), said=said))
+        return _transition(anneal, state=AnnealState.REVERTED,
+                           said=f"{anneal.said}. Reverted after the last of {policy.tries} attempts")
+    length = max(min(round(anneal.ramp.length * policy.slower), 10_000_000), 1)
+    said = f"attempt {anneal.attempt + 1} of {policy.tries}, over {length} versions; previous attempt: {anneal.said}"
+    return _transition(anneal, state=AnnealState.RAMPING, attempt=anneal.attempt + 1, began=version, passed=0,
+                       held_by="", ramp=AnnealRamp(start=version, share=0.0, length=length).model_dump(), said=said)
 
 
-def advance(anneal: Anneal, version: int, judgement: GuardDecision) -> Transition:
-    """What the newest version and the guard's verdict make of an anneal.
+def advance(anneal: Anneal, version: int, decision: GuardDecision) -> Transition:
+    """Apply the guard's decision at the newest version.
 
-    A failure ends the attempt wherever it stands, held or not. A pass opens the gate that the share has reached; at
-    the last one the change is promoted, unless somebody holds it. Without a verdict it waits at the gate.
+    A failure ends the attempt in any state. A pass opens the gate that the share has reached, and promotes the change
+    at the last gate, unless an operator holds the anneal. Without a verdict the anneal waits at the gate.
     """
     if anneal.state not in ACTIVE:
         return Transition(anneal, changed=False)
-    if judgement.verdict is Verdict.FAIL:
-        return fail(anneal, judgement.said)
+    if decision.verdict is Verdict.FAIL:
+        return fail(anneal, decision.reason)
     share = anneal.share(version)
     if share < anneal.gate or anneal.held_by not in ("", "gate"):
         return Transition(anneal, changed=False)
-    if judgement.verdict is Verdict.INCONCLUSIVE:
-        waits = f"waits at a share of {share:g}: {judgement.said}"
-        if anneal.state is AnnealState.HOLDING and anneal.said == waits:
+    if decision.verdict is Verdict.INCONCLUSIVE:
+        said = f"waits at a share of {share:g}: {decision.reason}"
+        if anneal.state is AnnealState.HOLDING and anneal.said == said:
             return Transition(anneal, changed=False)
-        ramp = AnnealRamp(start=version, share=share, length=anneal.ramp.length)
-        return Transition(_revise(anneal, state=AnnealState.HOLDING, held_by="gate", ramp=ramp.model_dump(), said=waits))
+        return _transition(anneal, state=AnnealState.HOLDING, held_by="gate", ramp=_ramp(anneal, version, share),
+                           said=said)
     if share >= 1:
-        return Transition(_revise(anneal, state=AnnealState.PROMOTED, held_by="", said=f"promoted: {judgement.said}"),
-                    FollowUp.MAKE_IT_THE_GAME)
-    ramp = AnnealRamp(start=version, share=share, length=anneal.ramp.length)
-    return Transition(_revise(anneal, state=AnnealState.RAMPING, held_by="", ramp=ramp.model_dump(), passed=anneal.passed + 1,
-                      said=f"passed the gate at {share:g}: {judgement.said}"))
+        return _transition(anneal, FollowUp.APPLY_OVERRIDES, state=AnnealState.PROMOTED, held_by="",
+                           said=f"promoted: {decision.reason}")
+    return _transition(anneal, state=AnnealState.RAMPING, held_by="", ramp=_ramp(anneal, version, share),
+                       passed=anneal.passed + 1, said=f"passed the gate at {share:g}: {decision.reason}")

@@ -1,29 +1,28 @@
-"""Which games are played under a change that is on its way in."""
+"""Assignment of games to the variants of an anneal."""
 
 import hashlib
 from enum import StrEnum
 
 
 class Variant(StrEnum):
-    """What a game is played under: the game as it was, or with the change."""
+    """Rules of a game: without or with the change that is annealed in."""
 
     OLD = "old"
     NEW = "new"
 
 
-VARIANTS = (Variant.OLD, Variant.NEW)  # in the order of the variants that a rollout's games know
+VARIANTS = (Variant.OLD, Variant.NEW)  # in the order of a rollout's game variants
 
 
 def hash_fraction(anneal: str, game: str) -> float:
-    """Where a game stands in [0, 1), from 53 bits of the hash of its id and of the anneal's."""
-    found = hashlib.blake2b(f"{anneal}\0{game}".encode(), digest_size=8).digest()
-    return float((int.from_bytes(found, "big") >> 11) / 2**53)
+    """Return a number in [0, 1) from 53 bits of the hash of the anneal's and the game's id."""
+    digest = hashlib.blake2b(f"{anneal}\0{game}".encode(), digest_size=8).digest()
+    return float((int.from_bytes(digest, "big") >> 11) / 2**53)
 
 
 def assign_variant(anneal: str, game: str, share: float) -> Variant:
-    """The arm of a game: NEW for a ``share`` of all ids.
+    """Return the variant of a game, NEW for a ``share`` of all ids.
 
-    It depends on nothing but the ids, so that whoever asks gets the same answer, and is monotone: a game that has the
-    change at some share has it at any larger one.
+    The result depends only on the ids and is monotone: a game with the change at some share has it at every larger one.
     """
     return Variant.NEW if hash_fraction(anneal, game) < share else Variant.OLD

@@ -16,7 +16,7 @@ BATCHES_IN_FLIGHT = 2  # the batch of the running step and the next one
 
 
 class TransferableRows(Protocol):
-    """Indices that a policy computed from a batch on the host (five.agent.model.batch_index.Found)."""
+    """Indices that a policy computed from a batch on the host (five.agent.model.batch_index.BatchIndex)."""
 
     def tensors(self) -> tuple[Tensor, ...]: ...
 

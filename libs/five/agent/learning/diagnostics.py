@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class UnrolledPolicy(Protocol):
-    """Output of a policy's unroll that the learner reads: `five.agent.model.policy.Unrolled`."""
+    """Output of a policy's unroll that the learner reads: `five.agent.model.policy.UnrollOutput`."""
 
     @property
     def logp(self) -> Tensor: ...

@@ -244,7 +244,7 @@ def test_hold_share_resume_promote_and_abort_by_request(run: Run) -> None:
     assert run.ask("POST", "/v1/anneal/resume")["anneal"]["state"] == "ramping"
     aborted = run.ask("POST", "/v1/anneal/abort")
     assert aborted["share"] == 0 and "weights are kept" in aborted["anneal"]["said"]
-    assert "only one that is ramping or holding" in run.ask("POST", "/v1/anneal/hold", 409)["detail"]
+    assert "only a ramping or holding anneal" in run.ask("POST", "/v1/anneal/hold", 409)["detail"]
     run.begin()
     assert run.ask("POST", "/v1/anneal/promote")["anneal"]["state"] == "promoted"
     assert run.state.record().game["patch"] == "7.21d"  # type: ignore[union-attr]

@@ -91,7 +91,7 @@ def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, chec
     @hypothesis.given(case=strategy)
     def send(case: Any) -> None:
         # A tag cannot be guessed; half of the requests go without, and are told so.
-        given = {**bearer(OPERATOR), **({"If-RequestedMatch": "*"} if next(turn) % 2 else {})}
+        given = {**bearer(OPERATOR), **({"If-Match": "*"} if next(turn) % 2 else {})}
         check(case, case.call(base_url=rest.url, headers=given, timeout=20))
 
     try:
@@ -147,7 +147,7 @@ def test_documented_requests_are_accepted(store: Any) -> None:
             example = given if given is not None else models[model]["examples"][0] if model else None
             body = {} if example is None else {"body": example, "media_type": "application/json"}
             case = schema[path][method].Case(path_parameters=parameters, **body)
-            answer = case.call(base_url=rest.url, headers={**bearer(OPERATOR), "If-RequestedMatch": "*"}, timeout=20)
+            answer = case.call(base_url=rest.url, headers={**bearer(OPERATOR), "If-Match": "*"}, timeout=20)
             assert answer.status_code < 300, answer.text
             case.validate_response(answer, checks=CHECKS)
             return answer.json()

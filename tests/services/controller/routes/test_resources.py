@@ -35,7 +35,7 @@ def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
 
 
 def items(rest: LiveController, path: str, **query: Any) -> tuple[list[Any], dict[str, Any]]:
-    answer = rest.ask("GET", path, VIEWER, params=query)
+    answer = rest.add("GET", path, VIEWER, params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()["items"], answer.json()
 
@@ -68,9 +68,9 @@ def test_events_are_read_both_ways_without_knowing_an_id(rest: LiveController) -
     onwards = walk(rest, "/v1/events", "after", "newer", limit=7, after="0-0")
     assert [e["details"].get("n") for e in onwards] == everything
     assert items(rest, "/v1/events", before="0-0")[0] == items(rest, "/v1/series/games", before="00-0")[0] == []
-    problem(rest.ask("GET", "/v1/events?after=1-0&before=2-0"), 422, "invalid")
+    problem(rest.add("GET", "/v1/events?after=1-0&before=2-0"), 422, "invalid")
     for wrong in ("0", "-", "1-", "(1-0", "99999999999999999999-0"):
-        problem(rest.ask("GET", "/v1/events", params={"after": wrong}), 422, "invalid")
+        problem(rest.add("GET", "/v1/events", params={"after": wrong}), 422, "invalid")
 
 
 def test_series_give_the_newest_first(rest: LiveController) -> None:
@@ -117,7 +117,7 @@ def test_ratings_are_paged_by_version_and_followed(rest: LiveController) -> None
     assert [(r["player"], r["version"], r["reference"]) for r in found] == [
         ("version-8", 8, False), ("version-3", 3, True), ("random", None, True)]
     assert (found[0]["games"], found[0]["aborted"], found[0]["sigma"], whole["older"]) == (6, 1, 0.9, None)
-    assert found[0]["against"] == {"scripted": {"won": 1, "downsample": 2, "lost": 3, "score": 1 / 3, "low": 0.1,
+    assert found[0]["against"] == {"scripted": {"won": 1, "drawn": 2, "lost": 3, "score": 1 / 3, "low": 0.1,
                                                 "high": 0.6}}
 
     def add(*players: str) -> None:
@@ -135,7 +135,7 @@ def test_ratings_are_paged_by_version_and_followed(rest: LiveController) -> None
     assert names(items(rest, "/v1/ratings", after=-3, limit=3)[0]) == ["scripted", "random", "version-3"]
     table.update(lambda: {"rated:version-9": None})
     assert names(items(rest, "/v1/ratings", limit=1)[0]) == ["version-8"]
-    problem(rest.ask("GET", "/v1/ratings", VIEWER, params={"after": 1, "before": 5}), 422, "invalid")
+    problem(rest.add("GET", "/v1/ratings", VIEWER, params={"after": 1, "before": 5}), 422, "invalid")
 
 
 RESULT = MatchResult(7, 12, 6, 2, {"last_hits": 30.0}, {"last_hits": 20.0}, 600.0, "")
@@ -158,7 +158,7 @@ def playing(rest: LiveController, play: Any) -> Iterator[None]:
 
 def until(rest: LiveController, path: str, state: str) -> dict[str, Any]:
     end = time.monotonic() + 10
-    while (found := rest.ask("GET", path).json())["state"] != state:
+    while (found := rest.add("GET", path).json())["state"] != state:
         assert time.monotonic() < end, found
         time.sleep(0.01)
     return dict(found)
@@ -173,14 +173,14 @@ def test_a_match_is_played_and_its_evaluator_may_be_away_at_first(rest: LiveCont
             raise CallFailed(StatusCode.UNAVAILABLE, "127.0.0.1:1", "PlayMatch", "connection refused")
         return RESULT
 
-    answer = rest.ask("POST", "/v1/matches", json={"against": "scripted", "games": 20, "seed": 3})
+    answer = rest.add("POST", "/v1/matches", json={"against": "scripted", "games": 20, "seed": 3})
     assert answer.status_code == 202 and answer.json()["state"] == "waiting" and answer.json()["who"] == "ada"
     path = answer.headers["location"]
     with playing(rest, play):
         found = until(rest, path, "done")
     assert found["outcome"]["won"] == 12 and found["tries"] == 3 and found["error"] is None
     assert [(m.request.games, m.id) for m in asked] == [(20, found["id"])] * 3
-    problem(rest.ask("POST", path + "/cancel"), 409, "conflict")
+    problem(rest.add("POST", path + "/cancel"), 409, "conflict")
     assert [e.what for e in rest.state.events.read()][-1] == "match.asked"
 
 
@@ -188,7 +188,7 @@ def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
     async def play(match: RequestedMatch) -> MatchResult:
         raise CallFailed(StatusCode.NOT_FOUND, "127.0.0.1:1", "PlayMatch", "version 99 was never published")
 
-    path = rest.ask("POST", "/v1/matches", json={"version": 99}).headers["location"]
+    path = rest.add("POST", "/v1/matches", json={"version": 99}).headers["location"]
     with playing(rest, play):
         assert "never published" in until(rest, path, "failed")["error"]
 
@@ -203,11 +203,11 @@ def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
             ended.set()
         return RESULT
 
-    path = rest.ask("POST", "/v1/matches", json={}).headers["location"]
+    path = rest.add("POST", "/v1/matches", json={}).headers["location"]
     with playing(rest, play):
         until(rest, path, "playing")
-        assert rest.ask("POST", path + "/cancel").json()["state"] == "cancelled"
-        assert rest.ask("POST", path + "/cancel").json()["state"] == "cancelled"
+        assert rest.add("POST", path + "/cancel").json()["state"] == "cancelled"
+        assert rest.add("POST", path + "/cancel").json()["state"] == "cancelled"
         assert ended.wait(5)
     assert until(rest, path, "cancelled")["ended_at"]
 
@@ -217,7 +217,7 @@ def test_a_match_of_a_controller_that_died_is_played_by_the_next(rest: LiveContr
         return RESULT
 
     matches = MatchQueue(rest.state)
-    left = matches.ask(MatchRequest(), "ada")
+    left = matches.add(MatchRequest(), "ada")
     matches.transition(left.id, MatchState.PLAYING, tries=1)
     with playing(rest, play):
         assert until(rest, f"/v1/matches/{left.id}", "done")["tries"] == 2
@@ -225,8 +225,8 @@ def test_a_match_of_a_controller_that_died_is_played_by_the_next(rest: LiveContr
 
 def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(MAX_WAITING):
-        assert rest.ask("POST", "/v1/matches", json={}).status_code == 202
-    answer = rest.ask("POST", "/v1/matches", json={})
+        assert rest.add("POST", "/v1/matches", json={}).status_code == 202
+    answer = rest.add("POST", "/v1/matches", json={})
     problem(answer, 429, "too-many-requests")
     assert answer.headers["retry-after"]
     monkeypatch.setattr("five.services.controller.games.matches.MAX_RECORDS", 20)
@@ -234,23 +234,23 @@ def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPat
     for n in range(8):
         for match in matches.all():
             matches.transition(match.id, MatchState.DONE)
-        matches.ask(MatchRequest(seed=n), "test")
+        matches.add(MatchRequest(seed=n), "test")
         assert len(matches.all()) == min(MAX_WAITING + 1 + n, 20)
     assert matches.all()[0].request.seed == 7
     for wrong in ("../../etc/passwd", "m-1", "m-00000000000g"):
-        assert rest.ask("GET", f"/v1/matches/{wrong}").status_code in (404, 422)
-    problem(rest.ask("GET", "/v1/matches/m-000000000000"), 404, "not-found")
+        assert rest.add("GET", f"/v1/matches/{wrong}").status_code in (404, 422)
+    problem(rest.add("GET", "/v1/matches/m-000000000000"), 404, "not-found")
     for body in ({"games": 0}, {"games": 10**9}, {"against": "../x"}, {"against": "1" * 16}, {"replay": "yes"}):
-        problem(rest.ask("POST", "/v1/matches", json=body), 422, "invalid")
+        problem(rest.add("POST", "/v1/matches", json=body), 422, "invalid")
 
 
 def test_without_an_evaluator_no_match_is_taken(redis_client: redis.Redis, redis_url: str) -> None:
     with live(redis_url, evaluator=False) as rest:
-        problem(rest.ask("POST", "/v1/matches", json={}), 409, "conflict")
+        problem(rest.add("POST", "/v1/matches", json={}), 409, "conflict")
 
 
 def test_openapi_describes_every_answer(rest: LiveController) -> None:
-    document = rest.ask("GET", "/openapi.json", "").json()
+    document = rest.add("GET", "/openapi.json", "").json()
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     seen = set()
     for path, methods in document["paths"].items():
@@ -282,13 +282,14 @@ def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> 
     """Examples are checked against their own schemas: a stranger codes against them."""
     from jsonschema_rs import validator_for
 
-    document = rest.ask("GET", "/openapi.json", "").json()
+    document = rest.add("GET", "/openapi.json", "").json()
     schemas = document["components"]["schemas"]
     generic = {name for name in schemas if name.startswith(("Page_", "Slice_"))}
-    inner = {"Blob", "Drift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig", "MatchOutcome",
-             "RatingPage", "SeriesKind", "Status", "MatchState", "OperationKind", "OperationState", "OperationStep",
-             "AnnealPolicy", "AnnealRamp", "AnnealState", "Arm", "GuardConfig", "UndoneSchedule", "UndoneSurgery",
-             "VersionRange", "Anneal", "PlannedAnneal", "PlanNote", "PlanStep", "StepState", "OperationRequest", "OperatorDecision",
+    inner = {"Blob", "Drift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig",
+             "MatchOutcome", "RatingPage", "SeriesKind", "Status", "MatchState", "OperationKind",
+             "OperationState", "OperationStep", "AnnealPolicy", "AnnealRamp", "AnnealState", "Arm",
+             "GuardConfig", "UndoneSchedule", "UndoneSurgery", "VersionRange", "Anneal", "PlannedAnneal",
+             "PlanNote", "PlanStep", "StepState", "OperationRequest", "OperatorDecision",
              "RehearsalResult", "RehearsalState", "Scope"}
     for name, schema in schemas.items():
         if name in generic | inner:

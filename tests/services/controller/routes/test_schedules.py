@@ -31,7 +31,7 @@ def tag(rest: LiveController) -> str:
 
 
 def put(rest: LiveController, start: int, length: int, to: Any, match: str | None = "*", **more: Any) -> httpx.Response:
-    headers = {} if match is None else {"If-RequestedMatch": match}
+    headers = {} if match is None else {"If-Match": match}
     return rest.ask("PUT", PATH, json={"start": start, "length": length, "to": to, **more}, headers=headers)
 
 
@@ -93,7 +93,7 @@ def test_what_no_run_can_use_is_refused(rest: LiveController, start: Any, length
 @pytest.mark.parametrize("name", ["gamma", "..", "learning_rate%00", "..%2f..%2fetc%2fpasswd", "LEARNING_RATE", "é"])
 def test_names_that_are_none(rest: LiveController, name: str) -> None:
     answer = rest.ask("PUT", f"/v1/schedules/{name}", json={"start": 9, "length": 0, "to": 0.1},
-                      headers={"If-RequestedMatch": "*"})
+                      headers={"If-Match": "*"})
     assert answer.status_code in (404, 405, 422) and answer.headers["content-type"] == "application/problem+json"
     assert rest.state.schedules() is None
 
@@ -135,6 +135,6 @@ def test_a_change_of_another_epoch_is_refused(rest: LiveController) -> None:
 def test_what_has_not_changed_is_not_sent_again(rest: LiveController) -> None:
     for path in (PATH, "/v1/schedules", "/v1/config"):
         first = rest.ask("GET", path)
-        again = rest.ask("GET", path, headers={"If-None-RequestedMatch": first.headers["etag"]})
+        again = rest.ask("GET", path, headers={"If-None-Match": first.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"") and again.headers["etag"] == first.headers["etag"]
-        assert rest.ask("GET", path, headers={"If-None-RequestedMatch": "garbage"}).status_code == 200
+        assert rest.ask("GET", path, headers={"If-None-Match": "garbage"}).status_code == 200

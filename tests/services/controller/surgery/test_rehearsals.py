@@ -18,7 +18,7 @@ from five.services.controller.surgery.rehearsals import (
     RehearsalScope,
     RehearsalState,
     RehearsalWorker,
-    new,
+    new_rehearsal,
 )
 from rapid.store.record import RunRecord
 from rapid.store.state import Status
@@ -52,7 +52,7 @@ def plan(rest: LiveController) -> dict[str, Any]:
 
 def of(name: str = "wider", **changes: Any) -> Rehearsal:
     """One that somebody has asked for."""
-    return new(f"name: {name}\n", "ab" * 32, name, 1, "ada", SCOPE).model_copy(update=changes)
+    return new_rehearsal(f"name: {name}\n", "ab" * 32, name, 1, "ada", SCOPE).model_copy(update=changes)
 
 
 def told(rest: LiveController) -> list[tuple[str, str]]:
