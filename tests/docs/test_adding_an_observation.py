@@ -38,7 +38,7 @@ def test_the_changes_fit_and_the_layout_and_model_have_the_field(copy: Path) -> 
     done = apply(copy)
     assert done.returncode == 0, f"the page does not fit the code any more: {done.stderr}"
     code = ("from dota.config import GameConfig\nfrom dota.spaces import Layout\n"
-            "from five.agent.model.consumed import unread_fields\nlayout = Layout(GameConfig())\n"
+            "from five.agent.model.field_coverage import unread_fields\nlayout = Layout(GameConfig())\n"
             "assert layout.blocks['heroes'].has('kills') and unread_fields(layout) == ()\n"
             "from dota.config import ObservationConfig\n"
             "old = Layout(GameConfig(observation=ObservationConfig(generation=1)))\n"

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from five.cli.main import main
-from five.cli.rundir import Cluster, RunFolder
+from five.local.run_folder import Cluster, RunFolder
 from rapid.store.state import Status
 from tests.repository import ROOT
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live

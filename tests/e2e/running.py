@@ -18,7 +18,7 @@ import redis
 
 from five.local.run_folder import RunFolder
 from five.run.config import RunConfig
-from five.run.load import ConfigError, load
+from five.run.load import ConfigError, load_stored
 from rapid.blobs import BlobStore
 from rapid.store import acl
 from rapid.store.connection import Role, connect
@@ -101,7 +101,7 @@ class Run:
     @functools.cached_property
     def config(self) -> RunConfig:
         """With the addresses of the local cluster; the same each time that it is started."""
-        return load(self.folder.path / "cluster.yaml")
+        return load_stored(self.folder.path / "cluster.yaml")
 
     @functools.cached_property
     def store(self) -> ParameterStore:

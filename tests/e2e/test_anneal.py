@@ -112,7 +112,7 @@ def test_another_patch_is_annealed_in_game_by_game_and_promoted(run: Run) -> Non
         assert len(of_rule) >= 10
         assert min(pair.version for pair in of_rule) > base
     whole = [pair for pair in pairs if pair.share == 1]
-    assert {pair.rule for pair in whole} == set(Variant), "the last gate rests on versions that learned under the change"
+    assert {pair.rule for pair in whole} == set(Variant), "the last gate needs versions that learned the change"
 
     record = run.state().record()
     assert record is not None

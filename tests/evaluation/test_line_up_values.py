@@ -28,7 +28,7 @@ def policy_of(heroes: list[str], team: int, **model: object) -> tuple[Policy, Ga
     head = policy.auxiliary.win_probability[2]
     assert isinstance(head, torch.nn.Linear)
     head.weight.mul_(20.0)
-    return policy, game, HeroPool.of_game(heroes, team)
+    return policy, game, HeroPool.from_game(heroes, team)
 
 
 @pytest.mark.parametrize(("heroes", "team", "shared"), [(HEROES, 3, False), (HEROES[:5], 3, True)])

@@ -11,12 +11,14 @@ import pytest
 
 from five.ablation.plots import Line, Plot, draw
 from five.cli.evaluate import write_report
+from five.cli.main import main
 from five.local.run_folder import NoRun, RunFolder
 from five.reports.html_page import Film, page, rebuilt
 from five.reports.run_report import RunRecords, curves, headline, newest_film, render
 from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Record
+from tests.repository import ROOT
 
 DATA = {"name": "trial", "made": 1000.0, "facts": [["version", "7"]], "curves": {}, "marks": [], "events": []}
 
@@ -141,3 +143,13 @@ def test_a_plot_draws_its_target_and_says_where_there_is_nothing() -> None:
     line = Line("a", np.arange(3.0), np.arange(3.0))
     assert "target" in draw(Plot("t", "", [line], target=(1.0, "target")))
     assert "no data yet" in draw(Plot("t", "", []))
+
+
+def test_report_is_rendered_from_stored_data(tmp_path: Path) -> None:
+    (stored,) = (ROOT / "benchmarks/learning").glob("laptop-5v5-*.json")
+    copy = tmp_path / stored.name
+    copy.write_bytes(stored.read_bytes())
+    assert main(["report", "--data", str(copy)]) == 0
+    assert "laptop-5v5" in copy.with_suffix(".html").read_text()
+    copy.write_text("[]")
+    assert main(["report", "--data", str(copy)]) == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dota.spaces import Layout
-from five.run.effective import Difference, drift, overlay, recorded
+from five.run.effective import ConfigDifference, drift, overlay, recorded
 from five.run.load import ConfigError, load
 from rapid.store.record import RunRecord
 
@@ -31,8 +31,8 @@ def test_the_same_record_changes_nothing_and_drifts_nowhere() -> None:
 
 def test_drift_names_each_key_with_both_values() -> None:
     found = drift(CONFIG, record("model.lstm=24", "game.observation.allied_creeps=9"))
-    assert found == [Difference("game.observation.allied_creeps", CONFIG.game.observation.allied_creeps, 9),
-                     Difference("model.lstm", CONFIG.model.lstm, 24)]
+    assert found == [ConfigDifference("game.observation.allied_creeps", CONFIG.game.observation.allied_creeps, 9),
+                     ConfigDifference("model.lstm", CONFIG.model.lstm, 24)]
 
 
 def test_a_key_that_the_record_leaves_out_has_its_default() -> None:
@@ -41,7 +41,7 @@ def test_a_key_that_the_record_leaves_out_has_its_default() -> None:
     default = type(CONFIG.model)().lstm
     assert overlay(CONFIG, RunRecord(game=sparse.game, model=tree)).model.lstm == default
     assert drift(CONFIG, RunRecord(game=sparse.game, model=tree)) == [
-        Difference("model.lstm", CONFIG.model.lstm, default)]
+        ConfigDifference("model.lstm", CONFIG.model.lstm, default)]
 
 
 def test_a_record_of_another_release_says_what_it_cannot_read() -> None:

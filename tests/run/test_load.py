@@ -24,7 +24,7 @@ def test_a_number_is_a_text_where_a_text_is_wanted() -> None:
     assert load("laptop-1v1", ["game.patch=7.19"]).game.patch == "7.19"
     assert load("laptop-1v1", ["game.patch='7.19'", "name=2018"]).name == "2018"
     # In a tree of YAML or JSON what was typed is gone: the error says what to do.
-    with pytest.raises(ConfigError, match=r"game\.patch.*given: 7\.19.*write it in quotes, \"7\.19\""):
+    with pytest.raises(ConfigError, match=r"game\.patch.*7\.19.*quote it to make it text: \"7\.19\""):
         load("laptop-1v1", ["game={patch: 7.19}"])
 
 
@@ -37,14 +37,14 @@ def test_overrides_leave_the_tree_they_are_given_alone() -> None:
 @pytest.mark.parametrize(("override", "words"), [
     ("learning.gamma=1", ["learning.gamma", "unknown key"]),
     ("learning.ppo_clp=0.1", ["learning.ppo_clp", "did you mean 'ppo_clip'"]),
-    ("learning.ppo_clip=wide", ["learning.ppo_clip", "'wide'"]),
+    ("learning.ppo_clip=wide", ['learning.ppo_clip "wide": ']),
     ("services.optimizer.optimizers=-1", ["services.optimizer.optimizers", "-1"]),
     ("services.optimizer.addresses=[a:1, b:2]", ["services.optimizer", "2 for 1 optimizers"]),
-    ("services.optimizer.optimizers=3", ["services.optimizer.optimizers: at most 2", "max_optimizers", "given: 3"]),
+    ("services.optimizer.optimizers=3", ["services.optimizer.optimizers 3: at most 2", "max_optimizers"]),
     ("buffer.capacity_samples=4", ["buffer"]),
     ("game.heroes_per_team=3", ["hero_pool has 1 heroes, a team needs 3"]),
     ("store.archive_every=3", ["league.add_every_versions 10", "store.archive_every 3"]),
-    ("name=Not A Name", ["name"]),
+    ("name=five.v2", ['name "five.v2": only lowercase letters, digits and "-" are allowed']),
 ])
 def test_a_bad_value_is_refused_with_its_path(override: str, words: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
@@ -118,7 +118,7 @@ def test_lists_and_values_replace_those_of_the_preset(tmp_path: Path) -> None:
     ("preset: laptop-2v2\n", ["run.yaml: preset", "laptop-2v2", "did you mean 'laptop-"]),
     ("preset: [laptop-1v1]\n", ["run.yaml: preset", "no preset ['laptop-1v1']"]),
     ("preset: laptop-1v1\nlerning: {}\n", ["run.yaml", "lerning: unknown key; did you mean 'learning'"]),
-    ("preset: laptop-1v1\nservices: {optimizer: {optimizers: 3}}\n", ["services.optimizer.optimizers: at most 2"]),
+    ("preset: laptop-1v1\nservices: {optimizer: {optimizers: 3}}\n", ["services.optimizer.optimizers 3: at most 2"]),
 ])
 def test_a_bad_file_on_a_preset_is_refused(tmp_path: Path, text: str, words: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
@@ -134,7 +134,7 @@ def test_presets_may_stand_on_presets_but_not_in_a_circle(tmp_path: Path, monkey
     assert (found.seed, found.game.max_game_seconds, found.game.mode) == (4, 1200.0, "1v1_mid")
     (tmp_path / "longer.yaml").write_text("preset: shorter\n")
     (tmp_path / "shorter.yaml").write_text("preset: longer\n")
-    with pytest.raises(ConfigError, match="longer -> shorter -> longer goes round in a circle"):
+    with pytest.raises(ConfigError, match="longer -> shorter -> longer is a cycle"):
         load("longer")
 
 

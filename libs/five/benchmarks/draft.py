@@ -103,7 +103,7 @@ def _seventeen(size: Size) -> tuple[Policy, GameConfig, HeroPool]:
     heroes = list(load(POOL).game.hero_pool[:size.heroes])
     game = config.game.model_copy(update={"hero_pool": heroes, "heroes_per_team": size.team})
     torch.manual_seed(0)
-    return Policy(Layout(game), config.model).eval().requires_grad_(False), game, HeroPool.of_game(heroes, size.team)
+    return Policy(Layout(game), config.model).eval().requires_grad_(False), game, HeroPool.from_game(heroes, size.team)
 
 
 def _leaves(size: Size) -> list[Row]:

@@ -17,7 +17,7 @@ from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2_grpc
 from five.services.dota_env.env_loop import GameBatch
 from five.services.dota_env.service import EnvService
-from five.services.rollout.step_buffer import team_rows
+from five.services.rollout.step_buffer import split_team_rows
 from rapid.packed_array import PackedArray
 
 
@@ -67,7 +67,7 @@ def through_service(size: game.Size, saved: list[bytes], streams: int) -> float:
                 step = await client.step(games, actions)
                 for array in step.observations.values():
                     if isinstance(array, PackedArray):
-                        team_rows(array)
+                        split_team_rows(array)
             return 4.0 * client.games
 
         async def play_all() -> float:

@@ -43,7 +43,8 @@ def run(arguments: argparse.Namespace, restoring: bool) -> int:
     try:
         client, name = _store(arguments.config, arguments.run, _admin() if arguments.admin else None)
         return _restore(client, arguments) if restoring else _save(client, name, arguments.file)
-    except (backup.ServicesRunning, Corrupt, StoreUnreachable, LookupError, ValueError, OSError, redis.RedisError) as error:
+    except (backup.ServicesRunning, Corrupt, StoreUnreachable, LookupError, ValueError, OSError,
+            redis.RedisError) as error:
         raise RuntimeError(str(error)) from None
 
 

@@ -79,14 +79,15 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
         _tables([{"name": name, **tables.about(name)} for name in tables.names()], arguments)
         return 0
     evidence = kept_evidence(folder.evidence)
-    reliability = dataclasses.asdict(evidence.reliability())
+    reliability = dataclasses.asdict(evidence.calibration())
     if arguments.calibration:
         _calibration(reliability, arguments)
         return 0
     leaves = _leaves(archive, tables, arguments)
     if not arguments.make:
         picks = arguments.radiant, arguments.dire, arguments.banned
-        _show(summarize_draft(leaves, evidence, advise(leaves, *picks, arguments.order), *picks), reliability, arguments)
+        advice = advise(leaves, *picks, arguments.order)
+        _show(summarize_draft(leaves, evidence, advice, *picks), reliability, arguments)
     return 0
 
 

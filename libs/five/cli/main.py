@@ -100,6 +100,8 @@ def parser() -> argparse.ArgumentParser:
 
     reporting = commands.add_parser("report", help="write a run's report now")
     reporting.add_argument("--run", help="the run's name; by default the last one")
+    reporting.add_argument("--data", type=Path, metavar="FILE", help="render this JSON file of a report beside it, as "
+                           "benchmarks/learning/*.json")
     return main
 
 
@@ -193,9 +195,9 @@ def run(arguments: argparse.Namespace) -> int:
                 print("the services have a new token; the old one is refused")
             return 0
         case "report":
-            from five.cli.evaluate import write_report
+            from five.cli.evaluate import render_report, write_report
 
-            return write_report(find(arguments.run))
+            return render_report(arguments.data) if arguments.data else write_report(find(arguments.run))
         case _:
             return bench.bench(arguments.what, arguments.json, arguments.preset, arguments.overrides)
 

@@ -20,7 +20,7 @@ from five.rehearsal.runner import RehearsalRunner
 from five.reports import run_report
 from five.reports.tensorboard import Events
 from five.run.config import RunConfig
-from five.run.load import load, save
+from five.run.load import load, load_stored, save
 from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobStore
 from rapid.store.state import Status
@@ -34,7 +34,7 @@ def prepare(preset: str, overrides: Sequence[str], name: str | None, resume: str
     """Return the folder and configuration of a new or resumed run. Raises ConfigError, NoRun."""
     if resume is not None:
         folder = find(resume or None, root)
-        config = load(folder.config, overrides)
+        config = load_stored(folder.config, overrides)
     else:
         config = load(preset, overrides)
         folder = RunFolder(root / (name or free_name(config.name, root)))

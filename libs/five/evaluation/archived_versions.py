@@ -15,7 +15,7 @@ from five.evaluation.saved_state import kept_record
 from five.local.run_folder import NoRun, RunFolder
 from five.run.config import RunConfig
 from five.run.effective import overlay
-from five.run.load import load, load_stored
+from five.run.load import load_stored
 from rapid import tensorfile
 from rapid.bfloat16 import from_bfloat16
 from rapid.blobs import BlobMissing, BlobStore
@@ -89,4 +89,4 @@ class ArchivedVersions:
             raise ValueError(f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, "
                              f"the run's record describes {spec.layout.hash} and {spec.schema}: `five report` brings "
                              f"{self.folder.record.name} up to date while the run goes on")
-        return kept.chain.to_newest(tensors, schema)
+        return kept.chain.migrate_to_newest(tensors, schema)

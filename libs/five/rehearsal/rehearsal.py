@@ -61,7 +61,8 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     plan = Plan.from_yaml(text)
     state = run_state(folder)
     kept, record = Rehearsals(state), state.record()
-    rehearsal = new_rehearsal(text, plan.digest, plan.name, 0 if record is None else record.epoch, user(), scope, by="command")
+    epoch = 0 if record is None else record.epoch
+    rehearsal = new_rehearsal(text, plan.digest, plan.name, epoch, user(), scope, by="command")
     if not kept.hold(rehearsal.id):
         raise RuntimeError("another rehearsal of this run goes on: `five surgery rehearsals` lists them; wait for it, "
                            "or cancel it")

@@ -31,7 +31,7 @@ def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
         raise DraftError(f"{', '.join(unknown)}: not in game.hero_pool, so the agent has never played it; there are "
                          f"{', '.join(game.hero_pool)}")
     try:
-        return HeroPool.of_game(heroes or list(game.hero_pool), game.heroes_per_team)
+        return HeroPool.from_game(heroes or list(game.hero_pool), game.heroes_per_team)
     except ValueError as error:
         raise DraftError(str(error)) from None
 
@@ -39,7 +39,7 @@ def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
 def table_name(version: int, pool: HeroPool, game: GameConfig) -> str:
     """The name of a table; that of another pool than the game's carries a digest of it."""
     name = f"version-{version}"
-    if pool == HeroPool.of_game(list(game.hero_pool), game.heroes_per_team):
+    if pool == HeroPool.from_game(list(game.hero_pool), game.heroes_per_team):
         return name
     said = json.dumps([list(pool.heroes), pool.team, pool.shared])
     return f"{name}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"

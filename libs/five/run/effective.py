@@ -1,6 +1,6 @@
-"""What a service plays by: its configuration file with what the run's record holds in its place.
+"""Effective configuration of a service: its file with ``game`` and ``model`` replaced by the run's record.
 
-Surgery changes the record; files and ConfigMaps lag behind it, visibly, and undo nothing.
+Surgery changes the record. An outdated file or ConfigMap undoes nothing: its differences are reported as drift.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,14 +10,15 @@ from pydantic import ValidationError
 
 from five.run.config import RunConfig
 from five.run.load import ConfigError, explain
+from five.run.renamed_keys import migrate
 from rapid.store.record import RunRecord
 
-# How a version is computed, not what it is: the file's own.
-OF_NO_VERSION = frozenset({"precision"})
+# Model keys that say how a version is computed, not what it is. They come from the file.
+COMPUTATION_KEYS = frozenset({"precision"})
 
 
-class Difference(NamedTuple):
-    """A key in which file and record differ, as a dotted path, with both values. None: it is not there."""
+class ConfigDifference(NamedTuple):
+    """A key, as a dotted path, whose values in the file and in the record differ. None: absent."""
 
     key: str
     file: Any
@@ -25,33 +26,37 @@ class Difference(NamedTuple):
 
 
 def recorded(config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The trees of a configuration that a record holds: the game's, and the model's without OF_NO_VERSION."""
+    """Return the trees that a run's record holds: ``game``, and ``model`` without `COMPUTATION_KEYS`."""
     tree = config.model_dump(mode="json", by_alias=True)
-    return tree["game"], {key: value for key, value in tree["model"].items() if key not in OF_NO_VERSION}
+    return tree["game"], {key: value for key, value in tree["model"].items() if key not in COMPUTATION_KEYS}
 
 
 def overlay(config: RunConfig, record: RunRecord) -> RunConfig:
-    """``config`` with the record's game and model. Raises ConfigError when this release cannot read them."""
+    """Return ``config`` with the record's game and model. Keys renamed since the record was written are migrated.
+
+    Raises ConfigError if this release cannot read the record.
+    """
     tree = config.model_dump(mode="json", by_alias=True)
-    own = {key: tree["model"][key] for key in OF_NO_VERSION}
+    own = {key: tree["model"][key] for key in COMPUTATION_KEYS}
+    stored = migrate({"game": record.game, "model": record.model})
     try:
-        return RunConfig.model_validate({**tree, "game": dict(record.game), "model": {**record.model, **own}})
+        return RunConfig.model_validate({**tree, "game": stored["game"], "model": {**stored["model"], **own}})
     except ValidationError as error:
         raise ConfigError(explain(error, f"the record of run {config.name!r} (revision {record.revision})")) from None
 
 
-def drift(config: RunConfig, record: RunRecord) -> list[Difference]:
-    """Where a file's configuration differs from the record that overrules it, by key path."""
+def drift(config: RunConfig, record: RunRecord) -> list[ConfigDifference]:
+    """Return the differences between a file's configuration and the record that overrides it, by key path."""
     effective = overlay(config, record)
-    found: list[Difference] = []
+    found: list[ConfigDifference] = []
     for section, mine, theirs in zip(("game", "model"), recorded(config), recorded(effective), strict=True):
         found += _differences(section, mine, theirs)
     return found
 
 
-def _differences(path: str, mine: Any, theirs: Any) -> Iterator[Difference]:
+def _differences(path: str, mine: Any, theirs: Any) -> Iterator[ConfigDifference]:
     if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
         for key in sorted(mine.keys() | theirs.keys()):
             yield from _differences(f"{path}.{key}", mine.get(key), theirs.get(key))
     elif mine != theirs:
-        yield Difference(path, mine, theirs)
+        yield ConfigDifference(path, mine, theirs)

@@ -1,12 +1,14 @@
-"""Reading a run's configuration: a preset or a file, then overrides, then validation before anything starts.
+"""Loader of a run's configuration: a preset or a file, then overrides, then validation.
 
-A file may begin with ``preset: NAME``: it then lists only what differs from that preset. Sections are merged key by
-key; lists and plain values replace the preset's.
+A file with ``preset: NAME`` lists only its differences from that preset. Sections are merged key by key; lists and
+plain values replace the preset's.
 """
 
 import datetime
 import difflib
+import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -15,22 +17,26 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from five.run.config import RunConfig
+from five.run.renamed_keys import migrate, refusal
 
 _HERE = Path(__file__).resolve().parent
+# What is allowed, by key, where a regular expression would not tell the user.
+PATTERN_ERRORS = {"name": 'only lowercase letters, digits and "-" are allowed, 63 characters at most, no "-" at the '
+                          "start"}
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used. The message names the key's path, what is wrong and what to do."""
+    """An invalid configuration. The message names each key's path, the problem, the value and the fix."""
 
 
 def preset_folders() -> list[Path]:
-    """Where presets are looked for: ``$FIVE_CONFIGS``, the source tree's ``configs/``, the installed package's."""
+    """Return the folders of presets: ``$FIVE_CONFIGS``, the source tree's ``configs/``, the installed package's."""
     folders = [Path(os.environ["FIVE_CONFIGS"])] if os.environ.get("FIVE_CONFIGS") else []
     return [f for f in [*folders, _HERE.parents[2] / "configs", _HERE / "presets"] if f.is_dir()]
 
 
 def presets() -> dict[str, Path]:
-    """Every preset's file by name."""
+    """Return the file of each preset by name."""
     found: dict[str, Path] = {}
     for folder in preset_folders():
         for path in sorted(folder.glob("*.yaml")):
@@ -39,16 +45,23 @@ def presets() -> dict[str, Path]:
 
 
 def load(source: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
-    """The run that ``source`` (a preset's name or a YAML file) and ``overrides`` (``a.b=c``) describe.
+    """Return the configuration of ``source`` (a preset's name or a YAML file) with ``overrides`` (``a.b=c``).
 
-    A file's ``preset: NAME`` puts that preset below it; the overrides come on top of both. Raises ConfigError naming
-    the path of every key that is unknown, missing, or of the wrong type or range.
+    Raises ConfigError naming the path of every key that is unknown, missing, or of the wrong type or range.
     """
     return validate(apply_overrides(_on_preset(_read(source), source), overrides), str(source))
 
 
+def load_stored(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """Return the configuration that a run stored in its folder. Keys that were renamed since are migrated.
+
+    Raises ConfigError as `load`; an old key among ``overrides`` is refused.
+    """
+    return validate(apply_overrides(migrate(_read(path)), overrides), str(path))
+
+
 def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
-    """``tree`` as a RunConfig. Raises ConfigError with one line for each problem."""
+    """Return ``tree`` as a RunConfig. Raises ConfigError with one line for each problem."""
     try:
         return RunConfig.model_validate(tree)
     except ValidationError as error:
@@ -56,13 +69,13 @@ def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
 
 
 def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """A copy of ``tree`` with each ``a.b=c`` set, as ``value_of`` reads it. Raises ConfigError on a malformed one."""
+    """Return a copy of ``tree`` with each ``a.b=c`` set, parsed by `value_of`. Raises ConfigError."""
     result = _copy(tree)
     for text in overrides:
         path, equals, value = text.partition("=")
         keys = path.strip().split(".")
         if not equals or not all(keys):
-            raise ConfigError(f"--set {text!r}: write it as section.key=value")
+            raise ConfigError(f"--set {text!r}: expected section.key=value")
         node = result
         for key in keys[:-1]:
             child = node.setdefault(key, {})
@@ -72,13 +85,15 @@ def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[s
         try:
             node[keys[-1]] = value_of(keys, value)
         except yaml.YAMLError as error:
-            raise ConfigError(f"--set {text!r}: the value is not YAML ({error})") from None
+            raise ConfigError(f"--set {text!r}: the value is not valid YAML ({error})") from None
     return result
 
 
 def value_of(keys: Sequence[str], text: str) -> Any:
-    """What was typed for a key of the configuration, read as YAML; where the key takes a text, a number is the text as
-    it was typed (game.patch=7.19). Raises yaml.YAMLError."""
+    """Parse the value typed for a key as YAML. For a key that takes text, a number stays text (game.patch=7.19).
+
+    Raises yaml.YAMLError.
+    """
     value = yaml.safe_load(text)
     if isinstance(value, (bool, int, float, datetime.date)) and _takes_text(keys):
         return text.strip()
@@ -96,33 +111,38 @@ def _takes_text(keys: Sequence[str]) -> bool:
 
 
 def quoting_hint(kind: str, given: object) -> str:
-    """What to add to a validation error of that kind: a number that was meant as a text is to be quoted."""
+    """Return the advice to quote a number that was meant as text; empty for other kinds of validation errors."""
     if kind in ("literal_error", "string_type") and isinstance(given, (bool, int, float, datetime.date)):
-        return f"; it was not read as a text: write it in quotes, \"{given}\""
+        return f"; quote it to make it text: \"{given}\""
     return ""
 
 
 def save(config: RunConfig, path: Path) -> None:
-    """Writes the whole configuration as YAML, beside first and then renamed."""
-    beside = path.with_suffix(path.suffix + ".partial")
-    beside.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
-    beside.replace(path)
+    """Write the whole configuration as YAML, atomically."""
+    partial = path.with_suffix(path.suffix + ".partial")
+    partial.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
+    partial.replace(path)
 
 
 def explain(error: ValidationError, where: str) -> str:
-    """A validation error in words: the path of each key, what is wrong, and the nearest known key for a typing slip."""
+    """Return a validation error as text: each key's path and value, the problem, and the nearest known key."""
     lines = [f"{where}: the configuration is not valid"]
     for problem in error.errors():
         path = ".".join(str(part) for part in problem["loc"]) or "(top)"
         if problem["type"] == "extra_forbidden":
+            if renamed := refusal(re.sub(r"\.\d+(?=\.|$)", "[]", path)):
+                lines.append(f"  {renamed}")
+                continue
             known = _keys_at(problem["loc"][:-1])
             close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(sorted(known))}"
             lines.append(f"  {path}: unknown key; {hint}")
         else:
-            given = "" if isinstance(problem.get("input"), dict) else f" (given: {problem.get('input')!r})"
-            lines.append(f"  {path}: {problem['msg'].removeprefix('Value error, ')}{given}"
-                         f"{quoting_hint(problem['type'], problem.get('input'))}")
+            given = problem.get("input")
+            value = "" if isinstance(given, dict) else f" {json.dumps(given, default=str)}"
+            message = PATTERN_ERRORS.get(path) if problem["type"] == "string_pattern_mismatch" else None
+            message = message or problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
+            lines.append(f"  {path}{value}: {message}{quoting_hint(problem['type'], given)}")
     return "\n".join(lines)
 
 
@@ -142,7 +162,7 @@ def _read(source: str | Path) -> dict[str, Any]:
     if not path.is_file():
         close = difflib.get_close_matches(str(source), known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
-        raise ConfigError(f"{source}: neither a preset nor a file; {hint}")
+        raise ConfigError(f"{source}: no preset and no file has this name; {hint}")
     try:
         tree = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
@@ -150,12 +170,12 @@ def _read(source: str | Path) -> dict[str, Any]:
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise ConfigError(f"{path}: a configuration is a mapping of sections, this is a {type(tree).__name__}")
+        raise ConfigError(f"{path}: a configuration must be a mapping of sections, not a {type(tree).__name__}")
     return tree
 
 
 def _on_preset(tree: dict[str, Any], source: str | Path) -> dict[str, Any]:
-    """``tree`` on top of the preset that it names, if it names one. Raises ConfigError for an unknown name."""
+    """Return ``tree`` merged over the preset that it names, if any. Raises ConfigError for an unknown name."""
     chain = [str(source)]
     while "preset" in tree:
         rest = {key: value for key, value in tree.items() if key != "preset"}
@@ -165,14 +185,14 @@ def _on_preset(tree: dict[str, Any], source: str | Path) -> dict[str, Any]:
             hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
             raise ConfigError(f"{chain[-1]}: preset: there is no preset {name!r}; {hint}")
         if name in chain:
-            raise ConfigError(f"{chain[-1]}: preset: {' -> '.join([*chain, name])} goes round in a circle")
+            raise ConfigError(f"{chain[-1]}: preset: {' -> '.join([*chain, name])} is a cycle")
         chain.append(name)
         tree = _merge(_read(name), rest)
     return tree
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """``above`` over ``below``: mappings key by key, everything else as a whole."""
+    """Return ``above`` merged over ``below``: mappings key by key, other values whole."""
     merged = _copy(below)
     for key, value in above.items():
         under = merged.get(key)

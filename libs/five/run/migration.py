@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from five.agent.surgery import AgentSpec, AppliedMigration, MigrationChain, Plan, migrate_learner
+from five.run.renamed_keys import migrate
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.errors import Corrupt
@@ -43,7 +44,7 @@ def chain_of(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> Migrat
             raise BrokenChain(f"the text of applied plan {digest} is missing from the run's state: versions from "
                               "before it cannot be loaded")
         try:
-            links.append(AppliedMigration(Plan.from_yaml(row["plan"]), agent_spec(row["game"], row["model"])))
+            links.append(AppliedMigration(Plan.from_yaml(row["plan"]), _agent_spec(row)))
         except (KeyError, ValueError) as error:
             raise BrokenChain(f"applied plan {digest} cannot be read: {error}") from None
     try:
@@ -52,12 +53,18 @@ def chain_of(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> Migrat
         raise BrokenChain(str(error)) from None
 
 
+def _agent_spec(row: Mapping[str, Any]) -> AgentSpec:
+    """Return the agent that an applied plan started from. Keys that were renamed since are migrated."""
+    stored = migrate({"game": row["game"], "model": row["model"]})
+    return AgentSpec.from_trees(stored["game"], stored["model"])
+
+
 def newest_learner(chain: MigrationChain, state: Mapping[str, Tensor], extra: Mapping[str, Any], schema: str,
                    steps_per_version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """A checkpoint's tensors and its learner's values in the chain's newest schema. Raises BrokenChain."""
     tensors, values = dict(state), dict(extra)
     try:
-        for link in chain.plans_from(schema):
+        for link in chain.migrations_from(schema):
             tensors, values = migrate_learner(link.plan, link.old, tensors, values, steps_per_version)
     except ValueError as error:
         raise BrokenChain(str(error)) from None
@@ -90,7 +97,7 @@ class MigratedVersions:
         except (Corrupt, ValueError) as error:
             log.warning("version %d is brought over once more: %s", version, error)
         try:
-            made = self._chain.to_newest(tensors, schema)
+            made = self._chain.migrate_to_newest(tensors, schema)
         except ValueError as error:
             raise BrokenChain(f"version {version}: {error}") from None
         try:

@@ -1,0 +1,81 @@
+"""Configuration keys that were renamed: refused in files and overrides, migrated in what an older release stored."""
+
+from collections.abc import Mapping
+from typing import Any
+
+SINCE = "0.2.0"
+# Old path to new path, both dotted. A section is renamed with everything below it. An item of a list has no number:
+# "schedules.learning_rate.ramps[].start".
+RENAMED: Mapping[str, str] = {}
+
+
+def refusal(path: str, renamed: Mapping[str, str] | None = None) -> str | None:
+    """Return what to tell the user of an unknown key's path; None if it was never renamed."""
+    table = RENAMED if renamed is None else renamed
+    if (new := _renamed(path, table)) is not None:
+        return f'key "{path}" was renamed to "{new}" in {SINCE}'
+    below = {old: new for old, new in table.items() if old.startswith(f"{path}.")}
+    if below:
+        names = ", ".join(f'"{old}" to "{new}"' for old, new in below.items())
+        return f'keys of section "{path}" were renamed in {SINCE}: {names}'
+    return None
+
+
+def migrate(tree: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return a copy of a stored configuration with every old key under its new path.
+
+    A new key that is present keeps its value. The rest of the tree is unchanged; unknown keys stay for the validation.
+    """
+    table = RENAMED if renamed is None else renamed
+    result = _copy(tree)
+    for old, new in table.items():
+        _move(result, old.split("."), new.split("."))
+    return result
+
+
+def _renamed(path: str, table: Mapping[str, str]) -> str | None:
+    parts = path.split(".")
+    for end in range(len(parts), 0, -1):
+        if (new := table.get(".".join(parts[:end]))) is not None:
+            return ".".join([new, *parts[end:]])
+    return None
+
+
+def _move(tree: dict[str, Any], old: list[str], new: list[str]) -> None:
+    """Move one value. Paths of list items share the part up to the last ``[]``."""
+    while old[0] == new[0] and len(old) > 1 and len(new) > 1:
+        name = old[0].removesuffix("[]")
+        below = tree.get(name)
+        if old[0].endswith("[]"):
+            for item in below if isinstance(below, list) else ():
+                if isinstance(item, dict):
+                    _move(item, old[1:], new[1:])
+            return
+        if not isinstance(below, dict):
+            return
+        tree, old, new = below, old[1:], new[1:]
+    source = tree
+    for name in old[:-1]:
+        if not isinstance(source := source.get(name), dict):  # type: ignore[assignment]
+            return
+    if old[-1] not in source:
+        return
+    value = source.pop(old[-1])
+    target = tree
+    for name in new[:-1]:
+        target = target.setdefault(name, {})
+        if not isinstance(target, dict):
+            return
+    present = target.get(new[-1])
+    if isinstance(value, dict) and isinstance(present, dict):
+        target[new[-1]] = {**value, **present}
+    else:
+        target.setdefault(new[-1], value)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(item) for item in value]
+    return value

@@ -1,0 +1,114 @@
+"""Renamed keys: refused in new configurations, migrated in stored ones."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from five.run import renamed_keys
+from five.run.config import RunConfig
+from five.run.effective import overlay, recorded
+from five.run.load import ConfigError, load, load_stored, save
+from five.run.migration import chain_of
+from five.run.reference import reference
+from five.run.renamed_keys import RENAMED, migrate, refusal
+from rapid.store.record import RunRecord
+from tests.repository import ROOT
+
+TABLE = {"buffer.old_capacity": "buffer.capacity_samples", "league.reuse": "buffer.sample_reuse",
+         "network": "model", "game.opening": "game.start_seconds",
+         "schedules.learning_rate.ramps[].begin": "schedules.learning_rate.ramps[].start"}
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renamed_keys, "RENAMED", TABLE)
+
+
+def test_every_new_key_exists_and_no_old_one_does() -> None:
+    paths = {key.path for section in reference() for key in section.keys} | {section.path for section in reference()}
+    assert set(RENAMED.values()) <= paths and not set(RENAMED) & paths
+
+
+@pytest.mark.parametrize(("path", "message"), [
+    ("buffer.old_capacity", 'key "buffer.old_capacity" was renamed to "buffer.capacity_samples" in 0.2.0'),
+    ("network", 'key "network" was renamed to "model" in 0.2.0'),
+    ("network.lstm", 'key "network.lstm" was renamed to "model.lstm" in 0.2.0'),
+    ("schedules.learning_rate.ramps[].begin", '"schedules.learning_rate.ramps[].start" in 0.2.0'),
+    ("buffer.oldest", None),
+])
+def test_refusal_names_the_new_key(path: str, message: str | None) -> None:
+    found = refusal(path, TABLE)
+    assert found is None if message is None else message in str(found)
+
+
+def test_refusal_of_a_removed_section_lists_its_keys() -> None:
+    assert refusal("judge", {"judge.points": "evaluation.points"}) == (
+        'keys of section "judge" were renamed in 0.2.0: "judge.points" to "evaluation.points"')
+
+
+@pytest.mark.parametrize("text", ["buffer: {old_capacity: 512}", "network: {lstm: 64}",
+                                  "schedules: {learning_rate: {initial: 1, ramps: [{begin: 1, length: 1, from: 1, "
+                                  "to: 0}]}}"])
+def test_old_key_in_a_file_is_refused(table: None, tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.yaml").write_text(f"preset: laptop-1v1\n{text}\n")
+    with pytest.raises(ConfigError, match=r'key ".*" was renamed to ".*" in 0\.2\.0'):
+        load(tmp_path / "run.yaml")
+
+
+def test_old_key_in_an_override_is_refused(table: None) -> None:
+    with pytest.raises(ConfigError, match=r'key "league.reuse" was renamed to "buffer.sample_reuse" in 0\.2\.0'):
+        load("laptop-1v1", ["league.reuse=2"])
+
+
+def with_old_keys(config: RunConfig) -> dict[str, Any]:
+    """Return a configuration as a release before the renames stored it."""
+    tree: dict[str, Any] = config.model_dump(mode="json", by_alias=True)
+    tree["network"] = tree.pop("model")
+    tree["buffer"]["old_capacity"] = tree["buffer"].pop("capacity_samples")
+    tree["league"]["reuse"] = tree["buffer"].pop("sample_reuse")
+    tree["game"]["opening"] = tree["game"].pop("start_seconds")
+    for ramp in tree["schedules"]["learning_rate"]["ramps"]:
+        ramp["begin"] = ramp.pop("start")
+    return tree
+
+
+def test_stored_configuration_is_migrated(table: None, tmp_path: Path) -> None:
+    config, path = load("laptop-1v1", ["seed=7", "model.lstm=64"]), tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(with_old_keys(config)))
+    assert load_stored(path) == config
+    assert load_stored(path, ["buffer.sample_reuse=2"]).buffer.sample_reuse == 2
+    with pytest.raises(ConfigError, match="was renamed to"):
+        load_stored(path, ["league.reuse=2"])
+    save(config, path)
+    assert load_stored(path) == config
+
+
+def test_stored_record_is_migrated(table: None) -> None:
+    config = load("laptop-1v1")
+    game, model = recorded(config)
+    old = dict(game)
+    old["opening"] = old.pop("start_seconds")
+    assert overlay(config, RunRecord(game=old, model=model)) == config
+
+
+def test_stored_plan_starts_from_migrated_trees(table: None) -> None:
+    game, model = recorded(load("laptop-1v1"))
+    old = dict(game)
+    old["opening"] = old.pop("start_seconds")
+    plan = "name: none\nsteps: []\n"
+    with pytest.raises(ValueError, match="applied plan x") as error:  # the plan itself is refused, not its trees
+        chain_of(RunRecord(game=game, model=model, chain=("x",)), {"x": {"plan": plan, "game": old, "model": model}})
+    assert "opening" not in str(error.value)
+
+
+def test_new_key_takes_precedence_over_the_old() -> None:
+    tree = {"buffer": {"old_capacity": 1, "capacity_samples": 2}, "network": {"lstm": 1}, "model": {"unit": 3}}
+    assert migrate(tree, TABLE) == {"buffer": {"capacity_samples": 2}, "model": {"lstm": 1, "unit": 3}}
+    assert tree["buffer"] == {"old_capacity": 1, "capacity_samples": 2}  # the argument is unchanged
+
+
+def test_first_release_configuration_resumes() -> None:
+    stored = ROOT / "tests/run/release-0.1.yaml"
+    assert load_stored(stored).name == "tiny"
