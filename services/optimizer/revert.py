@@ -57,7 +57,7 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
               learning: LearnerConfig, version: int) -> Source:
     """The kept or the newest checkpoint of a version, or else the archived version itself. Raises VersionNotPreserved."""
     record = record_of(state, version)
-    spec = AgentSpec.of(record.game, record.model)
+    spec = AgentSpec.from_trees(record.game, record.model)
     kept = [blobs.ref(name) for name in blobs.refs(preserved_folder(state.run)) if preserved_version(name) == version]
     try:
         kept.append(checkpoints.ref(version))

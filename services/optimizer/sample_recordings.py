@@ -43,7 +43,7 @@ class SampleRecordings:
                                "recording: let the run play for a while first")
         arrays, ref = found
         self.samples = int(arrays["actions"].shape[1])
-        return RecordedSamples.of_batch(arrays), ref
+        return RecordedSamples.from_batch(arrays), ref
 
     def _recorded(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
         arrays = self._buffer.peek(self._wanted, seed=len(name))

@@ -225,7 +225,7 @@ class SurgeryWorker:
         if any(stretch.operation == payload["operation"] for stretch in self.state.lineage().stretches):
             return {"version": version}  # an earlier attempt went through
         record = revert.record_of(self.state, target)
-        tensors, meta = self._version(AgentSpec.of(record.game, record.model), ref, version)
+        tensors, meta = self._version(AgentSpec.from_trees(record.game, record.model), ref, version)
         staged = self.store.stage(version, tensors, meta)
         after = before.changed(new_epoch=True, game=record.game, model=record.model, layout=made["layout"],
                                schema=made["schema"], chain=record.chain)

@@ -29,7 +29,7 @@ class EnvSlots:
     """Vectors over a group's places, [G] for games and [G, 2] for sides.
 
     Attributes: ``sessions``, ``policies`` int64 [G, 2]; ``acting``, ``trains`` bool [G, 2]; ``watched`` bool [G],
-    whether somebody watches; ``born`` int64 [G], the
+    whether somebody watches; ``start_step`` int64 [G], the
     group's step at which the game began; ``start`` int64 [G], at which its present segment began; ``target`` int64 [G],
     the steps of that segment when it is full; ``sample_states`` [samples, G, 2, ...], states at the starts of its
     samples. ``boundary`` int64 [G, 2]: the last sample border that each side's state is known of, with the state and
@@ -48,7 +48,7 @@ class EnvSlots:
         self.acting: Bools = np.zeros((games, SIDES), np.bool_)
         self.trains: Bools = np.zeros((games, SIDES), np.bool_)
         self.watched: Bools = np.zeros(games, np.bool_)
-        self.born: Ints = np.zeros(games, np.int64)
+        self.start_step: Ints = np.zeros(games, np.int64)
         self.start: Ints = np.zeros(games, np.int64)
         self.target: Ints = np.full(games, unroll * samples, np.int64)
         self.boundary: Ints = np.zeros((games, SIDES), np.int64)
@@ -60,7 +60,7 @@ class EnvSlots:
         self.boundary_predictions: Arrays = {}  # [G, 2, ...], by the names that inference gives them
         self._rows: Ints | None = None
 
-    def begin(self, game: int, step: int, seats: Seats, first_target: int | None = None) -> None:
+    def start_game(self, game: int, step: int, seats: Seats, first_target: int | None = None) -> None:
         """A new game starts in this place with the group's step ``step``, under new session ids.
 
         ``first_target`` shortens its first segment, so that not all places send at once.
@@ -69,13 +69,13 @@ class EnvSlots:
         self.policies[game] = seats.policies
         self.acting[game] = seats.acting
         self.trains[game] = seats.trains
-        self.born[game] = step
+        self.start_step[game] = step
         self.boundary[game] = step
         self.start[game] = step
         self.target[game] = first_target or self._unroll * self._samples
         self._rows = None
 
-    def next_segment(self, games: Ints, step: int) -> None:
+    def start_segment(self, games: Ints, step: int) -> None:
         """The games' segments go on as new ones that begin with ``step``."""
         self.start[games] = step
         self.target[games] = self._unroll * self._samples
@@ -90,16 +90,16 @@ class EnvSlots:
     def flags(self, step: int) -> npt.NDArray[np.uint8]:
         """What to ask for each side at a step, uint8 [G, 2]: a new game's reset, a sample's state, a watched one's
         thoughts."""
-        age = step - self.born
+        age = step - self.start_step
         flags = np.where(age % self._unroll == 0, WANT_STATE, 0) | np.where(age == 0, RESET, 0)
         flags = flags | np.where(self.watched, WANT_THOUGHTS, 0)
         return np.broadcast_to(flags.astype(np.uint8)[:, None], (len(age), SIDES)).copy()
 
-    def full(self, step: int) -> Ints:
+    def full_segments(self, step: int) -> Ints:
         """Games whose segment was completed by the step before ``step``."""
         return np.flatnonzero(step - self.start == self.target)
 
-    def border(self, game: int) -> int:
+    def last_boundary(self, game: int) -> int:
         """The last sample border of a game that its acting sides were asked at."""
         return int(self.boundary[game][self.acting[game]].min())
 
@@ -111,7 +111,7 @@ class EnvSlots:
         for name, state in self.boundary_states.items():
             self.sample_states[name][0, game] = state[game]
 
-    def keep_states(self, step: int, rows: Ints, states: Mapping[str, Array],
+    def record_states(self, step: int, rows: Ints, states: Mapping[str, Array],
                     predictions: Mapping[str, Array]) -> None:
         """Takes in the states [len(rows), ...] from which the sides in ``rows`` ([G * 2] indices) began ``step``, and
         what their auxiliary heads predicted there."""

@@ -15,7 +15,7 @@ from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
 from five.clients.environment import EnvironmentClient, SeenGame
-from five.services.rollout.step_buffer import SIDES, Array, Arrays, team_rows
+from five.services.rollout.step_buffer import SIDES, Array, Arrays, split_team_rows
 from rapid.packed_array import PackedArray
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.fencing_epoch import is_stale_epoch
@@ -228,4 +228,4 @@ class RemoteEnvironment:
 
 def _take(observations: Mapping[str, Array | PackedArray], out: Arrays, games: Ints) -> None:
     for name, array in observations.items():
-        out[name][games] = team_rows(array) if isinstance(array, PackedArray) else array
+        out[name][games] = split_team_rows(array) if isinstance(array, PackedArray) else array

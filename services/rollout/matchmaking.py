@@ -99,7 +99,7 @@ class Matchmaker:
         match = await self._next()
         if past is None or match.opponent == NEWEST:
             return match
-        met = past.meet(match.opponent)
+        met = past.assign(match.opponent)
         self.unassigned += met == NEWEST
         return replace(match, opponent=met)
 
@@ -117,7 +117,7 @@ class Matchmaker:
         self.unassigned += 1
         return Match(new_game_id())
 
-    def finished(self, match: Match, outcome: str, game_seconds: float) -> None:
+    def report_result(self, match: Match, outcome: str, game_seconds: float) -> None:
         """Have a result reported, where the league counts it: of games against past versions."""
         if match.bot is not None or match.opponent == NEWEST:
             return
@@ -159,7 +159,7 @@ def new_game_id() -> str:
     return secrets.token_hex(16)
 
 
-def outcomes(winner: int) -> tuple[str, str]:
+def side_outcomes(winner: int) -> tuple[str, str]:
     """How a game ended for Radiant and Dire. ``winner``: 1 Radiant, 2 Dire, 3 nobody."""
     if winner == DRAW:
         return "drawn", "drawn"
@@ -174,7 +174,7 @@ class GameRecord:
 
     match: Match
     earned: npt.NDArray[np.float64]
-    draw: GameVariant = NO_ANNEAL
+    variant: GameVariant = NO_ANNEAL
     lineup: npt.NDArray[np.int16] | None = None
     predicted: list[float | None] = field(default_factory=lambda: [None, None])
     began: float = field(default_factory=time.monotonic)
@@ -195,10 +195,10 @@ class GameRecord:
         seen: dict[str, Any] = {} if self.lineup is None else {"lineup": self.lineup.tolist()}
         if None not in self.predicted:
             seen["win_probability"] = [round(p, 4) for p in self.predicted if p is not None]
-        annealed = {"arm": self.draw.arm, "anneal": self.draw.trial} if self.draw.arm else {}
+        annealed = {"arm": self.variant.name, "anneal": self.variant.trial} if self.variant.name else {}
         return {
             "game": self.match.game_id, "version": version, **against, **annealed, **seen,
-            "outcome": "selfplay" if trains.all() else outcomes(winner)[learner],
+            "outcome": "selfplay" if trains.all() else side_outcomes(winner)[learner],
             "winner": ("", "radiant", "dire", "draw")[winner],
             "game_seconds": round(float(game_seconds), 1), "wall_seconds": round(time.monotonic() - self.began, 1),
             "statistics": {name: round(float(value), 3) for name, value in zip(names, mean, strict=True)},

@@ -110,7 +110,7 @@ class RolloutMeter:
         self._shown, self._unassigned, self._dropped = total, unassigned, dropped
 
     def recent(self, progress: Sequence[GroupProgress], sender: Sender) -> dict[str, Any]:
-        """Rates since the last call, JSON values; shares are of the groups' time."""
+        """ScheduleValues since the last call, JSON values; shares are of the groups' time."""
         total, before, now = summed(progress), self._told, time.monotonic()
         seconds = max(now - self._told_at, 1e-3)
         self._told, self._told_at = total, now

@@ -31,26 +31,26 @@ class PastOpponent:
     def __init__(self, want: Callable[[int], Awaitable[bool]], games: int) -> None:
         self._want = want
         self._games = max(games, 1)
-        self._left = 0  # games still to be played against the present one
-        self._coming: asyncio.Task[None] | None = None
+        self._games_left = 0  # games still to be played against the present one
+        self._loading: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
-        self.present = NEWEST
+        self.version = NEWEST
 
-    def meet(self, drawn: int) -> int:
+    def assign(self, drawn: int) -> int:
         """The version to be played where ``drawn`` was drawn. Never waits."""
         if drawn == NEWEST:
             return NEWEST
-        if self._left == 0 and drawn == self.present:
-            self._left = self._games
-        elif self._left == 0 and self._coming is None:
-            self._coming = asyncio.get_running_loop().create_task(self._load(drawn))
-        if self.present != NEWEST:
-            self._left = max(self._left - 1, 0)
-        return self.present
+        if self._games_left == 0 and drawn == self.version:
+            self._games_left = self._games
+        elif self._games_left == 0 and self._loading is None:
+            self._loading = asyncio.get_running_loop().create_task(self._load(drawn))
+        if self.version != NEWEST:
+            self._games_left = max(self._games_left - 1, 0)
+        return self.version
 
     async def close(self) -> None:
         """Asks for nothing more."""
-        tasks = [task for task in (self._coming, self._renewing) if task is not None]
+        tasks = [task for task in (self._loading, self._renewing) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -63,19 +63,19 @@ class PastOpponent:
                 if loop.time() >= end:
                     log.warning("past version %d was not loaded within %g s: games are self-play until one is", version,
                                 LOAD_SECONDS)
-                    self.present = NEWEST
+                    self.version = NEWEST
                     return
                 await asyncio.sleep(PAUSE_SECONDS)
-            self.present, self._left = version, self._games
+            self.version, self._games_left = version, self._games
             if self._renewing is None:
                 self._renewing = loop.create_task(self._renew())
         finally:
-            self._coming = None
+            self._loading = None
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            version = self.present
+            version = self.version
             # One that had to go is not met again before it is back.
-            if version != NEWEST and not await self._want(version) and self.present == version:
-                self.present, self._left = NEWEST, 0
+            if version != NEWEST and not await self._want(version) and self.version == version:
+                self.version, self._games_left = NEWEST, 0

@@ -34,13 +34,13 @@ class Inference(Protocol):
 
 
 async def act(inference: Inference, ring: StepBuffer, streams: EnvSlots, step: int) -> ActResult:
-    """Plays ``step`` for all acting sides of the group. Raises InferenceLost; call `act_again` then, and also for the
+    """Plays ``step`` for all acting sides of the group. Raises InferenceLost; call `replay_and_act` then, and also for the
     sides whose sessions the answer does not know."""
     rows = streams.rows
     return await _ask(inference, ring, streams, rows, step, streams.flags(step).reshape(-1)[rows])
 
 
-async def act_again(inference: Inference, ring: StepBuffer, streams: EnvSlots, step: int, lost: Bools) -> ActResult:
+async def replay_and_act(inference: Inference, ring: StepBuffer, streams: EnvSlots, step: int, lost: Bools) -> ActResult:
     """Plays ``step`` after the states of the sides in ``lost`` bool [G, 2] were lost.
 
     Each is put back to its last known state and led through what it saw and did since; then the step is asked for.
@@ -48,7 +48,7 @@ async def act_again(inference: Inference, ring: StepBuffer, streams: EnvSlots, s
     """
     rows = np.flatnonzero(lost.reshape(-1))
     known = streams.boundary.reshape(-1)[rows]
-    born = np.repeat(streams.born, SIDES)[rows]
+    start_step = np.repeat(streams.start_step, SIDES)[rows]
     first = int(known.min(initial=step))
     for past in range(first, step):
         there = known <= past
@@ -57,7 +57,7 @@ async def act_again(inference: Inference, ring: StepBuffer, streams: EnvSlots, s
         at = rows[there]
         flags = np.full(len(at), REPLAY, np.uint8)
         begins = known[there] == past
-        fresh = begins & (born[there] == past)
+        fresh = begins & (start_step[there] == past)
         flags[fresh] |= RESET
         flags[begins & ~fresh] |= RESTORE
         answer = await _ask(inference, ring, streams, at, past, flags)
@@ -75,7 +75,7 @@ async def _ask(inference: Inference, ring: StepBuffer, streams: EnvSlots, rows: 
                flags: npt.NDArray[np.uint8]) -> ActResult:
     """Inference's answer for the sides in ``rows`` at a step that is still in the ring."""
     places = ring.games * SIDES
-    observations = ring.asked(step, rows)
+    observations = ring.request_observations(step, rows)
     states = replayed = None
     restore = flags & RESTORE != 0
     if restore.any():

@@ -19,7 +19,7 @@ ACTION_PARTS = 6
 JOIN = RowJoiner(join_f16, join_changes)
 
 
-def team_rows(array: PackedArray) -> npt.NDArray[np.object_]:
+def split_team_rows(array: PackedArray) -> npt.NDArray[np.object_]:
     """Of an array [k, 2, ...], packed as a whole, each team-step's own bytes, object [k, 2]. Raises ValueError when it
     is of another shape, or not packed so."""
     if array.shape[1:2] != (SIDES,):
@@ -66,36 +66,36 @@ class StepBuffer:
         row = self.row(step)
         return {name: array[row] for name, array in self.observations.items()}
 
-    def asked(self, step: int, places: npt.NDArray[np.integer]) -> dict[str, Array | PackedRows]:
+    def request_observations(self, step: int, places: npt.NDArray[np.integer]) -> dict[str, Array | PackedRows]:
         """The observation of a step, of the sides ``places`` ([G * 2] indices), as it is sent: [len(places), ...]."""
         whole = len(places) == self.games * SIDES
         found: dict[str, Array | PackedRows] = {}
         for name, array in self.observation(step).items():
             flat = array.reshape(self.games * SIDES, *array.shape[2:])
-            found[name] = self._as_sent(name, flat if whole else flat[places])
+            found[name] = self._in_wire_form(name, flat if whole else flat[places])
         return found
 
-    def _as_sent(self, name: str, rows: Array) -> Array | PackedRows:
+    def _in_wire_form(self, name: str, rows: Array) -> Array | PackedRows:
         return PackedRows(rows, self._packed[name], JOIN) if name in self._packed else rows
 
-    def team(self, game: int, side: int) -> dict[str, Array | PackedRows]:
+    def team_arrays(self, game: int, side: int) -> dict[str, Array | PackedRows]:
         """All rows of one team, [capacity, ...], as views under the names that samples have."""
         at = (slice(None), game, side)
-        seen = {name: self._as_sent(name, array[at]) for name, array in self.observations.items()}
+        seen = {name: self._in_wire_form(name, array[at]) for name, array in self.observations.items()}
         return {**seen, "actions": self.actions[at], "behaviour_logp": self.logp[at],
                 "behaviour_values": self.values[at], "versions": self.versions[at]}
 
-    def present(self, name: str, rows: npt.NDArray[np.intp], game: int, side: int, columns: npt.NDArray[np.intp]
+    def nonzero(self, name: str, rows: npt.NDArray[np.intp], game: int, side: int, columns: npt.NDArray[np.intp]
                 ) -> npt.NDArray[np.bool_]:
         """Which of a team's values in those rows are not zero, [len(rows), len(columns)], of a float16 observation [n].
         """
-        team = self._as_sent(name, self.observations[name][:, game, side])
+        team = self._in_wire_form(name, self.observations[name][:, game, side])
         if isinstance(team, PackedRows):
             return team[rows].present(columns)
         found: npt.NDArray[np.bool_] = team[rows[:, None], columns[None]] != 0
         return found
 
-    def span(self, start: int, steps: int) -> npt.NDArray[np.intp]:
+    def row_indices(self, start: int, steps: int) -> npt.NDArray[np.intp]:
         """Rows of ``steps`` steps from ``start`` on, in order. Raises ValueError when some are overwritten already."""
         if steps > self.capacity:
             raise ValueError(f"{steps} steps do not fit a ring of {self.capacity}")

@@ -8,7 +8,7 @@ import pytest
 
 from five.clients.opponents import DRAWN, LOST, WON, Opponent
 from five.services.rollout import matchmaking
-from five.services.rollout.matchmaking import Match, Matchmaker, outcomes
+from five.services.rollout.matchmaking import Match, Matchmaker, side_outcomes
 
 
 class Service:
@@ -49,7 +49,7 @@ def test_seats() -> None:
 
 
 def test_outcomes_by_side() -> None:
-    assert [outcomes(w) for w in (1, 2, 3)] == [("won", "lost"), ("lost", "won"), ("drawn", "drawn")]
+    assert [side_outcomes(w) for w in (1, 2, 3)] == [("won", "lost"), ("lost", "won"), ("drawn", "drawn")]
 
 
 async def test_each_game_has_the_opponent_that_was_assigned_to_its_id() -> None:
@@ -85,10 +85,10 @@ async def test_results_against_past_versions_are_reported_until_they_are_taken()
     service.failures = 1
     m = matchmaker(service)
     m.start()
-    m.finished(Match("selfplay"), "won", 1.0)
-    m.finished(Match("bot", side=0, bot="random"), "won", 1.0)
+    m.report_result(Match("selfplay"), "won", 1.0)
+    m.report_result(Match("bot", side=0, bot="random"), "won", 1.0)
     for game, outcome in (("a", "won"), ("b", "lost"), ("c", "drawn")):
-        m.finished(Match(game, 7, 1), outcome, 600.0)
+        m.report_result(Match(game, 7, 1), outcome, 600.0)
     await asyncio.sleep(1.3)
     await m.close()
     assert service.reports == [("a", 7, WON, 600.0), ("b", 7, LOST, 600.0), ("c", 7, DRAWN, 600.0)]

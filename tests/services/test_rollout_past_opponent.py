@@ -41,26 +41,26 @@ async def test_a_group_meets_one_version_for_as_many_games_as_asked_for() -> Non
     group = PastOpponent(servers.want, 3)
     met = []
     for drawn in range(2, 16):
-        met.append(group.meet(drawn))
+        met.append(group.assign(drawn))
         await rounds()
     await group.close()
     # The first has nobody yet; from then on each is met three times, and once more while its successor comes.
     assert met == [NEWEST, 2, 2, 2, 2, 6, 6, 6, 6, 10, 10, 10, 10, 14]
     assert servers.wanted == [2, 6, 10, 14]
-    assert group.meet(NEWEST) == NEWEST
+    assert group.assign(NEWEST) == NEWEST
 
 
 async def test_a_load_is_never_waited_for() -> None:
     servers = Servers(4)
     group = PastOpponent(servers.want, 1)
-    assert [group.meet(9), group.meet(9)] == [NEWEST, NEWEST]  # 9 is not there: games are self-play
+    assert [group.assign(9), group.assign(9)] == [NEWEST, NEWEST]  # 9 is not there: games are self-play
     await rounds()
     servers.loaded.add(9)
     await asyncio.sleep(0.02)
-    assert group.meet(4) == 9
-    assert group.meet(4) == 9  # 4 is on its way, the group goes on with 9
+    assert group.assign(4) == 9
+    assert group.assign(4) == 9  # 4 is on its way, the group goes on with 9
     await rounds()
-    assert group.meet(9) == 4
+    assert group.assign(9) == 4
     await group.close()
 
 
@@ -72,16 +72,16 @@ async def test_a_version_that_does_not_come_is_given_up(monkeypatch: pytest.Monk
     monkeypatch.setattr(past_opponent, "LOAD_SECONDS", 0.01)
     servers = Servers(5)
     group = PastOpponent(servers.want, 1)
-    group.meet(8)
+    group.assign(8)
     await asyncio.sleep(0.05)
-    assert group.present == NEWEST and gave_up() == [8]
-    group.meet(5)
+    assert group.version == NEWEST and gave_up() == [8]
+    group.assign(5)
     await rounds()
-    assert group.meet(5) == 5
+    assert group.assign(5) == 5
     # The one that was met is let go then as well: it may be what takes the room.
-    assert group.meet(8) == 5
+    assert group.assign(8) == 5
     await asyncio.sleep(0.05)
-    assert group.present == NEWEST and gave_up() == [8, 8]
+    assert group.version == NEWEST and gave_up() == [8, 8]
     await group.close()
 
 
@@ -90,15 +90,15 @@ async def test_the_version_that_is_met_is_kept_in_play_and_not_met_when_it_is_go
     monkeypatch.setattr(past_opponent, "RENEW_SECONDS", 0.005)
     servers = Servers(5)
     group = PastOpponent(servers.want, 10)
-    group.meet(5)
+    group.assign(5)
     await asyncio.sleep(0.05)
-    assert servers.wanted.count(5) > 3 and group.meet(6) == 5
+    assert servers.wanted.count(5) > 3 and group.assign(6) == 5
     servers.loaded.clear()
     await asyncio.sleep(0.02)
-    assert group.meet(6) == NEWEST
+    assert group.assign(6) == NEWEST
     servers.loaded.add(6)
     await asyncio.sleep(0.02)
-    assert group.meet(7) == 6
+    assert group.assign(7) == 6
     await group.close()
 
 

@@ -75,6 +75,6 @@ def test_out_of_sight_has_not_fallen_and_fallen_out_of_sight_has(games: VecGame,
     block = games.layout.blocks["units"]
     row = ring.observation(2)["shared"][0, 1 - side][block.span("shared")].reshape(block.instances, -1)
     row[group(games, "allied_buildings").start, block.field("max_hp").offset] = 0  # the owner sees it no more
-    told = segments._fallen(0, side, 0, 2)
+    told = segments._fallen_buildings(0, side, 0, 2)
     assert not told[0].any()
     np.testing.assert_array_equal(np.flatnonzero(told[1]), [slot])

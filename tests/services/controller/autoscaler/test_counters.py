@@ -24,7 +24,7 @@ async def test_a_rollout_counts_how_long_its_games_stand_still() -> None:
             await asyncio.sleep(0.02)
         first = meter.recent(groups, s)["throttled_seconds"]
         assert 0.15 / 2 <= first < 0.5
-        waits = [asyncio.create_task(s.room()) for _ in groups]
+        waits = [asyncio.create_task(s.wait_for_capacity()) for _ in groups]
         await asyncio.sleep(0.3)  # under way: both groups stand still
         second = meter.recent(groups, s)["throttled_seconds"]
         assert second - first == pytest.approx(0.3, abs=0.15)

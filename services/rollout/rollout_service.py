@@ -1,0 +1,120 @@
+"""Main loop of a rollout process: play in groups until the process drains, then send the remaining segments."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from five.clients.inference_pools import InferencePools
+from five.clients.opponents import OpponentsClient
+from five.run.config import RunConfig
+from five.services.rollout.game_group import GameGroup, split_games
+from five.services.rollout.game_log import GameLog
+from five.services.rollout.matchmaking import Matchmaker
+from five.services.rollout.metrics import RolloutMeter
+from five.services.rollout.run_control import RunControl
+from five.services.rollout.sender import Sender
+from rapid.live_source import LiveSource
+from rapid.rpc.errors import CallFailed
+from rapid.service import Service
+
+log = logging.getLogger(__name__)
+METRICS_SECONDS = 1.0
+FIRST_VERSION_SECONDS = 0.2  # between two checks for a version to play
+
+
+class RolloutService:
+    """Runs the game groups and the background tasks of one rollout process.
+
+    ``make_group(index, games)`` builds a group once there is a version to play; ``groups`` receives it.
+    """
+
+    def __init__(self, service: Service[RunConfig], control: RunControl, sender: Sender, matchmaker: Matchmaker,
+                 opponents: OpponentsClient, inference: Sequence[InferencePools], game_log: GameLog,
+                 meter: RolloutMeter, live: LiveSource, groups: list[GameGroup],
+                 make_group: Callable[[int, int], Awaitable[GameGroup]]) -> None:
+        self._service = service
+        self._control = control
+        self._sender = sender
+        self._matchmaker = matchmaker
+        self._opponents = opponents
+        self._inference = inference
+        self._game_log = game_log
+        self._meter = meter
+        self._live = live
+        self._groups = groups
+        self._make_group = make_group
+
+    async def run(self) -> None:
+        """Play until the process drains, then send the complete samples. Raises the error that ended a group."""
+        service, settings = self._service, self._service.config.services.rollout
+        service.stats, service.not_ready, service.is_idle = self.stats, self.not_ready, self.is_idle
+        self._sender.start()
+        self._matchmaker.start(service.critical_tasks)
+        helpers = [service.critical_tasks.task(name, task) for name, task in (
+            ("schedule-poller", self._control.poll()), ("game-log", self._game_log.run()),
+            ("metrics", self._update_metrics()), ("live-games", self._live.run()))]
+        drained = asyncio.create_task(service.lifecycle.drained())
+        playing = asyncio.create_task(self._play())
+        await asyncio.wait({drained, playing}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({playing}, timeout=2.0)
+        playing.cancel()
+        for task in helpers:
+            task.cancel()
+        await asyncio.gather(playing, *helpers, return_exceptions=True)
+        unsent = await self._sender.drain(settings.drain_seconds if service.lifecycle.draining else 0.0)
+        if unsent:
+            log.warning("segments not sent at shutdown segments=%d", unsent)
+        await self._game_log.flush()
+        await self._matchmaker.close()
+        await asyncio.gather(*(group.close() for group in self._groups))
+        await asyncio.gather(*(client.close() for client in self._inference), self._opponents.close())
+        drained.cancel()
+        if not playing.cancelled() and playing.exception() is not None:
+            raise playing.exception()  # type: ignore[misc]
+
+    async def _play(self) -> None:
+        await self._wait_for_first_version()
+        if self._control.is_stopping:
+            return
+        settings = self._service.config.services.rollout
+        for index, games in enumerate(split_games(settings.games, settings.groups)):
+            self._groups.append(await self._make_group(index, games))
+        log.info("playing games=%d groups=%d", settings.games, len(self._groups))
+        await asyncio.gather(*(group.play() for group in self._groups))
+
+    async def _wait_for_first_version(self) -> None:
+        while not self._control.is_stopping:
+            try:
+                served = await self._inference[0].model()
+                if served.newest_version >= 0 and served.epoch == self._service.epoch:
+                    return
+            except CallFailed as error:
+                if not error.may_retry:
+                    raise
+            await asyncio.sleep(FIRST_VERSION_SECONDS)
+
+    async def _update_metrics(self) -> None:
+        while True:
+            self._meter.show([group.progress for group in self._groups], self._sender, self._matchmaker.unassigned)
+            await asyncio.sleep(METRICS_SECONDS)
+
+    def not_ready(self) -> str:
+        """Return why no games are played; "" while they are, or while the run is paused."""
+        if not self._groups:
+            return "inference has no version to play yet"
+        if self._service.lifecycle.active and not any(group.progress.team_steps for group in self._groups):
+            return "the first games have not begun"
+        return ""
+
+    def stats(self) -> dict[str, Any]:
+        """Return the statistics that go with each heartbeat."""
+        progress = [group.progress for group in self._groups]
+        servers = {group.environment_server for group in self._groups} - {""}
+        return {**self._meter.recent(progress, self._sender), "environments": sorted(servers)}
+
+    def is_idle(self) -> bool:
+        """Return whether the run is paused, every group has ended its segments, and none is unacknowledged."""
+        # In this order: a group clears its idle flag before it checks whether the run is still paused.
+        paused = not self._service.lifecycle.active
+        return paused and all(group.progress.idle for group in self._groups) and self._sender.unsent == 0
