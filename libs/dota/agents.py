@@ -1,4 +1,4 @@
-"""What an agent of an environment sees and chooses from, whichever library's API carries it."""
+"""Observation and action formats of an environment's agents, independent of the library that carries them."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,13 @@ _DTYPES = {"shared": np.float32, "private": np.float32, "shared_ids": np.int32, 
 class AgentView:
     """Observations, masks and actions of an agent that commands ``heroes`` heroes.
 
-    ``observation``: ``flat``, one row (``dota.flat``); ``masked``, that and the mask as a dictionary; ``dict``, the
-    arrays of the layout and the mask. ``actions``: a form of ``dota.choices``. The mask's name is ``action_mask`` where
-    an action is one number, ``action_masks`` where it is several: the masks of its parts, one after another. Raises
-    ValueError for names that there are not.
+    ``observation`` is ``flat`` (one row, ``dota.flat``), ``masked`` (a dictionary of that row and the mask) or
+    ``dict`` (the
+    layout's arrays and the mask). ``actions`` is a format of ``dota.choices``. The mask is called ``action_mask``
+    when an
+    action is one number, and ``action_masks`` when it has several parts: then it holds the parts' masks one after
+    another.
+    Raises ValueError for an unknown name.
     """
 
     def __init__(self, config: GameConfig, layout: Layout, observation: str, actions: str, heroes: int) -> None:
@@ -46,7 +49,7 @@ class AgentView:
         self.mask_name = "action_mask" if len(self.parts) == 1 else "action_masks"
 
     def array_shapes(self) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
-        """Shape and dtype of each array of an observation; ``flat`` is there under ``observation``."""
+        """Return shape and dtype of each array of an observation; ``flat`` has the key ``observation``."""
         mask: dict[str, tuple[tuple[int, ...], npt.DTypeLike]] = {self.mask_name: ((self.mask_width,), np.int8)}
         if self.observation != "dict":
             return {"observation": ((self.flat.size,), np.float32)} | (mask if self.observation == "masked" else {})
@@ -58,16 +61,16 @@ class AgentView:
         return shapes | mask
 
     def seen(self, arrays: Mapping[str, Array]) -> Seen:
-        """What can be done, of arrays with leading dimensions [..., (heroes)]."""
+        """Select the arrays that describe valid actions, from arrays with leading dimensions [..., (heroes)]."""
         return Seen(arrays["available"], arrays["target_mask"])
 
     def mask(self, arrays: Mapping[str, Array]) -> npt.NDArray[np.int8]:
-        """int8 [..., mask_width], hero after hero, of arrays [..., heroes, .]."""
+        """Return the mask int8 [..., mask_width], hero after hero, for arrays [..., heroes, .]."""
         mask = self.choices.mask(self.seen(arrays))
         return mask.reshape(*mask.shape[:-2], self.mask_width)
 
     def observe(self, arrays: Mapping[str, Array], mask: npt.NDArray[np.int8]) -> Any:
-        """An observation [..., .] of arrays [..., heroes, .] (shared ones [..., .]), in new memory."""
+        """Return an observation [..., .] in new memory, from arrays [..., heroes, .] (shared arrays: [..., .])."""
         if self.observation == "flat":
             return self.flat(arrays)
         if self.observation == "masked":
@@ -78,9 +81,9 @@ class AgentView:
         return out | {self.mask_name: mask.copy()}
 
     def chosen(self, actions: Any, rows: tuple[int, ...], whose: str) -> npt.NDArray[np.int64]:
-        """Actions as whole numbers [*rows, heroes, parts].
+        """Return actions as integers [*rows, heroes, parts].
 
-        Raises ValueError saying what is wrong with ``whose`` actions: not whole numbers, another shape, out of range.
+        Raises ValueError that names ``whose`` actions are wrong: not integers, a wrong shape, or out of range.
         """
         given = np.asarray(actions)
         if given.dtype.kind not in "iu":
@@ -99,9 +102,13 @@ class AgentView:
 
 
 class Weighting:
-    """How signals become rewards: a named list, weights by signal (the others 0, no scaling by time), or a
-    ``RewardConfig``. ``team_spirit`` is the share that is the team's mean; without ``zero_sum`` the enemy's mean is not
-    taken off. Raises ValueError for a signal or a list that there is not."""
+    """Function from game signals to rewards.
+
+    The weights are a named list, weights by signal (all others are 0, without scaling by time), or a ``RewardConfig``.
+    ``team_spirit`` is the team mean's share of a reward. Without ``zero_sum`` the enemy's mean is not subtracted.
+    Raises
+    ValueError for an unknown signal or list.
+    """
 
     def __init__(self, weights: str | Mapping[str, float] | RewardConfig | None, team_spirit: float,
                  zero_sum: bool) -> None:
@@ -117,12 +124,13 @@ class Weighting:
         self.zero_sum = zero_sum
 
     def __call__(self, signals: Array, game_time: Array) -> npt.NDArray[np.float32]:
-        """float32 [..., 2, H] of signals [..., 2, H, 21] and seconds [...]."""
+        """Return rewards float32 [..., 2, H] for signals [..., 2, H, 21] and game times in seconds [...]."""
         return rewards(signals, game_time, self.team_spirit, self.config, zero_sum=self.zero_sum)[0]
 
 
 def controller_of(opponent: str | int) -> Controller:
-    """Who plays a side, by name or number. Raises ValueError for one that there is not; ``self`` is no controller."""
+    """Return a side's controller by name or number. Raises ValueError for an unknown one; ``self`` is not a
+    controller."""
     known = {c.name.lower(): c for c in Controller if c is not Controller.POLICY}
     if isinstance(opponent, str) and opponent in known:
         return known[opponent]
@@ -132,7 +140,8 @@ def controller_of(opponent: str | int) -> Controller:
 
 
 def whole_seed(seed: Any) -> int | None:
-    """A seed as Python's number, numpy's taken too. Raises ValueError for what is not a whole number of 0 or more."""
+    """Return a seed as a Python int; numpy integers are accepted. Raises ValueError for anything but an integer of at
+    least 0."""
     if seed is None:
         return None
     try:
@@ -145,8 +154,11 @@ def whole_seed(seed: Any) -> int | None:
 
 
 def reset_options(options: Mapping[str, Any] | None, known: Sequence[str], *, refuse: bool = True) -> dict[str, Any]:
-    """Options of a reset. Raises ValueError naming one that it does not have, or warns of it where a library's own test
-    gives some that no environment has."""
+    """Return the options of a reset.
+
+    Raises ValueError that names an unknown option. With ``refuse=False`` it warns instead: a library's own test passes
+    options that no environment has.
+    """
     given = dict(options or {})
     if unknown := [name for name in given if name not in known]:
         said = f"reset has no option {unknown[0]!r}; it has {', '.join(known)}"
@@ -157,7 +169,7 @@ def reset_options(options: Mapping[str, Any] | None, known: Sequence[str], *, re
 
 
 def split_mask(mask: Array, parts: Sequence[int] | Array) -> tuple[Array, ...]:
-    """A mask [..., sum(parts)] as one mask a choice, what ``MultiDiscrete.sample(mask)`` takes of a single one."""
+    """Split a mask [..., sum(parts)] into one mask a part, the form that ``MultiDiscrete.sample(mask)`` takes."""
     return tuple(np.split(mask, np.cumsum(np.asarray(parts))[:-1], axis=-1))
 
 

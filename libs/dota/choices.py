@@ -1,16 +1,16 @@
-"""What an agent chooses from, as numbers with masks: three forms of the same actions.
+"""Numeric action formats with masks: three encodings of the same actions.
 
-Each form says for a hero how many choices its parts have (``parts``), which of them are allowed now (``mask``), and
-what choices mean to the game (``orders``, int16 [..., 6] of ``dota.spaces.ActionPart``):
+Each format defines for a hero how many choices its parts have (``parts``), which of them are valid now (``mask``), and
+which command a choice stands for (``orders``, int16 [..., 6] of ``dota.spaces.ActionPart``):
 
-- ``native``: slot in ``available``, delay, unit slot, teleport slot, offset x, offset y. What a slot means changes from
-  step to step and which units are valid depends on the slot: for models that read ``available`` and ``target_mask``.
+- ``native``: slot in ``available``, delay, unit slot, teleport slot, offset x, offset y. The meaning of a slot changes
+  every step, and the slot determines which units are valid: for models that read ``available`` and ``target_mask``.
 - ``factored``: verb, a unit slot for each class of target (attack, enemy, ally, teleport), offset x, offset y, delay. A
-  verb means the same at every step, and the masks are independent: any mix of allowed choices is allowed.
+  verb has the same meaning at every step. The masks are independent: any mix of valid choices is valid.
 - ``discrete``: one number for an action together with its target, for any trainer that masks a categorical choice.
-  Offsets are in 8 directions at half and full length, the delay is 0.
+  Offsets have 8 directions at half and full length; the delay is 0.
 
-What is not allowed does nothing: the hero goes on with what it does.
+An invalid choice does nothing: the hero continues its current command.
 """
 
 import functools
@@ -58,7 +58,7 @@ def _data(patch: str, name: str) -> dict[str, Any]:
 
 
 def _with_parts(names: Iterable[str], items: dict[str, Any]) -> set[str]:
-    """Items, and all that they are assembled of."""
+    """Return the items and all of their components."""
     found: set[str] = set()
     left = list(names)
     while left:
@@ -70,8 +70,9 @@ def _with_parts(names: Iterable[str], items: dict[str, Any]) -> set[str]:
 
 
 def actions_for(config: GameConfig) -> tuple[Action, ...]:
-    """The actions that a hero of the configuration's pool can come to have, by id: the built-in ones, the pool's
-    abilities, and items of its builds. What else a game gives a hero (an item of a fallen one) cannot be chosen."""
+    """Return the actions that heroes of the configuration's pool can get, by id: built-in ones, the pool's abilities,
+    and
+    items of its builds. Other items that a game may give a hero (dropped by a dead one) cannot be chosen."""
     heroes = _data(config.patch, "heroes")
     items, abilities = _data(config.patch, "items"), _data(config.patch, "abilities")
     pool = {f"npc_dota_hero_{hero}" for hero in config.hero_pool}
@@ -88,14 +89,14 @@ def actions_for(config: GameConfig) -> tuple[Action, ...]:
 
 
 class Seen(NamedTuple):
-    """The two arrays that say what can be done, [..., 30] and [..., 4, U] for each hero."""
+    """Arrays that describe a hero's valid actions: available ids [..., 30] and target masks [..., 4, U]."""
 
     available: Array
     target_mask: Array
 
 
 class Choices(ABC):
-    """One form of the actions of a hero. ``parts``: how many choices each part has; ``names``: the parts' names."""
+    """Format of a hero's actions. ``parts``: number of choices of each part; ``names``: the parts' names."""
 
     parts: tuple[int, ...]
     names: tuple[str, ...]
@@ -111,14 +112,14 @@ class Choices(ABC):
 
     @abstractmethod
     def mask(self, seen: Seen) -> npt.NDArray[np.int8]:
-        """int8 [..., width]: 1 for what is allowed now, part after part. Every part allows something."""
+        """Return int8 [..., width], part after part: 1 for a valid choice. Every part has at least one valid choice."""
 
     @abstractmethod
     def orders(self, chosen: Array, seen: Seen) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
-        """Of choices [..., parts]: what the game is told, int16 [..., 6], and whether that is allowed, bool [...]."""
+        """Convert choices [..., parts] to commands int16 [..., 6], with bool [...] for whether each is valid."""
 
     def _offered(self, seen: Seen) -> Array:
-        """bool [..., ids]: which actions are offered, by id."""
+        """Return bool [..., ids]: available actions by id."""
         lead = seen.available.shape[:-1]
         out = np.zeros((*lead, len(self.layout.actions)), np.bool_)
         np.put_along_axis(out, seen.available.astype(np.int64), True, -1)
@@ -126,21 +127,23 @@ class Choices(ABC):
         return out
 
     def _targets(self, seen: Seen) -> Array:
-        """bool [..., 4 * U]: valid targets by class; where a class has none its first slot, which nothing reads."""
+        """Return bool [..., 4 * U]: valid targets by class. A class without targets has its first slot set, which
+        nothing reads."""
         valid = seen.target_mask != 0
         valid[..., 0] |= ~valid.any(-1)
         rows: Array = valid.reshape(*valid.shape[:-2], -1)
         return rows
 
     def _slot(self, action: Array, seen: Seen) -> tuple[Array, Array]:
-        """Slots of action ids in ``available``, 0 (noop) for those that are not offered, and whether they are."""
+        """Return the slots of action ids in ``available``, 0 (noop) for unavailable ones, and whether each is
+        available."""
         found = seen.available == action[..., None]
         there = found.any(-1) & (action != 0)
         return np.where(there, found.argmax(-1), 0), there
 
 
 class Native(Choices):
-    """The game's own form."""
+    """The game's own action format."""
 
     names = tuple(part.name.lower() for part in ActionPart)
 
@@ -170,7 +173,7 @@ class Native(Choices):
 
 
 class Factored(Choices):
-    """A verb, a target of each class, an offset and a delay, which do not depend on each other."""
+    """Action format of independent parts: a verb, a target of each class, an offset and a delay."""
 
     names = ("verb", "attack_target", "enemy_target", "ally_target", "teleport_target", "offset_x", "offset_y", "delay")
 
@@ -199,7 +202,7 @@ class Factored(Choices):
 
 
 class Entry(NamedTuple):
-    """One number of the discrete form: an action with its target."""
+    """Action with its target, as one number of the discrete format."""
 
     action: int
     name: str
@@ -209,7 +212,7 @@ class Entry(NamedTuple):
 
 
 class Discrete(Choices):
-    """A list of actions with their targets. ``entries`` says what each number means."""
+    """Action format of one number. ``entries`` lists the action and target of each number."""
 
     names = ("action",)
 
@@ -251,7 +254,7 @@ class Discrete(Choices):
 
 
 def choices_of(form: str, config: GameConfig, layout: Layout) -> Choices:
-    """The actions of a hero in a form. Raises ValueError for a form that there is not."""
+    """Return a hero's actions in a format. Raises ValueError for an unknown format."""
     kinds: dict[str, type[Choices]] = {"native": Native, "factored": Factored, "discrete": Discrete}
     if form not in kinds:
         raise ValueError(f"actions is one of {', '.join(map(repr, FORMS))}, not {form!r}")

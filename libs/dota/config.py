@@ -1,4 +1,4 @@
-"""Configuration of the game: what is played, what is seen of it, and what is randomised."""
+"""Game configuration: rules, observations, randomisation and rewards."""
 
 from typing import Literal
 
@@ -42,8 +42,9 @@ class ObservationConfig(_Section):
 
 
 class RandomisationConfig(_Section):
-    """Per-game randomisation (Berner et al. 2019, appendix O.2). Magnitudes are not published; 0 turns one off. Those
-    of a hero's stats that are null follow stats."""
+    """Per-game randomisation (Berner et al. 2019, appendix O.2). The paper does not publish magnitudes; 0 disables one.
+    A null
+    magnitude of a hero statistic takes the value of ``stats``."""
 
     stats: float = Field(0.0, ge=0, le=1, description="How much a hero's stats at the start vary: the standard "
                          "deviation of those below that are null, of magic resistance ten times it.")
@@ -73,15 +74,16 @@ class RandomisationConfig(_Section):
     roshan: bool = Field(False, description="Start Roshan with a uniform share of his health.")
 
     def magnitudes(self) -> dict[str, float]:
-        """All of them as numbers, those that are null from ``stats``; ``roshan`` is 0 or 1."""
+        """Return all magnitudes as numbers; null ones take the value of ``stats``; ``roshan`` is 0 or 1."""
         derived = {"magic_resistance": 10 * self.stats}
         return {name: float(derived.get(name, self.stats) if value is None else value)
                 for name, value in self.model_dump().items() if name != "stats"}
 
 
 class ConsumablesConfig(_Section):
-    """What the scripted buyer keeps in stock for a hero, beside its build: in Berner et al. 2019 consumables are bought
-    again when they are used, until some game time. The amounts, the time and the budget are not published."""
+    """Consumables that the scripted buyer keeps in stock for a hero, in addition to its build. In Berner et al. 2019
+    used
+    consumables are bought again until some game time. The paper does not publish amounts, time or budget."""
 
     tango: int = Field(1, ge=0, le=16, description="Charges of tango; 0 buys none.")
     salve: int = Field(1, ge=0, le=16, description="Charges of healing salve; 0 buys none.")
@@ -93,7 +95,7 @@ class ConsumablesConfig(_Section):
 
 
 class GameConfig(_Section):
-    """One game."""
+    """Rules of a game."""
 
     patch: Literal["7.21d", "7.19"] = Field("7.21d", description="Which game data are played.")
     mode: Literal["1v1_mid", "5v5"] = Field("5v5", description="1v1_mid: middle lane only, won by two kills or the "
@@ -134,7 +136,7 @@ class GameConfig(_Section):
 
     @property
     def timestep_seconds(self) -> float:
-        """Game time from one choice of a policy to the next, seconds."""
+        """Game time between two choices of a policy, in seconds."""
         return self.frameskip / FRAMES_PER_SECOND
 
     @model_validator(mode="after")
@@ -148,7 +150,8 @@ class GameConfig(_Section):
 
 
 def evaluation_game(game: GameConfig) -> GameConfig:
-    """The game as it is evaluated, and as people play it: nothing is randomised (Berner et al. 2019, appendix O.2)."""
+    """Return the configuration without randomisation, for evaluation and human play (Berner et al. 2019, appendix
+    O.2)."""
     return game.model_copy(update={"randomisation": RandomisationConfig()})
 
 
@@ -160,7 +163,7 @@ SignalName = Literal[
 
 
 class RewardConfig(_Section):
-    """What is rewarded (Berner et al. 2019, table 6 and appendix G)."""
+    """Reward terms and their scaling (Berner et al. 2019, table 6 and appendix G)."""
 
     preset: Literal["paper", "gist"] = Field("paper", description="paper: the published table. gist: the weights "
                                              "released in June 2018, all of them scaled by game time.")

@@ -1,8 +1,10 @@
-"""What happened in a timestep: the transcript of a game, its kill feed, and the moments its rewards are given for.
+"""Game events of a timestep: the transcript, the kill feed, and the moments of rewards.
 
-The core notes each event once and gives its signal at the same place (``world/events.cpp``). The list holds those of
-the last timestep, in the order in which they happened; after a reset, those of the start (first purchases, first
-skill). Running a replay gives the same events again.
+The core records each event once and emits its reward signal at the same place (``world/events.cpp``). The list holds
+the
+events of the last timestep in order; after a reset, those of the start (first purchases, first skill). A replay
+produces
+the same events.
 """
 
 from collections.abc import Iterable
@@ -13,7 +15,8 @@ from dota import _core
 
 
 class EventKind(IntEnum):
-    """What an event is. ``unit``, ``other``, ``what`` and ``value`` are said for each; None named: empty."""
+    """Kind of an event. The comment of each kind defines ``unit``, ``other``, ``what`` and ``value``; unnamed ones are
+    empty."""
 
     CAST = 0  # unit used the ability or item `what` at rank `value`; other: on whom
     HERO_DEATH = 1  # unit died for good; other: whose blow it was
@@ -53,7 +56,8 @@ FEED = frozenset({EventKind.HERO_DEATH, EventKind.HERO_KILL, EventKind.REINCARNA
 
 
 class Event(NamedTuple):
-    """One event. Units are named by slot and generation, as in ``VecGame.spectate``; the dead leave their slots."""
+    """Game event. Units are named by slot and generation, as in ``VecGame.spectate``, because dead units free their
+    slots."""
 
     frame: int  # engine frames since the game was made, 30 a second
     time: float  # game time, seconds
@@ -72,12 +76,12 @@ class Event(NamedTuple):
 
 
 def events_of(rows: Iterable[tuple[object, ...]]) -> list[Event]:
-    """The core's rows as events."""
+    """Convert the core's rows to events."""
     return [event._replace(kind=EventKind(event.kind)) for event in (Event(*row) for row in rows)]  # type: ignore[arg-type]
 
 
 def line(event: Event) -> str:
-    """The event as a line of a transcript: time, kind, who, whom, what, how much."""
+    """Format an event as a transcript line: time, kind, unit, other unit, subject, amount."""
     def who(name: str, hero: int, slot: int) -> str:
         short = name.removeprefix("npc_dota_").removeprefix("hero_").removeprefix("creep_")
         side = f"{'RD'[hero // 5]}{hero % 5 + 1} " if hero >= 0 else ""

@@ -1,4 +1,4 @@
-"""An observation as one row of float32 numbers, for models without embeddings and sets."""
+"""Observation as one row of float32 numbers, for models without embeddings and sets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,11 +15,13 @@ _PARTS = ("shared", "private", "shared_ids", "private_ids")
 
 
 class FlatObservation:
-    """The arrays of ``layout`` for ``heroes`` heroes as one row: shared, private, shared ids, private ids.
+    """Function from the arrays of ``layout`` for ``heroes`` heroes to one row: shared, private, shared ids, private
+    ids.
 
-    Numbers are the layout's own, whose scales are fixed. An id is divided by the size of its id space: it tells rows
-    apart, and a model that embeds ids takes the arrays instead. ``size`` is the row's length, ``columns`` the slice of
-    each ``block.field`` of the shared part and of the first hero's.
+    Numbers keep the layout's fixed scales. An id is divided by the size of its id space, which only distinguishes
+    rows; a
+    model that embeds ids uses the arrays instead. ``size`` is the row's length, ``columns`` the slice of each
+    ``block.field`` of the shared part and of the first hero's part.
     """
 
     def __init__(self, layout: Layout, heroes: int = 1) -> None:
@@ -45,8 +47,8 @@ class FlatObservation:
         self._scales = {"shared_ids": scales["shared_ids"], "private_ids": np.tile(scales["private_ids"], heroes)}
 
     def __call__(self, arrays: Mapping[str, Array]) -> npt.NDArray[np.float32]:
-        """float32 [..., size] of arrays [..., (heroes,) width], a new array. The heroes' axis is there when there are
-        several."""
+        """Return a new array float32 [..., size] from arrays [..., (heroes,) width]; the heroes' axis is present for
+        several heroes."""
         lead = arrays["shared"].shape[:-1]
         out = np.empty((*lead, self.size), np.float32)
         for part, where in self._slices.items():

@@ -1,4 +1,4 @@
-"""One game: ``VecGame`` with a single place, its arrays without the leading dimension."""
+"""Single-game API: a ``VecGame`` of one game, with arrays that lack the leading dimension."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +15,10 @@ from dota.vec_game import VecGame, Winner
 class Game:
     """One game of a configuration.
 
-    ``lineup`` fixes the heroes by name, a list per team; else they are drawn from the pool by the seed. ``obs`` holds
-    the arrays of ``layout.array_specs()`` with leading dimension [2]; ``signals``, ``stats`` [2, H, .];
-    ``controllers`` uint8 [2]. See ``VecGame`` for their meaning. Raises ValueError as ``VecGame`` does.
+    ``lineup`` fixes the heroes by name, one list a team; otherwise the seed selects them from the pool. ``obs``
+    holds the
+    arrays of ``layout.array_specs()`` with leading dimension [2]; ``signals`` and ``stats`` are [2, H, .];
+    ``controllers`` is uint8 [2]. ``VecGame`` defines their meaning. Raises ValueError as ``VecGame`` does.
     """
 
     def __init__(self, config: GameConfig, seed: int = 0, lineup: Sequence[Sequence[str]] | None = None) -> None:
@@ -44,7 +45,7 @@ class Game:
 
     @property
     def winner(self) -> Winner:
-        """Who won, or that the game is running."""
+        """Winning side, or RUNNING."""
         return Winner(int(self._vec.winner[0]))
 
     @property
@@ -53,36 +54,36 @@ class Game:
         return float(self._vec.game_time[0])
 
     def reset(self, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
-        """Starts the game of that seed; ``lineup`` fixes the heroes of this game. Raises ValueError for a lineup that
-        cannot be played."""
+        """Start the game of a seed; ``lineup`` fixes its heroes. Raises ValueError for an invalid lineup."""
         self._vec.reset_as(0, seed, self._lineup if lineup is None else self._vec.lineup(lineup))
 
     def step(self, actions: npt.NDArray[np.int16] | None = None) -> None:
-        """One step, ``frameskip`` frames; ``actions`` int16 [2, H, 6]. Raises ValueError for another shape or dtype."""
+        """Play one step, ``frameskip`` frames, with ``actions`` int16 [2, H, 6]. Raises ValueError for another shape or
+        dtype."""
         if actions is not None and actions.shape != self._vec._no_actions.shape[1:]:
             raise ValueError(f"actions has shape {actions.shape}, {self._vec._no_actions.shape[1:]} is needed")
         self._vec.step(None if actions is None else actions[None])
 
     def hash(self) -> int:
-        """64-bit hash of the state."""
+        """Return the 64-bit hash of the state."""
         return self._vec.hash(0)
 
     def snapshot(self) -> bytes:
-        """The game as it is now."""
+        """Return a snapshot of the state."""
         return self._vec.snapshot(0)
 
     def restore(self, snapshot: bytes) -> None:
-        """Goes on from a snapshot. Raises ValueError for bytes that are none of this kind of game."""
+        """Restore a snapshot. Raises ValueError for bytes that are not a snapshot of this configuration."""
         self._vec.restore(0, snapshot)
 
     def record(self) -> Replay:
-        """Starts a recording, right after a reset."""
+        """Start recording; call it right after a reset."""
         return self._vec.record(0)
 
     def events(self) -> list[Event]:
-        """What happened in the last step, in order."""
+        """Return the events of the last step in order."""
         return self._vec.events(0)
 
     def spectate(self) -> dict[str, Any]:
-        """Everything, without fog, for a viewer."""
+        """Return the whole state for a viewer, without fog of war."""
         return self._vec.spectate(0)

@@ -1,4 +1,4 @@
-"""One game as a Gymnasium environment: an agent commands a team, a bot plays the other."""
+"""Gymnasium environment of one game: an agent commands a team against a bot."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -20,24 +20,28 @@ RESET_OPTIONS = ("lineup", "side", "opponent")
 
 
 def checked_render_mode(mode: str | None) -> str | None:
-    """Raises ValueError for a mode that there is not."""
+    """Return the render mode. Raises ValueError for an unknown one."""
     if mode is not None and mode not in RENDER_MODES:
         raise ValueError(f"render_mode is {' or '.join(map(repr, RENDER_MODES))} or None, not {mode!r}")
     return mode
 
 
 class DotaEnv(gymnasium.Env[Any, Any]):
-    """A game; the agent commands the heroes of the team ``side`` (0 Radiant, 1 Dire) against ``opponent`` (``random``,
-    ``easy``, ``scripted``, ``hard``).
+    """Game whose agent commands the heroes of team ``side`` (0 Radiant, 1 Dire) against ``opponent`` (``random``,
+    ``easy``,
+    ``scripted``, ``hard``).
 
     ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit``, ``zero_sum``: see ``dota.team_games.TeamGames``.
-    ``observation`` and ``actions``: see ``dota.agents.AgentView``. A step is ``game.frameskip`` frames of
-    30 a second; an action takes effect four frames after the step begins. A game that is won or lost is terminated, one
-    whose time is up truncated, after ``max_steps`` steps at most. Infos: the mask, ``dota.vec_game.STATS`` as means
-    over the team, ``game_time`` in seconds, ``invalid_actions`` (heroes whose last choice was not allowed), ``winner``
-    ("" while it runs, "radiant", "dire" or "draw") and ``won``.
+    ``observation`` and ``actions``: see ``dota.agents.AgentView``. A step is ``game.frameskip`` frames at 30 frames a
+    second; an action takes effect four frames after the step begins. A won or lost game is terminated; a game that
+    reaches
+    its time limit is truncated, after at most ``max_steps`` steps. Infos: the mask, ``dota.vec_game.STATS`` averaged
+    over
+    the team, ``game_time`` in seconds, ``invalid_actions`` (heroes whose last choice was invalid), ``winner`` (""
+    while it
+    runs, "radiant", "dire" or "draw") and ``won``.
 
-    Raises ValueError as its parts do.
+    Raises ValueError for invalid arguments.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 7.5}  # type: ignore[misc]
@@ -61,10 +65,11 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         self.action_space = action_space(self.team.view)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A new game: of ``seed``, or the next of the stream that the last seed began.
+        """Start a new game, of ``seed`` or of the next seed in the stream of the last one.
 
-        ``options``: ``lineup`` (hero names, a list a team), ``side`` and ``opponent`` from this game on. Raises
-        ValueError for an option that there is not, or a wrong value.
+        ``options``: ``lineup`` (hero names, one list a team), ``side`` and ``opponent`` from this game on. Raises
+        ValueError for
+        an unknown option or an invalid value.
         """
         super().reset(seed=whole_seed(seed))
         given = reset_options(options, RESET_OPTIONS)
@@ -76,7 +81,7 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         return self._look()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One timestep. Raises ValueError for an action of another kind, shape or range."""
+        """Play one step. Raises ValueError for an action of a wrong type, shape or range."""
         chosen = self.team.view.chosen(action, (), "the action").reshape(1, -1)
         earned = self.team.step(chosen, np.arange(1))
         terminated, truncated = self.team.ends()
@@ -84,13 +89,13 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         return observation, float(earned[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """The mask as a method, as sb3-contrib asks for it: bool [mask_width]."""
+        """Return the mask bool [mask_width], as a method for sb3-contrib."""
         _, infos = self.team.look()
         mask: npt.NDArray[np.bool_] = infos[self.team.view.mask_name][0] != 0
         return mask
 
     def render(self) -> Any:
-        """uint8 [520, 520, 3] with ``render_mode="rgb_array"``, else None."""
+        """Return uint8 [520, 520, 3] with ``render_mode="rgb_array"``, else None."""
         if self.render_mode is None:
             return None
         return draw(self.team.config.patch, self.team.games.spectate(0))

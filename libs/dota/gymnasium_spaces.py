@@ -1,4 +1,4 @@
-"""What an agent sees and does, as spaces of Gymnasium."""
+"""Gymnasium spaces of observations and actions."""
 
 import numpy as np
 from gymnasium import spaces
@@ -13,11 +13,11 @@ def _box(shape: tuple[int, ...], dtype: np.dtype) -> spaces.Box:
 
 
 def observation_space(view: AgentView) -> spaces.Space:  # type: ignore[type-arg]
-    """A Box of one row for ``flat``, else a Dict."""
+    """Return a Box of one row for ``flat``, else a Dict."""
     boxes = {name: _box(shape, np.dtype(dtype)) for name, (shape, dtype) in view.array_shapes().items()}
     return boxes["observation"] if view.observation == "flat" else spaces.Dict(boxes)  # type: ignore[arg-type]
 
 
 def action_space(view: AgentView) -> spaces.Space:  # type: ignore[type-arg]
-    """A Discrete where an action is one number, else a MultiDiscrete of all heroes' parts."""
+    """Return a Discrete for one-number actions, else a MultiDiscrete of all heroes' parts."""
     return spaces.Discrete(int(view.parts[0])) if len(view.parts) == 1 else spaces.MultiDiscrete(view.parts)

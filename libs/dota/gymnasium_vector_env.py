@@ -1,4 +1,4 @@
-"""Many games as a Gymnasium vector environment, stepped together by the compiled core: against a bot, or self-play."""
+"""Gymnasium vector environment of many games, stepped together by the compiled core, against a bot or in self-play."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,16 +30,22 @@ RESET_OPTIONS = ("reset_mask", "lineup", "opponent")
 
 
 class DotaVectorEnv(_VectorEnv):
-    """``num_envs`` rows, an agent each: of as many games against a bot, or, with ``opponent="self"``, of half as many,
-    in which row 2 g is Radiant and row 2 g + 1 Dire of game g.
+    """Vector environment with ``num_envs`` rows, one agent each.
 
-    Everything else as ``dota.gymnasium_env.DotaEnv``, with arrays of a leading [num_envs]; ``winner`` in infos is a
-    number (``dota.vec_game.Winner``). ``threads`` step the games. ``autoreset`` says what follows a game's end:
-    ``next_step``, the next step begins a game whatever the action (Gymnasium's default since 1.0); ``same_step``, the
-    step that ended it, with ``final_obs`` and ``final_info`` in infos (the default before: ``final_observation``
-    there); ``disabled``, nothing, until reset with a mask.
+    Against a bot there is one game a row. With ``opponent="self"`` there are half as many games: row 2 g is Radiant
+    and row
+    2 g + 1 is Dire of game g.
 
-    Raises ValueError as its parts do.
+    Everything else is as in ``dota.gymnasium_env.DotaEnv``, with arrays of leading dimension [num_envs]; ``winner``
+    in infos
+    is a number (``dota.vec_game.Winner``). ``threads`` threads step the games. ``autoreset`` defines what follows
+    the end of
+    a game. ``next_step``: the next step starts a new game and ignores the action (Gymnasium's default since 1.0).
+    ``same_step``: the step that ended the game starts a new one, with ``final_obs`` and ``final_info`` in infos (the
+    earlier
+    default; called ``final_observation`` there). ``disabled``: nothing until reset with a mask.
+
+    Raises ValueError for invalid arguments.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 7.5}  # type: ignore[misc]
@@ -80,12 +86,15 @@ class DotaVectorEnv(_VectorEnv):
 
     def reset(self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
               ) -> tuple[Any, dict[str, Any]]:
-        """New games: of ``seed``, ``seed + 1``, ... or of a seed each row; without one the streams of games go on. In
+        """Start new games, of ``seed``, ``seed + 1``, ... or of one seed a row; without a seed the games' streams
+        continue. In
         self-play a game has the seed of its first row.
 
-        ``options``: ``reset_mask`` bool [num_envs] leaves the other games as they are; ``lineup`` (hero names, a list
-        a team) and ``opponent`` hold for the games begun from here on. Raises ValueError for an option that there is
-        not, and for a mask or seeds of another length.
+        ``options``: ``reset_mask`` bool [num_envs] selects the games to reset; ``lineup`` (hero names, one list a
+        team) and
+        ``opponent`` hold for games that start from now on. Raises ValueError for an unknown option, and for a mask
+        or seeds of a
+        wrong length.
         """
         given = reset_options(options, RESET_OPTIONS)
         n, rows_of_game = self.num_envs, self.team.rows // self.team.games.games
@@ -111,9 +120,9 @@ class DotaVectorEnv(_VectorEnv):
         return self.team.look()
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
-        """One step, ``game.frameskip`` frames of game time, of every game that is running.
+        """Play one step, ``game.frameskip`` frames of game time, of every running game.
 
-        Raises ValueError for actions of another kind, shape or range.
+        Raises ValueError for actions of a wrong type, shape or range.
         """
         over = self.team.games.winner != Winner.RUNNING
         if self._autoreset == "next_step":
@@ -132,7 +141,7 @@ class DotaVectorEnv(_VectorEnv):
         return observations, earned, terminated, truncated, infos
 
     def render(self) -> Any:
-        """A picture of each row's game with ``render_mode="rgb_array"``, uint8 [520, 520, 3] each; else None."""
+        """Return a picture uint8 [520, 520, 3] of each row's game with ``render_mode="rgb_array"``, else None."""
         if self.render_mode is None:
             return None
         patch = self.team.config.patch
@@ -140,7 +149,7 @@ class DotaVectorEnv(_VectorEnv):
         return tuple(pictures[g] for g in self.team.game_of.tolist())
 
     def close(self, **kwargs: Any) -> None:
-        """Nothing is held beyond memory."""
+        """Do nothing: the environment holds no resource but memory."""
         self.closed = True
 
     def _begin(self, game: int) -> None:
@@ -148,7 +157,7 @@ class DotaVectorEnv(_VectorEnv):
 
 
 def _final(observations: Any, infos: dict[str, Any], ended: Array) -> dict[str, Any]:
-    """What ended games last showed, in the form of the Gymnasium that is installed."""
+    """Return the final observations of ended games in the form of the installed Gymnasium version."""
     def row(i: int) -> Any:
         return {name: v[i] for name, v in observations.items()} if isinstance(observations, dict) else observations[i]
 

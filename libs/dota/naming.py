@@ -1,4 +1,4 @@
-"""Gives ids to the names of the game data that have none: ``python -m dota.naming append``."""
+"""Command that assigns ids to new names in the game data: ``python -m dota.naming append``."""
 
 import os
 import sys
@@ -10,8 +10,11 @@ from dota.tables import names_of
 
 
 def main(arguments: list[str]) -> int:
-    """``append`` writes the names that the game data have and the registry lacks behind the others; ``check`` only
-    lists them, and is 1 when there are any."""
+    """Run the command and return its exit status.
+
+    ``append`` adds the names that the registry lacks after the existing ones; ``check`` lists them and returns 1 if
+    any.
+    """
     if arguments not in (["append"], ["check"]):
         print("usage: python -m dota.naming append | check", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""Fields of the observation that a layout leaves out (``game.observation.omit``): what surgery can add later."""
+"""Observation fields that a layout omits (``game.observation.omit``) and that surgery can add later."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -24,21 +24,21 @@ NEEDED = {
 
 
 def left_out(omit: Sequence[str], generation: int) -> tuple[str, ...]:
-    """What an observation leaves out: ``omit``, and the fields that came after its ``generation``."""
+    """Return the omitted entries: ``omit``, and the fields that are newer than ``generation``."""
     later = (field for field, came in LATER.items() if came > generation)
     return (*omit, *(field for field in later if field not in omit and field.partition(".")[0] not in omit))
 
 
 def omitted_fields(omit: Sequence[str], fields: Mapping[str, Sequence[str]],
                    floats: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Every field that ``omit`` leaves out, as ``block.field``, in the order of the table.
+    """Return every field that ``omit`` excludes, as ``block.field``, in the order of the table.
 
     Args:
         omit: entries ``block.field`` or ``block``.
         fields: names of each block's fields, in order.
-        floats: those of them that hold numbers and travel.
+        floats: those of them that hold numbers and are transmitted.
 
-    Raises ValueError naming an entry that is unknown (with the nearest one), given twice, or cannot be left out.
+    Raises ValueError that names an entry which is unknown (with the nearest one), duplicate, or required.
     """
     known = [*(f"{block}.{name}" for block, names in fields.items() for name in names), *WHOLE_BLOCKS]
     wanted: set[str] = set()

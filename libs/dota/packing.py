@@ -1,7 +1,7 @@
-"""Bitmask packing of 16-bit arrays, for observations at rest and on the wire.
+"""Bitmask packing of 16-bit arrays, for stored and transmitted observations.
 
-Most of an observation is zero: one bit a value says whether it is not, and the values that are not follow. The packed
-form holds no shape and no dtype; who unpacks knows both.
+Most values of an observation are zero: one bit a value marks the nonzero ones, and their values follow. The packed form
+holds neither shape nor dtype; the reader must know both.
 """
 
 import math
@@ -17,34 +17,36 @@ Array16 = npt.NDArray[np.float16] | npt.NDArray[np.uint16] | npt.NDArray[np.int1
 
 
 def pack_f16(array: Array16) -> bytes:
-    """Packs a C-contiguous array of 16-bit numbers of any shape: ceil(n / 8) + 2 * nonzero bytes.
+    """Pack a C-contiguous array of 16-bit numbers of any shape into ceil(n / 8) + 2 * nonzero bytes.
 
-    Raises ValueError for another dtype or for an array that is not contiguous.
+    Raises ValueError for another dtype or a non-contiguous array.
     """
     return bytes(_core.pack16(_bits(array, "array")))
 
 
 def join_f16(rows: Sequence[bytes], values: int) -> bytes:
-    """The packed form of rows one after another, each of which is that of ``values`` 16-bit numbers.
+    """Concatenate packed rows of ``values`` 16-bit numbers each into the packed form of all rows.
 
-    Raises ValueError when a row is not of that many, in so far as its size tells.
+    Raises ValueError when a row's size cannot be that of so many values.
     """
     return bytes(_core.join16(rows, values))
 
 
 def split_f16(data: bytes | bytearray | memoryview, rows: int, values: int) -> list[bytes]:
-    """The reverse of ``join_f16``: ``rows`` rows, each the packed form of ``values`` 16-bit numbers.
+    """Split the packed form of all rows, the reverse of ``join_f16``, into ``rows`` packed rows of ``values`` numbers
+    each.
 
-    Raises ValueError when the bytes are not the packed form of so many; that no value is zero is not looked at.
+    Raises ValueError when the bytes are not the packed form of so many values. Stored zeros are not detected.
     """
     return list(_core.split16(np.frombuffer(data, np.uint8), rows, values))
 
 
 def pack_changes(array: npt.NDArray[Any], period: int) -> bytes:
-    """Packs the rows of a C-contiguous array [rows, ...], of at least one, each but every ``period``-th (counted from
-    the first) as its exclusive or with the row before, in 16-bit words. `dota.stacking` reads it (`Form.CHANGES`).
+    """Pack the rows of a C-contiguous array [rows, ...] as differences.
 
-    Raises ValueError for rows that are no whole number of words.
+    Each row is XORed with the previous one in 16-bit words, except the first row and every ``period``-th after it.
+    Needs at
+    least one row. Raises ValueError for rows that are not a whole number of words.
     """
     row_bytes = math.prod(array.shape[1:]) * array.itemsize
     if row_bytes % 2:
@@ -53,13 +55,14 @@ def pack_changes(array: npt.NDArray[Any], period: int) -> bytes:
 
 
 def join_changes(rows: Sequence[bytes], values: int, period: int) -> bytes:
-    """The same of rows that are packed each by itself, each of ``values`` 16-bit numbers. Raises ValueError when a row
-    is not that."""
+    """Combine separately packed rows of ``values`` 16-bit numbers each into the form of ``pack_changes``. Raises
+    ValueError for
+    another size."""
     return bytes(_core.join_changes(rows, values, period))
 
 
 def unpack_f16(data: bytes | bytearray | memoryview, out: Array16) -> None:
-    """Unpacks into ``out``, whose size must be that of the array packed.
+    """Unpack into ``out``, whose size must be that of the packed array.
 
     Raises ValueError when the bytes are not the packed form of exactly that many values; ``out`` is then undefined.
     """
@@ -71,7 +74,7 @@ def unpack_f16(data: bytes | bytearray | memoryview, out: Array16) -> None:
 
 
 def unpacked_f16(data: bytes | memoryview, count: int) -> npt.NDArray[np.float16]:
-    """Unpacks into a new array, float16 [count]. Raises ValueError as `unpack_f16` does."""
+    """Unpack into a new array float16 [count]. Raises ValueError as `unpack_f16` does."""
     out = np.empty(count, np.float16)
     unpack_f16(data, out)
     return out

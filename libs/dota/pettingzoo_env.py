@@ -1,4 +1,4 @@
-"""One game as a PettingZoo ``ParallelEnv``: an agent is a hero, named ``radiant_0`` ... ``dire_4``."""
+"""PettingZoo ``ParallelEnv`` of one game: each hero is an agent, named ``radiant_0`` ... ``dire_4``."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -24,17 +24,22 @@ TEAM_NAMES = ("radiant", "dire")
 
 
 class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
-    """A game in which every hero of both teams is an agent.
+    """Game in which every hero of both teams is an agent.
 
     ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit`` and ``zero_sum`` are those of
-    ``dota.gymnasium_env.DotaEnv``, ``observation`` and ``actions`` those of ``dota.agents.AgentView`` for one hero. By
-    default an observation is ``{"observation": float32 [F], "action_mask": int8 [N]}`` and an action a number. An
-    action takes effect in the step after it; what is not allowed does nothing, as a hero without an action. All agents
-    end together: terminated when the game is won, truncated when its time is up, after ``max_steps`` steps at most.
-    ``infos`` hold the mask, the hero's ``STATS``, ``game_time`` in seconds, ``invalid_actions`` (1 when the last choice
-    was not allowed), ``winner`` ("" while it runs, "radiant", "dire", "draw") and ``won``.
+    ``dota.gymnasium_env.DotaEnv``; ``observation`` and ``actions`` are those of ``dota.agents.AgentView`` for one
+    hero. By
+    default an observation is ``{"observation": float32 [F], "action_mask": int8 [N]}`` and an action is a number. An
+    action
+    takes effect in the following step; an invalid or missing one lets the hero continue. All agents end together:
+    terminated
+    when the game is won, truncated at the time limit, after at most ``max_steps`` steps. ``infos`` hold the mask,
+    the hero's
+    ``STATS``, ``game_time`` in seconds, ``invalid_actions`` (1 when the last choice was invalid), ``winner`` (""
+    while it
+    runs, "radiant", "dire", "draw") and ``won``.
 
-    Raises ValueError as its parts do.
+    Raises ValueError for invalid arguments.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "five_dota_v0", "render_modes": list(RENDER_MODES),
@@ -64,19 +69,21 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self.state_space = spaces.Box(-np.inf, np.inf, (TEAMS * self._state.size,), np.float32)
 
     def observation_space(self, agent: str) -> Any:
-        """The same object at each call. Raises KeyError naming an agent that there is not."""
+        """Return an agent's observation space, the same object at each call. Raises KeyError that names an unknown
+        agent."""
         return self.observation_spaces[self._known(agent)]
 
     def action_space(self, agent: str) -> Any:
-        """The same object at each call. Raises KeyError naming an agent that there is not."""
+        """Return an agent's action space, the same object at each call. Raises KeyError that names an unknown agent."""
         return self.action_spaces[self._known(agent)]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None
               ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """A new game: of ``seed``, or of the next seed of the stream that the last one began.
+        """Start a new game, of ``seed`` or of the next seed in the stream of the last one.
 
-        ``options``: ``lineup``, hero names, a list a team. Warns of an option that there is not, which
-        PettingZoo's own test gives. Raises ValueError for a wrong value.
+        ``options``: ``lineup``, hero names, one list a team. Warns of an unknown option, because PettingZoo's own
+        test passes
+        one. Raises ValueError for an invalid value.
         """
         given = reset_options(options, ("lineup",), refuse=False)
         whole = whole_seed(seed)
@@ -89,9 +96,10 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
 
     def step(self, actions: Mapping[str, Any]
              ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """One step, ``game.frameskip`` frames of game time. Heroes without an action go on with what they do.
+        """Play one step, ``game.frameskip`` frames of game time. Heroes without an action continue their current
+        command.
 
-        Raises KeyError naming an agent that there is not, ValueError for an action of another kind, shape or range.
+        Raises KeyError that names an unknown agent, ValueError for an action of a wrong type, shape or range.
         """
         orders = np.zeros((TEAMS, self.layout.heroes, 6), np.int16)
         self._refused[:] = 0
@@ -113,16 +121,16 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         return out
 
     def state(self) -> npt.NDArray[np.float32]:
-        """What both teams see, float32 [2 F] (``state_space``): the flat observations of all heroes of Radiant, then of
-        Dire."""
+        """Return float32 [2 F] (``state_space``): the flat observations of all Radiant heroes, then of all Dire
+        heroes."""
         return self._state(self.game.obs).reshape(-1)
 
     def render(self) -> Any:
-        """uint8 [520, 520, 3] with ``render_mode="rgb_array"``, else None."""
+        """Return uint8 [520, 520, 3] with ``render_mode="rgb_array"``, else None."""
         return None if self.render_mode is None else draw(self.config.patch, self.game.spectate())
 
     def close(self) -> None:
-        """Nothing is held beyond memory."""
+        """Do nothing: the environment holds no resource but memory."""
 
     def _known(self, agent: str) -> str:
         if agent not in self._places:

@@ -1,4 +1,4 @@
-"""A spectator's frame as a picture, with numpy alone: what ``render_mode="rgb_array"`` shows."""
+"""Renderer of a spectator's frame to pixels with numpy alone, for ``render_mode="rgb_array"``."""
 
 import functools
 import json
@@ -26,8 +26,8 @@ def _runs(flat: list[int], shape: tuple[int, int]) -> npt.NDArray[np.int64]:
 
 
 class Ground:
-    """The map of a patch: ``picture`` uint8 [h, w, 3], a pixel a cell, north up; ``west``, ``south``, ``extent`` in
-    world units."""
+    """Map of a patch: ``picture`` uint8 [h, w, 3], one pixel a cell, north up; ``west``, ``south``, ``extent`` in world
+    units."""
 
     def __init__(self, patch: str) -> None:
         data = json.loads((DATA / f"dota-{patch}" / "map.json").read_text())
@@ -45,7 +45,7 @@ class Ground:
 
 @functools.cache
 def ground_of(patch: str) -> Ground:
-    """The map of a patch, read once a process."""
+    """Return the map of a patch, cached for the process."""
     return Ground(patch)
 
 
@@ -64,8 +64,10 @@ def _paint(image: Picture, x: float, y: float, radius: float, colour: tuple[int,
 
 
 def draw(patch: str, frame: dict[str, Any]) -> Picture:
-    """One frame of ``VecGame.spectate``, uint8 [520, 520, 3]: the map, north up; Radiant green, Dire red, neutrals
-    yellow; heroes, towers and Ancients with their share of health above them."""
+    """Render one frame of ``VecGame.spectate`` to uint8 [520, 520, 3].
+
+    The map has north up; Radiant is green, Dire red, neutrals yellow; heroes, towers and Ancients have health bars.
+    """
     ground = ground_of(patch)
     image = np.repeat(np.repeat(ground.picture, SCALE, 0), SCALE, 1)
     side = image.shape[0]

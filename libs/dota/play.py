@@ -1,9 +1,10 @@
-"""A game that people play in: frame by frame, some heroes by their orders, the others by policies and bots.
+"""Game that people take part in: frame by frame, some heroes follow people's orders, the others policies and bots.
 
-A timestep begins with what policies and bots choose (``begin``) and has 4 engine frames (``frame``), after the last of
-which observations are new. A hero that is held (``take``) obeys its person's orders and nobody else. An order is
-checked when it is given and carried out when the next frame begins. Without people such a game is the same, bit for
-bit, as one that is stepped.
+A timestep begins with the choices of policies and bots (``begin``) and has 4 engine frames (``frame``); observations
+are
+written after the last one. A hero under human control (``take``) follows only its person's orders. An order is checked
+when it is given and executed at the start of the next frame. Without people such a game is bit for bit the same as a
+stepped one.
 """
 
 import math
@@ -35,12 +36,14 @@ _KIND = {kind: number for number, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True)
 class Order:
-    """What a person orders. ``kind`` is one of KINDS; the others are what it takes, and ignored where it takes none.
+    """Unit order of a person. ``kind`` is one of KINDS and determines which other fields are read.
 
-    ``target``: a unit as its slot and generation, as ``spectate`` and a frame's unit table name it. ``at``: a place in
-    world units. ``slot``, ``to``: slots of abilities (0-5), talents (0-7) or items (0-5 inventory, 6-8 backpack, 9-14
-    stash, 15 teleport scrolls). ``item``: an item's name, or the courier's errand. ``queue``: after what the hero is
-    doing, instead of at once.
+    ``target``: unit by slot and generation, as in ``spectate`` and a frame's unit table. ``at``: position in world
+    units.
+    ``slot``, ``to``: slots of abilities (0-5), talents (0-7) or items (0-5 inventory, 6-8 backpack, 9-14 stash, 15
+    teleport
+    scrolls). ``item``: an item's name, or the courier's errand. ``queue``: execute after the current order instead
+    of now.
     """
 
     kind: str
@@ -53,17 +56,17 @@ class Order:
 
 
 class Verdict(NamedTuple):
-    """Whether an order will be carried out; if not, why: one of REFUSALS."""
+    """Result of checking an order: accepted, or the reason for the refusal, one of REFUSALS."""
 
     ok: bool
     reason: str
 
 
 class PlayedGame(Game):
-    """One game that people play in.
+    """One game that people take part in.
 
-    ``obs``, ``controllers``, ``winner``, ``time``, ``stats``, ``signals`` and ``lineup`` as of ``dota.Game``; ``step``
-    plays a whole timestep. A game is played once: another one is another object. Raises ValueError as ``Game`` does.
+    ``obs``, ``controllers``, ``winner``, ``time``, ``stats``, ``signals`` and ``lineup`` are those of ``dota.Game``;
+    ``step`` plays a whole timestep. An object plays one game only. Raises ValueError as ``Game`` does.
     """
 
     def __init__(self, config: GameConfig, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
@@ -75,13 +78,13 @@ class PlayedGame(Game):
         self._play = _core.Play(self._vec._core, 0)
 
     def reset(self, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
-        """Raises ValueError: a game that people have played in is not begun again."""
+        """Raise ValueError: a game with people cannot be restarted."""
         if self._play is not None:
             raise ValueError("a game that people play in is not begun again: make another one")
         super().reset(seed, lineup)
 
     def restore(self, snapshot: bytes) -> None:
-        """Raises ValueError: people's orders are no part of a snapshot."""
+        """Raise ValueError: snapshots do not hold people's orders."""
         raise ValueError("a game that people play in is not restored: their orders are no part of a snapshot")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,23 +97,25 @@ class PlayedGame(Game):
 
     @property
     def frames_left(self) -> int:
-        """Frames of the timestep that are still to come; 0: ``begin`` is due."""
+        """Remaining frames of the timestep; at 0 ``begin`` is due."""
         return self._frames_left
 
     def take(self, hero: int, held: bool, scripted: bool = False) -> None:
-        """Gives a hero (team * 5 + place) to a person, or back (``held`` False), from the next frame on.
+        """Give a hero (team * 5 + seat) to a person, or back (``held`` False), from the next frame on.
 
-        What policy or bot command does not reach a held one, and with ``scripted`` False nothing is bought, learned,
-        arranged, picked up or sent by courier for it by script either. Raises IndexError for a hero that does not play.
+        Policy and bot commands do not affect a hero under human control. With ``scripted`` False the script does not
+        buy, learn,
+        arrange, pick up or use the courier for it either. Raises IndexError for a hero that does not play.
         """
         self._play.take(int(hero), bool(held), bool(scripted))
         self._note(PersonRow(self.engine_frame, int(hero), held=bool(held), scripted=bool(scripted)))
 
     def order(self, hero: int, order: Order) -> Verdict:
-        """Checks an order to a held hero; it is carried out when the next frame begins, if it still can be.
+        """Check an order for a hero under human control; it is executed at the next frame if still possible.
 
-        Whatever numbers it holds, an order that cannot be carried out is refused and changes nothing. One at a unit
-        that the hero's team does not see is refused in the same words as one at a unit that does not exist.
+        An order that cannot be executed is refused and changes nothing, whatever its numbers. The refusal of an
+        order at an
+        unseen unit is the same as at a unit that does not exist.
         """
         row = PersonRow(self.engine_frame, int(hero), _KIND.get(order.kind, -1), _pair(order.target), _place(order.at),
                         _whole(order.slot), _whole(order.to), order.item if order.kind in _NAMED else "",
@@ -121,19 +126,26 @@ class PlayedGame(Game):
         return Verdict(not reason, reason)
 
     def begin(self, actions: npt.NDArray[np.int16] | None = None) -> None:
-        """Begins a timestep. ``actions`` int16 [2, H, 6] are what policies chose from ``obs``; bots choose where
-        ``controllers`` says so. Raises ValueError for another shape or dtype, and while a timestep is under way."""
+        """Begin a timestep with ``actions`` int16 [2, H, 6], which policies chose from ``obs``; bots act by
+        ``controllers``.
+
+        Raises ValueError for another shape or dtype, and while a timestep is in progress.
+        """
         given = self._actions(actions)
         self._over = bool(self.winner)
         self._play.begin(given, self.controllers)
         self._frames_left = FRAMES
 
     def choose(self, actions: npt.NDArray[np.int16], age: int = 0) -> None:
-        """What policies chose from the ``obs`` that the timestep under way began with, int16 [2, H, 6]: for who thinks
-        while its frames are played. Before the last of them it is the same as to have given it to ``begin``; without,
-        heroes of policies keep their orders. ``age``: by how many timesteps those ``obs`` are older, less than OFFERED
-        (what they named is what is meant). Raises ValueError as ``begin``, for an age that is not kept, and when no
-        timestep is under way."""
+        """Set the policies' actions int16 [2, H, 6] for the timestep in progress, chosen from the ``obs`` at its start.
+
+        Policies may think while the frames are played: before the last frame this equals passing the actions to
+        ``begin``;
+        without it, their heroes continue. ``age``: how many timesteps older the ``obs`` were, less than OFFERED
+        (actions keep
+        the meaning that they had there). Raises ValueError as ``begin``, for an age out of range, and between
+        timesteps.
+        """
         self._play.choose(self._actions(actions), self.controllers, age)
 
     def _actions(self, actions: npt.NDArray[np.int16] | None) -> npt.NDArray[np.int16]:
@@ -145,8 +157,10 @@ class PlayedGame(Game):
         return np.ascontiguousarray(actions)
 
     def frame(self) -> None:
-        """One engine frame. After the fourth of a timestep ``obs``, ``stats`` and ``signals`` are new. A game that is
-        over stays as it is. Raises ValueError when no timestep was begun."""
+        """Play one engine frame. After the fourth of a timestep ``obs``, ``stats`` and ``signals`` are updated.
+
+        A finished game does not change. Raises ValueError when no timestep has begun.
+        """
         last = self._play.frame()
         self._frames_left -= 1
         if last and self._tape is not None and not self._over:
@@ -155,24 +169,34 @@ class PlayedGame(Game):
                 self._tape.check(self.hash())
 
     def step(self, actions: npt.NDArray[np.int16] | None = None) -> None:
-        """A whole timestep: ``begin`` and four times ``frame``."""
+        """Play a whole timestep: ``begin`` and four times ``frame``."""
         self.begin(actions)
         for _ in range(FRAMES):
             self.frame()
 
     def write_seen(self, team: int | None, out: dict[str, npt.NDArray[Any]]) -> None:
-        """Writes the game into the arrays of a frame of ``dota.spectator.schema``: everything (None), or what team 0 or
-        1 sees and no more. Raises ValueError for another team and for a frame that lacks a part."""
+        """Write the game into the arrays of a frame of ``dota.spectator.schema``.
+
+        ``team`` None writes everything; 0 or 1 writes only what that team sees. Raises ValueError for another team
+        and for a
+        frame that lacks a part.
+        """
         self._play.write_seen(team, out)
 
     def events(self, team: int | None = None) -> list[Event]:
-        """What happened in the last frame, in order: all of it (None), or what a team is told. After a reset, what
-        belongs to the start. Raises ValueError for another team."""
+        """Return the events of the last frame in order: all (None), or those visible to a team. After a reset: those of
+        the start.
+
+        Raises ValueError for another team.
+        """
         return events_of(self._play.events(team))
 
     def record(self) -> Replay:
-        """Starts the recording, right after construction: what is returned grows with every timestep and holds
-        people's orders besides. Raises ValueError when the game has begun."""
+        """Start recording, right after construction; the returned replay grows every timestep and includes people's
+        orders.
+
+        Raises ValueError when the game has begun.
+        """
         if self.engine_frame or self._tape is not None:
             raise ValueError("the game has begun, or is recorded already: a recording starts right after construction")
         self._tape = super().record()
@@ -185,7 +209,7 @@ class PlayedGame(Game):
 
 
 def give(play: Any, row: PersonRow) -> str:
-    """Gives a row of a replay to a core's game; why it was refused, '' when it was not."""
+    """Apply a replay's row to a core game; return the reason of a refusal, or ''."""
     if row.kind is None:
         play.take(row.hero, row.held, row.scripted)
         return ""
@@ -204,7 +228,7 @@ def _pair(target: tuple[int, int] | None) -> tuple[int, int] | None:
 
 
 def _place(at: tuple[float, float] | None) -> tuple[float, float] | None:
-    """As 32-bit floats, which is what a replay holds."""
+    """Round a position to 32-bit floats, the precision of a replay."""
     if at is None:
         return None
     x, y = (float(np.float32(min(max(v, -1e9), 1e9) if math.isfinite(v) else v)) for v in at)

@@ -1,4 +1,4 @@
-"""Running a replay again: the same game, bit for bit."""
+"""Replay player that reproduces a game bit for bit."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,10 +16,10 @@ from dota.vec_game import VecGame
 
 
 def play(replay: Replay) -> Iterator[VecGame]:
-    """Runs the game again: yields it, one place, after the reset and after each step.
+    """Play a replay: yield its game after the reset and after each step.
 
-    Raises ValueError where the game goes another way than the one that was recorded, a minute of game time later at
-    the latest, and says what has changed since.
+    Raises ValueError, within a minute of game time, when the game diverges from the recorded one; the error names what
+    differs between then and now.
     """
     game = VecGame(replay.config, 1)
     game.reset_as(0, replay.seed, replay.lineup)
@@ -40,7 +40,7 @@ def _alone(game: VecGame) -> Callable[[npt.NDArray[np.int16]], None]:
 
 
 def _with_people(game: VecGame, people: list[PersonRow]) -> Callable[[npt.NDArray[np.int16]], None]:
-    """Timesteps in which people's orders come before the frames in which they took effect."""
+    """Return a step function that applies people's orders before the frames in which they took effect."""
     core = _core.Play(game._core, 0)
     waiting = deque(people)
 
@@ -78,9 +78,9 @@ def _compare(replay: Replay, state: int, recorded: int, when: str) -> None:
 
 
 def run(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Replays a file and yields what a spectator sees after each timestep (``VecGame.spectate``).
+    """Play a replay file and yield the spectator's view after each timestep (``VecGame.spectate``).
 
-    Raises ValueError for a file that is no replay, and at the end when the game did not come out the same.
+    Raises ValueError for a file that is not a replay, and at the end when the result differs from the recorded one.
     """
     for game in play(Replay.load(path)):
         yield game.spectate(0)

@@ -1,7 +1,7 @@
-"""Games that have a name: what the project's presets play and reward, for the game alone.
+"""Named game configurations of the project's presets, for using the game alone.
 
-``data/presets.json`` is made of the presets of a run (configs/*.yaml) by ``python -m dota.presets FOLDER`` and kept
-current by a test.
+``python -m dota.presets FOLDER`` generates ``data/presets.json`` from the run presets (configs/*.yaml). A test checks
+that it is current.
 """
 
 import difflib
@@ -17,8 +17,7 @@ FILE = Path(__file__).parent / "data" / "presets.json"
 
 
 class Preset(NamedTuple):
-    """What is played and rewarded. ``team_spirit`` is the share of a reward that is the team's mean, at the start of a
-    run."""
+    """Game and rewards of a preset. ``team_spirit`` is the team mean's share of a reward at the start of a run."""
 
     game: GameConfig
     rewards: RewardConfig
@@ -26,14 +25,14 @@ class Preset(NamedTuple):
 
 
 def names() -> list[str]:
-    """The presets that there are."""
+    """Return the names of all presets."""
     return sorted(json.loads(FILE.read_text()))
 
 
 def load(name: str, **changes: Any) -> Preset:
-    """A preset by name; ``changes`` are values of its game that differ, as ``max_game_seconds=300``.
+    """Return a preset by name; ``changes`` override values of its game, for example ``max_game_seconds=300``.
 
-    Raises ValueError for a name that there is not, with the nearest, and for a value that is wrong.
+    Raises ValueError for an unknown name (with the nearest one) or an invalid value.
     """
     all_of_them = json.loads(FILE.read_text())
     if name not in all_of_them:
@@ -46,13 +45,13 @@ def load(name: str, **changes: Any) -> Preset:
 
 
 def of_run(run: Mapping[str, Any], default_spirit: float) -> dict[str, Any]:
-    """What the file holds of one run's preset."""
+    """Return the file's entry for one run preset."""
     spirit = run.get("schedules", {}).get("team_spirit", {}).get("initial", default_spirit)
     return {"game": run.get("game", {}), "rewards": run.get("rewards", {}), "team_spirit": spirit}
 
 
 def main(folder: str, default_spirit: float = 0.3) -> None:
-    """Writes the file from a folder of runs' presets."""
+    """Write the file from a folder of run presets."""
     import yaml
 
     made = {path.stem: of_run(yaml.safe_load(path.read_text()), default_spirit)

@@ -1,6 +1,6 @@
-"""Which of the compiled cores this processor runs: a newer one's, in a folder of its name, or the one for all.
+"""Selection of the compiled core for this CPU: a folder for a newer instruction set level, or the portable core.
 
-Both play the same games, bit for bit. ``DOTA_PORTABLE_CORE=1`` in the environment asks for the one for all.
+Both cores play the same games bit for bit. The environment variable ``DOTA_PORTABLE_CORE=1`` selects the portable one.
 """
 
 import os
@@ -12,7 +12,7 @@ CPUINFO = Path("/proc/cpuinfo")
 
 
 def flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:
-    """What the first processor says that it can do; nothing where the system does not tell."""
+    """Return the feature flags of the first CPU; empty when the system does not report them."""
     try:
         with cpuinfo.open() as lines:
             for line in lines:
@@ -24,14 +24,13 @@ def flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:
 
 
 def level() -> str:
-    """The newest of ``LEVELS`` that this processor reaches, as compilers name it; empty: none."""
+    """Return the highest of ``LEVELS`` that this CPU supports, in the compilers' notation; empty for none."""
     can = flags()
     return next((name for name, demanded in LEVELS.items() if demanded <= can), "")
 
 
 def core_folder(package: Path) -> Path | None:
-    """The folder of ``package`` with a core for processors like this one; None: the package's own core is to be
-    loaded."""
+    """Return the folder of ``package`` with a core for this CPU; None selects the package's own core."""
     if os.environ.get("DOTA_PORTABLE_CORE", "") not in ("", "0"):
         return None
     built = [name for name in LEVELS if (package / name).is_dir()]

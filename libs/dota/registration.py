@@ -1,7 +1,7 @@
-"""The ids of the game's Gymnasium environments: ``gymnasium.make("Five/Mid-v0")``.
+"""Gymnasium ids of the environments: ``gymnasium.make("Five/Mid-v0")``.
 
-Where the package is installed Gymnasium finds them by itself; else ``import dota.gymnasium_env`` registers them, or
-``gymnasium.make("dota.gymnasium_env:Five/Mid-v0")``. Of each there is a vectorised form: ``gymnasium.make_vec``.
+Gymnasium finds them when the package is installed. Otherwise ``import dota.gymnasium_env`` registers them, or
+``gymnasium.make("dota.gymnasium_env:Five/Mid-v0")``. Each has a vectorised form for ``gymnasium.make_vec``.
 """
 
 NAMESPACE = "Five"
@@ -10,7 +10,7 @@ ENVIRONMENTS = {"Mid-v0": "laptop-1v1", "Team-v0": "laptop-5v5"}
 
 
 def register() -> None:
-    """Registers what is not registered yet."""
+    """Register the environments that are not registered yet."""
     from gymnasium.envs import registration
 
     # As a plugin Gymnasium puts the namespace in front.

@@ -1,18 +1,20 @@
-"""Stable ids of everything that an observation or an action names, for all patches together.
+"""Stable ids of all names in observations and actions, shared by all patches.
 
-``data/ids.json`` lists, per id space, names in the order of their ids. The list is append-only: an id means the same in
-every patch and after every addition, so that a trained embedding keeps what it learned, games of several patches share
-one layout, and a message of yesterday can be read today. Spaces:
+``data/ids.json`` lists the names of each id space in the order of their ids. The lists are append-only: an id keeps its
+meaning in every patch and after every addition, so that trained embeddings stay valid, games of several patches share
+one layout, and old messages stay readable. Spaces:
 
-- ``unit``, ``ability`` (items that do something and talents included), ``item``, ``modifier``: names of the game data;
+- ``unit``, ``ability`` (including active items and talents), ``item``, ``modifier``: names of the game data;
 - ``build``: heroes, which have one build each;
 - ``animation``, ``pickup``: names of the core's own enumerations;
-- ``action``: primary actions with what they aim at. An ability that aims differently in another patch has an entry of
-  its own behind a slash (``item_bloodstone/point``): an action's meaning never changes.
+- ``action``: primary actions with their kind of target. An ability that aims differently in another patch has a
+separate
+  entry with a slash (``item_bloodstone/point``): an action's meaning never changes.
 
-Ids of the space ``area`` are those of ``ability``. Id 0 is "none" everywhere; among actions it is the first entry.
+Ids of the space ``area`` are those of ``ability``. Id 0 is "none" in every space; among actions it is the first entry.
 
-When game data are added, ``python -m dota.naming append`` puts the new names behind the old ones and seals them.
+After an addition to the game data, ``python -m dota.naming append`` adds the new names after the old ones and seals
+them.
 """
 
 import functools
@@ -34,13 +36,13 @@ Seal = dict[str, list[Any]]  # per space how many names there are, and their dig
 
 
 def digest(names: Iterable[str]) -> str:
-    """16 hex digits over an ordered list of names."""
+    """Return 16 hex digits of a hash over an ordered list of names."""
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Registry:
-    """``names`` by space, in the order of ids; ``seals``, one for each time that names were appended, oldest first."""
+    """Names of each id space in the order of their ids, and ``seals``, one for each addition of names, oldest first."""
 
     names: Names
     seals: tuple[Seal, ...]
@@ -52,11 +54,12 @@ class Registry:
 
     @property
     def heroes(self) -> tuple[str, ...]:
-        """Every hero that is named, without the prefix, in the order of ``build``."""
+        """All heroes without the prefix, in the order of ``build``."""
         return tuple(name.removeprefix(HERO_PREFIX) for name in self.names["build"])
 
     def ids(self, space: str, names: Iterable[str]) -> list[int]:
-        """The ids of names. Raises ValueError listing the names that have none, and what gives them one."""
+        """Return the ids of names. Raises ValueError that lists names without an id and the command that assigns
+        one."""
         known = self._ids[SAME_IDS_AS.get(space, space)]
         wanted = list(names)
         if missing := [name for name in wanted if name not in known]:
@@ -66,7 +69,7 @@ class Registry:
         return [known[name] for name in wanted]
 
     def check(self) -> None:
-        """Raises ValueError when a name is there twice, or one that was sealed has moved, changed or gone."""
+        """Raise ValueError for a duplicate name, or a sealed name that was moved, changed or removed."""
         for space, names in self.names.items():
             if len(set(names)) != len(names):
                 twice = next(name for i, name in enumerate(names) if name in names[:i])
@@ -81,21 +84,21 @@ class Registry:
                                  "`python -m dota.naming append`")
 
     def with_names(self, found: Mapping[str, Iterable[str]]) -> "Registry":
-        """The registry with the names of ``found`` that it lacks, behind its own, and a seal more if there were any."""
+        """Return the registry extended by the names of ``found`` that it lacks, with one more seal if there are any."""
         names = {space: tuple(dict.fromkeys((*self.names[space], *found.get(space, ())))) for space in SPACES}
         if names == dict(self.names):
             return self
         return Registry(names, (*self.seals, {space: [len(n), digest(n)] for space, n in names.items()}))
 
     def to_json(self) -> str:
-        """The file's text, one name a line."""
+        """Return the file's text, one name a line."""
         names = json.dumps({space: list(self.names[space]) for space in SPACES}, indent=1)
         seals = ",\n  ".join(json.dumps(seal) for seal in self.seals)
         return f'{{"about": {json.dumps(ABOUT)},\n"names": {names},\n"seals": [\n  {seals}]}}\n'
 
 
 def read(text: str) -> Registry:
-    """The registry of a file's text. Raises ValueError for one that breaks its own seals."""
+    """Parse a registry. Raises ValueError for a text that violates its own seals."""
     values = json.loads(text)
     registry = Registry({space: tuple(values["names"][space]) for space in SPACES}, tuple(values["seals"]))
     registry.check()
@@ -104,5 +107,5 @@ def read(text: str) -> Registry:
 
 @functools.cache
 def load() -> Registry:
-    """The registry of this program."""
+    """Return the registry of this release."""
     return read(FILE.read_text())

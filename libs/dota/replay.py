@@ -1,9 +1,9 @@
-"""Replay files: how a game began and every order of it. Running one again gives the same game, bit for bit.
+"""Replay files: the start of a game and all of its commands. Playing one reproduces the game bit for bit.
 
-A file is a line of JSON (format, version, patch, fingerprints of the core and the data, configuration, seed, lineup,
-steps, hashes), then the orders, int16 [steps, 10, 8], little-endian, and what people did, rows of ``_PERSON``,
-compressed with zlib. Orders name units by slot and generation, so that a replay needs no policy and no bot to run. A
-hash every CHECK_EVERY steps tells within a minute of game time that another core or other data play another game.
+A file is one line of JSON (format, version, patch, fingerprints of the core and the data, configuration, seed, lineup,
+steps, hashes), then the commands, int16 [steps, 10, 8], little-endian, and people's orders, rows of ``_PERSON``, both
+compressed with zlib. Commands name units by slot and generation, so that a replay needs neither policy nor bot. A hash
+every CHECK_EVERY steps detects within a minute of game time that another core or other data diverge.
 """
 
 import json
@@ -35,9 +35,9 @@ _MAX_TEXT, _MAX_TEXTS = 64, 4096
 
 @dataclass(frozen=True)
 class PersonRow:
-    """What a person did before an engine frame: an order, or (``kind`` None) taking a hero or giving it back.
+    """Action of a person before an engine frame: an order, or (``kind`` None) taking or returning control of a hero.
 
-    ``kind``: its number in ``dota.play.KINDS``; the fields of the order as of ``dota.play.Order``.
+    ``kind``: number in ``dota.play.KINDS``; the other fields are those of ``dota.play.Order``.
     """
 
     frame: int
@@ -78,9 +78,10 @@ def _unpack_people(rows: npt.NDArray[Any], texts: list[str]) -> list[PersonRow]:
 
 
 class Replay:
-    """A game's beginning and orders: ``config``, ``seed``, ``lineup`` int16 [2, H], ``orders`` int16 [steps, 10, 8];
-    ``made_by``: fingerprints of the core and the data (None: not known); ``checks``: the hash after every CHECK_EVERY
-    steps; ``people``: what people did, by engine frame, to which more may be added."""
+    """Start and commands of a game: ``config``, ``seed``, ``lineup`` int16 [2, H], ``orders`` int16 [steps, 10, 8];
+    ``made_by``: fingerprints of the core and the data (None: unknown); ``checks``: the hash after every CHECK_EVERY
+    steps;
+    ``people``: people's actions by engine frame, which may be extended."""
 
     def __init__(self, config: GameConfig, seed: int, lineup: npt.NDArray[np.int16],
                  orders: npt.NDArray[np.int16] | None = None, final_hash: int | None = None, *,
@@ -97,23 +98,22 @@ class Replay:
 
     @property
     def orders(self) -> npt.NDArray[np.int16]:
-        """int16 [steps, 10, 8]."""
+        """Commands int16 [steps, 10, 8]."""
         return np.stack(self._rows) if self._rows else np.zeros((0, *_ROW), np.int16)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def append(self, orders: npt.NDArray[np.int16]) -> None:
-        """Adds one timestep's orders, int16 [10, 8]."""
+        """Append one timestep's commands, int16 [10, 8]."""
         self._rows.append(orders.copy())
 
     def check(self, state: int) -> None:
-        """Adds the hash of the state that the orders so far have led to."""
+        """Append the hash of the state after the commands so far."""
         self.checks.append(state)
 
     def save(self, path: str | Path, final_hash: int | None = None) -> None:
-        """Writes the file, whole or not at all. ``final_hash`` lets ``dota.playback`` prove that it replayed the
-        same game."""
+        """Write the file atomically. ``final_hash`` lets ``dota.playback`` verify that it reproduced the game."""
         texts = sorted({row.item for row in self.people})
         head = {"format": FORMAT, "version": VERSION, "patch": self.config.patch,
                 "config": self.config.model_dump(mode="json"), "seed": str(self.seed), "lineup": self.lineup.tolist(),
@@ -132,7 +132,7 @@ class Replay:
 
     @classmethod
     def load(cls, path: str | Path) -> "Replay":
-        """Reads a file. Raises ValueError saying what is wrong with it when it is no replay or is damaged."""
+        """Read a file. Raises ValueError with the reason when it is not a replay or is damaged."""
         first, _, body = Path(path).read_bytes().partition(b"\n")
         try:
             head = json.loads(first)

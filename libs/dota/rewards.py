@@ -1,7 +1,7 @@
 """Rewards from a game's signals (Berner et al. 2019, table 6 and appendix G).
 
-The core counts, for every hero and timestep, what happened since its team was last observed; here it is weighted,
-scaled by game time, shared within the team and made zero-sum.
+The core counts the signals of every hero and timestep; this module weights them, scales them by game time, shares them
+within the team and makes them zero-sum.
 """
 
 from collections.abc import Mapping
@@ -50,18 +50,19 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 def health_score(share: Floats) -> Floats:
-    """h(x) = (x + 1 - (1 - x)^4) / 2: the last of a hero's health counts most. ``share`` of full health, 0 to 1."""
+    """Return h(x) = (x + 1 - (1 - x)^4) / 2 of the ``share`` of full health, 0 to 1: the last health counts most."""
     return (share + 1.0 - (1.0 - share) ** 4) / 2.0
 
 
 def signal_weights(config: RewardConfig) -> npt.NDArray[np.float32]:
-    """Weight of each signal, float32 [len(SIGNALS)]."""
+    """Return the weight of each signal, float32 [len(SIGNALS)]."""
     weights = {**PRESETS[config.preset], **config.weights}
     return np.array([weights[name] for name in SIGNALS], np.float32)
 
 
 def time_weights(game_time: Floats, config: RewardConfig) -> npt.NDArray[np.float32]:
-    """Factor on each signal at ``game_time`` seconds [...], float32 [..., len(SIGNALS)]; 1 before the horn."""
+    """Return the factor on each signal at ``game_time`` seconds [...], float32 [..., len(SIGNALS)]; 1 before the
+    horn."""
     decay = config.time_decay ** (np.maximum(game_time, 0.0) / config.time_decay_seconds)
     timeless = np.array([name in TIMELESS[config.preset] for name in SIGNALS])
     return np.where(timeless, 1.0, np.asarray(decay)[..., None]).astype(np.float32)
@@ -75,22 +76,23 @@ def rewards(
     *,
     zero_sum: bool = True,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Rewards of both teams' heroes.
+    """Return the rewards of both teams' heroes.
 
     A hero's reward is (1 - τ) of its own plus τ of its team's mean, minus the enemy team's mean, so that the rewards
-    of a game sum to zero.
+    of a
+    game sum to zero.
 
     Args:
         signals: [..., 2, H, len(SIGNALS)], teams in the order Radiant, Dire.
         game_time: [...], seconds since the horn.
         team_spirit: τ, 0 to 1, one number or [...].
         config: weights and time scaling; the default is the paper's.
-        zero_sum: whether the enemy team's mean is taken off, as in the paper.
+        zero_sum: subtract the enemy team's mean, as in the paper.
 
     Returns:
-        float32 [..., 2, H], and the same by signal, [..., 2, H, len(SIGNALS)], which sums to it.
+        float32 [..., 2, H], and its terms by signal, [..., 2, H, len(SIGNALS)], which sum to it.
 
-    Raises ValueError when the shapes do not fit or τ lies outside 0 to 1.
+    Raises ValueError for inconsistent shapes or τ outside 0 to 1.
     """
     config = config or RewardConfig()
     if signals.ndim < 3 or signals.shape[-1] != len(SIGNALS) or signals.shape[-3] != 2:

@@ -1,8 +1,8 @@
-"""Typed sections of configuration: pydantic's where it is installed, else a small one of the same use.
+"""Typed configuration sections: pydantic's when installed, otherwise a small replacement with the same interface.
 
-The game alone needs numpy only, so that it goes beside any trainer. ``dota.config`` is written once, against the part
-of pydantic named here; what stands in for it takes the same values, checks the same bounds and raises ValueError for
-the same mistakes. It is stricter in one thing: text is never taken for a number.
+The game alone needs only numpy, so that it installs next to any trainer. ``dota.config`` uses the subset of pydantic
+named here. The replacement accepts the same values, checks the same bounds and raises ValueError for the same mistakes,
+with one difference: it never parses text as a number.
 """
 
 import json
@@ -18,7 +18,7 @@ _MISSING: Any = object()
 
 
 class PlainField:
-    """One field: its type, default, bounds and meaning."""
+    """Configuration field: type, default, bounds and description."""
 
     def __init__(self, default: Any = _MISSING, *, default_factory: Callable[[], Any] | None = None,
                  description: str = "", ge: float | None = None, gt: float | None = None, le: float | None = None,
@@ -32,13 +32,13 @@ class PlainField:
         self._min_length = min_length
 
     def start(self) -> Any:
-        """The default, a new one where it can be changed."""
+        """Return the default, copied if it is mutable."""
         if self.default_factory is not None:
             return self.default_factory()
         return type(self.default)(self.default) if isinstance(self.default, list | dict) else self.default
 
     def check(self, value: Any, where: str) -> Any:
-        """The value in the field's type. Raises ValueError naming what is wrong, and where."""
+        """Convert a value to the field's type. Raises ValueError that names the problem and its location."""
         taken = _taken(self.annotation, value, where)
         if taken is None:  # its type says whether it may be
             return None
@@ -87,7 +87,7 @@ def _taken(kind: Any, value: Any, where: str) -> Any:
 
 
 class PlainSection:
-    """A section: its fields are its annotations, its values cannot be changed."""
+    """Immutable configuration section whose fields are its annotations."""
 
     model_fields: typing.ClassVar[dict[str, Any]] = {}
     _after: typing.ClassVar[list[str]] = []
@@ -132,7 +132,7 @@ class PlainSection:
 
     @classmethod
     def model_validate(cls: type[T], values: Any, where: str = "") -> T:
-        """The section of a mapping. Raises ValueError naming the key that is wrong."""
+        """Create the section from a mapping. Raises ValueError that names the invalid key."""
         if not isinstance(values, Mapping):
             raise ValueError(f"{where or cls.__name__} must be a mapping, not {values!r}")
         made = cls.__new__(cls)
@@ -140,7 +140,7 @@ class PlainSection:
         return made
 
     def model_dump(self, mode: str = "python", exclude: set[str] | None = None) -> dict[str, Any]:
-        """The values by name; ``mode="json"`` has lists for tuples."""
+        """Return the values by name; ``mode="json"`` has lists for tuples."""
         def plain(value: Any) -> Any:
             if isinstance(value, PlainSection):
                 return value.model_dump(mode)
@@ -151,11 +151,11 @@ class PlainSection:
         return {name: plain(getattr(self, name)) for name in self.model_fields if name not in (exclude or ())}
 
     def model_dump_json(self, exclude: set[str] | None = None) -> str:
-        """The values as one line of JSON."""
+        """Return the values as one line of JSON."""
         return json.dumps(self.model_dump("json", exclude), separators=(",", ":"))
 
     def model_copy(self: T, update: Mapping[str, Any] | None = None) -> T:
-        """Another with some values changed; as pydantic's, it does not check them."""
+        """Return a copy with some values changed, without validation, as pydantic does."""
         made = type(self).__new__(type(self))
         for name, value in {**vars(self), **(update or {})}.items():
             object.__setattr__(made, name, value)
@@ -163,7 +163,7 @@ class PlainSection:
 
 
 def plain_validator(mode: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Marks a method that checks the section as a whole."""
+    """Mark a method that validates the whole section."""
     def mark(method: Callable[..., Any]) -> Callable[..., Any]:
         method.runs_after = mode == "after"  # type: ignore[attr-defined]
         return method

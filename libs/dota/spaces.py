@@ -1,16 +1,17 @@
-"""The observation and action layout: the only source of shapes, for the compiled core and for Python alike.
+"""Observation and action layout: the only source of shapes, for the compiled core and for Python.
 
-A layout is a list of blocks; a block is a number of instances (units, heroes, items, map cells, ...) of named
-fields. Every field lives in one of four arrays of a *team-step*:
+A layout is a list of blocks; a block is a number of instances (units, heroes, items, map cells, ...) of named fields.
+Every field is stored in one of four arrays of a *team-step*:
 
-- ``shared``      float16 [S]      what all heroes of the team see alike
-- ``private``     float16 [H, P]   what differs from hero to hero
+- ``shared``      float16 [S]      values common to all heroes of the team
+- ``private``     float16 [H, P]   values that differ by hero
 - ``shared_ids``  uint16  [SI]     categorical ids, shared (0 = none)
 - ``private_ids`` uint16  [H, PI]  categorical ids, per hero
 
-Within an array, a block's fields lie instance by instance: ``array[block.offset + i * block.stride + field.offset]``.
-Besides these a team-step carries ``available`` uint16 [H, 30], the ids of the primary actions that can be taken now
-(0 = none), and ``target_mask`` uint8 [H, 4, U], the unit slots that are valid targets for each class of action.
+Within an array a block's fields are stored instance by instance:
+``array[block.offset + i * block.stride + field.offset]``. A team-step also holds ``available`` uint16 [H, 30], the ids
+of the primary actions that are valid now (0 = none), and ``target_mask`` uint8 [H, 4, U], the valid target slots for
+each class of action.
 
 The fields are those of Berner et al. 2019, table 4. At the default slot counts a hero sees the paper's 15,754 values.
 """
@@ -44,7 +45,7 @@ Array = Literal["shared", "private", "shared_ids", "private_ids", "model"]
 
 
 class TargetType(IntEnum):
-    """Which parameters a primary action reads besides delay (Berner et al. 2019, table 5)."""
+    """Parameters that a primary action reads in addition to the delay (Berner et al. 2019, table 5)."""
 
     NONE = 0  # nothing
     POINT = 1  # caster offset
@@ -55,7 +56,7 @@ class TargetType(IntEnum):
 
 
 class MaskClass(IntEnum):
-    """Row of ``target_mask`` that lists an action's valid unit targets."""
+    """Row of ``target_mask`` with an action's valid unit targets."""
 
     ATTACK = 0  # what may be attacked: visible enemies, own units that may be denied
     ENEMY = 1  # visible enemies that a spell may target
@@ -75,7 +76,7 @@ class ActionPart(IntEnum):
 
 
 class Field(NamedTuple):
-    """``count`` numbers of one meaning; ``offset`` is its place within a row of its array."""
+    """Observation field of ``count`` numbers; ``offset`` is its position within a row of its array."""
 
     name: str
     count: int  # type: ignore[assignment]
@@ -85,7 +86,8 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """``instances`` rows of the same fields. ``offset``/``stride`` give its rows in each array (absent: no fields)."""
+    """Group of ``instances`` rows with the same fields. ``offset`` and ``stride`` locate its rows in each array that
+    has any."""
 
     name: str
     instances: int
@@ -94,20 +96,20 @@ class Block:
     stride: dict[str, int]
 
     def has(self, name: str) -> bool:
-        """Whether the field is there: the configuration may leave it out."""
+        """Return whether the field is present; the configuration may omit it."""
         return any(field.name == name for field in self.fields)
 
     def width(self, array: Array) -> int:
-        """Fields of one row in ``array``."""
+        """Return the number of a row's values in ``array``."""
         return self.stride.get(array, 0)
 
     def span(self, array: Array) -> slice:
-        """Where the block lies in ``array``, rows one after another."""
+        """Return the block's slice of ``array``, rows one after another."""
         start = self.offset.get(array, 0)
         return slice(start, start + self.instances * self.width(array))
 
     def field(self, name: str) -> Field:
-        """The field of that name. Raises KeyError naming the block."""
+        """Return the field of that name. Raises KeyError that names the block."""
         for field in self.fields:
             if field.name == name:
                 return field
@@ -115,7 +117,7 @@ class Block:
 
 
 class UnitGroup(NamedTuple):
-    """A run of unit slots of one category."""
+    """Consecutive unit slots of one category."""
 
     name: str
     start: int
@@ -124,7 +126,7 @@ class UnitGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Action:
-    """A primary action of the vocabulary, with its id for all time (``dota.registry``)."""
+    """Primary action of the vocabulary, with its permanent id (``dota.registry``)."""
 
     id: int
     name: str
@@ -133,7 +135,7 @@ class Action:
 
     @property
     def casts(self) -> str:
-        """The ability or item that it casts, '' for a built-in one."""
+        """Name of the ability or item that the action casts, '' for a built-in action."""
         return "" if self.id < len(BUILT_IN) else self.name.partition("/")[0]
 
 
@@ -157,10 +159,12 @@ ID_SPACES = {"unit": 256, "animation": 16, "modifier": 1024, "ability": 512, "it
 
 
 def target_type_of(ability: dict[str, Any]) -> TargetType | None:
-    """What an ability's or item's action reads, from its behaviour flags; None when it is no action (passive).
+    """Return the target type of an ability or item by its behaviour flags; None for a passive one, which is not an
+    action.
 
-    A point target whose effect is aimed at the surroundings of a unit (``aoe``) is a unit-offset target, as Sniper's
-    Shrapnel in the paper's table 5. Trees are no unit slots: what targets one takes the nearest.
+    A point target whose effect covers the surroundings of a unit (``aoe``) is a unit-offset target, as Sniper's
+    Shrapnel in
+    the paper's table 5. Trees have no unit slots: abilities that target a tree use the nearest one.
     """
     behavior = set(ability.get("behavior", []))
     primitives = {e.get("p") for e in ability.get("effects") or []}
@@ -194,7 +198,7 @@ def _mask_of(ability: dict[str, Any], target: TargetType) -> MaskClass:
 
 @functools.cache
 def vocabulary() -> tuple[Action, ...]:
-    """All primary actions of all patches by id."""
+    """Return all primary actions of all patches by id."""
     actions = []
     for i, entry in enumerate(registry.load().names["action"]):
         name, target, mask = entry.split()
@@ -203,7 +207,7 @@ def vocabulary() -> tuple[Action, ...]:
 
 
 def _abilities_of(patch: str) -> list[tuple[str, TargetType, MaskClass]]:
-    """What a patch's heroes and items can do, in the order of its files."""
+    """Return the actions of a patch's heroes and items, in the order of its files."""
     folder = DATA / f"dota-{patch}"
     abilities = json.loads((folder / "abilities.json").read_text())["abilities"]
     heroes = json.loads((folder / "heroes.json").read_text())["heroes"]
@@ -215,10 +219,11 @@ def _abilities_of(patch: str) -> list[tuple[str, TargetType, MaskClass]]:
 
 
 def action_entries(patch: str, known: Sequence[str]) -> list[str]:
-    """Entries of the space ``action`` for what games of a patch offer, built-in ones first.
+    """Return entries of the space ``action`` for the actions of a patch, built-in ones first.
 
-    ``known`` are the entries that there are: an ability that aims in another way than its entry there says gets one of
-    its own, with the way it aims behind a slash.
+    ``known`` are the existing entries: an ability that aims differently than its entry there gets a separate one,
+    with the
+    kind of target after a slash.
     """
     taken = {entry.split()[0]: entry for entry in known}
     entries = []
@@ -232,7 +237,7 @@ def action_entries(patch: str, known: Sequence[str]) -> list[str]:
 
 @functools.cache
 def actions_of(patch: str) -> tuple[Action, ...]:
-    """The primary actions that games of a patch offer: built-in ones, heroes' abilities, items' actives.
+    """Return the primary actions that games of a patch offer: built-in ones, heroes' abilities, active items.
 
     Raises ValueError when the registry lacks one.
     """
@@ -251,11 +256,13 @@ def _rows(spec: list[tuple[str, int, Array]]) -> tuple[tuple[Field, ...], dict[s
 
 
 class Layout:
-    """Shapes, fields and ids of one game's observations and actions.
+    """Shapes, fields and ids of a game's observations and actions.
 
-    Attributes: ``heroes`` H per team; ``units`` U unit slots; ``shared``, ``private``, ``shared_ids``, ``private_ids``
-    array widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions`` by id, of all patches, so that
-    games of several share a layout; ``omitted`` fields that are left out; ``hash`` 16 hex digits.
+    Attributes: ``heroes`` H per team; ``units`` U unit slots; ``shared``, ``private``, ``shared_ids``,
+    ``private_ids`` array
+    widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions`` by id, of all patches, so that
+    games of
+    several patches share a layout; ``omitted`` fields; ``hash`` 16 hex digits.
     """
 
     def __init__(self, game: GameConfig) -> None:
@@ -346,18 +353,18 @@ class Layout:
 
     @property
     def paper_values(self) -> tuple[int, int]:
-        """Continuous and categorical values one hero sees, counted as the paper does: (14554, 1200) at its slots.
+        """Number of continuous and categorical values that a hero sees, counted as in the paper: (14554, 1200) at its
+        slots.
 
-        The ids of the previous action are not counted: the paper shows them as the two embeddings.
+        The ids of the previous action are not counted: the paper shows them as two embeddings.
         """
         model = sum(f.count for f in self.blocks["previous_action"].fields if f.array == "model")
         return self.shared + self.private + model, self.shared_ids + self.private_ids - 2
 
     def describe(self) -> dict[str, Any]:
-        """All that fixes the layout, as JSON values: what ``hash`` is taken of.
+        """Return everything that defines the layout as JSON values, the input of ``hash``.
 
-        What ids stand for is not part of it: the registry only grows, and a run goes on under a release that knows
-        more.
+        The meanings of ids are excluded: the registry only grows, and a run continues under a release that knows more.
         """
         return {
             "heroes": self.heroes, "mirror_dire": self.observation.mirror_dire,
@@ -366,7 +373,7 @@ class Layout:
         }
 
     def array_specs(self) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
-        """Shape and dtype of each array of one team-step, in wire order."""
+        """Return shape and dtype of each array of a team-step, in wire order."""
         h = self.heroes
         return {
             "shared": ((self.shared,), np.float16), "private": ((h, self.private), np.float16),
@@ -376,12 +383,12 @@ class Layout:
         }
 
     def allocate(self, *lead: int) -> dict[str, npt.NDArray[Any]]:
-        """Zeroed arrays of a team-step with leading dimensions ``lead``."""
+        """Return zeroed arrays of a team-step with leading dimensions ``lead``."""
         return {name: np.zeros((*lead, *shape), dtype) for name, (shape, dtype) in self.array_specs().items()}
 
 
 def action_parts_used(target: TargetType) -> tuple[ActionPart, ...]:
-    """The parameters that an action of this target type reads; the log-probability counts only these heads."""
+    """Return the parameters that an action of this target type reads; its log-probability includes only these heads."""
     used = [ActionPart.SLOT, ActionPart.DELAY]
     if target in (TargetType.UNIT, TargetType.UNIT_OFFSET):
         used.append(ActionPart.UNIT)

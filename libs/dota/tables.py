@@ -1,4 +1,4 @@
-"""The constants of a patch and the layout in the forms that the compiled core takes."""
+"""Inputs of the compiled core: the constants of a patch, the layout and the settings."""
 
 import difflib
 import functools
@@ -20,9 +20,9 @@ HERO_PREFIX = registry.HERO_PREFIX
 
 @functools.cache
 def load_tables(patch: str) -> _core.Tables:
-    """The tables of a patch, read once a process.
+    """Return the tables of a patch, cached for the process.
 
-    Raises ValueError naming the file and key that is wrong, FileNotFoundError for a patch without data.
+    Raises ValueError that names the invalid file and key, FileNotFoundError for a patch without data.
     """
     folder = DATA / f"dota-{patch}"
     if not folder.is_dir():
@@ -31,15 +31,15 @@ def load_tables(patch: str) -> _core.Tables:
 
 
 def made_by(patch: str) -> tuple[int, int]:
-    """Fingerprints of the core that runs here and of its data of the patch, as replays carry them."""
+    """Return the fingerprints of the running core and of its data of a patch, as stored in replays."""
     return _core.FINGERPRINT, load_tables(patch).fingerprint
 
 
 def hero_ids(config: GameConfig) -> list[int]:
-    """Indices of the pool's heroes in the tables.
+    """Return the table indices of the pool's heroes.
 
-    Raises ValueError for a hero that the patch does not have, with the nearest name, and for one whose programs
-    need effects that are not built.
+    Raises ValueError for a hero that the patch lacks (with the nearest name), or whose abilities need unsupported
+    effects.
     """
     tables = load_tables(config.patch)
     names = {name.removeprefix(HERO_PREFIX): i for i, name in enumerate(tables.heroes)}
@@ -55,7 +55,7 @@ def hero_ids(config: GameConfig) -> list[int]:
 
 
 def core_layout(layout: Layout) -> dict[str, Any]:
-    """The layout with every offset spelt out, as ``_core.Layout`` and ``_core.VecGame`` take it."""
+    """Return the layout with all offsets, as ``_core.Layout`` and ``_core.VecGame`` take it."""
     o = layout.observation
     return {
         "heroes": layout.heroes, "units": layout.units, "mirror_dire": o.mirror_dire,
@@ -72,8 +72,9 @@ def core_layout(layout: Layout) -> dict[str, Any]:
 
 
 def names_of(patch: str, known: Registry) -> dict[str, list[str]]:
-    """Every name that games of a patch can show, by id space and in the order of the core's tables; actions as
-    ``known`` calls them."""
+    """Return all names that games of a patch can show, by id space in the order of the core's tables; actions have the
+    names
+    that ``known`` gives them."""
     tables = load_tables(patch)
     return {"unit": tables.units, "ability": tables.abilities, "item": tables.items, "modifier": tables.modifiers,
             "build": tables.heroes, "animation": _core.ANIMATIONS, "pickup": _core.PICKUPS,
@@ -82,8 +83,9 @@ def names_of(patch: str, known: Registry) -> dict[str, list[str]]:
 
 @functools.cache
 def core_ids(patch: str) -> dict[str, Any]:
-    """What the tables of a patch are called to an agent: per space the ids in the order of the core's tables, and per
-    action the ability or item of this patch that it casts, '' where the patch has none.
+    """Return the registry ids of a patch's table entries, by space in table order, and for each action the ability or
+    item of
+    this patch that it casts, '' when the patch has none.
 
     Raises ValueError when the registry lacks a name of the patch.
     """
@@ -95,13 +97,14 @@ def core_ids(patch: str) -> dict[str, Any]:
 
 
 def core_variant(config: GameConfig) -> dict[str, Any]:
-    """A configuration as ``_core.VecGame`` takes it: tables, ids and settings. Raises ValueError as its parts do."""
+    """Return a configuration as ``_core.VecGame`` takes it: tables, ids and settings. Raises ValueError for an invalid
+    one."""
     return {"tables": load_tables(config.patch), "ids": core_ids(config.patch), "settings": core_settings(config),
             "rules": config.model_dump_json(exclude={"observation", "hero_pool", "mirror_match"})}
 
 
 def core_settings(config: GameConfig) -> dict[str, Any]:
-    """The game's settings as ``_core.VecGame`` takes them."""
+    """Return the game settings as ``_core.VecGame`` takes them."""
     return {
         "hero_pool": config.hero_pool, "mirror_match": config.mirror_match,
         "scripted_actions": config.scripted_actions,

@@ -1,4 +1,4 @@
-"""Games in which an agent commands a team: what the Gymnasium environments, single and vectorised, have in common."""
+"""Games in which an agent commands a team: the common base of the single and vectorised Gymnasium environments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
@@ -19,8 +19,10 @@ DEFAULT_PRESET = "laptop-1v1"
 def played(preset: str | None, config: GameConfig | None, game: Mapping[str, Any] | None,
            rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool
            ) -> tuple[GameConfig, Weighting]:
-    """What is played and rewarded: a preset's game and rewards, or a ``config``, with the values of ``game`` that
-    differ. Raises ValueError for both, and for names and values that there are not."""
+    """Return game and rewards: those of a preset, or a ``config``, with overrides from ``game``.
+
+    Raises ValueError when both are given, and for unknown names and invalid values.
+    """
     if config is not None and preset is not None:
         raise ValueError("give a preset or a config, not both")
     found = presets.load(preset or DEFAULT_PRESET)
@@ -32,14 +34,13 @@ def played(preset: str | None, config: GameConfig | None, game: Mapping[str, Any
 
 
 class TeamGames:
-    """``games`` games and an agent a row: one a game, the team ``side`` (0 Radiant, 1 Dire) against ``opponent``; or,
-    with the opponent ``self``, two a game, Radiant's row and then Dire's.
+    """Vector of ``games`` games with one agent a row: one row a game for team ``side`` (0 Radiant, 1 Dire) against
+    ``opponent``; or, with the opponent ``self``, two rows a game, Radiant's and then Dire's.
 
-    ``preset`` names the game and the rewards (``dota.presets``), ``config`` is a game instead, ``game`` values of it
-    that differ. ``rewards``, ``team_spirit`` and ``zero_sum`` are those of ``dota.agents.Weighting``; by default the
-    preset's.
+    ``preset`` names game and rewards (``dota.presets``); ``config`` is a game instead; ``game`` overrides values of it.
+    ``rewards``, ``team_spirit`` and ``zero_sum`` are those of ``dota.agents.Weighting``, by default the preset's.
 
-    Raises ValueError for names, sides and configurations that there are not or that do not go together.
+    Raises ValueError for unknown names, sides and configurations, and invalid combinations.
     """
 
     def __init__(self, games: int, *, preset: str | None, config: GameConfig | None, game: Mapping[str, Any] | None,
@@ -62,7 +63,7 @@ class TeamGames:
         self.refused = np.zeros(self.rows, np.int64)
 
     def sit(self, side: Any) -> None:
-        """The team that the agents of all rows command from the next reset on. Raises ValueError for no side."""
+        """Set the team that all rows' agents command from the next reset on. Raises ValueError for an unknown side."""
         if self.self_play or isinstance(side, bool) or side not in (0, 1):
             raise ValueError("in self-play an agent commands each side" if self.self_play else
                              f"side is 0 (Radiant) or 1 (Dire), not {side!r}")
@@ -72,21 +73,21 @@ class TeamGames:
         self.games.controllers[self.game_of, 1 - self.team_of] = who
 
     def oppose(self, opponent: str | int, games: Iterable[int]) -> None:
-        """Who plays the other side in these games. Raises ValueError for an opponent that there is not."""
+        """Set the opponent in these games. Raises ValueError for an unknown opponent."""
         if self.self_play or opponent == SELF:
             raise ValueError("the opponent of self-play is chosen when the environment is made")
         for g in games:
             self.games.controllers[g, 1 - self.team_of[g]] = controller_of(opponent)
 
     def begin(self, game: int, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
-        """Starts the game of that seed. Raises ValueError for a lineup that cannot be played."""
+        """Start the game of a seed. Raises ValueError for an invalid lineup."""
         self.games.reset_as(game, seed, None if lineup is None else self.games.lineup(lineup))
         self.refused[self.game_of == game] = 0
 
     def step(self, actions: Any, running: Array) -> npt.NDArray[np.float64]:
-        """One timestep of the games ``running``; the rows' rewards, 0 for those of other games.
+        """Play one step of the games ``running``; return the rows' rewards, 0 for those of other games.
 
-        Raises ValueError for actions of another shape, kind or range.
+        Raises ValueError for actions of a wrong shape, type or range.
         """
         arrays = self._arrays()
         chosen = self.view.chosen(actions, (self.rows,), "actions")
@@ -102,7 +103,7 @@ class TeamGames:
         return earned
 
     def look(self) -> tuple[Any, dict[str, Any]]:
-        """The rows' observations and infos, in new memory."""
+        """Return the rows' observations and infos, in new memory."""
         arrays = self._arrays()
         mask = self.view.mask(arrays)
         stats = self.games.stats[self.game_of, self.team_of].mean(1)
@@ -113,7 +114,7 @@ class TeamGames:
         return self.view.observe(arrays, mask), infos
 
     def ends(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Which rows are terminated (won or lost) and which truncated (time is up)."""
+        """Return which rows are terminated (won or lost) and which are truncated (time limit)."""
         winner = self.games.winner[self.game_of]
         return (winner == Winner.RADIANT) | (winner == Winner.DIRE), winner == Winner.DRAW
 
@@ -122,5 +123,5 @@ class TeamGames:
 
 
 def steps_of(config: GameConfig) -> int:
-    """Most steps of a game: its length over that of a step."""
+    """Return the maximum number of steps of a game."""
     return int(np.ceil((config.max_game_seconds - config.start_seconds) / config.timestep_seconds))

@@ -1,11 +1,14 @@
-"""Many games in one process, stepped together by the compiled core on a pool of threads.
+"""Vector of games in one process, stepped together by the compiled core on a thread pool.
 
 All arrays are numpy arrays that the core writes in place: a step replaces their contents. A timestep is 4 engine
-frames. The actions given to a step were chosen from the observations before it and take effect in the timestep after it
-(Berner et al. 2019, appendix L): the game and the policy can work at the same time.
+frames.
+The actions of a step were chosen from the observations before it and take effect in the timestep after it (Berner et
+al.
+2019, appendix L): game and policy can work at the same time.
 
 A step is one timestep, as in the paper, or as many as make ``GameConfig.frameskip`` frames: a policy then chooses in
-the first of them and its heroes go on with what they do in the others; observations are written after the last.
+the
+first of them and its heroes continue during the others; observations are written after the last.
 """
 
 import copy
@@ -44,7 +47,7 @@ class Winner(IntEnum):
 
 
 class Controller(IntEnum):
-    """Who plays a team; values of ``VecGame.controllers``."""
+    """Player of a team; values of ``VecGame.controllers``."""
 
     POLICY = 0
     RANDOM = 1
@@ -61,30 +64,32 @@ BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted
 class VecGame:
     """``games`` games of one configuration, or of several that share a layout.
 
-    Attributes (all written by ``reset`` and ``step``, G games, H heroes a team):
+    Attributes (all written by ``reset`` and ``step``; G games, H heroes a team):
 
     - ``layout``: the observation and action layout.
-    - ``obs``: arrays of ``layout.array_specs()`` with leading dimensions [G, 2]; empty when made without observations,
-      and without ``PACKED`` when made with packed ones: `packed_obs` has these.
-    - ``packed``: names of those.
-    - ``signals`` float32 [G, 2, H, 21]: what happened to each hero in the last step (``dota.rewards.SIGNALS``).
+    - ``obs``: arrays of ``layout.array_specs()`` with leading dimensions [G, 2]; empty without observations; without
+    the
+      arrays of ``PACKED`` when observations are packed: `packed_obs` returns these.
+    - ``packed``: names of the packed arrays.
+    - ``signals`` float32 [G, 2, H, 21]: reward signals of the last step (``dota.rewards.SIGNALS``).
     - ``stats`` float32 [G, 2, H, 10]: totals of the game, columns ``STATS``.
-    - ``winner`` uint8 [G]: ``Winner``. A game that is over stays as it is until it is reset.
+    - ``winner`` uint8 [G]: ``Winner``. A finished game does not change until its reset.
     - ``game_time`` float32 [G]: seconds since the horn, negative before it.
     - ``lineups`` int16 [G, 2, H]: heroes, indices into ``heroes``, the same in every patch.
-    - ``controllers`` uint8 [G, 2]: ``Controller``, to be set by the caller.
-    - ``variants``: the configurations, the first ``config``; a place is played in that until a reset names another.
+    - ``controllers`` uint8 [G, 2]: ``Controller``, set by the caller.
+    - ``variants``: the configurations, the first is ``config``; a game uses it until a reset names another.
 
-    Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step starts the
-    games again that ended in the step before, instead of stepping them: their actions are ignored.
+    Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step restarts
+    the games
+    that ended in the previous step, instead of stepping them: their actions are ignored.
 
-    ``observations`` are written in full (True), not at all (False), or ``"packed"``: of the two large arrays of a
-    team-step there is only the packed form, for whoever sends or keeps them so.
+    ``observations`` are written in full (True), not at all (False), or ``"packed"``: then the two large arrays of a
+    team-step exist only in packed form, for callers that send or store them.
 
-    ``others`` are further variants: a patch or a rule may differ from game to game, what is seen and done may not.
+    ``others`` are further variants: patch and rules may differ between games, observations and actions may not.
 
-    Raises ValueError for a hero that the patch does not have or whose abilities are not built, and for a variant of
-    another layout or frameskip.
+    Raises ValueError for a hero that the patch lacks or whose abilities are unsupported, and for a variant with another
+    layout or frameskip.
     """
 
     def __init__(self, config: GameConfig, games: int, seed: int = 0, threads: int = 1, *, auto_reset: bool = False,
@@ -131,11 +136,9 @@ class VecGame:
         hero_ids(config)
 
     def add_variant(self, config: GameConfig) -> int:
-        """One more configuration that places may be played in; its index in ``variants``. One that is there already is
-        not added again.
+        """Add a configuration that games may use; return its index in ``variants``. An existing one is not added again.
 
-        Raises ValueError for another layout or frameskip, for heroes that cannot be played, and for more than
-        MAX_VARIANTS.
+        Raises ValueError for another layout or frameskip, for unsupported heroes, and for more than MAX_VARIANTS.
         """
         if config in self.variants:
             return self.variants.index(config)
@@ -150,9 +153,9 @@ class VecGame:
         return self._everyone if which is None else [int(i) for i in which]
 
     def lineup(self, heroes: Sequence[Sequence[str]]) -> npt.NDArray[np.int16]:
-        """Hero names by team as a row of ``lineups``, int16 [2, H].
+        """Convert hero names by team to a row of ``lineups``, int16 [2, H].
 
-        Raises ValueError for another number of heroes and for names that the patch does not have.
+        Raises ValueError for a wrong number of heroes and for names that the patch lacks.
         """
         h = self.layout.heroes
         if len(heroes) != TEAMS or any(len(team) != h for team in heroes):
@@ -165,12 +168,13 @@ class VecGame:
 
     def reset(self, indices: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None,
               lineups: npt.NDArray[np.int16] | None = None, variants: Sequence[int] | None = None) -> None:
-        """Starts new games in the places ``indices`` (all by default) and writes their first observations.
+        """Start new games at ``indices`` (all by default) and write their first observations.
 
-        ``lineups`` int16 [len(indices), 2, H] fixes the heroes; else they are drawn from the pool. ``variants`` says
-        for each what it is played in, an index into the attribute; else a place keeps its own. Recordings of these
-        places end. Raises ValueError for a shape that does not fit, IndexError for a place or variant that does not
-        exist.
+        ``lineups`` int16 [len(indices), 2, H] fixes the heroes; otherwise they are sampled from the pool.
+        ``variants`` gives the
+        configuration of each as an index into the attribute; otherwise a game keeps its own. Recordings of these
+        games end.
+        Raises ValueError for a wrong shape, IndexError for an unknown game or variant.
         """
         which = self._which(indices)
         if lineups is not None:
@@ -181,7 +185,7 @@ class VecGame:
         self._forget(which)
 
     def reset_as(self, index: int, seed: int, lineup: npt.NDArray[np.int16] | None = None, variant: int = 0) -> None:
-        """Starts a game with a seed and variant of its own; ``lineup`` int16 [2, H], drawn from the seed by default."""
+        """Start a game with its own seed and variant; ``lineup`` int16 [2, H] is sampled from the seed by default."""
         if lineup is not None:
             _check("lineup", lineup, (TEAMS, self.layout.heroes), np.int16)
             lineup = np.ascontiguousarray(lineup)
@@ -189,7 +193,7 @@ class VecGame:
         self._forget([index])
 
     def variant(self, index: int) -> int:
-        """What a game is played in, an index into ``variants``."""
+        """Return the variant that a game uses, an index into ``variants``."""
         return int(self._core.variant(index))
 
     def _forget(self, which: list[int]) -> None:
@@ -198,12 +202,13 @@ class VecGame:
 
     def step(self, actions: npt.NDArray[np.int16] | None = None,
              which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> None:
-        """One step, ``frameskip`` frames, of the games ``which`` (all by default).
+        """Play one step, ``frameskip`` frames, of the games ``which`` (all by default).
 
-        ``actions`` int16 [G, 2, H, 6], columns ``dota.spaces.ActionPart``, of all games; rows of teams that a bot
-        controls, and of games that are not stepped, are ignored. Whatever numbers they hold, an action that cannot be
-        taken does nothing. Raises ValueError for another shape or dtype or an unknown controller, IndexError for a
-        game that does not exist.
+        ``actions`` int16 [G, 2, H, 6], columns ``dota.spaces.ActionPart``, cover all games; rows of teams that a bot
+        controls,
+        and of games that are not stepped, are ignored. Any invalid action does nothing. Raises ValueError for
+        another shape or
+        dtype or an unknown controller, IndexError for an unknown game.
         """
         games = self._which(which)
         if actions is None:
@@ -224,36 +229,38 @@ class VecGame:
                 tape.check(self.hash(i))
 
     def commands(self, index: int) -> npt.NDArray[np.int16]:
-        """What heroes were commanded in each timestep of the game's last step, int16 [timesteps, 10, 8], as recordings
-        hold it."""
+        """Return the heroes' commands in each timestep of the game's last step, int16 [timesteps, 10, 8], as in
+        recordings."""
         return np.frombuffer(b"".join(self._core.commands(index)), np.int16).reshape(-1, *COMMANDS)
 
     def step_commands(self, commands: npt.NDArray[np.int16],
                       which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> None:
-        """One timestep of the games ``which`` (all by default) by ``commands`` int16 [len(which), 10, 8], in place of
-        actions and bots. They are not recorded.
+        """Play one timestep of the games ``which`` (all by default) by ``commands`` int16 [len(which), 10, 8], which
+        replace
+        actions and bots and are not recorded.
 
-        Raises ValueError for another shape or dtype and for a command that there is not, IndexError for a game that
-        does not exist.
+        Raises ValueError for another shape or dtype and for an unknown command, IndexError for an unknown game.
         """
         games = self._which(which)
         _check("commands", commands, (len(games), *COMMANDS), np.int16)
         self._core.step_commands(games, np.ascontiguousarray(commands))
 
     def packed_obs(self, name: str, which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> list[bytes]:
-        """The array ``name`` of the games ``which`` (all by default) as ``dota.packing`` packs it, a row a team-step:
-        Radiant's and Dire's of one game after another. Of games made with ``observations="packed"``.
+        """Return the array ``name`` of the games ``which`` (all by default) in packed form (``dota.packing``), one row
+        a team-step:
+        Radiant's and Dire's of one game after another. Needs ``observations="packed"``.
 
-        Raises ValueError of other games and for a name that is not in ``PACKED``, IndexError for a game that does not
-        exist.
+        Raises ValueError for other games and for a name that is not in ``PACKED``, IndexError for an unknown game.
         """
         if name not in self.packed:
             raise ValueError(f"'{name}' is not packed, but {', '.join(self.packed) or 'nothing'}")
         return list(self._core.packed(PACKED.index(name), self._which(which)))
 
     def record(self, index: int) -> Replay:
-        """Starts the recording of a game that was just reset; what is returned grows with each step until the next
-        reset. Raises ValueError when the game has already begun."""
+        """Start recording a game that was just reset; the returned replay grows with each step until the next reset.
+
+        Raises ValueError when the game has already begun.
+        """
         config = self.variants[self.variant(index)]
         begun = self.game_time[index] > config.start_seconds + 1e-3
         if begun:
@@ -264,39 +271,43 @@ class VecGame:
         return replay
 
     def time_parts(self, steps: int, bots: Controller) -> dict[str, float]:
-        """Plays ``steps`` timesteps of all games with ``bots`` on both sides and says what its parts took, in seconds
-        of processor time of one thread: ``engine``, ``bots``, ``views`` and ``encode`` (0 without observations), and
-        ``alone``: the same games played once more by the same commands, with nothing done between timesteps.
+        """Play ``steps`` timesteps of all games with ``bots`` on both sides and return the time of each part.
 
-        For benchmarks: no game may end on the way, and signals, stats and observations are not brought up to date.
-        Raises ValueError for no steps and for a controller that is no bot.
+        Times are seconds of processor time of one thread: ``engine``, ``bots``, ``views``, ``encode`` (0 without
+        observations),
+        and ``alone``: the same commands replayed without any work between timesteps. For benchmarks: no game may
+        end, and
+        signals, stats and observations are not updated. Raises ValueError for zero steps and for a controller that
+        is not a bot.
         """
         return dict(self._core.time_parts(steps, int(bots)))
 
     def seed(self, index: int) -> int:
-        """The seed of the game being played there."""
+        """Return the seed of the current game."""
         return int(self._core.seed(index))
 
     def hash(self, index: int) -> int:
-        """64-bit hash of the game's state: equal for equal games."""
+        """Return the 64-bit hash of the game's state: equal states have equal hashes."""
         return int(self._core.hash(index))
 
     def snapshot(self, index: int) -> bytes:
-        """The game as it is now; ``restore`` goes on from it, in its variant. It carries fingerprints of the core, the
-        data and the settings, and fits those only."""
+        """Return a snapshot, from which ``restore`` continues in the same variant. It carries fingerprints of the core,
+        the data
+        and the settings, and is valid for those only."""
         return bytes(self._core.snapshot(index))
 
     def restore(self, index: int, snapshot: bytes) -> None:
-        """Puts a snapshot in a game's place and writes its observation; signals stay those of the last step.
+        """Restore a snapshot into a game and write its observation; signals keep the values of the last step.
 
-        Raises ValueError for bytes that are no snapshot of this core, data and settings, saying which of them differs,
-        and for a damaged one; nothing changes then.
+        Raises ValueError for a damaged snapshot, or for another core, data or settings, and names the difference.
+        Nothing
+        changes then.
         """
         self._core.restore(index, snapshot)
         self._forget([index])
 
     def __getstate__(self) -> dict[str, Any]:
-        """All games as they are, for copies and pickles; as snapshots, valid for the same build only."""
+        """Return all games as snapshots for copies and pickles, valid for the same build only."""
         arrays = {name: getattr(self, name).copy() for name in _CARRIED}
         return {"variants": self.variants, "made_with": self._made_with, "begun": self._begun.copy(), "arrays": arrays,
                 "games": [self.snapshot(i) for i in self._everyone], "recordings": copy.deepcopy(self._recordings)}
@@ -316,31 +327,33 @@ class VecGame:
         self._recordings = state["recordings"]
 
     def events(self, index: int) -> list[Event]:
-        """What happened in the game's last step, in order; after a reset, what belongs to its start. Empty after a
-        step in which nothing did."""
+        """Return the events of the game's last step in order, possibly empty; after a reset, those of its start."""
         return events_of(self._core.events(index))
 
     def spectate(self, index: int) -> dict[str, Any]:
-        """All of a game for a viewer, without fog: ``time``, ``winner``, ``units`` (kind, name, team, x, y, hp, ...),
-        ``projectiles`` (x, y, team), ``areas`` (x, y, radius, team)."""
+        """Return the whole state for a viewer, without fog of war: ``time``, ``winner``, ``units`` (kind, name, team,
+        x, y, hp,
+        ...), ``projectiles`` (x, y, team), ``areas`` (x, y, radius, team)."""
         return dict(self._core.spectate(index))
 
     def write_seen(self, index: int, out: dict[str, npt.NDArray[Any]]) -> None:
-        """As ``spectate``, as the numbers of ``dota.spectator.schema``: writes them into the arrays of a frame.
+        """Write the content of ``spectate`` as numbers into the arrays of a frame of ``dota.spectator.schema``.
 
         Raises ValueError for a frame that lacks a part or has one of another size.
         """
         self._core.write_seen(index, out)
 
     def slot_units(self, index: int, team: int) -> npt.NDArray[np.int16]:
-        """Which unit of the game stands in each unit slot of a team's observation, int16 [units]; -1: none."""
+        """Return the game's unit in each unit slot of a team's observation, int16 [units]; -1 for none."""
         return np.frombuffer(self._core.slot_units(index, team), np.int16)
 
     def building_slots(self) -> npt.NDArray[np.int16]:
-        """For each side and slot of its ``enemy_buildings`` the slot of the same building among its owner's
-        ``allied_buildings``, int16 [2, n], both counted from the first of their group; -1: there is none.
+        """Map each side's ``enemy_buildings`` slots to the owner's ``allied_buildings`` slots, int16 [2, n]; -1 for
+        none.
 
-        While it stands, its owner sees it; the enemy sees it where he has sight.
+        Slots count from the first of their group. A standing building is visible to its owner always, and to the
+        enemy only with
+        vision.
         """
         count = self.layout.groups["enemy_buildings"].count
         out = np.full((TEAMS, count), -1, np.int16)

@@ -1,1 +1,1 @@
-"""Games to be watched: what a spectator sees as numbers, in chunks of about four seconds, live and in files."""
+"""Spectator format: a game's visible state as numbers, in chunks of about four seconds, live and in files."""

@@ -1,4 +1,4 @@
-"""Looks at a game after each timestep and makes chunks of what it saw, and of what the policy thought of it."""
+"""Camera that records a game after each timestep into chunks, with the policy's outputs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 class Seen(Protocol):
-    """The part of a game's core that is looked at."""
+    """Part of a game's core that the camera reads."""
 
     def write_seen(self, game: int, out: dict[str, Array]) -> None: ...
 
@@ -30,11 +30,12 @@ class Seen(Protocol):
 
 
 class Camera:
-    """One game's. ``look`` after its reset and after every step, ``think`` of what the policy says of that frame, if
-    it does; ``on_chunk`` gets (chunk, game time in seconds of its first step, what happened in it).
+    """Recorder of one game's frames.
 
-    A frame is encoded when the next one comes, so that what is thought of it can be added first. The first chunk is
-    short: whoever has just begun to watch waits for it.
+    Call ``look`` after the reset and after every step, and ``think`` with the policy's outputs for that frame, if any.
+    ``on_chunk`` receives (chunk, game time in seconds of its first step, its index entry). A frame is encoded when
+    the next
+    one arrives, so that outputs can be added first. The first chunk is short, so that a new viewer does not wait.
     """
 
     def __init__(self, config: GameConfig, about: Mapping[str, Any],
@@ -53,15 +54,15 @@ class Camera:
         self._columns = jump_columns(self.schema)
 
     def packed_header(self) -> bytes:
-        """What a file or a stream begins with."""
+        """Encoded header that starts a file or a stream."""
         return pack_header(self.header)
 
     def look(self, core: Seen, place: int) -> None:
-        """The game as it is now."""
+        """Record the current state of a game."""
         self.look_at(lambda out: core.write_seen(place, out), happenings(core.events(place)))
 
     def look_at(self, write: Callable[[dict[str, Array]], None], happened: list[dict[str, Any]]) -> None:
-        """As ``look``, of what ``write`` fills in and of what ``happenings`` made of the timestep's events."""
+        """Record a state that ``write`` fills in, with the timestep's spectator events."""
         self._commit()
         self._happened = happened
         self._frame, self._before = self._before, self._frame
@@ -73,9 +74,12 @@ class Camera:
         self._waiting = True
 
     def think(self, team: int, values: Array, win: float | None, version: int, actions: Array) -> None:
-        """What a team's policy makes of the frame: ``values`` float [H], its probability to win or None, the version
-        that plays, and the ``actions`` int16 [H, 6] that it chose, of which the first two columns are kept: the
-        action's id, and the unit slot as ``aim`` resolved it."""
+        """Record a team's policy outputs for the frame.
+
+        Args: ``values`` float [H]; ``win`` the win probability or None; ``version`` of the policy; ``actions`` int16
+        [H, 6],
+        of which the action's id and the unit slot are kept.
+        """
         thought = self._frame["thought"]
         rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(values))
         thought[rows, 0] = 1 if win is None else 3
@@ -85,45 +89,44 @@ class Camera:
         thought[rows, 4] = actions[:, 0].astype(np.uint16)
 
     def choose(self, hero: int, offered: Array, probabilities: Array) -> None:
-        """The probabilities of the actions a hero (0-9) was offered: ids and float [n]."""
+        """Record the probabilities of a hero's (0-9) available actions: ids and float [n]."""
         first = hero * (len(self._frame["choice"]) // 10)
         n = min(len(offered), len(self._frame["choice"]) // 10)
         self._frame["choice"][first:first + n, 0] = offered[:n]
         self._frame["choice"][first:first + n, 1] = in_255ths(probabilities[:n])
 
     def aim(self, hero: int, units: Array, probabilities: Array) -> None:
-        """The units (slots of the world) that a hero would most probably aim at: int and float [n]."""
+        """Record the most probable target units (world slots) of a hero: int and float [n]."""
         most = len(self._frame["aim"]) // 10
         self._most_probable(self._frame["aim"][hero * most:(hero + 1) * most], units, probabilities)
 
     def rank(self, team: int, probabilities: Array) -> None:
-        """What a team's policy predicts of its heroes' ranks by net worth at the end, the richest first: float
-        [H, 5]."""
+        """Record a team's predicted net worth ranks at the end, richest first: float [H, 5]."""
         rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(probabilities))
         self._frame["rank"][rows] = in_255ths(probabilities)
 
     def foresee(self, team: int, units: Array, probabilities: Array) -> None:
-        """The enemy buildings (slots of the world; -1 where none is in sight) that a team's policy expects to be gone
-        soon: int and float [n]."""
+        """Record a team's predicted building losses: enemy buildings (world slots; -1 when not visible) and float
+        [n]."""
         most = len(self._frame["fall"]) // 2
         self._most_probable(self._frame["fall"][team * most:(team + 1) * most], units, probabilities)
 
     @staticmethod
     def _most_probable(rows: Array, units: Array, probabilities: Array) -> None:
-        """Writes the most probable units that there are into rows of a unit and its probability."""
+        """Write the most probable units and their probabilities into the rows."""
         there = np.flatnonzero((probabilities > 0.004) & (units >= 0))
         order = there[np.argsort(-probabilities[there], kind="stable")][:len(rows)]
         rows[:len(order), 0] = units[order] + 1
         rows[:len(order), 1] = in_255ths(probabilities[order])
 
     def earn(self, team: int, rewards: Array) -> None:
-        """Rewards by term that the last step brought a team's heroes: float [H, signals], weighted."""
+        """Record the last step's weighted rewards by term for a team's heroes: float [H, signals]."""
         rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(rewards))
         self._earned[rows] += rewards
         self._frame["reward"][rows] = fixed(self._earned[rows], 100.0)
 
     def end(self) -> None:
-        """The game is over, or nobody watches any more: what is left becomes a chunk."""
+        """Flush the remaining steps into a chunk, at the end of a game or when nobody watches."""
         self._commit()
         self._send()
 
@@ -153,14 +156,17 @@ class Camera:
 
 
 def jump_columns(schema: Schema) -> list[int]:
-    """The columns of the unit table that `mark_jumps` looks at."""
+    """Return the columns of the unit table that `mark_jumps` reads."""
     unit = schema.table("unit")
     return [unit.column(name) for name in ("generation", "type", "look", "x", "y")]
 
 
 def mark_jumps(now: Array, before: Array, columns: list[int], far: float) -> None:
-    """Marks units that were not there ``before``, or have moved further than ``far`` world units since: whoever shows
-    them puts nothing between. Unit tables uint16 [units, fields]; ``columns`` as `jump_columns` gives them."""
+    """Mark units that appeared or moved further than ``far`` world units since ``before``, so that viewers do not
+    interpolate.
+
+    Both are unit tables uint16 [units, fields]; ``columns`` come from `jump_columns`.
+    """
     generation, kind, look, x, y = columns
     there = now[:, kind] > 0
     born = there & ((now[:, generation] != before[:, generation]) | (before[:, kind] == 0))
@@ -171,7 +177,7 @@ def mark_jumps(now: Array, before: Array, columns: list[int], far: float) -> Non
 
 
 class ChunkFacts:
-    """What an index says of a chunk: where it begins, what happened in it, and tracks that are drawn of whole games."""
+    """Index entry of a chunk: its start, its events, and the tracks that are plotted over whole games."""
 
     def __init__(self, frame: int, time: float) -> None:
         self.frame = frame
@@ -181,7 +187,7 @@ class ChunkFacts:
         self.track: list[list[float | None]] = []  # time, win probability of Radiant, net worth of each team
 
     def add(self, frame: Frame, events: list[dict[str, Any]]) -> None:
-        """One step more."""
+        """Add a step."""
         now = game_time(frame["clock"][0])
         self.events += [{**event, "time": round(now, 2)} for event in events]
         if self.steps % TRACK_STEPS == 0:
@@ -195,7 +201,7 @@ TRACK_STEPS = 10  # between two points of a track
 
 
 def radiant_wins(thought: Array) -> float | None:
-    """Radiant's win probability as both teams see it; None where neither says."""
+    """Return Radiant's win probability averaged over both teams' predictions; None when neither predicts."""
     seen = []
     for team, sign in ((0, 1), (1, -1)):
         if int(thought[team * TEAM_HEROES, 0]) & 2:
@@ -205,17 +211,17 @@ def radiant_wins(thought: Array) -> float | None:
 
 
 def game_time(clock: Array) -> float:
-    """Seconds since the horn from a clock row."""
+    """Return the seconds since the horn from a clock row."""
     hundredths = int(clock[2]) | int(clock[3]) << 16
     return (hundredths - (1 << 32) if hundredths >= 1 << 31 else hundredths) / 100
 
 
 def fixed(values: Array, scale: float) -> npt.NDArray[np.uint16]:
-    """Signed fixed-point numbers, two's complement in 16 bits."""
+    """Convert to signed fixed-point numbers, two's complement in 16 bits."""
     return np.clip(np.round(np.asarray(values, np.float64) * scale), -32768, 32767).astype(np.int16).view(np.uint16)
 
 
 def in_255ths(probabilities: Array) -> npt.NDArray[np.uint16]:
-    """Probabilities in 255ths: as fine as a bar shows them, and coarse enough to stay the same for a while."""
+    """Quantise probabilities to 255 levels: as fine as a bar can show, and coarse enough to change rarely."""
     return np.round(np.clip(np.asarray(probabilities, np.float64), 0, 1) * 255).astype(np.uint16)
 

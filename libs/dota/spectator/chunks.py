@@ -1,4 +1,4 @@
-"""Chunks: about four seconds of a game, whole in themselves. The same bytes stand in files and go to browsers.
+"""Chunk codec: self-contained pieces of about four seconds of a game. Files and browsers get the same bytes.
 
 A chunk, all numbers little-endian::
 
@@ -6,13 +6,13 @@ A chunk, all numbers little-endian::
     uint32 size unpacked  uint32 size packed  uint32 CRC-32 of the packed bytes  packed: zlib of
 
     for every step
-      for every table  uint16 n, uint16[n] rows that changed, uint16[n, masks] which of their fields,
-                       uint16[..] by how much, modulo 65536: all fields of the first row, then of the next
-      for every bitmap uint16 n, uint16[n] lengths of runs that alternate: bits that stay, bits that flip
+      for every table  uint16 n, uint16[n] changed rows, uint16[n, masks] changed fields of each row,
+                       uint16[..] differences modulo 65536: all fields of the first row, then of the next
+      for every bitmap uint16 n, uint16[n] alternating run lengths: unchanged bits, flipped bits
       uint32 size, JSON of the step's events
 
-The first step is the change from a frame of zeros: a keyframe. Values that follow each other are small, and mostly the
-same, which zlib packs well; their low bytes stand before their high ones for the same reason.
+The first step is the difference from a frame of zeros: a keyframe. Differences are small and mostly equal, which zlib
+compresses well; all low bytes precede all high bytes for the same reason.
 """
 
 import json
@@ -40,7 +40,7 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Step:
-    """A decoded step: a frame of its own, and what happened since the one before."""
+    """Decoded step: a frame in its own memory, and the events since the previous step."""
 
     frame: Frame
     events: list[dict[str, Any]]
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a chunk; ``size`` bytes of body follow it."""
+    """Header of a chunk, followed by ``size`` bytes of body."""
 
     steps: int
     schema: bytes
@@ -59,7 +59,7 @@ class Head:
 
 
 class ChunkWriter:
-    """Gathers steps and packs them."""
+    """Encoder that collects steps into a chunk."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -69,7 +69,7 @@ class ChunkWriter:
         self.steps = 0
 
     def add(self, frame: Mapping[str, npt.NDArray[Any]], engine_frame: int, events: Sequence[Event] = ()) -> None:
-        """One step more. The arrays are copied."""
+        """Add a step. The arrays are copied."""
         if self.steps == 0:
             self._first = engine_frame
         self._parts += changes(self._schema, self._before, frame)
@@ -77,7 +77,7 @@ class ChunkWriter:
         self.steps += 1
 
     def take(self) -> bytes:
-        """The chunk of what was added; what comes next begins another. Raises ValueError when nothing was."""
+        """Return the chunk of the added steps and start another. Raises ValueError for an empty one."""
         if not self.steps:
             raise ValueError("a chunk has at least one step")
         chunk = pack_chunk(self._schema, self._first, self.steps, self._parts)
@@ -87,15 +87,17 @@ class ChunkWriter:
 
 
 def pack_chunk(schema: Schema, first: int, steps: int, parts: Sequence[bytes]) -> bytes:
-    """A chunk of ``steps`` steps that are encoded already (``changes``, then ``pack_events`` of each), the first one
-    against a frame of zeros; ``first`` is its engine frame."""
+    """Return a chunk of ``steps`` encoded steps (``changes``, then ``pack_events`` of each), the first relative to a
+    frame of
+    zeros; ``first`` is its engine frame."""
     raw = b"".join(parts)
     packed = zlib.compress(raw, LEVEL)
     return HEAD.pack(MAGIC, FORMAT, steps, schema.hash, first, len(raw), len(packed), zlib.crc32(packed)) + packed
 
 
 def changes(schema: Schema, before: Frame, frame: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:
-    """A step's bytes but for its events, in parts: how ``frame`` differs from ``before``, which becomes equal to it."""
+    """Encode the difference of ``frame`` to ``before`` in parts, without events; ``before`` becomes equal to
+    ``frame``."""
     parts: list[bytes] = []
     for table in schema.tables:
         now, then = frame[table.name], before[table.name]
@@ -125,18 +127,18 @@ def changes(schema: Schema, before: Frame, frame: Mapping[str, npt.NDArray[Any]]
 
 
 def pack_events(events: Sequence[Event]) -> bytes:
-    """What a step's bytes end with: what happened in it."""
+    """Encode a step's events, the end of its bytes."""
     text = json.dumps(list(events), separators=(",", ":")).encode() if events else b""
     return struct.pack("<I", len(text)) + text
 
 
 def _planes(values: npt.NDArray[np.uint16]) -> bytes:
-    """All low bytes, then all high ones."""
+    """Return all low bytes, then all high bytes."""
     return values.astype("<u2").view(np.uint8).reshape(-1, 2).T.tobytes()
 
 
 def read_head(data: bytes) -> Head:
-    """The head of a chunk. Raises ValueError for one that is malformed, or claims more than a chunk may hold."""
+    """Decode the header of a chunk. Raises ValueError for a malformed one, or one over the size limits."""
     if len(data) < HEAD.size:
         raise ValueError("a chunk ends within its head")
     magic, form, steps, schema, frame, unpacked, size, checksum = HEAD.unpack_from(data)
@@ -148,7 +150,7 @@ def read_head(data: bytes) -> Head:
 
 
 def read_chunk(data: bytes, schema: Schema) -> Iterator[Step]:
-    """The steps of a whole chunk. Raises ValueError when it is damaged, or of another schema."""
+    """Yield the steps of a whole chunk. Raises ValueError for damage or another schema."""
     head = read_head(data)
     if head.schema != schema.hash:
         raise ValueError(f"a chunk has schema {head.schema.hex()}, its recording {schema.hash.hex()}")
@@ -211,7 +213,7 @@ def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str
 
 
 def read_step(data: bytes, schema: Schema, frame: Frame) -> list[dict[str, Any]]:
-    """Changes ``frame`` by the bytes of one step, and returns its events. Raises ValueError where they are damaged."""
+    """Apply one encoded step to ``frame`` and return its events. Raises ValueError for damage."""
     reader = _Reader(data)
     events = _read_step(reader, schema, frame)
     if reader.left:
@@ -220,7 +222,7 @@ def read_step(data: bytes, schema: Schema, frame: Frame) -> list[dict[str, Any]]
 
 
 class _Reader:
-    """What is left of a chunk's bytes; every read is checked against it."""
+    """Bounds-checked reader of a chunk's bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = np.frombuffer(data, np.uint8)

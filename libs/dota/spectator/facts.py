@@ -1,7 +1,8 @@
-"""What an interface needs to know of a game's data to let somebody play it: what abilities and items cost, how far they
-reach and what they are aimed at, which items a hero is recommended, where they are sold, experience by level.
+"""Game data that a player's interface needs: costs, ranges and targets of abilities and items, recommended items,
+shops,
+experience by level.
 
-Read from the patch's data files (libs/dota/data/SCHEMA.md); a page types in none of it.
+Everything is read from the patch's data files (libs/dota/data/SCHEMA.md); the page contains no constants of its own.
 """
 
 import functools
@@ -25,14 +26,18 @@ def _data(patch: str, name: str) -> dict[str, Any]:
 
 
 def play_facts(config: GameConfig) -> dict[str, Any]:
-    """JSON values for the header of a game, by the names that its tables carry:
+    """Return JSON values for the header of a game, with the names that its tables carry.
 
     ``heroes`` of the pool (``name``, attack ``range``, items to ``start`` with and the ``build``'s order, ``skills`` by
-    level, ``talents`` as [level, id, what it does]); their ``abilities`` and all ``items`` that are sold, each with
-    ``aim`` ("unit", "point", "none"; [] is passive), ``range``, ``area``, ``mana``, ``cooldown`` by rank (world units,
-    seconds); of items also ``cost``, ``parts`` and ``shops``; ``xp`` in total by level, ``no_point`` the levels without
-    a point, ``shops`` and ``buildings`` as [kind, team, x, y], ``buyback`` as [base,
-    divisor of net worth], ``day_seconds`` the lengths of day and night.
+    level, ``talents`` as [level, id, description]); their ``abilities`` and all sold ``items``, each with ``aim``
+    ("unit",
+    "point", "none"; [] is passive), ``range``, ``area``, ``mana``, ``cooldown`` by rank (world units, seconds);
+    items also
+    have ``cost``, ``parts`` and ``shops``; ``xp`` in total by level, ``no_point`` the levels without a point,
+    ``shops`` and
+    ``buildings`` as [kind, team, x, y], ``buyback`` as [base, divisor of net worth], ``day_seconds`` the lengths of
+    day and
+    night.
     """
     rules, heroes = _data(config.patch, "rules")["rules"], _data(config.patch, "heroes")["heroes"]
     abilities, items = _data(config.patch, "abilities")["abilities"], _data(config.patch, "items")
@@ -60,7 +65,7 @@ def _hero(hero: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _talent(talent: Mapping[str, Any]) -> str:
-    """What it changes and its value, in the data's words: "sniper shrapnel: max charges 6"."""
+    """Describe a talent by its target and value in the data's words: "sniper shrapnel: max charges 6"."""
     values = talent.get("values", {})
     amount = " ".join(f"{value:g}" if isinstance(value, int | float) else str(value) for value in values.values())
     affected = [part for part in talent.get("affects", ()) if len(part) > 1]
@@ -97,7 +102,7 @@ def _item(item: Mapping[str, Any], recipe_costs: Mapping[str, float]) -> dict[st
 
 
 def _used(thing: Mapping[str, Any]) -> dict[str, Any]:
-    """What an ability and an item share: how it is aimed, and what that costs."""
+    """Return the entries common to abilities and items: target type and costs."""
     behavior = thing.get("behavior") or []
     aim = [] if "passive" in behavior else [_AIMS[flag] for flag in behavior if flag in _AIMS]
     return {"aim": aim, "range": _reach(thing), "area": _area(thing), "mana": thing.get("mana_cost") or [],
@@ -105,7 +110,7 @@ def _used(thing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reach(thing: Mapping[str, Any]) -> list[float]:
-    """How far it is cast by rank; what blinks reaches as far as it blinks."""
+    """Return the cast range by rank; for blinks, the blink distance."""
     given = thing.get("cast_range") or []
     if any(given):
         return list(given)
@@ -114,7 +119,7 @@ def _reach(thing: Mapping[str, Any]) -> list[float]:
 
 
 def _area(thing: Mapping[str, Any]) -> list[float]:
-    """The radius of what it hits by rank: of the first circle that it makes where it is aimed, or around its caster."""
+    """Return the radius by rank of the first circle at the target, or around the caster."""
     enemies_only = thing.get("target_team") == ["enemy"]
     for node in _nodes(thing.get("effects") or ()):
         if node.get("p") in _SIGHT or node.get("at") == "front" or node.get("scepter") or "talent" in node:
@@ -136,7 +141,7 @@ def _nodes(effects: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _resolved(thing: Mapping[str, Any], value: Any) -> list[float]:
-    """A number, or "$name" of the special that holds it by rank; [] for what is no length."""
+    """Resolve a number, or "$name" of a special value by rank; [] for anything that is not a length."""
     if isinstance(value, int | float):
         return [value]
     if isinstance(value, str) and value.startswith("$"):

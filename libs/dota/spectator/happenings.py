@@ -1,4 +1,4 @@
-"""What the console shows of a timestep's events: deaths, buildings that fell, Roshan, items, the end."""
+"""Console events of a timestep: deaths, destroyed buildings, Roshan, items, the end."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,11 +7,12 @@ from dota.events import Event, EventKind
 
 
 def happenings(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """A timestep's events as JSON values, by ``kind``:
+    """Convert a timestep's events to JSON values by ``kind``.
 
-    ``death``: ``hero`` (0-9) died for good, and ``by``, the heroes credited with it (none: a tower, a creep, denied);
-    ``building``: ``unit`` and ``team`` of what fell, fillers apart; ``roshan``: Roshan died; ``item``: ``hero`` bought
-    or assembled ``item``; ``end``: ``winner`` 0 or 1, or 2 for nobody.
+    ``death``: ``hero`` (0-9) died without reincarnation, ``by`` the heroes credited with it (empty: a tower, a creep, a
+    deny); ``building``: ``unit`` and ``team`` of a destroyed building, fillers excluded; ``roshan``: Roshan died;
+    ``item``:
+    ``hero`` bought or assembled ``item``; ``end``: ``winner`` 0 or 1, or 2 for a draw.
     """
     events = list(events)
     found: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The header of a recording: everything that its numbers stand for. Nothing else is needed to show it."""
+"""Header of a recording. It defines all of its numbers, so that a viewer needs nothing else."""
 
 import functools
 import hashlib
@@ -34,7 +34,7 @@ def _map(patch: str) -> dict[str, Any]:
 
 @functools.cache
 def data_digest(patch: str) -> str:
-    """16 hex digits over the game data of a patch: what a game was played by."""
+    """Return 16 hex digits of a hash over the game data of a patch."""
     digest = hashlib.sha256()
     for path in sorted((DATA / f"dota-{patch}").glob("*.json")):
         digest.update(path.read_bytes())
@@ -42,8 +42,9 @@ def data_digest(patch: str) -> str:
 
 
 def make_header(config: GameConfig, schema: Schema, about: Mapping[str, Any]) -> Header:
-    """The header of a game that is looked at after each step. ``about``: who plays, its seed, which run it is of; JSON
-    values, shown as they are."""
+    """Return the header of a game that is recorded after each step. ``about`` holds players, seed and run as JSON
+    values, which
+    are shown unchanged."""
     tables = load_tables(config.patch)
     return {
         "format": FORMAT, "schema": schema.described(), "steps_per_second": 1.0 / config.timestep_seconds,
@@ -57,14 +58,15 @@ def make_header(config: GameConfig, schema: Schema, about: Mapping[str, Any]) ->
 
 
 def pack_header(header: Header) -> bytes:
-    """The bytes that a file and a stream begin with."""
+    """Encode the header, the first bytes of a file or stream."""
     raw = json.dumps(header, separators=(",", ":")).encode()
     packed = zlib.compress(raw, 9)
     return MAGIC + _SIZES.pack(len(raw), len(packed)) + packed
 
 
 def read_header(data: bytes) -> tuple[Header, Schema, int]:
-    """Header, its schema, and where the chunks begin. Raises ValueError for what is no recording."""
+    """Return the header, its schema, and the offset of the first chunk. Raises ValueError for bytes that are not a
+    recording."""
     start = len(MAGIC) + _SIZES.size
     if len(data) < start or data[:len(MAGIC)] != MAGIC:
         raise ValueError("it does not begin as a recording does")

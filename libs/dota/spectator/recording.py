@@ -1,8 +1,9 @@
-"""Recordings: a header, chunks, and at the end an index. Cut anywhere, what is there can still be watched.
+"""Recording files: a header, chunks, and an index at the end. A truncated file is playable up to the cut.
 
 The index is JSON: ``chunks`` [offset, frame, time, steps] of each, ``events`` with their times, and ``track``: every
-second and a third [time, Radiant's win probability or null, net worth of Radiant, of Dire]. It is packed by zlib
-between "FVIX" with its sizes and, as the last 8 bytes, its offset.
+4/3
+seconds [time, Radiant's win probability or null, net worth of Radiant, of Dire]. It is compressed with zlib between
+"FVIX" with its sizes and, in the last 8 bytes, its offset.
 """
 
 import json
@@ -28,28 +29,28 @@ MAX_FILE = 256 << 20
 
 
 class Index:
-    """What a recording ends with."""
+    """Index at the end of a recording."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[Any]] = {"chunks": [], "events": [], "track": []}
 
     def add(self, offset: int, facts: ChunkFacts) -> None:
-        """A chunk stands at ``offset``."""
+        """Add the chunk at ``offset``."""
         self._found["chunks"].append([offset, facts.frame, round(facts.time, 2), facts.steps])
         self._found["events"] += facts.events
         self._found["track"] += facts.track
 
     def packed(self, at: int) -> bytes:
-        """Its bytes, which begin at the offset ``at``."""
+        """Encode the index, whose first byte is at offset ``at``."""
         raw = json.dumps(self._found, separators=(",", ":")).encode()
         packed = zlib.compress(raw, 9)
         return INDEX + _SIZES.pack(len(raw), len(packed)) + packed + _END.pack(at)
 
 
 class RecordingWriter:
-    """Writes a game's recording while it is played, beside its place; ``close`` moves it there.
+    """Writer of a game's recording under a temporary name during the game; ``close`` renames it.
 
-    A full disk or a folder that cannot be written ends the recording: OSError.
+    Raises OSError for a full disk or an unwritable folder, which ends the recording.
     """
 
     def __init__(self, path: Path, config: GameConfig, about: Mapping[str, Any]) -> None:
@@ -65,7 +66,7 @@ class RecordingWriter:
         self._file.write(chunk)
 
     def close(self) -> None:
-        """The game is over: ends the last chunk, writes the index, and puts the file in its place."""
+        """Flush the last chunk, write the index, and rename the file."""
         self.camera.end()
         self._file.write(self._index.packed(self._file.tell()))
         self._file.flush()
@@ -74,13 +75,13 @@ class RecordingWriter:
         self._beside.replace(self._path)
 
     def drop(self) -> None:
-        """The game is lost, and what was recorded of it with it."""
+        """Discard the recording of an aborted game."""
         self._file.close()
         self._beside.unlink(missing_ok=True)
 
 
 class Recording:
-    """A recording in memory: ``header``, ``schema``, and its chunks as (offset, end)."""
+    """Recording in memory: ``header``, ``schema``, and its chunks as (offset, end)."""
 
     def __init__(self, data: bytes) -> None:
         self.header: Header
@@ -98,7 +99,7 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | Path) -> "Recording":
-        """Reads a file. Raises ValueError saying what is wrong with it when it is no recording or is damaged."""
+        """Read a file. Raises ValueError with the reason when it is not a recording or is damaged."""
         path = Path(path)
         try:
             if path.stat().st_size > MAX_FILE:
@@ -108,17 +109,17 @@ class Recording:
             raise ValueError(f"{path} is no readable recording: {error}") from error
 
     def chunk(self, number: int) -> bytes:
-        """The bytes of a chunk."""
+        """Return the bytes of a chunk."""
         start, end = self.spans[number]
         return self._data[start:end]
 
     def steps(self) -> Iterator[Step]:
-        """All of it. Raises ValueError where it is damaged."""
+        """Yield all steps. Raises ValueError for damage."""
         for number in range(len(self.spans)):
             yield from read_chunk(self.chunk(number), self.schema)
 
     def index(self) -> dict[str, Any]:
-        """The index. Raises ValueError where there is none: the recording was cut off."""
+        """Return the index. Raises ValueError when the recording is truncated and has none."""
         data, at = self._data, self._index_at
         if len(data) < at + len(INDEX) + _SIZES.size + _END.size or data[at:at + 4] != INDEX:
             raise ValueError("there is no index: the recording was cut off")

@@ -1,6 +1,6 @@
-"""What a spectator's frame is made of: tables of 16-bit columns, and bitmaps.
+"""Schema of a spectator's frame: tables of 16-bit columns, and bitmaps.
 
-A recording carries its schema, so that it can be read after the game's has changed; a chunk names it by its hash.
+A recording carries its schema, so that it stays readable after the game's schema changes; chunks name it by its hash.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ Frame = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Table:
-    """uint16 [rows, len(fields)]; a row of zeros is empty."""
+    """Array uint16 [rows, len(fields)]; a row of zeros is empty."""
 
     name: str
     rows: int
@@ -36,17 +36,17 @@ class Table:
 
     @property
     def masks(self) -> int:
-        """16-bit words of a row's mask of changed fields."""
+        """Number of 16-bit words in a row's mask of changed fields."""
         return (len(self.fields) + 15) // 16
 
     def column(self, field: str) -> int:
-        """Where a field stands. Raises ValueError for one that it does not have."""
+        """Return the index of a field. Raises ValueError for an unknown field."""
         return self.fields.index(field)
 
 
 @dataclass(frozen=True)
 class Bits:
-    """A bitmap of ``count`` bits, lowest first, in whole bytes."""
+    """Bitmap of ``count`` bits, lowest first, in whole bytes."""
 
     name: str
     count: int
@@ -54,18 +54,18 @@ class Bits:
 
 @dataclass(frozen=True)
 class Schema:
-    """The parts of a frame, in the order in which they are encoded."""
+    """Parts of a frame, in encoding order."""
 
     tables: tuple[Table, ...]
     bits: tuple[Bits, ...]
 
     @cached_property
     def hash(self) -> bytes:
-        """8 bytes that name it."""
+        """Hash of the schema, 8 bytes."""
         return hashlib.sha256(json.dumps(self.described(), separators=(",", ":")).encode()).digest()[:8]
 
     def described(self) -> dict[str, Any]:
-        """As JSON values; ``described_schema`` reads them."""
+        """Return the schema as JSON values, the input of ``described_schema``."""
         return {"tables": [[t.name, t.rows, list(t.fields)] for t in self.tables],
                 "bits": [[b.name, b.count] for b in self.bits]}
 
@@ -75,11 +75,11 @@ class Schema:
         return (*self.tables, *self.bits)
 
     def table(self, name: str) -> Table:
-        """A table by its name. Raises KeyError."""
+        """Return a table by its name. Raises KeyError."""
         return next((t for t in self.tables if t.name == name), None) or _missing(name)
 
     def empty(self) -> Frame:
-        """A frame of zeros."""
+        """Return a frame of zeros."""
         frame: Frame = {t.name: np.zeros((t.rows, len(t.fields)), np.uint16) for t in self.tables}
         frame.update({b.name: np.zeros((b.count + 7) // 8, np.uint8) for b in self.bits})
         return frame
@@ -90,7 +90,7 @@ def _missing(name: str) -> Table:
 
 
 def described_schema(described: Any) -> Schema:
-    """The schema that a recording carries. Raises ValueError for a malformed one, or one larger than any may be."""
+    """Parse the schema of a recording. Raises ValueError for a malformed one, or one over the size limits."""
     try:
         tables = tuple(Table(str(name), int(rows), tuple(str(f) for f in fields))
                        for name, rows, fields in described["tables"])
@@ -108,10 +108,12 @@ def described_schema(described: Any) -> Schema:
 
 
 def _thought() -> Iterable[Table]:
-    """What the policy thought at a frame: per hero its value and the win probability of its team, the probabilities of
-    the actions that it was offered, and of the units that it aims at if it aims; what it has earned so far; the
-    probabilities of its ranks in its team by net worth at the end; and per team those of enemy buildings in sight to be
-    gone from it soon."""
+    """Yield the tables of policy outputs.
+
+    Per hero: its value, its team's win probability, the probabilities of available actions and of target units, the
+    rewards
+    so far, and the predicted net worth ranks at the end. Per team: the predicted loss of visible enemy buildings.
+    """
     yield Table("thought", HEROES, ("known", "value", "win", "version", "action", "aim"))
     yield Table("choice", HEROES * CHOICES, ("action", "probability"))
     yield Table("aim", HEROES * AIMS, ("unit", "probability"))
@@ -121,18 +123,18 @@ def _thought() -> Iterable[Table]:
 
 
 def game_schema(thoughts: bool) -> Schema:
-    """What a game is recorded in now, with or without what a policy thinks."""
+    """Return the current schema of recordings, with or without policy outputs."""
     tables = tuple(Table(name, rows, tuple(fields)) for name, rows, fields in _core.SEEN_TABLES)
     return Schema(tables + (tuple(_thought()) if thoughts else ()), tuple(Bits(*b) for b in _core.SEEN_BITS))
 
 
 def pack_frame(schema: Schema, frame: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """One frame alone, for who encodes it elsewhere."""
+    """Encode a single frame, for an encoder in another process."""
     return zlib.compress(b"".join(frame[p.name].tobytes() for p in schema.parts), 1)
 
 
 def unpack_frame(schema: Schema, data: bytes) -> Frame:
-    """What ``pack_frame`` packed. Raises ValueError for bytes that are no frame of this schema."""
+    """Decode the result of ``pack_frame``. Raises ValueError for bytes that are not a frame of this schema."""
     frame = schema.empty()
     size = sum(array.nbytes for array in frame.values())
     unpacker = zlib.decompressobj()
@@ -150,5 +152,5 @@ def unpack_frame(schema: Schema, data: bytes) -> Frame:
 
 
 def same(a: Mapping[str, npt.NDArray[Any]], b: Mapping[str, npt.NDArray[Any]]) -> bool:
-    """Whether two frames hold the same."""
+    """Return whether two frames are equal."""
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)

@@ -1,4 +1,4 @@
-"""What a team's policy told of a step, put into the frame of that step: the same for every process that plays games."""
+"""Conversion of a policy's outputs for a step into the frame of that step, for every process that plays games."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,25 +13,23 @@ Array = npt.NDArray[Any]
 
 
 def building_slots(layout: Layout) -> slice:
-    """Which unit slots of an observation hold the enemy's buildings, in the order of the head that foresees which of
-    those in sight are gone soon."""
+    """Return the unit slots of an observation's enemy buildings, in the order of the head that predicts their loss."""
     group = layout.groups["enemy_buildings"]
     return slice(group.start, group.start + group.count)
 
 
 def show_thoughts(camera: Camera, side: int, told: Mapping[str, Array], *, values: Array, version: int, actions: Array,
                   available: Array, units: Array | None, buildings: slice) -> None:
-    """Shows what a side's policy made of the frame that the camera has last looked at.
+    """Add a side's policy outputs to the frame that the camera recorded last.
 
     Args:
-        told: probabilities by name, each of which may be missing: ``choice`` [H, 30] of the available actions, ``aim``
-            [H, units] of the unit slots, ``win_probability`` [H], ``net_worth_rank`` [H, 5], ``building_events``
-            [H, buildings].
+        told: probabilities by name, each optional: ``choice`` [H, 30] of the available actions, ``aim`` [H, units]
+        of the
+            unit slots, ``win_probability`` [H], ``net_worth_rank`` [H, 5], ``building_events`` [H, buildings].
         values: float [H]; ``version`` of the policy; ``actions`` int16 [H, 6] that it chose.
         available: the ids that ``choice`` and the first column of ``actions`` index, [H, 30], 0 for none.
-        units: which unit of the game stands in each unit slot [units], -1 for none (buildings out of sight among
-            them); None where nobody knows.
-        buildings: as `building_slots` gives them.
+        units: the game's unit in each unit slot [units], -1 for none (including unseen buildings); None when unknown.
+        buildings: slots from `building_slots`.
     """
     win = told.get("win_probability")
     camera.think(side, values, None if win is None else float(win.mean()), version,
