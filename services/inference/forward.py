@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from five.agent.model.host_actor import HostActor
+from five.agent.model.policy import PolicyActor
 from five.services.inference.models import Served
 from five.services.inference.requests import Array, Arrays, Request
 from five.services.inference.rows import joined, to_numpy
@@ -93,9 +93,9 @@ class HostForward:
         """Evaluates at once."""
         if part.rows is not None:
             batch = {name: array[part.rows] for name, array in batch.items()}
-        frozen = getattr(served.policy, "frozen", None)
-        if frozen is not None and part.replayed is None and frozen.takes(batch):
-            return self._by_core(frozen, batch, part)
+        actor = getattr(served.policy, "actor", None)
+        if actor is not None and part.replayed is None and actor.accepts(batch):
+            return self._act_natively(actor, batch, part)
         with torch.inference_mode():
             before = self._table.gather(part.slots)
             acted = served.policy.act(
@@ -116,17 +116,17 @@ class HostForward:
                         for name, shown in thoughts(flattened(acted), watched).items()}
         return lambda: out
 
-    def _by_core(self, frozen: HostActor, batch: Arrays, part: Part) -> Callable[[], Arrays]:
+    def _act_natively(self, actor: PolicyActor, batch: Arrays, part: Part) -> Callable[[], Arrays]:
         """As the bytes came: nothing of a message is copied."""
         before = self._table.take(part.slots)
-        acted = frozen(batch, before, self._generator, part.greedy)
+        acted = actor(batch, before, self._generator, part.greedy)
         self._table.put(part.slots, acted.state)
         out: Arrays = {"actions": acted.actions, "logp": acted.logp, "values": acted.values}
         if part.want.any():
             out |= {f"state/{name}": state[part.want] for name, state in before.items()}
             out |= {f"aux/{name}": head[part.want] for name, head in acted.aux.items()}
         if part.thinks.any():
-            shown = {**acted.aux, "choice": np.exp(acted.choice), "aim": np.exp(acted.aim)}
+            shown = {**acted.aux, "choice": np.exp(acted.primary), "aim": np.exp(acted.unit)}
             out |= {f"thought/{name}": array[part.thinks].astype(np.float16) for name, array in shown.items()}
         return lambda: out
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dota.spaces import ActionPart, MaskClass, TargetType, action_parts_used
 from five.agent.model.head_names import OFFSET_PAIRS
-from five.agent.model.heads import ActionHeads, AuxiliaryHeads, Chosen, side_by_side
+from five.agent.model.heads import ActionHeads, AuxiliaryHeads, HeadOutput, side_by_side
 from five.agent.model.policy import Policy
 from five.agent.model.trunk import TrunkOutput
 from tests.agent.model_cases import SMALL, layout, random_obs
@@ -34,9 +34,9 @@ class Case:
         self.core = torch.randn(TEAMS, heroes, SMALL.lstm)
         self.embedding = self.policy.embeddings.table("action").detach()
 
-    def choose(self, actions: Tensor | None = None, seed: int = 0, greedy: bool = False) -> Chosen:
+    def choose(self, actions: Tensor | None = None, seed: int = 0, greedy: bool = False) -> HeadOutput:
         generator = torch.Generator().manual_seed(seed)
-        chosen: Chosen = self.heads(self.core, self.trunk, self.obs, self.embedding, actions, generator, greedy)
+        chosen: HeadOutput = self.heads(self.core, self.trunk, self.obs, self.embedding, actions, generator, greedy)
         return chosen
 
     def reference(self, n: int, hero: int, action: Tensor) -> tuple[float, float]:

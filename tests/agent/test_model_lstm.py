@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from five.agent.model.core import Core
 from five.agent.model.lstm import lstm_sequence
+from five.agent.model.recurrent_core import RecurrentCore
 
 STEPS, ROWS, INPUT, WIDTH = 7, 5, 6, 8
 
@@ -56,7 +56,7 @@ def test_is_the_librarys_with_its_gradients(games_end: bool) -> None:
 
 def gradients(scale: float, precision: torch.dtype | None) -> dict[str, Tensor]:
     torch.manual_seed(1)
-    core = Core(32, 64)
+    core = RecurrentCore(32, 64)
     x = torch.randn(16, 24, 1, 32)
     zero = torch.zeros(24, 1, 64)
     target = torch.randn(16, 24, 1, 64)

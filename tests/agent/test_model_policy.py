@@ -7,9 +7,9 @@ from torch import Tensor
 
 from dota.spaces import ActionPart, TargetType, action_parts_used
 from five.agent.config import ModelConfig
-from five.agent.model.host_reader import HostReader
+from five.agent.model.native_reader import NativeReader
 from five.agent.model.policy import Policy, State
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_state import state_specs
 from tests.agent.model_cases import SMALL, layout, random_obs
 
 STEPS, TEAMS = 6, 3
@@ -277,8 +277,8 @@ def test_observations_are_read_once_a_step(monkeypatch: pytest.MonkeyPatch) -> N
         nonlocal reads
         reads += 1
 
-    read = HostReader.__call__
-    monkeypatch.setattr(HostReader, "__call__", lambda *a: count() or read(*a))
+    read = NativeReader.__call__
+    monkeypatch.setattr(NativeReader, "__call__", lambda *a: count() or read(*a))
     policy.trunk.reader.register_forward_hook(count)
     see(policy, random_obs(policy.layout, STEPS, TEAMS))
     assert reads == 1 and policy.normaliser.count.sum() > 0

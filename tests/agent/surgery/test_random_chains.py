@@ -112,5 +112,5 @@ def test_a_chain_of_steps_holds_at_each_step(chain: tuple[AgentSpec, list[dict[s
         now = one.target(now)
     assert now.schema == of.target(spec).schema and now.parameters == report.parameters_after
     chain_of = MigrationChain(links)
-    for name, array in chain_of.to_newest(version, spec.schema).items():
+    for name, array in chain_of.migrate_to_newest(version, spec.schema).items():
         assert array.shape == now.tensor_shapes()[name] and np.isfinite(array).all()

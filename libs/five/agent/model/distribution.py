@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from dota.spaces import ActionPart, Layout, MaskClass, action_parts_used
 from five.agent.config import ModelConfig
 from five.agent.model.head_names import offset_pair_of, offset_pairs, unit_split_of, unit_splits
-from five.agent.model.tree import id_rows
+from five.agent.model.input_structure import id_rows
 
 
 def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:

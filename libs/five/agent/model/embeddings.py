@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from dota import registry
 from five.agent.config import ModelConfig
-from five.agent.model.tree import embedding_widths, id_rows
+from five.agent.model.input_structure import embedding_widths, id_rows
 
 
 class _Rows(torch.autograd.Function):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from dota.spaces import OFFSETS, ActionPart, Layout
 from five.agent.config import ModelConfig
+from five.agent.model.batch_index import Targets
 from five.agent.model.distribution import (
     ActionTable,
     chosen_action,
@@ -18,15 +19,14 @@ from five.agent.model.distribution import (
     valid_targets,
 )
 from five.agent.model.embeddings import rows_of
-from five.agent.model.found import Targets
 from five.agent.model.head_names import DELAYS, offset_pairs, unit_splits
-from five.agent.model.tree import id_rows
+from five.agent.model.input_structure import id_rows
 from five.agent.model.trunk import TrunkOutput
 
 POLICY_SCALE = 0.1  # of the usual initial weights: the first policy is close to uniform over what is available
 
 
-class Chosen(NamedTuple):
+class HeadOutput(NamedTuple):
     """``actions`` int64 [N, H, 6]; ``logp`` float32 [N, H]; ``entropies`` by head, [N, H], 0 where the action does not
     read it (none at all where actions were not given but chosen); ``target`` int64 [N, H], the row of the targeted unit
     in the trunk's packed units (-1: no target). Where it was chosen: ``primary`` [N, H, 30] and ``unit`` [N, H, U],
@@ -69,7 +69,7 @@ class ActionHeads(nn.Module):
 
     def forward(self, core: Tensor, trunk: TrunkOutput, obs: dict[str, Tensor], action_embedding: Tensor,
                 actions: Tensor | None = None, generator: torch.Generator | None = None,
-                greedy: bool = False, targets: Targets | None = None) -> Chosen:
+                greedy: bool = False, targets: Targets | None = None) -> HeadOutput:
         """core [N, H, D]; obs arrays with leading [N]; ``actions`` [N, H, 6] to evaluate, or None to choose;
         ``targets``: what these could have aimed at, where it was searched for before."""
         available = obs["available"].long()
@@ -120,8 +120,8 @@ class ActionHeads(nn.Module):
                               small[..., 1], small[..., 2]), -1)
         target = torch.where(counted, trunk.rows.gather(1, unit), -1)
         if given is not None:
-            return Chosen(chosen, logp, entropies, target)
-        return Chosen(chosen, logp, entropies, target, primary_logp, unit_logp.masked_fill(~mask, -torch.inf))
+            return HeadOutput(chosen, logp, entropies, target)
+        return HeadOutput(chosen, logp, entropies, target, primary_logp, unit_logp.masked_fill(~mask, -torch.inf))
 
     def target_rows(self, actions: Tensor, obs: dict[str, Tensor], trunk: TrunkOutput) -> Tensor:
         """int64 [N, H]: the rows in ``trunk.units`` that given actions [N, H, 6] target; -1 where there is none."""

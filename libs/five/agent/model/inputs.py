@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from dota.spaces import Array, Block, Layout
-from five.agent.model.consumed import require_read
-from five.agent.model.tree import sets, streams, towers
+from five.agent.model.field_coverage import require_read
+from five.agent.model.input_structure import sets, streams, towers
 
 
 class Rows(NamedTuple):

@@ -1,33 +1,37 @@
 """The policy: what rollouts and inference call to act, and the optimizer to learn."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
-from five.agent.model.core import Core
+from five.agent.model.batch_index import BatchIndex, BatchIndexer
 from five.agent.model.cross_hero import cross_hero_pool
 from five.agent.model.embeddings import Embeddings
-from five.agent.model.found import Found, RowSearch
-from five.agent.model.heads import ActionHeads, AuxiliaryHeads, Chosen
-from five.agent.model.host_actor import HostActed, HostActor, suits
-from five.agent.model.host_reader import HostReader
+from five.agent.model.heads import ActionHeads, AuxiliaryHeads, HeadOutput
 from five.agent.model.inputs import Inputs, Present
+from five.agent.model.native_reader import NativeReader
 from five.agent.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
 from five.agent.model.process_set import SplitLinear
-from five.agent.model.states import state_specs
+from five.agent.model.recurrent_core import RecurrentCore
+from five.agent.model.recurrent_state import state_specs
 from five.agent.model.trunk import Trunk, TrunkOutput
 
 State = dict[str, Tensor]
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Acted:
+class PolicyOutput:
     """What ``act`` returns: ``actions`` int16 [B, H, 6], ``logp`` and ``values`` float32 [B, H], ``aux``
     probabilities, ``state`` to hand in at the next step; ``primary`` [B, H, 30] and ``unit`` [B, H, U] as of
-    `Chosen`."""
+    `HeadOutput`."""
 
     actions: Tensor
     logp: Tensor
@@ -38,8 +42,38 @@ class Acted:
     unit: Tensor | None = None
 
 
+class OutputArrays(NamedTuple):
+    """The fields of `PolicyOutput` as numpy arrays."""
+
+    actions: npt.NDArray[np.int16]
+    logp: Array
+    values: Array
+    aux: dict[str, Array]
+    state: dict[str, Array]
+    primary: Array
+    unit: Array
+
+
+class PolicyActor(Protocol):
+    """Another implementation of `Policy.act` for constant parameters (`five.agent.model.native_actor.NativeActor`).
+
+    ``nbytes`` is the memory that it takes besides the policy.
+    """
+
+    nbytes: int
+
+    def accepts(self, obs: Mapping[str, Array]) -> bool:
+        """Return whether it can read these arrays."""
+        ...
+
+    def __call__(self, obs: Mapping[str, Array], state: Mapping[str, Array], generator: torch.Generator | None = None,
+                 greedy: bool = False) -> OutputArrays:
+        """Choose one action per hero."""
+        ...
+
+
 @dataclass(frozen=True)
-class Unrolled:
+class UnrollOutput:
     """What ``unroll`` returns, all float32: ``logp``, ``entropy``, ``values`` [T, B, H], ``aux`` logits,
     ``entropies`` by head [T, B, H] (their sum is ``entropy``), ``state`` after the last step, detached.
 
@@ -63,17 +97,18 @@ class Policy(nn.Module):
 
     Attributes: ``dense``, no part of a version, is for whoever runs the policy to set: everything is computed on all
     slots, absent ones among them, in the same sequence of kernels for all batches of a size, and the host never waits.
-    What comes out is the same but for rounding. ``frozen``: what acts in its place after `freeze`.
+    What comes out is the same but for rounding. ``actor``: evaluates `act` in the policy's place where it is set
+    (`five.agent.model.native_actor.freeze`).
     """
 
-    frozen: HostActor | None
+    actor: PolicyActor | None
 
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         super().__init__()
         self.layout = layout
         self.config = config
         self.dense = False
-        self.frozen = None
+        self.actor = None
         self.embeddings = Embeddings(config)
         self.trunk = Trunk(layout, config, self.embeddings)
         widths = self.trunk.reader.widths()
@@ -82,13 +117,13 @@ class Policy(nn.Module):
         self.shows_action = layout.blocks["previous_action"].has("action")
         previous = widths["previous_action"][1] + config.key * (1 + self.shows_action)
         self.join = SplitLinear(self.trunk.shared_width, self.trunk.private_width + previous, config.lstm_input)
-        self.core = Core(config.lstm_input, config.lstm)
+        self.core = RecurrentCore(config.lstm_input, config.lstm)
         self.heads = ActionHeads(layout, config)
         self.value = nn.Linear(config.lstm, 1)
         self.auxiliary = AuxiliaryHeads(layout, config)
         # No parts of the module: they stay on the host.
-        self._searches = (RowSearch(layout, config),)
-        self._reads = (HostReader(self.trunk.reader),)
+        self._searches = (BatchIndexer(layout, config),)
+        self._reads = (NativeReader(self.trunk.reader),)
 
     @property
     def device(self) -> torch.device:
@@ -100,27 +135,20 @@ class Policy(nn.Module):
         return {name: torch.zeros((teams, *shape), device=self.device)
                 for name, (shape, _) in state_specs(self.layout, self.config).items()}
 
-    def freeze(self) -> bool:
-        """Says that parameters and statistics stay as they are until the next call: whoever acts with them from now on
-        does so by one call of the core, where that suits (small, in float32, on the host, one thread). Returns whether
-        it does. Actions are the same ones, and all numbers but for rounding."""
-        self.frozen = HostActor(self) if suits(self) else None
-        return self.frozen is not None
-
     @torch.no_grad()
     def act(self, obs: dict[str, Tensor], state: State, *, generator: torch.Generator | None = None,
-            greedy: bool = False, replay: Tensor | None = None) -> Acted:
+            greedy: bool = False, replay: Tensor | None = None) -> PolicyOutput:
         """Chooses one action per hero. ``obs`` arrays and ``state`` with leading [B], on the policy's device.
 
         With a ``generator`` the choice is a function of its state and the inputs; ``greedy`` takes the most likely.
         ``replay`` int16 [B, H, 6] holds the actions of steps that were played before, -1 in a row that is to be
         chosen: a lost state is rebuilt with what was done, not with a new choice.
         """
-        if self.frozen is not None and replay is None and not self.dense:
-            seen = {name: array.numpy() for name, array in obs.items()}
-            if self.frozen.takes(seen):
-                return _as_tensors(self.frozen(seen, {name: array.numpy() for name, array in state.items()}, generator,
-                                               greedy))
+        if self.actor is not None and replay is None and not self.dense:
+            arrays = {name: array.numpy() for name, array in obs.items()}
+            if self.actor.accepts(arrays):
+                return _as_tensors(self.actor(arrays, {name: array.numpy() for name, array in state.items()}, generator,
+                                              greedy))
         with self._autocast():
             inputs, trunk, floats, _ = self._encode(obs)
             joined = self._join(inputs, trunk, floats, state["target_embedding"])
@@ -136,15 +164,15 @@ class Policy(nn.Module):
         probabilities = {"win_probability": aux["win_probability"].sigmoid(),
                          "net_worth_rank": aux["net_worth_rank"].softmax(-1),
                          "building_events": aux["building_events"].sigmoid()}
-        return Acted(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new, primary, unit)
+        return PolicyOutput(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new, primary, unit)
 
-    def find(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> Found:
+    def find(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> BatchIndex:
         """What `unroll` would search for in these arrays, which are in the host's memory: with it, no step of an unroll
         on a GPU makes the host wait. Safe on another thread."""
         return self._searches[0](obs, actions, resets)
 
     def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: State,
-               resets: Tensor | None = None, found: Found | None = None) -> Unrolled:
+               resets: Tensor | None = None, found: BatchIndex | None = None) -> UnrollOutput:
         """Evaluates given actions over a sequence.
 
         ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step, ``resets``
@@ -168,7 +196,7 @@ class Policy(nn.Module):
         entropies = {name: _leading(e, steps, teams) for name, e in chosen.entropies.items()}
         last = _leading(self._targets(chosen, trunk), steps, teams)[-1]
         aux = {name: _leading(logits, steps, teams) for name, logits in aux.items()}
-        return Unrolled(
+        return UnrollOutput(
             _leading(chosen.logp, steps, teams), torch.stack(list(entropies.values())).sum(0),
             _leading(values, steps, teams), aux, entropies,
             {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last}, moments)
@@ -195,7 +223,7 @@ class Policy(nn.Module):
         return {name: _leading(scores, steps, teams) for name, scores in found.items()}
 
     def update_normaliser(self, moments: Tensor) -> None:
-        """Takes ``Unrolled.observation_moments`` (summed over processes) into the statistics of all data ever seen."""
+        """Takes ``UnrollOutput.observation_moments`` (summed over processes) into the statistics of all data ever seen."""
         self.normaliser.merge(moments)
 
     @property
@@ -225,7 +253,7 @@ class Policy(nn.Module):
         joined = torch.relu(self.join(trunk.shared, torch.cat(private, -1)))
         return cross_hero_pool(joined, self.config.pooled)
 
-    def _targets(self, chosen: Chosen, trunk: TrunkOutput) -> Tensor:
+    def _targets(self, chosen: HeadOutput, trunk: TrunkOutput) -> Tensor:
         """float32 [N, H, K]: embeddings of the chosen targets, zero where there is none; no gradient."""
         return _embedding_of(chosen.target, trunk)
 
@@ -242,10 +270,12 @@ class Policy(nn.Module):
         return previous.flatten(0, 1)
 
 
-def _as_tensors(done: HostActed) -> Acted:
-    out = torch.from_numpy
-    return Acted(out(done.actions), out(done.logp), out(done.values), {name: out(a) for name, a in done.aux.items()},
-                 {name: out(a) for name, a in done.state.items()}, out(done.choice), out(done.aim))
+def _as_tensors(output: OutputArrays) -> PolicyOutput:
+    tensor = torch.from_numpy
+    return PolicyOutput(
+        tensor(output.actions), tensor(output.logp), tensor(output.values),
+        {name: tensor(array) for name, array in output.aux.items()},
+        {name: tensor(array) for name, array in output.state.items()}, tensor(output.primary), tensor(output.unit))
 
 
 def _leading(x: Tensor, *lead: int) -> Tensor:

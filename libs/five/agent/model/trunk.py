@@ -9,8 +9,8 @@ from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.embeddings import Embeddings
 from five.agent.model.inputs import InputReader, Inputs, Rows, SlotRows
+from five.agent.model.map_encoder import MapEncoder
 from five.agent.model.process_set import ProcessSet, UnitSet, segment_max
-from five.agent.model.spatial import MapNet
 
 BY_TOWER = ("cuda",)  # devices on which each tower has its pools by itself
 
@@ -42,8 +42,8 @@ class Trunk(nn.Module):
             """Width of a categorical field's embeddings: 0 where the layout leaves it out."""
             return b[block].field(field).count * embeddings.width(space) if b[block].has(field) else 0
 
-        self.minimap = MapNet(o.minimap, widths["minimap"], c.conv_filters) if "minimap" in widths else None
-        self.nearby_map = MapNet(o.nearby_map, widths["nearby_map"] + ids("nearby_map", "area_effect", "area"),
+        self.minimap = MapEncoder(o.minimap, widths["minimap"], c.conv_filters) if "minimap" in widths else None
+        self.nearby_map = MapEncoder(o.nearby_map, widths["nearby_map"] + ids("nearby_map", "area_effect", "area"),
                                  c.conv_filters) if "nearby_map" in widths else None
         # One set of weights for allied and enemy heroes, one for all other units.
         self.sets = nn.ModuleDict({
@@ -119,7 +119,7 @@ class Trunk(nn.Module):
             pools = torch.stack([segment_max(rows, SlotRows(mine, slots, steps)) for rows, mine, slots in zip(
                 torch.split(units, inputs.tower_rows), there, sizes, strict=True)], 1)
         elif units.device.type in BY_TOWER:
-            # Tower by tower: side by side in slots of the largest, most would be empty.
+            # UnitGroup by tower: side by side in slots of the largest, most would be empty.
             parts = zip(*(torch.split(x, inputs.tower_rows) for x in (units, inputs.unit_step, inputs.unit_place)),
                         sizes, strict=True)
             pools = torch.stack([segment_max(rows, Rows(step, steps, place, slots))

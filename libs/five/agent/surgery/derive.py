@@ -13,7 +13,7 @@ from five.agent.surgery.steps.embedding import Space
 from five.agent.surgery.steps.slots import Count
 from five.agent.surgery.steps.widen import Layer
 
-LSTM_SHARE = 0.05  # of the LSTM's own initial scale: what new weights of a grown LSTM are drawn with
+LSTM_SCALE_SHARE = 0.05  # of the LSTM's own initial scale: what new weights of a grown LSTM are drawn with
 MAPS = {"minimap": "minimap", "nearby_map": "nearby_map", "passability": "allied_heroes.passability"}
 
 
@@ -22,15 +22,15 @@ def derive_plan(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
 
     Raises ValueError naming every key that no step can change in that way, or as `Plan.stages` does.
     """
-    found = _PlanBuilder(old, new)
-    found.model()
-    found.observation()
-    found.game()
-    if wrong := _differences(found.spec, new):
+    builder = _PlanBuilder(old, new)
+    builder.model()
+    builder.observation()
+    builder.game()
+    if wrong := _remaining_differences(builder.spec, new):
         raise ValueError(f"no step changes {'; '.join(wrong)}")
-    if not found.steps:
+    if not builder.steps:
         raise ValueError("nothing differs that surgery could change")
-    plan = Plan(name=name, parent=old.schema, steps=tuple(found.steps))
+    plan = Plan(name=name, parent=old.schema, steps=tuple(builder.steps))
     plan.target(old)
     return plan
 
@@ -60,7 +60,7 @@ class _PlanBuilder:
             if head not in old.split_heads:
                 self.add(kind="split_head", head=head)
         if new.lstm != old.lstm:
-            self.add(kind="grow_lstm", to=new.lstm, scale=float(f"{LSTM_SHARE * old.lstm**-0.5:.2g}"))
+            self.add(kind="grow_lstm", to=new.lstm, scale=float(f"{LSTM_SCALE_SHARE * old.lstm**-0.5:.2g}"))
 
     def observation(self) -> None:
         old, new = self.spec.game.observation, self.new.game.observation
@@ -87,40 +87,40 @@ class _PlanBuilder:
             offered = [*(a for a in offered if a != "buyback"), "buyback"]
         if offered:
             self.add(kind="add_actions", actions=[a for a in get_args(Scripted) if a in offered])
-        values = _changed(self.spec.game.model_dump(mode="json"), new.model_dump(mode="json"))
+        values = _changed_keys(self.spec.game.model_dump(mode="json"), new.model_dump(mode="json"))
         values = {key: value for key, value in values.items()
                   if not key.startswith("observation.") or key == "observation.mirror_dire"}
         if values:
             self.add(kind="game", values=values)
 
 
-def _changed(old: dict[str, Any], new: dict[str, Any], at: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _changed_keys(old: dict[str, Any], new: dict[str, Any], at: str = "") -> dict[str, Any]:
+    builder: dict[str, Any] = {}
     for key, value in new.items():
         if isinstance(value, dict):
-            found |= _changed(old[key], value, f"{at}{key}.")
+            builder |= _changed_keys(old[key], value, f"{at}{key}.")
         elif value != old[key]:
-            found[f"{at}{key}"] = value
-    return found
+            builder[f"{at}{key}"] = value
+    return builder
 
 
-def _differences(reached: AgentSpec, wanted: AgentSpec) -> list[str]:
+def _remaining_differences(reached: AgentSpec, wanted: AgentSpec) -> list[str]:
     """Keys that differ still, with both values."""
-    found = []
-    pairs = [("model", _plain(reached.model), _plain(wanted.model)),
-             ("game", _ordered(reached), _ordered(wanted))]
+    builder = []
+    pairs = [("model", _comparable_model(reached.model), _comparable_model(wanted.model)),
+             ("game", _comparable_game(reached), _comparable_game(wanted))]
     for section, one, two in pairs:
-        found += [f"{section}.{key} to {value}" for key, value in _changed(one, two).items()]
-    return found
+        builder += [f"{section}.{key} to {value}" for key, value in _changed_keys(one, two).items()]
+    return builder
 
 
-def _plain(model: ModelConfig) -> dict[str, Any]:
+def _comparable_model(model: ModelConfig) -> dict[str, Any]:
     values = model.model_dump(mode="json", exclude={"precision"})
     values["id_rows"] = {}  # rows are compared as what they come to
     return values | {f"rows of {space}": id_rows(model, space) for space in model.id_rows}
 
 
-def _ordered(spec: AgentSpec) -> dict[str, Any]:
+def _comparable_game(spec: AgentSpec) -> dict[str, Any]:
     values = spec.game.model_dump(mode="json")
     values["observation"] |= {"omit": sorted(spec.layout.omitted), "generation": 0}
     return values

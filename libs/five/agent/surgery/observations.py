@@ -54,8 +54,8 @@ def convert(old: AgentSpec, new: AgentSpec, arrays: Mapping[str, Array], new_inp
     old_cells, new_cells = cell_labels(before), cell_labels(after)
     for name in ARRAYS:
         if name in arrays:
-            source = _target_slots(before, after, arrays[name]) if name == "private_ids" else arrays[name]
-            out[name] = _cells(source, old_cells[name], new_cells[name], new_inputs, random, new)
+            source = _convert_target_slots(before, after, arrays[name]) if name == "private_ids" else arrays[name]
+            out[name] = _convert_array(source, old_cells[name], new_cells[name], new_inputs, random, new)
     slots = {label: i for i, label in enumerate(slot_labels(before))}
     kept = np.array([slots.get(label, -1) for label in slot_labels(after)], np.int64)
     if "target_mask" in arrays:
@@ -63,7 +63,7 @@ def convert(old: AgentSpec, new: AgentSpec, arrays: Mapping[str, Array], new_inp
         mask[..., kept >= 0] = arrays["target_mask"][..., kept[kept >= 0]]
         out["target_mask"] = mask
     if "actions" in arrays:
-        out["actions"] = _actions(arrays["actions"], before.units, kept)
+        out["actions"] = _convert_actions(arrays["actions"], before.units, kept)
     return out
 
 
@@ -78,7 +78,7 @@ def convert_state(old: AgentSpec, new: AgentSpec, state: Mapping[str, Array]) ->
     return out
 
 
-def _cells(source: Array, old: tuple[str, ...], new: tuple[str, ...], new_inputs: NewInputs,
+def _convert_array(source: Array, old: tuple[str, ...], new: tuple[str, ...], new_inputs: NewInputs,
            random: np.random.Generator, spec: AgentSpec) -> Array:
     if old == new:
         return source
@@ -94,17 +94,17 @@ def _cells(source: Array, old: tuple[str, ...], new: tuple[str, ...], new_inputs
                 continue
             _, _, label = new[i].split("|")
             space = SPACES[label.partition("[")[0]]
-            high = spec.layout.units + 1 if space == "target_slot" else _rows(spec.model, space)
+            high = spec.layout.units + 1 if space == "target_slot" else _id_rows(spec.model, space)
             out[..., i] = random.integers(0, high, shape) * (random.random(shape) < 0.5)
     return out
 
 
-def _rows(model: ModelConfig, space: str) -> int:
+def _id_rows(model: ModelConfig, space: str) -> int:
     known: IdSpace = space  # type: ignore[assignment]
     return id_rows(model, known)
 
 
-def _actions(actions: Array, units: int, kept: Array) -> Array:
+def _convert_actions(actions: Array, units: int, kept: Array) -> Array:
     """Actions with their targets in the new slots; 0 where the slot is gone."""
     place = np.zeros(units + 1, np.int64)
     place[kept[kept >= 0]] = np.flatnonzero(kept >= 0)
@@ -114,7 +114,7 @@ def _actions(actions: Array, units: int, kept: Array) -> Array:
     return out
 
 
-def _target_slots(before: Layout, after: Layout, array: Array) -> Array:
+def _convert_target_slots(before: Layout, after: Layout, array: Array) -> Array:
     """The ids of previously targeted slots (a slot plus one) with the slots' new numbers, in the old layout."""
     places = {label: i for i, label in enumerate(slot_labels(after))}
     table = np.array([0, *(places.get(label, -1) + 1 for label in slot_labels(before))], np.int64)

@@ -22,7 +22,7 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
     place = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
     stream_of = {(stream.block.name, stream.array): (name, stream.groups)
                  for name, stream in streams(spec.layout).items()}
-    tower_of = _towers(spec)
+    tower_of = _unit_branches(spec)
     out = dict(arrays)
     for name, labels in cell_labels(spec.layout).items():
         cells: list[tuple[int, list[str]]] = [
@@ -36,20 +36,20 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
             if changed.dtype.kind == "f":
                 stream, groups = stream_of[block, name]
                 group = tower_of[instance] if len(groups) > 1 or groups[0] else ""
-                value = _constant(step, label, place[f"{stream}:{group}:{label}"], tensors)
+                value = _constant_value(step, label, place[f"{stream}:{group}:{label}"], tensors)
             changed[..., i] = value
         out[name] = changed
     return out
 
 
-def _constant(step: RemoveInputs, label: str, place: int, tensors: Mapping[str, Array]) -> float:
+def _constant_value(step: RemoveInputs, label: str, place: int, tensors: Mapping[str, Array]) -> float:
     field = label.partition("[")[0].partition("/")[0]
     if field in step.constants:
         return step.constants[field]
     return float(tensors["normaliser.mean"][place]) if tensors["normaliser.count"][place] > 0 else 0.0
 
 
-def _towers(spec: AgentSpec) -> dict[str, str]:
+def _unit_branches(spec: AgentSpec) -> dict[str, str]:
     """The tower of each unit slot, by the slot's label."""
     labels = slot_labels(spec.layout)
     return {labels[slot]: tower.name for tower in towers(spec.layout) for slot in tower.slots}

@@ -99,14 +99,14 @@ class _InputLabels:
         self.labels: list[str] = []
         self.reads: list[str] = []
 
-    def fields(self, layout: Layout, block: str, array: Array, stream: str, group: str = "") -> "_Features":
+    def fields(self, layout: Layout, block: str, array: Array, stream: str, group: str = "") -> "_InputLabels":
         """The numbers of a block's row."""
         for label in field_labels(layout, block, array):
             self.labels.append(label)
             self.reads.append(f"{stream}:{group}:{label}")
         return self
 
-    def embedded(self, layout: Layout, block: str, field: str, space: str, width: int) -> "_Features":
+    def embedded(self, layout: Layout, block: str, field: str, space: str, width: int) -> "_InputLabels":
         """The embeddings of a categorical field, where the layout has it."""
         if layout.blocks[block].has(field):
             for i in range(layout.blocks[block].field(field).count):
@@ -115,7 +115,7 @@ class _InputLabels:
                     self.reads.append(f"embedding:{space}:{k}")
         return self
 
-    def plain(self, *labels: Iterable[str]) -> "_Features":
+    def plain(self, *labels: Iterable[str]) -> "_InputLabels":
         """What is no field."""
         for more in labels:
             for label in more:

@@ -24,7 +24,7 @@ MAPS = ("minimap", "nearby_map")
 READ = {"shared": torch.float16, "private": torch.float16, "shared_ids": torch.uint16}
 
 
-class HostRead(NamedTuple):
+class NativeRead(NamedTuple):
     """``inputs`` without their ``floats``; the streams as the normaliser makes them of these; ``moments`` float64
     [3, F] as of `Normaliser.stream_moments`, where they were asked for."""
 
@@ -33,14 +33,14 @@ class HostRead(NamedTuple):
     moments: Tensor | None
 
 
-class HostReader:
+class NativeReader:
     """Reads arrays of one layout."""
 
     def __init__(self, reader: InputReader) -> None:
         self._reader = reader
 
-    def __reduce__(self) -> tuple[type["HostReader"], tuple[InputReader]]:
-        return HostReader, (self._reader,)  # the core's part is made again
+    def __reduce__(self) -> tuple[type["NativeReader"], tuple[InputReader]]:
+        return NativeReader, (self._reader,)  # the core's part is made again
 
     @cached_property
     def _tables(self) -> "_Tables":
@@ -58,7 +58,7 @@ class HostReader:
         return all(obs[name].device.type == "cpu" and obs[name].dtype is dtype for name, dtype in READ.items())
 
     def __call__(self, obs: dict[str, Tensor], normaliser: Normaliser, present: Present | None = None,
-                 moments: bool = False) -> HostRead:
+                 moments: bool = False) -> NativeRead:
         """``obs`` as `InputReader` takes it, such as `takes` says; ``present`` as there. Raises ValueError on arrays of
         other widths."""
         self._reader.require_widths(obs["shared"], obs["private"])
@@ -72,7 +72,7 @@ class HostReader:
         index = self._units(read, inputs, column[first:], step[first:], [cut - first for cut in cuts[sets:]])
         self._sets(read, inputs, column, step, cuts[:sets], index)
         seen = None if read.sums is None else normaliser.about_the_mean(*torch.from_numpy(read.sums))
-        return HostRead(inputs, read.floats, seen)
+        return NativeRead(inputs, read.floats, seen)
 
     def search(self, obs: dict[str, Tensor]) -> tuple[Present, Tensor]:
         """The rows that are present, as `InputReader.search` finds them, and the unit slots that have one, as

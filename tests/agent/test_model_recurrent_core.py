@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from five.agent.model.core import Core
+from five.agent.model.recurrent_core import RecurrentCore
 
 
 class Counting(nn.Module):
@@ -15,8 +15,8 @@ class Counting(nn.Module):
         return counts, (counts[-1:], state[1] + 10 * len(x))
 
 
-def counting_core() -> Core:
-    core = Core(3, 1)
+def counting_core() -> RecurrentCore:
+    core = RecurrentCore(3, 1)
     core.lstm = Counting()  # type: ignore[assignment]
     return core
 
@@ -63,7 +63,7 @@ def test_no_resets_is_one_sequence() -> None:
             calls.append(len(x))
             return super().forward(x, state)
 
-    core = Core(3, 1)
+    core = RecurrentCore(3, 1)
     core.lstm = Watched()  # type: ignore[assignment]
     zero = torch.zeros(2, 1, 1)
     core(torch.zeros(16, 2, 1, 3), zero, zero, torch.zeros(16, 2, dtype=torch.bool))
@@ -75,7 +75,7 @@ def test_no_resets_is_one_sequence() -> None:
 
 def test_single_steps_are_the_sequence() -> None:
     torch.manual_seed(0)
-    core = Core(5, 7)
+    core = RecurrentCore(5, 7)
     x, h, c = torch.randn(6, 3, 2, 5), torch.randn(3, 2, 7), torch.randn(3, 2, 7)
     out, last_h, last_c = core(x, h, c)
     for t in range(6):
@@ -87,7 +87,7 @@ def test_single_steps_are_the_sequence() -> None:
 
 def test_no_gradient_crosses_a_reset() -> None:
     torch.manual_seed(0)
-    core = Core(5, 7)
+    core = RecurrentCore(5, 7)
     x = torch.randn(6, 2, 1, 5, requires_grad=True)
     resets = torch.zeros(6, 2, dtype=torch.bool)
     resets[3, 0] = True

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from five.agent.model.lstm import lstm_sequence
 
 
-class Core(nn.Module):
+class RecurrentCore(nn.Module):
     """Single-layer LSTM (Berner et al. 2019, appendix H) over [T, B, H], with games that end in mid-sequence."""
 
     def __init__(self, width: int, units: int) -> None:

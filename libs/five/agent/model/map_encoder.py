@@ -3,10 +3,10 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from five.agent.model.tree import map_sizes
+from five.agent.model.input_structure import map_sizes
 
 
-class MapNet(nn.Module):
+class MapEncoder(nn.Module):
     """Convolution, 2x2 max-pool, convolution, flattened; 2x2 kernels, ReLU, as in OpenAI's diagram of August 2018.
     A map too small for a pool or a second layer goes without."""
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from dota.spaces import Block, Field, Layout
-from five.agent.model.tree import sets, streams
+from five.agent.model.input_structure import sets, streams
 
-# Ids by block: a column each but for nearby_map's, which are read as a row. Those of sets are in five.agent.model.tree.
+# Ids by block: a column each but for nearby_map's, which are read as a row. Those of sets are in five.agent.model.input_structure.
 IDS = {"units": ("unit", "animation"), "allied_heroes": ("build", "next_item"), "nearby_map": ("area_effect",),
        "previous_action": ("action",)}
 ROWS = ("nearby_map.area_effect",)
@@ -24,7 +24,7 @@ def require_read(layout: Layout) -> None:
     if unread:
         raise ValueError(
             f"layout {layout.hash} has fields that the model does not read: {', '.join(unread)}; read them in "
-            "five.agent.model.inputs and say so in five.agent.model.consumed, or leave them out: game.observation.omit")
+            "five.agent.model.inputs and say so in five.agent.model.field_coverage, or leave them out: game.observation.omit")
 
 
 def _unread(layout: Layout) -> Iterator[str]:

@@ -16,7 +16,7 @@ from five.agent.model.policy import Policy
 ENEMIES = "enemy_heroes"  # the tower
 
 
-class Opening:
+class FactoredWinHead:
     """Of one policy. Everything is in float32, also of a policy that computes in bfloat16 otherwise."""
 
     def __init__(self, policy: Policy) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dota.config import GameConfig
 from dota.spaces import Array, Field, Layout
-from five.agent.model.consumed import unread_fields
+from five.agent.model.field_coverage import unread_fields
 from five.agent.model.inputs import InputReader
 from five.run.load import load, presets
 

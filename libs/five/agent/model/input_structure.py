@@ -7,7 +7,7 @@ from dota.spaces import HERO_ABILITIES, HERO_ITEMS, ID_SPACES, Array, Block, Lay
 from five.agent.config import IdSpace, ModelConfig
 
 
-class Tower(NamedTuple):
+class UnitGroup(NamedTuple):
     """A group of unit slots that share weights. ``slots`` are its unit slots, in order."""
 
     name: str
@@ -38,14 +38,14 @@ class Stream(NamedTuple):
 
 
 class MapSizes(NamedTuple):
-    """What is left of a map behind its layers: see `five.agent.model.spatial.MapNet`."""
+    """What is left of a map behind its layers: see `five.agent.model.map_encoder.MapEncoder`."""
 
     pool: bool
     second: bool
     side: int
 
 
-def towers(layout: Layout) -> tuple[Tower, ...]:
+def towers(layout: Layout) -> tuple[UnitGroup, ...]:
     """The five groups of units with weights of their own (Berner et al. 2019, figure 17); empty ones left out.
     The two groups of heroes come first."""
     def slots(*names: str) -> tuple[int, ...]:
@@ -54,11 +54,11 @@ def towers(layout: Layout) -> tuple[Tower, ...]:
 
     kinds = ("creeps", "buildings", "wards", "courier")
     found = (
-        Tower("allied_heroes", slots("allied_heroes")),
-        Tower("enemy_heroes", slots("enemy_heroes")),
-        Tower("allied_units", slots(*(f"allied_{k}" for k in kinds))),
-        Tower("enemy_units", slots(*(f"enemy_{k}" for k in kinds))),
-        Tower("neutrals", slots("neutral_creeps")),
+        UnitGroup("allied_heroes", slots("allied_heroes")),
+        UnitGroup("enemy_heroes", slots("enemy_heroes")),
+        UnitGroup("allied_units", slots(*(f"allied_{k}" for k in kinds))),
+        UnitGroup("enemy_units", slots(*(f"enemy_{k}" for k in kinds))),
+        UnitGroup("neutrals", slots("neutral_creeps")),
     )
     return tuple(t for t in found if t.slots)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dota.spaces import Layout
-from five.agent.model.host_reader import HostReader
+from five.agent.model.native_reader import NativeReader
 from five.agent.model.policy import Policy
 from tests.agent.model_cases import SMALL, layout, random_obs
 from tests.agent.test_model_inputs import bare_layout
@@ -27,7 +27,7 @@ def policy_of(of: Layout) -> Policy:
 def test_the_same_to_the_bit(of: Layout, present: float) -> None:
     policy, obs = policy_of(of), random_obs(of, 7, seed=3, present=present)
     obs["shared"][0, :9] = torch.tensor([0.0, -0.0, 6e-8, -6e-8, 1e-4, 65504, -65504, 1.0, 3.1])
-    inputs, floats, moments = HostReader(policy.trunk.reader)(obs, policy.normaliser, moments=True)
+    inputs, floats, moments = NativeReader(policy.trunk.reader)(obs, policy.normaliser, moments=True)
     expected = policy.trunk.reader(obs)
     standard = policy.normaliser(expected)
     assert floats.keys() == standard.keys()
@@ -61,7 +61,7 @@ def test_the_same_to_the_bit(of: Layout, present: float) -> None:
 def test_a_search_finds_the_same_rows_and_what_is_found_is_read(of: Layout) -> None:
     policy, obs = policy_of(of), random_obs(of, 7, seed=8)
     reader = policy.trunk.reader
-    read, presence = HostReader(reader), reader.presence(obs["shared"], obs["shared_ids"].long())
+    read, presence = NativeReader(reader), reader.presence(obs["shared"], obs["shared_ids"].long())
     found, there = read.search(obs)
     expected = reader.search(presence)
     assert torch.equal(found.column, expected.column) and torch.equal(found.step, expected.step)
@@ -87,7 +87,7 @@ def test_a_policy_learns_by_it_as_without(of: Layout, monkeypatch: pytest.Monkey
                                         }, unrolled.observation_moments
 
     mine = learned()
-    monkeypatch.setattr(HostReader, "takes", staticmethod(lambda obs: False))
+    monkeypatch.setattr(NativeReader, "takes", staticmethod(lambda obs: False))
     other = learned()
     assert torch.equal(mine[0], other[0]) and mine[1].keys() == other[1].keys()
     assert all(torch.equal(mine[1][name], gradient) for name, gradient in other[1].items())
@@ -98,11 +98,11 @@ def test_a_policy_acts_by_it_as_without(monkeypatch: pytest.MonkeyPatch) -> None
     policy, obs = policy_of(layout(5)), random_obs(layout(5), 6, seed=4)
     state = policy.initial_state(6)
     read: list[int] = []
-    by_host = HostReader.__call__
-    monkeypatch.setattr(HostReader, "__call__", lambda *a: read.append(1) or by_host(*a))
+    by_host = NativeReader.__call__
+    monkeypatch.setattr(NativeReader, "__call__", lambda *a: read.append(1) or by_host(*a))
     mine = policy.act(obs, state, generator=torch.Generator().manual_seed(5))
     assert read == [1]
-    monkeypatch.setattr(HostReader, "takes", staticmethod(lambda obs: False))
+    monkeypatch.setattr(NativeReader, "takes", staticmethod(lambda obs: False))
     other = policy.act(obs, state, generator=torch.Generator().manual_seed(5))
     assert read == [1]
     for name in ("actions", "logp", "values"):
@@ -112,14 +112,14 @@ def test_a_policy_acts_by_it_as_without(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_arrays_that_games_do_not_write_are_read_otherwise() -> None:
     obs = random_obs(layout(1), 2)
-    assert HostReader.takes(obs)
-    assert not HostReader.takes({**obs, "shared": obs["shared"].float()})
-    assert not HostReader.takes({**obs, "shared_ids": obs["shared_ids"].long()})
+    assert NativeReader.takes(obs)
+    assert not NativeReader.takes({**obs, "shared": obs["shared"].float()})
+    assert not NativeReader.takes({**obs, "shared_ids": obs["shared_ids"].long()})
 
 
 def test_a_part_of_larger_arrays_is_read() -> None:
     policy, obs = policy_of(layout(1)), random_obs(layout(1), 2, 6, seed=5)
-    read = HostReader(policy.trunk.reader)
+    read = NativeReader(policy.trunk.reader)
     floats = read({n: a[:, 1] for n, a in obs.items()}, policy.normaliser).floats
     same = read({n: a[:, 1].clone() for n, a in obs.items()}, policy.normaliser).floats
     assert all(torch.equal(floats[name], same[name]) for name in same)

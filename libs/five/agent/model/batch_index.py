@@ -1,6 +1,6 @@
 """Which rows a batch has, found before the batch is on its device.
 
-How many units, sets and targets are present decides the sizes of what the network computes. Found on a GPU, the host
+How many units, sets and targets are present decides the sizes of what the network computes. BatchIndex on a GPU, the host
 would wait for it at every step; observations and actions that are learned from are known on the host beforehand.
 """
 
@@ -13,8 +13,8 @@ from torch import Tensor
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.distribution import ActionTable, chosen_action, valid_targets
-from five.agent.model.host_reader import HostReader
 from five.agent.model.inputs import InputReader, Present
+from five.agent.model.native_reader import NativeReader
 
 
 class Targets(NamedTuple):
@@ -26,7 +26,7 @@ class Targets(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class BatchIndex:
     """Of a batch of N = T * B team-steps: its ``present`` rows, the ``targets`` of its actions, and ``starts``, the
     timesteps at which a stretch without a game's beginning starts (0 is always one)."""
 
@@ -38,21 +38,21 @@ class Found:
         """What has to be where the batch is."""
         return (self.present.column, self.present.step, *self.targets)
 
-    def moved(self, tensors: tuple[Tensor, ...]) -> "Found":
+    def moved(self, tensors: tuple[Tensor, ...]) -> "BatchIndex":
         """The same with ``tensors``, those of `tensors` brought to a device."""
-        return Found(Present(tensors[0], tensors[1], self.present.ends), Targets(*tensors[2:]), self.starts)
+        return BatchIndex(Present(tensors[0], tensors[1], self.present.ends), Targets(*tensors[2:]), self.starts)
 
 
-class RowSearch:
+class BatchIndexer:
     """Finds rows on the host, for a policy that may be anywhere."""
 
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         self._reader = InputReader(layout)
-        self._on_host = HostReader(self._reader)
+        self._on_host = NativeReader(self._reader)
         self._table = ActionTable(layout, config)
 
     @torch.no_grad()
-    def __call__(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> Found:
+    def __call__(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> BatchIndex:
         """``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``resets`` bool [T, B], all in the host's memory."""
         flat = {name: obs[name].flatten(0, 1) for name in ("shared", "shared_ids", "available", "target_mask")}
         given = actions.flatten(0, 1).long()
@@ -64,4 +64,4 @@ class RowSearch:
         action = chosen_action(flat["available"].long(), given)
         mask = valid_targets(self._table, flat["target_mask"], action, there)
         starts = [0, *(t for t in resets.any(1).nonzero().squeeze(1).tolist() if t > 0)]
-        return Found(present, Targets(*mask.nonzero(as_tuple=True)), starts)
+        return BatchIndex(present, Targets(*mask.nonzero(as_tuple=True)), starts)
