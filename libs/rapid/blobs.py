@@ -90,8 +90,7 @@ class BlobStore:
         """Write a file atomically.
 
         In a folder the file is written beside its target, synced and renamed, because a reported checkpoint must
-        survive a
-        power failure. An object store shows only complete objects.
+        survive a power failure. An object store shows only complete objects.
         """
         if not self._local:
             with self._fs.open(path, "wb") as file:

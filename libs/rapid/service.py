@@ -41,21 +41,19 @@ class Service(Generic[C]):
     """A started service.
 
     Attributes: ``config`` is the file's configuration with the run record's values in place, once the service is
-    entered;
-    ``file_config`` is the file's own; ``record`` is the run record that it works under, ``epoch`` its epoch;
-    ``arguments``;
-    ``kind`` and ``id``; ``token`` for gRPC (None without one); ``lifecycle``; ``state`` and ``parameters`` of the run;
-    ``blobs``; ``folder`` of the run; ``critical_tasks``, which starts threads and tasks whose death ends the process.
+    entered; ``file_config`` is the file's own; ``record`` is the run record that it works under, ``epoch`` its epoch;
+    ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None without one); ``lifecycle``; ``state`` and
+    ``parameters`` of the run; ``blobs``; ``folder`` of the run; ``critical_tasks``, which starts threads and tasks
+    whose death ends the process.
 
     Set ``stats`` to a function that returns JSON values for the heartbeat. Set ``not_ready`` to one that returns why
-    the
-    service cannot work yet, '' when it can; /readyz shows it. Set ``is_idle`` to one that returns whether playing and
-    learning have stopped here; it is called while a pause holds the run.
+    the service cannot work yet, '' when it can; /readyz shows it. Set ``is_idle`` to one that returns whether playing
+    and learning have stopped here; it is called while a pause holds the run.
 
-    Entering waits for the stores, the run and its record; the pages respond from the first moment. ``open_run``
-    creates the
-    run instead of waiting for it. With ``ends_with_run`` False the service outlives a stopped run. When the run record
-    changes, the service drains, and leaving it execs a new process of the same command line under the new record.
+    Entering waits for the stores, the run and its record; the pages respond from the first moment. ``open_run`` creates
+    the run instead of waiting for it. With ``ends_with_run`` False the service outlives a stopped run. When the run
+    record changes, the service drains, and leaving it execs a new process of the same command line under the new
+    record.
     """
 
     def __init__(self, kind: str, config: C, arguments: Arguments, folder: Path,
@@ -294,10 +292,8 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
     """Create a service from its command line, to be entered as a context.
 
     ``load`` reads the configuration; ``overlay`` applies the run record to it. Any error in the configuration, the
-    token or
-    the stores is one line on standard error and exit code 2, here or on entering. A service that is told to end
-    while it
-    waits for its stores or its run exits with 0.
+    token or the stores is one line on standard error and exit code 2, here or on entering. A service that is told to
+    end while it waits for its stores or its run exits with 0.
     """
     arguments = parse_arguments(kind, argv)
     try:

@@ -31,8 +31,7 @@ class StandaloneService(Generic[C]):
 
     Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None without one); ``lifecycle``;
     ``critical_tasks``, which starts threads and tasks whose death ends the process. Set ``not_ready`` to a function
-    that
-    returns why the service cannot work yet, '' when it can; /readyz shows it.
+    that returns why the service cannot work yet, '' when it can; /readyz shows it.
     """
 
     def __init__(self, kind: str, config: C, arguments: Arguments) -> None:

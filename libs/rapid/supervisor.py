@@ -40,9 +40,8 @@ class ProcessState(StrEnum):
 class ProcessSpec:
     """A process to keep alive. Processes of a lower ``stage`` start earlier and end later.
 
-    ``ready`` quickly returns whether the process can be used; None means as soon as it runs. With ``restart`` False
-    its end
-    is final. After ``give_up_after`` deaths in a row, each within 30 s of its start, the state is FAILED.
+    ``ready`` quickly returns whether the process can be used; None means as soon as it runs. With ``restart`` False its
+    end is final. After ``give_up_after`` deaths in a row, each within 30 s of its start, the state is FAILED.
     """
 
     name: str

@@ -54,7 +54,7 @@ class RolloutService:
         helpers = [service.critical_tasks.task(name, task) for name, task in (
             ("schedule-poller", self._control.poll()), ("game-log", self._game_log.run()),
             ("metrics", self._update_metrics()), ("live-games", self._live.run()))]
-        drained = asyncio.create_task(service.lifecycle.drained())
+        drained = asyncio.create_task(service.lifecycle.wait_drained())
         playing = asyncio.create_task(self._play())
         await asyncio.wait({drained, playing}, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait({playing}, timeout=2.0)

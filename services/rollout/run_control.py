@@ -33,7 +33,7 @@ class RunControl:
         return not self._service.lifecycle.active and not self.is_stopping
 
     async def wait_until_active(self) -> None:
-        await self._service.lifecycle.until_active()
+        await self._service.lifecycle.wait_active()
 
     def schedule_values(self, version: int, reward_std: float) -> ScheduleValues:
         """Return the scheduled values at a version with that running deviation of rewards."""

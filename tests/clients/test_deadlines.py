@@ -136,5 +136,5 @@ async def test_flush_ends_by_its_timeout(address: str) -> None:
 def test_every_client_module_is_covered() -> None:
     tested = {"environment", "inference", "opponents", "experience", "evaluator", "play"}
     built_on_these = {"inference_pools"}
-    without_calls = {"raw_sets", "window", "wire"}
+    without_calls = {"raw_tensor_set", "window", "wire"}
     assert {module.name for module in pkgutil.iter_modules(clients.__path__)} == tested | built_on_these | without_calls

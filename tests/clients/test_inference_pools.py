@@ -142,7 +142,7 @@ async def test_servers_that_come_later_are_found_without_waiting(monkeypatch: py
         await gate.wait()
         return [ServerAddress(name) for name in names]
 
-    monkeypatch.setattr(inference_pools_module, "servers_of", look_up)
+    monkeypatch.setattr(inference_pools_module, "resolve_servers", look_up)
     monkeypatch.setattr(inference_pools_module, "LOOK_SECONDS", 0.0)
     servers = PastServers(["inference:50051"], lambda target: None)  # type: ignore[arg-type, return-value]
     assert await servers.look() == 1 and servers.owner(3) == names[0]

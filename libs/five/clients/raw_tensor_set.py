@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, Message
 
 from five.protos.v1 import tensors_pb2
 
-MessageT = TypeVar("Rest", bound=Message)
+MessageT = TypeVar("MessageT", bound=Message)
 # The last three bits of a tag.
 VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
 LONGEST_VARINT = 10

@@ -26,9 +26,8 @@ def channel_options(config: RpcConfig, server_name: str = "", retries: bool = Fa
     """Return the gRPC options of every channel: sizes, keepalive, reconnection, round robin over the servers of a name.
 
     ``server_name`` is expected in the certificate unless the configuration names one. With ``retries`` gRPC itself
-    retries
-    calls that reached no server, with throttling. Leave it off where `rapid.rpc.unary_client` retries, or the attempts
-    multiply.
+    retries calls that reached no server, with throttling. Leave it off where `rapid.rpc.unary_client` retries, or the
+    attempts multiply.
     """
     retry = {
         "maxAttempts": min(max(config.retries + 1, 2), 5),  # gRPC's own bounds
@@ -172,8 +171,7 @@ async def call_with_retry(call: Callable[[float], Awaitable[T]], target: str, me
     """Return the result of ``call``, retried while no server responds.
 
     ``call`` takes the remaining seconds, which it passes to gRPC as the timeout, and must be safe to repeat. All
-    attempts
-    together end within ``deadline`` seconds (by default ``rpc.deadline_seconds``). Raises CallFailed.
+    attempts together end within ``deadline`` seconds (by default ``rpc.deadline_seconds``). Raises CallFailed.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + (config.deadline_seconds if deadline is None else deadline)

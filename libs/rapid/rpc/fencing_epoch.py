@@ -32,9 +32,8 @@ class EpochAhead(Unavailable):
 def require_epoch(own: int, given: int) -> None:
     """Require that a message's epoch ``given`` is the server's epoch ``own``. Count each refusal by reason.
 
-    Raises StaleEpoch (FAILED_PRECONDITION) for an older epoch and EpochAhead (UNAVAILABLE) for a newer one, both
-    naming the
-    two epochs, and ValueError for a missing one.
+    Raises StaleEpoch (FAILED_PRECONDITION) for an older epoch and EpochAhead (UNAVAILABLE) for a newer one, both naming
+    the two epochs, and ValueError for a missing one.
     """
     if given == own:
         return

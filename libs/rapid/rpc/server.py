@@ -194,11 +194,9 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
                 serving: bool = True) -> RpcServer:
     """Start a server at ``address`` (host:port, port 0 is any free one; or unix:path).
 
-    ``servicers`` pairs each generated ``add_XServicer_to_server`` with its servicer. With ``serving`` False it is
-    not ready
-    until ``set_serving``. Health needs no token; everything else needs ``token`` where one is given. Raises
-    ValueError when
-    a token is required and missing, OSError when the address cannot be listened on.
+    ``servicers`` pairs each generated ``add_XServicer_to_server`` with its servicer. With ``serving`` False it is not
+    ready until ``set_serving``. Health needs no token; everything else needs ``token`` where one is given. Raises
+    ValueError when a token is required and missing, OSError when the address cannot be listened on.
     """
     interceptor = CallInterceptor(require_token(config, token))
     server = grpc.aio.server(interceptors=[interceptor], options=server_options(config),

@@ -123,7 +123,8 @@ def _context(tls: TlsConfig, verify: bool) -> ssl.SSLContext:
 
 
 class _Shaken(NamedTuple):
-    """The peer's certificate, read (where it is trusted) and as it is; what the peer says against this side's."""
+    """Result of a handshake: the peer's certificate, parsed (if trusted) and raw, and the peer's objection to this
+    side's."""
 
     certificate: dict[str, Any]
     der: bytes

@@ -27,9 +27,8 @@ def require_addresses(addresses: Sequence[str], service: str) -> list[str]:
 class UnaryClient(Generic[Stub]):
     """Client of a service's unary methods that retries at the next address.
 
-    Each call has one deadline over all attempts and must be safe to repeat. Only this class repeats it, and not
-    while most
-    calls fail (`rapid.rpc.retry_throttle`).
+    Each call has one deadline over all attempts and must be safe to repeat. Only this class repeats it, and not while
+    most calls fail (`rapid.rpc.retry_throttle`).
     """
 
     def __init__(self, addresses: Sequence[str], make_stub: Callable[[grpc.aio.Channel], Stub], service: str,
@@ -57,8 +56,7 @@ class UnaryClient(Generic[Stub]):
         """Return the response to ``request``; ``make`` selects the stub's method. Raise CallFailed.
 
         With ``repeats`` False the request is sent once, when a server is available: use it for work that is too
-        expensive to
-        repeat.
+        expensive to repeat.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + (self._config.deadline_seconds if deadline is None else deadline)

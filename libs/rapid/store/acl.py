@@ -1,11 +1,11 @@
-"""Who may do what in the two Redis servers of a run: one user a component, with the keys and commands that it needs.
+"""Access control of a run's two Redis servers: one user per component, with the keys and commands that it needs.
 
-One declaration, ``ENTRIES``: every name of `Keys`, what kind of value it holds, and who reads and writes it. The rules
-of Redis' access control lists are made from it, for a laptop's embedded server, for compose and for the chart alike; a
-key that is not in it is a failing test, and to a service a refusal.
+``ENTRIES`` is the only declaration: every name of `Keys`, the kind of its value, and its readers and writers. The ACL
+rules of the embedded server, of compose and of the chart are generated from it. A key that it lacks fails a test, and
+services cannot use it.
 
-Redis 7 and newer tell reading from writing per key. Redis 6.2, which somebody may have outside of the platform, does
-not: there who may read a key of a kind that he may write elsewhere could write it too.
+Redis 7 and newer separate reading from writing per key. Redis 6.2 does not: a user who may read a key of some kind, and
+write another of that kind, can write both.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ ANYBODY = frozenset(SERVICES)
 
 
 class Kind(StrEnum):
-    """What a key holds, and with it which commands read and write it."""
+    """Kind of a key's value, which determines its read and write commands."""
 
     VALUE = "value"  # a string
     PASSING = "passing"  # a string that ends by itself or is removed
@@ -62,9 +62,9 @@ SCRIPT = ("eval", "evalsha", "script|load")
 
 @dataclass(frozen=True)
 class Entry:
-    """One name of `Keys`: ``pattern`` below the run's prefix ('*' stands for what varies), and who needs it.
+    """One name of `Keys`: its ``pattern`` below the run's prefix ('*' is the variable part), kind, readers and writers.
 
-    Writers read as well, unless ``write_only``: what is only ever added to need not be seen.
+    Writers also read, unless ``write_only``.
     """
 
     name: str
@@ -76,11 +76,11 @@ class Entry:
     write_only: bool = False
 
     def reads(self, user: str) -> bool:
-        """Whether the user may read it."""
+        """Return whether the user may read it."""
         return user in self.readers or (user in self.writers and not self.write_only)
 
     def writes(self, user: str) -> bool:
-        """Whether the user may write it."""
+        """Return whether the user may write it."""
         return user in self.writers
 
 
@@ -171,19 +171,19 @@ EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {
 
 
 def users(role: Role) -> tuple[str, ...]:
-    """Everybody who has a user in that server: its services, who probes it, and the admin."""
+    """Return all users of that server: its services, the probe and the admin."""
     mine = {user for entry in ENTRIES if entry.role == role for user in entry.writers | entry.readers}
     mine |= {user for user, where in EXTRA if where == role}
     return (*(service for service in SERVICES if service in mine), PROBE, ADMIN)
 
 
 def roles_of(user: str) -> tuple[Role, ...]:
-    """The servers in which a component has a user; none for one that needs no Redis."""
+    """Return the servers in which a component has a user; none for a component without Redis."""
     return tuple(role for role in ROLES if user in users(role))
 
 
 def commands(user: str, role: Role) -> tuple[str, ...]:
-    """The commands that a user may give, in order."""
+    """Return the commands that a user may send, in order."""
     found = {*CONNECTION, *EXTRA.get((user, role), ())}
     for entry in ENTRIES:
         if entry.role == role and entry.reads(user):
@@ -194,10 +194,10 @@ def commands(user: str, role: Role) -> tuple[str, ...]:
 
 
 def rules(user: str, role: Role, run: str = "*", reads_apart: bool = False) -> list[str]:
-    """A user's rules but for its passwords: what follows ``on #HASH`` in an ACL file.
+    """Return a user's ACL rules without passwords: the part after ``on #HASH`` in an ACL file.
 
-    ``run``: the run whose keys they are ('*': any). ``reads_apart`` makes keys that are only read read-only, which
-    servers before Redis 7 do not understand. Raises ValueError for a user or a run that cannot be.
+    ``run`` limits them to that run's keys ('*': any run). ``reads_apart`` makes keys that are only read read-only,
+    which Redis before 7 does not support. Raises ValueError for an unknown user or an invalid run.
     """
     if user not in users(role):
         raise ValueError(f"{user!r} has no user in the {role} Redis; there are {', '.join(users(role))}")
@@ -222,7 +222,7 @@ def rules(user: str, role: Role, run: str = "*", reads_apart: bool = False) -> l
 
 
 def hashed(password: str) -> str:
-    """A password as an ACL file holds it. Raises ValueError for an empty one."""
+    """Return a password's hash in the format of ACL files. Raise ValueError for an empty one."""
     if not password:
         raise ValueError("the password is empty")
     return "#" + sha256(password.encode()).hexdigest()
@@ -235,10 +235,10 @@ NOBODY = "user default off resetpass ~* &* +@all"
 
 
 def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*", reads_apart: bool = False) -> str:
-    """The users of a server, for its ``aclfile``; of the passwords it holds only hashes.
+    """Return the users of a server as the text of its ``aclfile``, with hashed passwords only.
 
-    ``passwords``: those of each user, any of which is taken (two while they are changed). A user without is not let in,
-    and neither is Redis' own ``default``. Raises ValueError for passwords of nobody.
+    ``passwords`` are those of each user, any of which is accepted (two during a rotation). A user without a password is
+    off, and so is Redis' own ``default``. Raises ValueError for passwords of an unknown user.
     """
     strangers = set(passwords) - set(users(role))
     if strangers:
@@ -251,8 +251,10 @@ def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*",
 
 
 def template(role: Role) -> str:
-    """The users of a server of Redis 7 or newer, to be filled in by what has no Python: ``@run@`` is the run's name,
-    and ``@USER@`` what a user's passwords come to, ``on`` and their hashes."""
+    """Return the users of a server of Redis 7 or newer as a template for tools without Python.
+
+    ``@run@`` stands for the run's name, ``@USER@`` for ``on`` and the hashes of a user's passwords.
+    """
     lines = [NOBODY]
     for user in users(role):
         rest = " ".join(rules(user, role, "RUN", reads_apart=True)).replace(f"{Keys('RUN').prefix}", "five:@run@:")

@@ -1,6 +1,6 @@
-"""The change that is being annealed into a run's games: a document, changed by compare-and-set, and its guard's pairs.
+"""The change that is being annealed into a run's games: a document with compare-and-set, and the guard's pairs.
 
-What the document means is the agent's affair (five.agent.anneal); here it is JSON with a name.
+Here the document is JSON; `five.agent.anneal` gives it its meaning.
 """
 
 import json
@@ -23,16 +23,15 @@ class AnnealStore:
         self._state = state
 
     def read(self) -> Json:
-        """The document; None when nothing was ever annealed."""
+        """Return the document; None when nothing was ever annealed."""
         text: Any = self._state.redis.get(self._state.keys.anneal)
         return None if text is None else json.loads(text)
 
     def change(self, edit: Edit, who: str) -> bool:
-        """Writes what ``edit`` makes of the document (None: there is none) with an event, as one atomic step.
+        """Apply ``edit`` to the document (None: there is none) and add an event, in one atomic step.
 
-        ``edit`` returns the new document, what happened and the event's details, or None to leave all as it is; it may
-        be called again when another writer was faster, and what it raises goes on to the caller. Returns whether
-        anything was written.
+        ``edit`` returns the new document, the event's name and its details, or None to change nothing. It may be called
+        again after a concurrent write. Its exceptions reach the caller. Returns whether anything was written.
         """
         keys = self._state.keys
 
@@ -50,5 +49,5 @@ class AnnealStore:
         return bool(transaction(self._state.redis, attempt, keys.anneal))
 
     def pairs(self) -> Table:
-        """The guard's pairs by name, as the evaluator writes them."""
+        """Return the table of the guard's pairs by name, written by the evaluator."""
         return self._state.table(PAIRS_TABLE)

@@ -1,7 +1,7 @@
-"""Archived versions of a run's parameters: safetensors in the blob store.
+"""Archive of a run's versions: safetensors files in the blob store.
 
-Versions that are multiples of ``store.archive_every`` stay permanently, and so do pinned ones; the others go once they
-are no longer among the newest ``store.keep_archived``.
+Versions that are multiples of ``store.archive_every`` stay permanently, and so do pinned ones. The others are removed
+once they are no longer among the newest ``store.keep_archived``.
 """
 
 import json
@@ -35,8 +35,11 @@ return 1
 
 @dataclass(frozen=True)
 class VersionRecord:
-    """What the run remembers of a version, always. ``blob`` is set once it is archived. ``warming``: it came out in the
-    warm-up after a surgery, a clone of the one before it; it plays, but joins no opponent pool and is not rated."""
+    """Permanent record of a version. ``blob`` is set once it is archived.
+
+    ``warming`` marks a version of the warm-up after a surgery, a clone of the previous one. It plays, but joins no
+    opponent pool and is not rated.
+    """
 
     version: int
     digest: str
@@ -47,7 +50,7 @@ class VersionRecord:
 
 
 def parse_record(version: int, text: bytes) -> VersionRecord:
-    """A version's record from its JSON."""
+    """Parse a version's JSON record."""
     row = json.loads(text)
     blob = Ref(row["blob"], int(row["blob_bytes"])) if row.get("blob") else None
     return VersionRecord(version, row["digest"], int(row["bytes"]), float(row["created_at"]), blob,
@@ -55,7 +58,7 @@ def parse_record(version: int, text: bytes) -> VersionRecord:
 
 
 class VersionArchive:
-    """Versions of one run in a blob store, and what the run's state knows of them."""
+    """Versions of one run in a blob store, and their records in the run's state."""
 
     def __init__(self, state: redis.Redis, run: str, config: StoreConfig, blobs: BlobStore) -> None:
         self._state = state
@@ -71,7 +74,7 @@ class VersionArchive:
         return None if text is None else parse_record(version, text)
 
     def put(self, version: int, contents: Contents) -> Ref:
-        """Stores a version and notes where it is."""
+        """Store a version and record its address."""
         name = self._name(version)
         self._let_pass(version)
         ref = self._blobs.put(tensorfile.file_pieces(*contents, label=name), name)
@@ -83,8 +86,10 @@ class VersionArchive:
             self._state.zadd(self._keys.passing, {str(version): version})
 
     def stage(self, version: int, contents: Contents) -> Ref:
-        """Stores a version that the run does not know yet, under a name of its own: nobody finds it by its number. What
-        was staged before goes. The run that comes to know it notes the returned address in its record."""
+        """Store a version that the run does not know yet, under a separate name. It replaces the last staged version.
+
+        The cut-over records the returned address.
+        """
         ref = self._blobs.put(tensorfile.file_pieces(*contents, label=f"version {version}"), self._staged)
         self._state.set(self._keys.staged, json.dumps({"version": version, "digest": ref.digest, "bytes": ref.size}))
         return ref
@@ -94,7 +99,7 @@ class VersionArchive:
         return f"{self._keys.run}/staged"
 
     def settle(self) -> None:
-        """Names what was staged by its number if the run has taken it over; forgets it otherwise."""
+        """Give the staged version its numbered name if the run has adopted it; remove it otherwise."""
         text: Any = self._state.get(self._keys.staged)
         if text is None:
             return
@@ -116,15 +121,17 @@ class VersionArchive:
         return record.blob if record and record.blob else self._blobs.ref(self._name(version))
 
     def get(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
-        """Arrays and index of a version; None when it is not archived. Raises Corrupt."""
+        """Return arrays and index of a version; None when it is not archived. Raise Corrupt."""
         try:
             return tensorfile.parse(self._blobs.get_array(self._ref(version)))
         except BlobMissing:
             return None
 
     def meta(self, version: int) -> dict[str, Any] | None:
-        """Metadata of a version; None when it is not archived. Reads the file's header and none of its arrays, and
-        so without a check of the whole. Raises Corrupt for what is no header."""
+        """Return the metadata of a version; None when it is not archived.
+
+        Reads only the file's header, so the contents are not verified. Raises Corrupt for an invalid header.
+        """
         try:
             ref = self._ref(version)
             begin = tensorfile.header_bytes(self._blobs.get_start(ref, 8), ref.size)
@@ -135,7 +142,7 @@ class VersionArchive:
             raise Corrupt(f"version {version} of run {self._keys.run} is damaged in the blob store: {error}") from None
 
     def forget(self) -> None:
-        """Deletes versions that were not to stay and are no longer among the newest."""
+        """Delete temporary versions that are no longer among the newest."""
         passed: Any = self._state.zrange(self._keys.passing, 0, -1 - self._config.keep_archived)
         for version in map(int, passed):
             if not self._state.hexists(self._keys.pins, str(version)):
@@ -144,7 +151,7 @@ class VersionArchive:
             self._state.zrem(self._keys.passing, str(version))
 
     def pin(self, version: int, why: str) -> None:
-        """Keeps an archived version permanently. Raises VersionMissing when it is not archived."""
+        """Keep an archived version permanently. Raise VersionMissing when it is not archived."""
         # First the pin, then the look: a deletion in between is seen.
         self._state.hset(self._keys.pins, str(version), why)
         record = self._record(version)
@@ -153,11 +160,11 @@ class VersionArchive:
             raise VersionMissing(f"version {version} of run {self._keys.run} is not archived and cannot be kept")
 
     def unpin(self, version: int) -> None:
-        """Lets a pinned version go again with the others of its age; one that is not pinned is no error."""
+        """Make a pinned version temporary again. A version without a pin is no error."""
         if self._state.hdel(self._keys.pins, str(version)):
             self._let_pass(version)
 
     def pins(self) -> dict[int, str]:
-        """Pinned versions, and why."""
+        """Return pinned versions and their reasons."""
         rows: Any = self._state.hgetall(self._keys.pins)
         return {int(version): why.decode() for version, why in sorted(rows.items(), key=lambda row: int(row[0]))}

@@ -1,7 +1,7 @@
-"""A run's state in one file, and back: every key of the run as Redis itself writes it down (DUMP, RESTORE).
+"""Backup and restore of a run's state: every key of the run in Redis' own serialisation (DUMP, RESTORE).
 
-The file is a zip archive: ``manifest.json``, and one entry a key. It works through any Redis that clients reach, an
-embedded one, a pod's or a cloud's. Parameters are not in it: they lie in the blob store.
+The file is a zip archive: ``manifest.json``, and one entry per key. It works with any Redis that clients can reach:
+embedded, in a pod, or managed. It has no parameters, which are in the blob store.
 """
 
 import json
@@ -25,7 +25,7 @@ _TOGETHER = 500  # keys restored in one exchange
 
 
 class Backup(NamedTuple):
-    """What a file holds: the run, when it was written (seconds since the epoch), its newest version, and how much."""
+    """Contents of a file: the run, its time (seconds since 1970), its newest version, and its size."""
 
     run: str
     at: float
@@ -35,14 +35,14 @@ class Backup(NamedTuple):
 
 
 class ServicesRunning(RuntimeError):
-    """Services of the run are up, and would write between what is restored."""
+    """Services of the run are running and would write during the restore."""
 
 
 def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
-    """Writes the run's state to ``file``, which need not be seekable. The run may go on meanwhile.
+    """Write the run's state to ``file``, which need not be seekable. The run may continue meanwhile.
 
-    What belongs together is read in one transaction; streams (events, series), which only grow, are read after it.
-    Heartbeats are left out. Raises LookupError when there is no such run, redis.RedisError.
+    One transaction reads everything except streams (events, series), which only grow and are read after it. Heartbeats
+    are left out. Raises LookupError when there is no such run, redis.RedisError.
     """
     keys = Keys(run)
     if not state.exists(keys.status):
@@ -70,14 +70,14 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
 
 
 def _names(state: redis.Redis, keys: Keys) -> list[bytes]:
-    """The run's keys but for heartbeats and parameters (which one server may keep beside the state)."""
+    """Return the run's keys without heartbeats and parameters (which one server may store beside the state)."""
     left_out = tuple(f"{keys.prefix}{part}:".encode() for part in ("lease", "leases", "quiet", "quiet-names", "params"))
     found: Any = state.scan_iter(match=f"{keys.prefix}*", count=_SCAN)
     return [name for name in found if not name.startswith(left_out)]
 
 
 def describe(file: IO[bytes]) -> Backup:
-    """What a file holds. Raises Corrupt for one that is no whole backup."""
+    """Return the contents of a file. Raise Corrupt for an incomplete backup."""
     return _manifest(file)[0]
 
 
@@ -97,10 +97,10 @@ def _manifest(file: IO[bytes]) -> tuple[Backup, list[tuple[str, int]]]:
 
 
 def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -> Backup:
-    """Brings the run of ``file`` (seekable) back, stopped: services wait until it is resumed.
+    """Restore the run of ``file`` (seekable) as stopped: services wait until it is resumed.
 
-    With ``replace`` the run that is there goes first. Raises ValueError when there is one and it may not go, ServicesRunning
-    while services of it other than controllers live, Corrupt for a damaged file, redis.RedisError.
+    ``replace`` removes an existing run first. Raises ValueError for an existing run without it, ServicesRunning while
+    services other than controllers are alive, Corrupt for a damaged file, redis.RedisError.
     """
     found, names = _manifest(file)
     keys = Keys(found.run)

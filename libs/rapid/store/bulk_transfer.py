@@ -1,8 +1,8 @@
-"""Large values to and from Redis without copies.
+"""Transfer of large values to and from Redis without copies.
 
-redis-py assembles each value from pieces, which costs more than the transfer. Here values go from the caller's memory
-to the socket and from the socket to the caller's memory, several requests under way, on a connection that redis-py
-opened (so authentication, TLS and unix sockets are its business).
+redis-py assembles each value from pieces, which costs more than the transfer. Here values go directly between the
+caller's memory and the socket, with several requests in flight. redis-py opens the connection, so it handles
+authentication, TLS and unix sockets.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ WINDOW = 4  # requests under way: enough to keep both sides busy, few enough tha
 
 @contextmanager
 def _socket(client: redis.Redis) -> Iterator[Any]:
-    """The socket of a connection taken from the client's pool; closed instead of given back when anything fails."""
+    """Yield the socket of a connection from the client's pool. On any error the connection is closed."""
     pool: Any = client.connection_pool
     connection: Any = pool.get_connection()
     try:
@@ -59,7 +59,7 @@ def _problem(line: bytes) -> redis.RedisError:
 
 
 def set_values(client: redis.Redis, items: Sequence[tuple[str, Sequence[memoryview]]], expire_ms: int) -> None:
-    """Sets each key to the concatenation of its pieces, to vanish after ``expire_ms`` unless made persistent.
+    """Set each key to the concatenation of its pieces, with an expiry of ``expire_ms``.
 
     Raises redis.RedisError; some of the keys may then be set.
     """
@@ -89,10 +89,10 @@ def _expect_ok(sock: Any) -> None:
 
 
 def get_values(client: redis.Redis, items: Sequence[tuple[str, memoryview]]) -> str | None:
-    """Reads each key's value into the memory given with it, which must have exactly its size.
+    """Read each key's value into the given memory, which must have exactly its size.
 
-    Returns None, or the first key that does not exist (the rest of the memory is then undefined). Raises
-    redis.RedisError, also for a value of another size.
+    Returns None, or the first missing key (the remaining memory is then undefined). Raises redis.RedisError, also for a
+    value of another size.
     """
     def request(name: str) -> bytes:
         key = name.encode()

@@ -1,7 +1,7 @@
-"""Which checkpoints are the run's: an index in the state's Redis, written under the publisher's authority.
+"""Index of a run's checkpoints in the state Redis, written under a fencing token.
 
-The files lie in the blob store, where nobody checks who writes. A checkpoint counts once it is in the index; where
-Redis was lost with it, the files alone are gone by.
+The files are in the blob store, which does not check its writers. A checkpoint is valid once it is in the index. If
+Redis was lost, the files themselves are the only source.
 """
 
 import json
@@ -17,8 +17,8 @@ from rapid.store.keys import Keys
 
 
 class CheckpointEntry(NamedTuple):
-    """A checkpoint of the run: its name and contents in the blob store, the epoch and the fence number it was written
-    under, and when (seconds since the epoch of time)."""
+    """A checkpoint: name and contents in the blob store, fencing epoch and fence of its writer, and time (seconds since
+    1970)."""
 
     name: str
     ref: Ref
@@ -28,21 +28,21 @@ class CheckpointEntry(NamedTuple):
 
 
 class CheckpointIndex:
-    """The checkpoints of one run, by version."""
+    """The checkpoints of one run by version."""
 
     def __init__(self, state: redis.Redis, run: str) -> None:
         self._redis = state
         self._keys = Keys(run)
 
     def all(self) -> dict[int, CheckpointEntry]:
-        """Every checkpoint that counts, in order of version."""
+        """Return every valid checkpoint in order of version."""
         rows: Any = self._redis.hgetall(self._keys.checkpoints)
         found = {int(version): _read(text) for version, text in rows.items()}
         return dict(sorted(found.items()))
 
     def commit(self, authority: FencingToken, version: int, name: str, ref: Ref, dropped: Iterable[int] = ()) -> None:
-        """Makes contents that are stored whole the checkpoint of a version, and ``dropped`` versions' count no more, in
-        one step. Raises FencedOut."""
+        """Make stored contents the checkpoint of a version and remove ``dropped`` versions, in one step. Raise
+        FencedOut."""
         row = CheckpointEntry(name, ref, authority.epoch, authority.fence or 0, time.time())
         text = json.dumps({**row._asdict(), "ref": ref._asdict()})
         commands: list[Command] = [("HSET", self._keys.checkpoints, str(version), text)]

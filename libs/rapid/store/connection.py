@@ -34,19 +34,19 @@ PASSWORD_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_PASSWORD", "params":
 
 @dataclass
 class Login(CredentialProvider):
-    """A user of a Redis and its password, which may be changed: the next connection takes the new one."""
+    """A user of a Redis and its password. The next connection uses a changed password."""
 
     user: str
     password: str = field(repr=False)
 
     def get_credentials(self) -> tuple[str, str]:
-        """As a CredentialProvider's."""
+        """Implement CredentialProvider."""
         return self.user, self.password
 
 
 class CountedRetry(Retry):
-    """Counts each try that failed, on the metrics page. None begins after ``seconds``: where a server does not answer
-    at all, every try takes its whole timeout."""
+    """Retry that counts each failed attempt in a metric. No attempt starts after ``seconds``, because against a silent
+    server every attempt takes its whole timeout."""
 
     def __init__(self, role: Role, retries: int = RETRIES, seconds: float = float("inf")) -> None:
         super().__init__(ExponentialWithJitterBackoff(*_BACKOFF), retries)
@@ -54,7 +54,7 @@ class CountedRetry(Retry):
         self._role = role  # not the counter itself: every connection copies its Retry, and a counter's lock cannot be
 
     def call_with_retry(self, do: Callable[[], Any], fail: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """As Retry's."""
+        """Implement Retry."""
         end = time.monotonic() + self._seconds
 
         def failed(error: Exception, *details: Any) -> Any:
@@ -68,25 +68,27 @@ class CountedRetry(Retry):
 
 
 def password_of(role: Role) -> str | None:
-    """The password of the Redis in that role, from the environment. None: there is none."""
+    """Return the password of the Redis in that role, from the environment; None without one."""
     return os.environ.get(PASSWORD_VARIABLES[role], "").strip() or None
 
 
 def user_of(role: Role) -> str | None:
-    """The user of the Redis in that role, from the environment. None: the server's default one."""
+    """Return the user of the Redis in that role, from the environment; None for the default user."""
     return os.environ.get(USER_VARIABLES[role], "").strip() or None
 
 
 def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | None = None,
             retries: int = RETRIES, most: int | None = None) -> redis.Redis:
-    """A client for ``url`` (redis://, rediss:// or unix://); nothing is sent yet. Safe to share between threads.
+    """Create a client for ``url`` (redis://, rediss:// or unix://) without sending anything. Safe to share between
+    threads.
 
-    User and password are the URL's own, those of ``login``, or those of ``role`` in the environment; a server behind a
-    unix socket is sent a password only with its user's name. Raises ValueError for a URL that is not Redis's, a
-    certificate file that cannot be read, or a user without a password. An exchange that fails is tried ``retries``
-    times more, the last of them no later than ``store.timeout_seconds`` after the first: a server that is restarting is
-    waited for, one that swallows everything costs twice the timeout at most. ``most`` connections are held at a time,
-    for which threads wait; by default as many as there are threads.
+    User and password come from the URL, from ``login``, or from the environment by ``role``. A server behind a unix
+    socket gets a password only together with a user. A failed exchange is retried ``retries`` times, and no retry
+    starts later than ``store.timeout_seconds`` after the first attempt. So a restarting server is waited for, and a
+    silent one costs at most twice the timeout. The client holds at most ``most`` connections, for which threads wait;
+    by default one per thread.
+
+    Raises ValueError for an invalid URL, an unreadable certificate file, or a user without a password.
     """
     FAILED.labels(role)  # shown as 0 until the first one fails
     if not url:
@@ -120,8 +122,8 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
 
 
 def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
-    """Raises StoreUnreachable, with the address and the reason, when no Redis answers now, StoreRefused when it does
-    not take the password."""
+    """Raise StoreUnreachable with address and reason when no Redis responds now, StoreRefused when it refuses the
+    password."""
     try:
         pool: Any = client.connection_pool
         connection = pool.connection_class(**pool.connection_kwargs)  # the pool counts those that it makes
@@ -143,7 +145,7 @@ def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
 
 
 def _asker(options: dict[str, Any], role: Role) -> str:
-    """Who has asked, in words; never the password."""
+    """Describe the client's user without its password."""
     login = options.get("credential_provider")
     if login is not None:
         return f"user {login.user!r} with the password of the run's folder"
@@ -155,7 +157,7 @@ def _asker(options: dict[str, Any], role: Role) -> str:
 
 
 def safe_url(url: str) -> str:
-    """``url`` without its password, for messages."""
+    """Return ``url`` without its password, for messages."""
     scheme, found, rest = url.partition("://")
     if not found:
         return url

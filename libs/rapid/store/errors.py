@@ -1,4 +1,4 @@
-"""What can be wrong with a run's store."""
+"""Errors of a run's stores."""
 
 import time
 
@@ -11,35 +11,40 @@ class VersionMissing(LookupError):
 
 
 class VersionConflict(ValueError):
-    """A version exists already with other contents; versions never change."""
+    """A version already exists with other contents. Versions never change."""
 
 
 class Corrupt(RuntimeError):
-    """Stored bytes are not those that were written."""
+    """Stored bytes differ from the written ones."""
 
 
 class IllegalTransition(ValueError):
-    """The run cannot go from its present status to the one asked for."""
+    """The run cannot go from its present status to the requested one."""
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether a store has failed in a way that passes by itself or by an operator's hand: it is away, restarts, is
-    full, refuses for now. Not what no retry mends: another's right, other contents, an invalid value."""
+    """Return whether a store failed in a way that time or an operator can fix: unreachable, restarting, full or
+    refusing.
+
+    False for errors that no retry fixes: a missing right, other contents, an invalid value.
+    """
     return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in CLIENTS
 
 
 class StoreUnreachable(ConnectionError):
-    """No Redis answers at the configured address."""
+    """No Redis responds at the configured address."""
 
 
 class StoreRefused(StoreUnreachable):
-    """A Redis answers, and does not take the password: waiting does not help."""
+    """A Redis responds and refuses the password. Waiting does not help."""
 
 
 class FencedOut(RuntimeError):
-    """A write was refused inside Redis: its writer is no longer the one who may. ``reason`` is "epoch" (the run has
-    moved on to a later one), "lease" (another holds the publisher's lease) or "moved" (what it was decided on has
-    changed)."""
+    """A write was refused inside Redis because its writer has lost the right to write.
+
+    ``reason`` is "epoch" (the run is in a later epoch), "lease" (another process holds the publisher's lease) or
+    "moved" (the state that the write was based on has changed).
+    """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -47,7 +52,7 @@ class FencedOut(RuntimeError):
 
 
 class LeaseHeld(RuntimeError):
-    """Another has the publisher's lease. ``holder`` names it, ``since`` is in seconds since the epoch."""
+    """Another process holds the publisher's lease. ``holder`` names it; ``since`` is in seconds since 1970."""
 
     def __init__(self, run: str, holder: str, since: float, left_seconds: float) -> None:
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))

@@ -1,4 +1,4 @@
-"""What was decided in a run, when and by whom: an append-only stream."""
+"""Event log of a run: an append-only stream of decisions with their time and author."""
 
 import json
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ _PAGE = 1000
 
 
 class Event(NamedTuple):
-    """One event. ``id`` orders events; ``at`` is in seconds since the epoch; ``details`` are JSON values."""
+    """An event. ``id`` orders events; ``at`` is in seconds since 1970; ``details`` are JSON values."""
 
     id: str
     at: float
@@ -21,30 +21,30 @@ class Event(NamedTuple):
 
 
 def event_fields(who: str, what: str, details: dict[str, Any] | None) -> dict[str, str]:
-    """An event as fields of a Redis stream. Raises ValueError when nobody did it or nothing happened."""
+    """Return an event as fields of a Redis stream. Raise ValueError for an empty ``who`` or ``what``."""
     if not who or not what:
         raise ValueError("an event needs who and what")
     return {"who": who, "what": what, "details": json.dumps(details or {}, allow_nan=False)}
 
 
 class Events:
-    """The event stream of a run. Nothing in it is ever changed or removed."""
+    """The event stream of a run. Events are never changed or removed."""
 
     def __init__(self, state: redis.Redis, run: str) -> None:
         self._redis = state
         self._key = Keys(run).events
 
     def append(self, who: str, what: str, details: dict[str, Any] | None = None) -> str:
-        """Writes an event down. Returns its id."""
+        """Append an event. Return its id."""
         return _text(self._redis.xadd(self._key, event_fields(who, what, details)))  # type: ignore[arg-type]
 
     def read(self, after: str = "", limit: int = _PAGE) -> list[Event]:
-        """Events after an id ('' is from the first), oldest first, at most ``limit``."""
+        """Return at most ``limit`` events after an id ('' is from the first), oldest first."""
         rows: Any = self._redis.xrange(self._key, min=f"({after}" if after else "-", count=limit)
         return [_event(row) for row in rows]
 
     def last(self, limit: int = 100, before: str = "") -> list[Event]:
-        """The newest events, or the newest of those before an id, newest first."""
+        """Return the newest events, or the newest before an id, newest first."""
         if before and not before.strip("0-"):
             return []  # nothing is before the first id, and Redis refuses to look there
         rows: Any = self._redis.xrevrange(self._key, max=f"({before}" if before else "+", count=limit)

@@ -1,8 +1,8 @@
-"""Who may write to a run: its epoch and the publisher's lease, checked inside Redis where something is written.
+"""Fencing of writes to a run: epoch and publisher's lease are checked inside Redis by the script that writes.
 
-One group of optimizers holds the lease. Every acquisition gets the next fence number, and a write carries the number
-and the epoch that its writer was given: the same script that writes compares them first, so a writer that was
-replaced, however long it slept, changes nothing (M. Kleppmann, "How to do distributed locking", on fencing tokens).
+One group of optimizers holds the lease. Every acquisition gets the next fence number. A write carries its writer's
+fence and epoch, and the script compares them first. So a writer that was replaced changes nothing, however long it
+slept (M. Kleppmann, "How to do distributed locking", fencing tokens).
 """
 
 import json
@@ -110,19 +110,22 @@ return 1
 
 @dataclass(frozen=True)
 class FencingToken:
-    """The right to write to a run. ``fence`` None: not the publisher's, only that of having decided in ``epoch``."""
+    """The right to write to a run: holder, epoch and fence.
+
+    ``fence`` None is the right of a process that decided in ``epoch`` without the publisher's lease.
+    """
 
     holder: str
     epoch: int
     fence: int | None
 
     def arguments(self) -> tuple[str, str, str]:
-        """What ``CHECK``'s function takes: epoch, fence, holder."""
+        """Return the arguments of ``CHECK``'s function: epoch, fence, holder."""
         return str(self.epoch), "" if self.fence is None else str(self.fence), self.holder
 
 
 def fenced_out(run: str, reason: str, authority: FencingToken, what: str) -> FencedOut:
-    """The error for a refused write, counted."""
+    """Return the error for a refused write, and count it."""
     REFUSED.labels(reason).inc()
     why = {"epoch": f"the run has left epoch {authority.epoch}",
            "lease": f"{_shown(authority.holder)} no longer holds the publisher's lease",
@@ -132,11 +135,11 @@ def fenced_out(run: str, reason: str, authority: FencingToken, what: str) -> Fen
 
 def fenced_write(state: redis.Redis, keys: Keys, authority: FencingToken, commands: Sequence[Command], what: str,
           expected: Expected | None = None) -> None:
-    """Runs Redis commands as one step if the authority holds and every expected key has the text given.
+    """Run Redis commands in one step if the token is valid and every expected key has the given text.
 
-    A command that begins with ONCE, marks and a name is run unless the name is marked (`rapid.store.idempotency`), so that
-    the step may be sent again. ``what`` is named in errors. Raises FencedOut (having changed nothing),
-    redis.RedisError.
+    A command that begins with ONCE, idempotency keys and a key runs unless that key is recorded
+    (`rapid.store.idempotency`), so the step may be repeated. Errors contain ``what``. Raises FencedOut (having changed
+    nothing), redis.RedisError.
     """
     pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
     # No key is declared as the script's: who may not write a key may not name it so, and here some are only compared.
@@ -148,7 +151,7 @@ def fenced_write(state: redis.Redis, keys: Keys, authority: FencingToken, comman
 
 
 class PublisherLease:
-    """The publisher's lease of a run, as one process asks for it. ``who`` is shown to people."""
+    """The publisher's lease of a run, as one process requests it. ``who`` is shown to people."""
 
     def __init__(self, state: redis.Redis, run: str, who: str, ttl_seconds: float) -> None:
         self._redis = state
@@ -159,10 +162,10 @@ class PublisherLease:
         self.holder = f"{who} on {socket.gethostname()}, process {self._process.pid}#{secrets.token_hex(6)}"
 
     def acquire(self) -> FencingToken:
-        """Takes the lease; again, it is the same one. A holder that is a dead process of this machine is replaced at
-        once, one elsewhere when its lease has run out.
+        """Acquire the lease; a repeated call returns the same one.
 
-        Raises LeaseHeld naming who has it, LookupError when there is no run, redis.RedisError.
+        A holder that is a dead process of this machine is replaced at once, one elsewhere when its lease has expired.
+        Raises LeaseHeld naming the holder, LookupError when there is no run, redis.RedisError.
         """
         dead = ""
         while True:
@@ -184,20 +187,20 @@ class PublisherLease:
         return first, second, third
 
     def renew(self, authority: FencingToken) -> None:
-        """Holds the lease for another while, also where a Redis that was killed has forgotten it. Raises FencedOut when
-        it is lost to another or the run is in another epoch."""
+        """Renew the lease, also when a killed Redis has forgotten it. Raise FencedOut when the lease or the epoch is
+        lost."""
         answer: Any = self._redis.eval(_RENEW, 2, self._keys.publisher, self._keys.record, *authority.arguments(),
                                        self._ttl, json.dumps(self._process))
         if answer != b"renewed":
             raise fenced_out(self._keys.run, answer.decode(), authority, "renewing the publisher's lease")
 
     def release(self) -> None:
-        """Gives the lease back if it is held: whatever was written under it is then refused."""
+        """Release the lease if it is held. Later writes under it are refused."""
         self._redis.eval(_RELEASE, 1, self._keys.publisher, self.holder)
 
 
 def publisher_name(state: redis.Redis, run: str) -> str | None:
-    """Who holds the publisher's lease now, for people; None: nobody."""
+    """Return the holder of the publisher's lease, for people; None without one."""
     text: Any = state.get(Keys(run).publisher)
     lease = None if text is None else json.loads(text)
     return None if lease is None or lease["released"] else _shown(lease["holder"])

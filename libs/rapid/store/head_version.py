@@ -1,4 +1,4 @@
-"""The newest version of a run: a number and the digest of its contents. The two together are a version's identity."""
+"""Head of a run: its newest version and the digest of its contents, which together identify a version."""
 
 import asyncio
 import json
@@ -15,25 +15,25 @@ log = logging.getLogger(__name__)
 
 
 class HeadVersion(NamedTuple):
-    """``digest`` is '' where an earlier release wrote the number only."""
+    """Version and digest. ``digest`` is '' where an earlier release wrote the number only."""
 
     version: int
     digest: str
 
     def text(self) -> str:
-        """As the head pointer and the announcements of heads carry it."""
+        """Return the text of the head pointer and its announcements."""
         return f"{self.version}:{self.digest}"
 
     @classmethod
     def parse(cls, text: bytes | str) -> "HeadVersion":
-        """Reads ``text``, or the number alone. Raises ValueError for anything else."""
+        """Parse ``text``'s result, or a bare number. Raise ValueError for anything else."""
         version, _, digest = (text.decode() if isinstance(text, bytes) else text).partition(":")
         return cls(int(version), digest)
 
 
 class StagedVersion(NamedTuple):
-    """A version whose contents are stored whole and which is not the head yet. ``record`` is the JSON that the run
-    will remember of it."""
+    """A version that is stored completely and is not the head yet. ``record`` is its JSON record for the run's state.
+    """
 
     version: int
     digest: str
@@ -41,19 +41,19 @@ class StagedVersion(NamedTuple):
 
     @property
     def head(self) -> HeadVersion:
-        """The head pointer once it is."""
+        """The head pointer after the cut-over."""
         return HeadVersion(self.version, self.digest)
 
 
 class HeadWatcher:
-    """Reads the head pointer of a run, and waits for it to move."""
+    """Reader of a run's head pointer that also waits for changes."""
 
     def __init__(self, state: redis.Redis, keys: Keys) -> None:
         self._state = state
         self._keys = keys
 
     def head(self) -> HeadVersion | None:
-        """The newest version; None before the first."""
+        """Return the newest version; None before the first."""
         value: Any = self._state.get(self._keys.head)
         if value is None:
             return None
@@ -64,14 +64,14 @@ class HeadWatcher:
         return head
 
     def listener(self) -> Any:
-        """A subscription to the announcements of heads, to be closed."""
+        """Return a subscription to head announcements. Close it after use."""
         state: Any = self._state
         listener = state.pubsub(ignore_subscribe_messages=True)
         listener.subscribe(self._keys.heads_channel)
         return listener
 
     def wait(self, listener: Any, wanted: Callable[[HeadVersion], bool], timeout: float) -> HeadVersion | None:
-        """The head once it is a wanted one; None after ``timeout`` seconds. Blocks."""
+        """Wait for a head that ``wanted`` accepts. Return None after ``timeout`` seconds. Blocks."""
         end = time.monotonic() + timeout
         while True:
             head = self.head()
@@ -83,7 +83,7 @@ class HeadWatcher:
             listener.get_message(timeout=min(left, 1.0))
 
     async def heads(self, than: int | None, poll_seconds: float) -> AsyncIterator[HeadVersion]:
-        """Each new head, a version above ``than`` first, then every one that differs from the one before."""
+        """Yield each new head: first a version above ``than``, then every one that differs from the last."""
         listener: Any = None
         last: HeadVersion | None = None
 

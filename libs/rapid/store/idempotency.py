@@ -1,8 +1,7 @@
-"""Marks that something was done under a name, so that it is done once: the newest of a bounded number.
+"""Idempotency keys: a bounded set of names of applied changes, so that each change is applied once.
 
-A change whose answer was lost is asked for again within seconds or minutes. The marks of a table are one sorted set, in
-the order in which they were made, by no clock: beyond ``MAX_KEYS`` the oldest go, so that they cost as much after a year
-as after a day.
+A change whose response was lost is repeated within seconds or minutes. The keys of a table are one sorted set in order
+of insertion, without a clock. The oldest beyond ``MAX_KEYS`` are removed.
 """
 
 from typing import Any
@@ -35,17 +34,19 @@ return done
 
 
 def is_recorded(client: Any, key: str, identity: str) -> bool:
-    """Whether it was done."""
+    """Return whether the change was applied."""
     return client.zscore(key, identity) is not None
 
 
 def record_key(pipeline: Any, key: str, identity: str) -> None:
-    """Marks it, as part of the transaction that does it."""
+    """Record the key within the transaction that applies its change."""
     pipeline.eval(_MARK_ONE, 1, key, identity, str(MAX_KEYS))
 
 
 def apply_once(state: redis.Redis, key: str, texts: str) -> int:
-    """Runs commands, each unless its name is marked, as one step that may be sent again: ``texts`` is JSON,
-    [[name, command], ...]. Returns how many were run now."""
+    """Run commands in one repeatable step, each unless its key is recorded. Return how many ran now.
+
+    ``texts`` is JSON, [[key, command], ...].
+    """
     done: Any = state.eval(_APPLY_ONCE, 1, key, str(MAX_KEYS), texts)
     return int(done)

@@ -1,8 +1,8 @@
-"""Who has come to rest: a pause is over all services only once each has said so.
+"""Idle acknowledgements: a run is paused only once every service has reported that it is idle.
 
-Every time a run begins to pause the pause gets a number, and in the same step everybody who plays or learns and is
-alive is written down as waited for. A service says with its heartbeat that it is quiet for that number; who appears
-later has to say it as well. A lease that ran out is no answer; a clean exit is one.
+Each pause has a number. The step that begins a pause also enrols every live instance that plays or learns. A service
+acknowledges with its heartbeat that it is idle for that number; instances that appear later must acknowledge too. An
+expired lease is no acknowledgement; a clean exit is one.
 """
 
 import json
@@ -50,9 +50,11 @@ return 1
 
 
 class IdleReport(NamedTuple):
-    """Who has said that it is quiet. ``pause`` is the pause's number (0: there was none yet), ``epoch`` the run's,
-    ``asked_at`` in seconds since the epoch, ``said`` when each instance ("rollout/0") said so, ``waiting_for`` those
-    who have not, in order."""
+    """Acknowledgements of a pause. ``pause`` is its number (0: no pause yet) and ``epoch`` the run's epoch.
+
+    ``asked_at`` is in seconds since 1970. ``acknowledged`` maps each idle instance (such as "rollout/0") to its time;
+    ``waiting_for`` lists the others in order.
+    """
 
     pause: int
     epoch: int
@@ -62,14 +64,14 @@ class IdleReport(NamedTuple):
 
 
 def instance_name(kind: str, identity: str) -> str:
-    """How an instance is called in reports."""
+    """Return the name of an instance in reports."""
     return f"{kind}/{identity}"
 
 
 def idle_report(state: redis.Redis, run: str) -> IdleReport:
-    """Who is quiet for the run's present pause and epoch, and who is waited for. Changes nothing.
+    """Return the acknowledgements of the run's current pause and epoch. Changes nothing.
 
-    After the epoch has moved within a pause, a living instance has to say it again: it was quiet under the old one.
+    After the epoch has changed within a pause, a live instance must acknowledge again.
     """
     keys = Keys(run)
     # Leases first: who says it and leaves between the two readings has answered.
@@ -102,18 +104,18 @@ def idle_report(state: redis.Redis, run: str) -> IdleReport:
 
 
 def _holds(row: dict[str, Any], now: Instance | None, epoch: int) -> bool:
-    """Whether that answer still stands. The dead stay as quiet as they were; who lives must have said it in this epoch
-    and in this life."""
+    """Return whether an acknowledgement is valid. That of a dead instance stays valid; a live one must have given it in
+    this epoch and this life."""
     return now is None or (not row.get("gone") and row["epoch"] == epoch and row["life"] == now.life)
 
 
 def note_overdue(state: redis.Redis, run: str, number: int, fields: dict[str, str]) -> bool:
-    """Writes the event ``fields`` down unless it was for that pause. Returns whether it was written now."""
+    """Append the event ``fields`` once per pause. Return whether it was written now."""
     keys = Keys(run)
     flat = [part for pair in fields.items() for part in pair]
     return bool(state.eval(_OVERDUE, 2, keys.pause, keys.events, str(number), *flat))
 
 
 def enrol_arguments(keys: Keys, number: int) -> tuple[str, ...]:
-    """What ENROL is called with, after the number of its keys."""
+    """Return the arguments of ENROL after the number of its keys."""
     return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, str(ANSWER_MS), *IDLE_KINDS)

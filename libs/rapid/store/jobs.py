@@ -1,9 +1,9 @@
-"""Work that one part of a run asks of another: a table of orders, each claimed by one holder at a time.
+"""Job queue between parts of a run. One holder at a time claims each job.
 
-The controller places an order; the optimizer's first rank claims it, executes it and answers. A holder is known by
-its fence, the number that its publisher's lease was given (rapid.store.fencing): there is one holder at a time, so
-an order that is claimed under another fence belongs to one that is gone, and whoever holds the lease now claims it
-again as the next attempt. What is executed must therefore be repeatable.
+The controller submits a job; the optimizer's rank 0 claims, executes and completes it. A holder is known by its fence,
+the number of its publisher's lease (`rapid.store.fencing`). There is one lease at a time, so a job claimed under
+another fence belongs to a dead holder, and the present holder claims it as the next attempt. Jobs must therefore be
+repeatable.
 """
 
 import time
@@ -17,7 +17,7 @@ TABLE = "orders"
 
 
 class JobState(StrEnum):
-    """Where an order is."""
+    """State of a job."""
 
     WAITING = "waiting"  # for somebody to claim it
     CLAIMED = "claimed"
@@ -32,9 +32,9 @@ OPEN = frozenset({JobState.WAITING, JobState.CLAIMED})
 
 @dataclass(frozen=True)
 class Job:
-    """One order. ``payload`` and ``answer`` are JSON values of its kind; times are in seconds since the epoch.
+    """A job. ``payload`` and ``answer`` are JSON values of its kind; times are in seconds since 1970.
 
-    ``attempt`` counts claims; ``holder`` and ``fence`` say who claimed it last.
+    ``attempt`` counts claims; ``holder`` and ``fence`` are those of the last claim.
     """
 
     id: str
@@ -51,7 +51,7 @@ class Job:
 
     @property
     def open(self) -> bool:
-        """Whether it still waits for its answer."""
+        """Whether the job is not completed yet."""
         return self.state in OPEN
 
 
@@ -64,7 +64,7 @@ def _row(order: Job) -> dict[str, Json]:
 
 
 class JobQueue:
-    """The orders of one run. Every method is one atomic step; raises redis.RedisError."""
+    """The jobs of one run. Every method is one atomic step and raises redis.RedisError."""
 
     def __init__(self, state: RunState) -> None:
         self._table = state.table(TABLE)
@@ -72,7 +72,7 @@ class JobQueue:
     # Who asks.
 
     def submit(self, identity: str, kind: str, payload: dict[str, Json]) -> Job:
-        """The order of that identity as it is now; placed if there is none. Repeating it changes nothing."""
+        """Submit a job unless one with that identity exists. Return the job as it is now."""
         fresh = Job(identity, kind, payload, time.time())
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
@@ -82,13 +82,12 @@ class JobQueue:
         return self.get(identity) or fresh
 
     def get(self, identity: str) -> Job | None:
-        """An order; None when it was never placed or has been removed."""
+        """Return a job; None when it was never submitted or was removed."""
         row = self._table.get(identity)
         return None if row is None else _order(row)
 
     def cancel(self, prefix: str) -> None:
-        """Takes back every order whose identity begins with ``prefix`` and that is not answered: its holder's answer
-        is refused from now on."""
+        """Cancel every open job whose identity begins with ``prefix``. Their holders can no longer complete them."""
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             taken = {i: _row(replace(_order(row), state=JobState.CANCELLED)) for i, row in rows.items()
                      if i.startswith(prefix) and _order(row).open}
@@ -97,14 +96,16 @@ class JobQueue:
         self._table.update(change)
 
     def remove(self, prefix: str) -> None:
-        """Forgets every order whose identity begins with ``prefix``."""
+        """Remove every job whose identity begins with ``prefix``."""
         self._table.update(lambda rows: {i: None for i in rows if i.startswith(prefix)} or None)
 
     # Who executes.
 
     def claim(self, holder: str, fence: int) -> Job | None:
-        """The oldest order that waits, or that a holder with another fence left behind, now claimed; None when there
-        is none. An order that is claimed under ``fence`` already is not handed out again."""
+        """Claim the oldest job that waits or that was claimed under another fence. Return None when there is none.
+
+        A job claimed under ``fence`` already is not returned again.
+        """
         claimed: list[Job] = []
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
@@ -122,13 +123,15 @@ class JobQueue:
         return claimed[0] if claimed else None
 
     def is_held(self, order: Job) -> bool:
-        """Whether the order is still wanted, and from this holder."""
+        """Return whether the job is still open and claimed under this fence."""
         now = self.get(order.id)
         return now is not None and now.state is JobState.CLAIMED and now.fence == order.fence
 
     def complete(self, order: Job, state: JobState, answer: dict[str, Json] | None = None, error: str = "") -> bool:
-        """Ends a claimed order as done, failed or refused. Returns False, having changed nothing, when it was
-        withdrawn or claimed by another meanwhile."""
+        """Complete a claimed job as done, failed or refused.
+
+        Returns False, without a change, when it was cancelled or claimed by another holder.
+        """
         if state in OPEN:
             raise ValueError(f"an order is not answered with {state}")
         ended = replace(order, state=state, answer=answer or {}, error=error, answered_at=time.time())

@@ -1,4 +1,4 @@
-"""Names of a run's keys in Redis. Everything of a run begins with ``five:<run>:``."""
+"""Names of a run's Redis keys. All begin with ``five:<run>:``."""
 
 import re
 
@@ -6,7 +6,7 @@ _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class Keys:
-    """Key names of one run. Raises ValueError for a run name that would not stay within its own keys."""
+    """Key names of one run. Raises ValueError for a run name that could leave the run's own keys."""
 
     def __init__(self, run: str) -> None:
         if not _RUN.fullmatch(run):
@@ -40,57 +40,57 @@ class Keys:
         self.stored_versions = self.prefix + "params:versions"
 
     def manifest(self, version: int, digest: str) -> str:
-        """Manifest of a stored version."""
+        """Return the manifest key of a stored version."""
         return f"{self.prefix}params:{version}:{digest}:manifest"
 
     def chunk(self, version: int, digest: str, index: int) -> str:
-        """One piece of a version. The contents' digest is part of the name: two publishers never mix."""
+        """Return the key of a version's chunk. It contains the digest, so two publishers never mix their chunks."""
         return f"{self.prefix}params:{version}:{digest}:{index}"
 
     def table(self, name: str) -> str:
-        """A hash of JSON values."""
+        """Return the key of a hash of JSON values."""
         return f"{self.prefix}table:{name}"
 
     def table_log(self, name: str) -> str:
-        """What changed in a table that is followed."""
+        """Return the key of a replicated table's log of changes."""
         return f"{self.prefix}log:{name}"
 
     def series(self, kind: str) -> str:
-        """A time series of JSON records."""
+        """Return the key of a time series of JSON records."""
         return f"{self.prefix}series:{kind}"
 
     def once(self, name: str) -> str:
-        """Marks of the newest updates of a table that have been applied."""
+        """Return the key of a table's idempotency keys."""
         return f"{self.prefix}once:{name}"
 
     def once_in(self, kind: str) -> str:
-        """Marks of the newest records of a series that were written under a name."""
+        """Return the key of a series' idempotency keys."""
         return f"{self.prefix}once-in:{kind}"
 
     def idempotency(self, digest: str) -> str:
-        """What a change through REST was answered, by the digest of its key and caller."""
+        """Return the key of a REST change's stored response, by the digest of its idempotency key and caller."""
         return f"{self.prefix}idempotency:{digest}"
 
     def login(self, digest: str) -> str:
-        """A link that opens the console once, by the digest of its code."""
+        """Return the key of a one-time login link, by the digest of its code."""
         return f"{self.prefix}login:{digest}"
 
     def session(self, digest: str) -> str:
-        """A browser's session, by the digest of its cookie."""
+        """Return the key of a browser session, by the digest of its cookie."""
         return f"{self.prefix}session:{digest}"
 
     def lease(self, kind: str, identity: str) -> str:
-        """A service's heartbeat."""
+        """Return the key of an instance's lease."""
         return f"{self.prefix}lease:{kind}:{identity}"
 
     def leases(self, kind: str) -> str:
-        """Who of a kind is alive, by when his lease runs out."""
+        """Return the key of a kind's live instances by lease expiry."""
         return f"{self.prefix}leases:{kind}"
 
     def quiet(self, kind: str, identity: str) -> str:
-        """A service's answer to a pause."""
+        """Return the key of an instance's idle acknowledgement."""
         return f"{self.prefix}quiet:{kind}:{identity}"
 
     def quiet_names(self, kind: str) -> str:
-        """Who of a kind has been asked in a pause, or has answered."""
+        """Return the key of a kind's instances that were enrolled in a pause or have acknowledged it."""
         return f"{self.prefix}quiet-names:{kind}"

@@ -1,4 +1,4 @@
-"""Who is alive in a run: each service instance holds a lease that it renews with its state."""
+"""Liveness of a run's service instances: each holds a lease that it renews with its state."""
 
 import json
 import time
@@ -45,10 +45,10 @@ end
 
 
 class Instance(NamedTuple):
-    """A service instance. Addresses are host:port ('' where it has none); ``stats`` are its own JSON values.
+    """A service instance. Addresses are host:port ('' without one); ``stats`` are its own JSON values.
 
-    ``epoch`` and ``revision`` of the run's record are those that it works under (0: none yet), ``quiet`` the number of
-    the pause for which it has come to rest (0: it has not), ``life`` tells it from others that had its name.
+    ``epoch`` and ``revision`` are those of the run record that it works under (0: none yet). ``quiet`` is the number of
+    the pause for which it is idle (0: it is not). ``life`` distinguishes it from other instances of the same name.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Instance(NamedTuple):
 
 
 class Lease:
-    """The lease of one instance. It ends by itself when nobody renews it."""
+    """The lease of one instance. It expires unless renewed."""
 
     def __init__(self, state: redis.Redis, run: str, kind: str, identity: str, ttl_seconds: float,
                  address: str = "", metrics_address: str = "") -> None:
@@ -87,8 +87,10 @@ class Lease:
 
     def renew(self, stats: dict[str, Any] | None = None, epoch: int = 0, revision: int = 0, pause: int = 0,
               quiet: bool = False) -> None:
-        """Says that the instance lives, how it does, what it works under, and whether it has come to rest in the pause
-        of that number (0: none holds the run)."""
+        """Renew the lease with the instance's stats and run revision.
+
+        ``quiet`` is whether the instance is idle in the pause of number ``pause`` (0: no pause holds the run).
+        """
         now = time.time()
         instance = Instance(self.kind, self.id, self.address, self.metrics_address, self._started_at, now,
                             stats or {}, epoch, revision, pause if quiet else 0, self._life)
@@ -101,8 +103,8 @@ class Lease:
                          json.dumps(instance._asdict(), allow_nan=False), str(self._ttl_ms), answer, str(ANSWER_MS))
 
     def release(self, renews: bool = False) -> None:
-        """Ends the lease at once; for an instance that ends as it should, which answers a pause. One that ``renews``
-        itself is waited for."""
+        """End the lease at once, which also answers a pause. An instance that ``renews`` itself is waited for instead.
+        """
         self._redis.eval(LEAVE, 4, self._key, self._names, self._answer, self._answers, repr(time.time()),
                          str(int(renews)), self._keys.status, self.id, str(ANSWER_MS))
 
@@ -115,7 +117,7 @@ class Leases:
         self._keys = Keys(run)
 
     def live(self, kind: str | None = None) -> list[Instance]:
-        """Instances whose lease is on, of one kind or of all `KINDS`, by kind and id."""
+        """Return instances with a lease, of one kind or of all `KINDS`, by kind and id."""
         kinds = KINDS if kind is None else (kind,)
         pipeline: Any = self._redis.pipeline(transaction=False)
         for one in kinds:

@@ -1,14 +1,15 @@
-"""How a game that is being played gets to whoever watches it, through the state's Redis.
+"""Transport of live games to their viewers through the state Redis.
 
-Nobody dials who plays; both ends reach the state's Redis. The controller keeps in one key, `Keys.watched`, which games
-somebody watches, and renews it while somebody does; who plays reads it every second, and while it names one of his
-games he publishes that game's chunks on one channel, `Keys.live_channel`. Published messages are kept nowhere: not in
-memory, not in the append-only file. One that nobody takes is gone, and as every chunk begins with a keyframe, the next
-one is enough to go on. A 5v5 makes some 2.4 kB for each second of game time; a subscriber who does not keep up is cut
-off by Redis' own bound on what it buffers for one (``client-output-buffer-limit pubsub``) and subscribes again.
+Players of games are not dialled; both ends reach the state Redis. The controller lists the watched games in the key
+`Keys.watched` and renews it while somebody watches. A player of games reads the key every second. While it names one of
+its games, the player publishes that game's chunks on the channel `Keys.live_channel`.
 
-What is published is checked here as far as the platform can: kinds, names and sizes. Whether a chunk is one, the
-decoder of whoever shows it says.
+Redis stores published messages neither in memory nor in the append-only file. A message without a subscriber is lost;
+every chunk begins with a keyframe, so the next one is enough. A 5v5 game makes about 2.4 kB per second of game time.
+Redis disconnects a slow subscriber at its buffer limit (``client-output-buffer-limit pubsub``), which then subscribes
+again.
+
+This module validates kinds, names and sizes. The viewer's decoder validates the chunks.
 """
 
 import json
@@ -37,8 +38,8 @@ _HEAD = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class WatchedGames:
-    """What somebody watches: the ids of games, the sources that are to say what they play, as "rollout/0", and those
-    of the games whose header has not come, or is gone with the controller that had it."""
+    """Games that are watched: their ids, the sources (such as "rollout/0") that must list their games, and the games
+    whose header is missing at the controller."""
 
     games: frozenset[str] = frozenset()
     sources: frozenset[str] = frozenset()
@@ -53,8 +54,11 @@ NOTHING_WATCHED = WatchedGames()
 
 @dataclass(frozen=True)
 class LiveMessage:
-    """One of the channel's. ``kind``: "header" and "chunk" carry a game's bytes, "end" says that there will be no more,
-    "games" is what a source plays, in ``facts``. ``game``: whose, '' for "games"."""
+    """A message on the channel.
+
+    ``kind`` is "header" or "chunk" with a game's bytes, "end" for a game without further chunks, or "games" with a
+    source's list of games in ``facts``. ``game`` is the game's id, '' for "games".
+    """
 
     kind: str
     source: str
@@ -63,14 +67,14 @@ class LiveMessage:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def packed(self) -> bytes:
-        """As it is published."""
+        """Return the message's wire format."""
         head = json.dumps({"kind": self.kind, "source": self.source, "game": self.game, "facts": dict(self.facts)},
                           separators=(",", ":")).encode()
         return _HEAD.pack(len(head)) + head + self.body
 
 
 def decode_message(data: bytes) -> LiveMessage:
-    """A message as it was published. Raises ValueError for a malformed one."""
+    """Parse a published message. Raise ValueError for a malformed one."""
     if len(data) < _HEAD.size or len(data) > MAX_MESSAGE_BYTES:
         raise ValueError(f"{len(data)} bytes are no message of a game")
     (size,) = _HEAD.unpack_from(data)
@@ -89,29 +93,29 @@ def decode_message(data: bytes) -> LiveMessage:
 
 
 def is_game(text: object) -> bool:
-    """Whether it may be a game's id: hexadecimal digits."""
+    """Return whether the text may be a game's id: hexadecimal digits."""
     return isinstance(text, str) and _GAME.fullmatch(text) is not None
 
 
 class LiveChannel:
-    """Both ends' view of the keys. Blocking."""
+    """Both ends of the transport. Blocking."""
 
     def __init__(self, state: redis.Redis, run: str) -> None:
         self._redis = state
         self._keys = Keys(run)
 
     def watch(self, games: Iterable[str], sources: Iterable[str] = (), headers: Iterable[str] = ()) -> None:
-        """Somebody watches these, for `LEASE_SECONDS` from now; in place of what was watched before."""
+        """Replace the watched games, sources and missing headers, for `LEASE_SECONDS` from now."""
         text = json.dumps({"games": sorted(games)[:MAX_GAMES], "sources": sorted(sources)[:MAX_SOURCES],
                            "headers": sorted(headers)[:MAX_GAMES]})
         self._redis.set(self._keys.watched, text, px=int(LEASE_SECONDS * 1000))
 
     def forget(self) -> None:
-        """Nobody watches anything."""
+        """Clear the watched games."""
         self._redis.delete(self._keys.watched)
 
     def watched(self) -> WatchedGames:
-        """What somebody watches now."""
+        """Return the watched games."""
         text: Any = self._redis.get(self._keys.watched)
         if text is None:
             return NOTHING_WATCHED
@@ -119,12 +123,12 @@ class LiveChannel:
         return WatchedGames(frozenset(said["games"]), frozenset(said["sources"]), frozenset(said["headers"]))
 
     def publish(self, message: LiveMessage) -> int:
-        """Sends a message to whoever listens; how many that were."""
+        """Publish a message. Return the number of subscribers that received it."""
         heard: Any = self._redis.publish(self._keys.live_channel, message.packed())
         return int(heard)
 
     def subscribe(self) -> Any:
-        """A subscription to the channel (redis.client.PubSub); to be closed."""
+        """Return a subscription to the channel (redis.client.PubSub). Close it after use."""
         listening: Any = self._redis.pubsub(  # type: ignore[no-untyped-call]
             ignore_subscribe_messages=True)
         listening.subscribe(self._keys.live_channel)

@@ -1,9 +1,8 @@
-"""Contents of versions in a folder that the processes of one node share: one reads a version from Redis, the others
-read its file.
+"""Cache of versions in a folder that the processes of one node share: one reads from Redis, the others read its file.
 
-At the size of the paper's cluster the readers of a version are what fills a Redis (docs/scale.md): with eight servers a
-node an eighth of them is left. Nothing depends on the folder: contents are checked as those from Redis are, and
-whatever goes wrong with a file means that a process reads for itself.
+At the size of the paper's cluster the readers of a version saturate Redis (docs/scale.md); with eight readers per node
+an eighth of them remain. Nothing depends on the folder: its contents are verified as those from Redis are, and after
+any error a process reads for itself.
 """
 
 import fcntl
@@ -22,10 +21,10 @@ WAIT_SECONDS = 120.0  # for the process that reads a version at present
 
 
 class NodeCache:
-    """Files of versions in ``folder``, for one run; safe to use from several threads and processes.
+    """Version files of one run in ``folder``. Safe for several threads and processes.
 
-    A file is written beside and renamed, so that it is there whole or not at all; who reads from Redis holds a lock
-    meanwhile, which ends with its process.
+    A file is written beside its target and renamed, so it is always complete. The process that reads from Redis holds a
+    file lock, which ends with the process.
     """
 
     def __init__(self, folder: Path, run: str, wait_seconds: float = WAIT_SECONDS) -> None:
@@ -36,10 +35,10 @@ class NodeCache:
             folder.mkdir(parents=True, exist_ok=True)
 
     def fill(self, name: str, data: memoryview, read: Callable[[], bool], whole: Callable[[], bool]) -> bool:
-        """Fills ``data`` with the contents called ``name`` (of letters, digits, - and _).
+        """Fill ``data`` with the contents called ``name`` (letters, digits, - and _).
 
-        From the file, where ``whole`` then says that they are; else by ``read``, which fills it, says whether it could,
-        and raises what it raises. Who reads writes the file for the others.
+        The contents come from the file if ``whole`` then accepts them. Otherwise ``read`` fills ``data`` and returns
+        whether it could; its exceptions reach the caller. The reading process writes the file for the others.
         """
         path = self._folder / (self._prefix + name)
         if self._from_file(path, data, whole):
@@ -72,7 +71,7 @@ class NodeCache:
 
     @contextmanager
     def _lock(self, path: Path) -> Iterator[None]:
-        """One process at a time, for each file; without a lock after ``wait_seconds``, or where none can be had."""
+        """Hold the file's lock; continue without it after ``wait_seconds``, or where none is available."""
         try:
             lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
@@ -110,7 +109,7 @@ class NodeCache:
                 beside.unlink()
 
     def _forget(self) -> None:
-        """Files of older versions, and what processes left that were killed in the middle of one."""
+        """Remove files of older versions, and partial files of killed processes."""
         found: list[tuple[float, Path]] = []
         for path in self._folder.glob(f"{self._prefix}*"):
             with suppress(FileNotFoundError):

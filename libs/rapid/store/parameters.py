@@ -1,9 +1,8 @@
 """Versions of a run's parameters.
 
 A version is immutable: named arrays and JSON metadata. Publishing writes its chunks to the params Redis, then its
-manifest, and flips the head pointer in the state Redis last, so a reader sees a whole version or the one before it.
-Chunks of a publisher that died vanish by themselves. The newest few versions stay in Redis; archived ones are read
-back from the blob store.
+manifest, and sets the head pointer in the state Redis last. So a reader sees a complete version or the previous one.
+Chunks of a dead publisher expire. The newest few versions stay in Redis; archived ones are read from the blob store.
 """
 
 import json
@@ -63,7 +62,7 @@ def _check(version: int) -> None:
 
 
 class ParameterStore:
-    """Publishes and reads versions of one run. Blocking; safe to use from several threads, one publisher at a time."""
+    """Publisher and reader of one run's versions. Blocking. Safe for several threads, one of which may publish."""
 
     def __init__(self, params: redis.Redis, state: redis.Redis, run: str, config: StoreConfig,
                  blobs: BlobStore | None = None) -> None:
@@ -79,7 +78,7 @@ class ParameterStore:
             raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: a Redis value holds 512 at most")
 
     def without_retries(self) -> "ParameterStore":
-        """The same store, for who tries again himself: nothing waits for a Redis that is away."""
+        """Return the same store without waiting for an unreachable Redis, for callers that retry themselves."""
         return ParameterStore(self._params, self._state, self._keys.run,
                               self._config.model_copy(update={"reconnect_seconds": 0.0}), self._blobs)
 
@@ -87,14 +86,14 @@ class ParameterStore:
 
     def publish(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
                 bfloat16: Collection[str] = (), authority: FencingToken | None = None) -> None:
-        """Stores a version and makes it the head (unless a newer one is), if the authority holds.
+        """Store a version and make it the head, unless a newer one is, under a valid fencing token.
 
         ``tensors`` are arrays of any stored dtype; those named in ``bfloat16`` are uint16 that carries bfloat16. With
-        ``store.publish_dtype`` bfloat16, float32 arrays of two or more dimensions are converted. ``meta`` is JSON; what
-        it says under "warming" goes into the version's record. Publishing the same contents again changes nothing.
-        Raises VersionConflict for a version that exists with other contents, FencedOut when the run is in another epoch
-        or another publishes, ValueError for what cannot be stored, redis.RedisError when Redis fails; the head is then
-        what it was.
+        ``store.publish_dtype`` bfloat16, float32 arrays of two or more dimensions are converted. ``meta`` is JSON; its
+        "warming" goes into the version's record. Publishing the same contents again changes nothing.
+
+        Raises VersionConflict for a version that exists with other contents, FencedOut when the epoch or the lease is
+        lost, ValueError for contents that cannot be stored, redis.RedisError when Redis fails. The head then stays.
         """
         ready = prepare_version(version, (tensors, meta, bfloat16), self._config)
 
@@ -127,7 +126,7 @@ class ParameterStore:
         return StagedVersion(version, ready.digest, ready.record(ref))
 
     def _store(self, ready: PreparedVersion) -> None:
-        """Puts the contents into Redis unless they are there. Raises VersionConflict."""
+        """Write the contents to Redis unless they are there. Raise VersionConflict."""
         known = self.record(ready.version)
         if known is not None and known.digest != ready.digest:
             raise self._conflict(ready.version)
@@ -135,7 +134,8 @@ class ParameterStore:
             self._upload(ready.version, ready.digest, ready.header, ready.size, ready.runs, ready.sums)
 
     def _retry_on_disconnect(self, attempt: Callable[[], T], what: str) -> T:
-        """The result of ``attempt``, made again while Redis is away, for ``store.reconnect_seconds`` at most."""
+        """Return the result of ``attempt``, retried while Redis is unreachable, for ``store.reconnect_seconds`` at
+        most."""
         end = time.monotonic() + self._config.reconnect_seconds
         pause = 0.05
         while True:
@@ -186,7 +186,7 @@ class ParameterStore:
             f"the next one (the head is {self.head()})")
 
     def _remove(self, version: int, digest: str, grace_seconds: float) -> None:
-        """Lets a stored version go from Redis once its readers had their grace."""
+        """Expire a stored version after its readers' grace period."""
         manifest = self._manifest(version, digest)
         pipeline: Any = self._params.pipeline(transaction=True)
         if manifest is not None:
@@ -197,7 +197,7 @@ class ParameterStore:
         pipeline.execute()
 
     def _retire(self, published: int, contents: Contents) -> None:
-        """Archives what is due, and lets go of versions beyond ``keep_versions`` and of what was never flipped to."""
+        """Archive what is due, and expire versions beyond ``keep_versions`` and those that never became the head."""
         kept = []
         for version, digest, whole in self._entries():
             if whole:
@@ -220,7 +220,7 @@ class ParameterStore:
         return record is not None and record.blob is None
 
     def archive(self, version: int, contents: Contents | None = None) -> Ref:
-        """Copies a version to the blob store. Raises ValueError without one, VersionMissing."""
+        """Copy a version to the blob store. Raise ValueError without one, VersionMissing."""
         if self._archive is None:
             raise ValueError("there is no blob store to archive to (blobs.url)")
         if contents is None:
@@ -231,46 +231,46 @@ class ParameterStore:
         return self._archive.put(version, contents)
 
     def pin(self, version: int, why: str) -> None:
-        """Keeps an archived version permanently, whatever ``store.archive_every`` says (a rated reference, say).
+        """Keep an archived version permanently, whatever ``store.archive_every`` says (a rated reference, for example).
 
-        Raises VersionMissing when it is not, or no longer, archived.
+        Raises VersionMissing when it is not archived, or no longer.
         """
         if self._archive is None:
             raise VersionMissing("there is no blob store, so no version is kept permanently (blobs.url)")
         self._archive.pin(version, why)
 
     def unpin(self, version: int) -> None:
-        """Lets a pinned version go again with the others of its age."""
+        """Make a pinned version temporary again."""
         if self._archive is not None:
             self._archive.unpin(version)
 
     def pins(self) -> dict[int, str]:
-        """Versions that are kept permanently, and why."""
+        """Return pinned versions and their reasons."""
         return {} if self._archive is None else self._archive.pins()
 
     # Reading.
 
     def head(self) -> int | None:
-        """The newest version; None before the first."""
+        """Return the newest version; None before the first."""
         found = self.head_digest()
         return None if found is None else found.version
 
     def head_digest(self) -> HeadVersion | None:
-        """The newest version with the digest of its contents; None before the first."""
+        """Return the newest version with the digest of its contents; None before the first."""
         return self._watching.head()
 
     def record(self, version: int) -> VersionRecord | None:
-        """What is remembered of a version; None for one that was never published."""
+        """Return the record of a version; None for one that was never published."""
         text: Any = self._state.hget(self._keys.versions, str(version))
         return None if text is None else parse_record(version, text)
 
     def records(self) -> list[VersionRecord]:
-        """All versions ever published, in order."""
+        """Return the records of all published versions, in order."""
         rows: Any = self._state.hgetall(self._keys.versions)
         return sorted((parse_record(int(v), text) for v, text in rows.items()), key=lambda r: r.version)
 
     def records_from(self, version: int) -> Iterator[VersionRecord]:
-        """Versions from that number on, in order, page by page: what is new costs what is new."""
+        """Yield the records of versions from that number on, in order, page by page."""
         head = self.head()
         while head is not None and version <= head:
             stop = min(version + PAGE, head + 1)
@@ -278,7 +278,7 @@ class ParameterStore:
             version = stop
 
     def newest_records(self, every: int = 1, most: int = 10 * PAGE) -> Iterator[VersionRecord]:
-        """Versions whose number is a multiple of ``every``, newest first, page by page; of ``most`` numbers."""
+        """Yield the records of multiples of ``every``, newest first, page by page; at most ``most`` numbers."""
         head = self.head()
         if head is None:
             return
@@ -287,18 +287,19 @@ class ParameterStore:
             yield from self.records_of(numbers[start:start + PAGE])
 
     def records_of(self, versions: Sequence[int]) -> list[VersionRecord]:
-        """What is remembered of those versions, in their order; those never published are left out."""
+        """Return the records of those versions, in their order, without those never published."""
         if not versions:
             return []
         texts: Any = self._state.hmget(self._keys.versions, [str(v) for v in versions])
         return [parse_record(v, text) for v, text in zip(versions, texts, strict=True) if text is not None]
 
     def stored(self) -> list[int]:
-        """Versions that are in Redis now, in order."""
+        """Return the versions in Redis now, in order."""
         return [version for version, _, whole in self._entries() if whole]
 
     def _entries(self) -> list[tuple[int, str, bool]]:
-        """Version and digest of what is stored, in order, and whether the run knows it as that version."""
+        """Return version and digest of the stored contents, in order, and whether the run has that version with that
+        digest."""
         values: Any = self._params.zrange(self._keys.stored_versions, 0, -1)
         pairs = [value.decode().split(":") for value in values]
         texts: Any = self._state.hmget(self._keys.versions, [version for version, _ in pairs]) if pairs else []
@@ -311,11 +312,11 @@ class ParameterStore:
 
     def fetch(self, version: int, keep_bfloat16: bool = False,
               buffer: npt.NDArray[np.uint8] | None = None) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Arrays and metadata of a version, from Redis or else from the blob store; every byte is checked.
+        """Return arrays and metadata of a version, from Redis or else from the blob store, with every byte verified.
 
-        bfloat16 arrays come as float32, or, with ``keep_bfloat16``, as the uint16 that carries them (named in the
-        metadata's "bfloat16" then). ``buffer``, uint8 of at least the version's size, is used where it is given: the
-        arrays are views of it and hold until its next use. Raises VersionMissing, Corrupt, redis.RedisError.
+        bfloat16 arrays are converted to float32. With ``keep_bfloat16`` they stay uint16, and the metadata's "bfloat16"
+        names them. A ``buffer``, uint8 of at least the version's size, is used if given: the arrays are views of it
+        until its next use. Raises VersionMissing, Corrupt, redis.RedisError.
         """
         _check(version)
         found = self._retry_on_disconnect(lambda: self._from_redis(version, buffer) or self._from_blobs(version),
@@ -337,7 +338,7 @@ class ParameterStore:
                               "and was not archived")
 
     def fetch_meta(self, version: int) -> dict[str, Any]:
-        """Metadata of a version; its arrays are not read. Raises VersionMissing, Corrupt."""
+        """Return the metadata of a version without reading its arrays. Raise VersionMissing or Corrupt."""
         record = self.record(version)
         manifest = None if record is None else self._manifest(version, record.digest)
         if manifest is not None:
@@ -381,17 +382,19 @@ class ParameterStore:
     # Watching.
 
     def wait_newer(self, than: int | None, timeout: float) -> int | None:
-        """The head once it is newer than ``than``, or None after ``timeout`` seconds. Blocks.
+        """Wait for a head newer than ``than``. Return None after ``timeout`` seconds. Blocks.
 
-        A notification makes it prompt; the pointer itself is what counts, so a lost one costs only the wait.
+        Notifications only make it prompt; the pointer itself decides.
         """
         with self._watching.listener() as listener:
             head = self._watching.wait(listener, lambda head: than is None or head.version > than, timeout)
         return None if head is None else head.version
 
     async def watch(self, than: int | None = None, poll_seconds: float = 1.0) -> AsyncIterator[int]:
-        """Each new head after ``than``, without end, and also one whose number is known and whose digest has changed;
-        heads in between may be left out. Rides out an absent Redis."""
+        """Yield each new head after ``than``, without end, also one of a known number with another digest.
+
+        Heads in between may be left out. An unreachable Redis is waited for.
+        """
         async for head in self._watching.heads(than, poll_seconds):
             yield head.version
 

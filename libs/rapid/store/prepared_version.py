@@ -1,4 +1,4 @@
-"""A version made ready to be stored: its file's header, its pieces and the digest that it is known by."""
+"""A version prepared for storage: header, chunks, checksums and the digest that identifies it."""
 
 import json
 import time
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 
 class PreparedVersion(NamedTuple):
-    """Digest, file header, bytes of data, chunks (runs of pieces) and their checksums, and what it was made of."""
+    """Digest, file header, size of the data, chunks with their checksums, and the contents."""
 
     version: int
     digest: str
@@ -30,7 +30,7 @@ class PreparedVersion(NamedTuple):
     contents: Contents
 
     def record(self, blob: Ref | None = None) -> str:
-        """The JSON that the run remembers of the version; ``blob`` is where it is archived, if it is."""
+        """Return the JSON record of the version in the run's state; ``blob`` is its archived copy, if any."""
         more: dict[str, Any] = {} if blob is None else {"blob": blob.digest, "blob_bytes": blob.size}
         _, meta, _ = self.contents
         if meta.get("warming"):
@@ -39,8 +39,11 @@ class PreparedVersion(NamedTuple):
 
 
 def prepare_version(version: int, contents: Contents, config: StoreConfig) -> PreparedVersion:
-    """The version of these arrays, metadata and names of bfloat16 arrays; matrices are converted where
-    ``store.publish_dtype`` says so. Raises ValueError for what cannot be stored."""
+    """Prepare arrays, metadata and the names of bfloat16 arrays as a version.
+
+    Matrices are converted when ``store.publish_dtype`` is bfloat16. Raises ValueError for contents that cannot be
+    stored.
+    """
     if version < 0:
         raise ValueError(f"version {version}: versions count from 0")
     given, meta, carried = contents
@@ -54,7 +57,7 @@ def prepare_version(version: int, contents: Contents, config: StoreConfig) -> Pr
 
 
 def checksum(pieces: Sequence[memoryview]) -> str:
-    """XXH3 of pieces one after another, 16 hex digits."""
+    """Return the XXH3 of consecutive pieces, 16 hex digits."""
     state = xxhash.xxh3_64()
     for piece in pieces:
         state.update(piece)

@@ -1,8 +1,8 @@
-"""The run's record: what surgery can change, kept in the state's Redis.
+"""Run record: the configuration that surgery can change, stored in the state Redis.
 
-It is the truth over every configuration file. A file creates a run; afterwards a service plays by its file with
-``game`` and ``model`` replaced by the record's. ``revision`` counts the record's changes; ``epoch`` those after which
-what came before may no longer write (a surgery, a revert).
+It overrides every configuration file. A file creates a run; afterwards a service uses its file with ``game`` and
+``model`` replaced by the record's. ``revision`` counts the record's changes. ``epoch`` counts the changes after which
+earlier writers are fenced out (a surgery, a revert).
 """
 
 import json
@@ -25,9 +25,11 @@ class RunRevision(NamedTuple):
 
 @dataclass(frozen=True)
 class RunRecord:
-    """``game`` is the whole tree of the game's configuration, ``model`` the model's without what only says how it is
-    computed. ``layout`` and ``schema`` are what they come to ('' while nobody has worked it out), ``chain`` the digests
-    of the plans that were applied, oldest first, ``anneal`` what is on its way into games, if anything is."""
+    """``game`` is the whole game configuration, ``model`` the model's without settings that only affect speed.
+
+    ``layout`` and ``schema`` are their hashes ('' while unknown), ``chain`` the digests of the applied plans, oldest
+    first, and ``anneal`` the change that is being annealed, if any.
+    """
 
     revision: int = 1
     epoch: int = 1
@@ -48,16 +50,16 @@ class RunRecord:
         return RunRevision(self.epoch, self.revision)
 
     def changed(self, *, new_epoch: bool, **changes: Any) -> "RunRecord":
-        """The record that follows this one: the next revision, with ``new_epoch`` also the next epoch."""
+        """Return the next record: the next revision, and with ``new_epoch`` also the next epoch."""
         return replace(self, revision=self.revision + 1, epoch=self.epoch + int(new_epoch), **changes)
 
     def to_json(self) -> str:
-        """Text that ``from_json`` reads; equal records have equal texts."""
+        """Return text for ``from_json``. Equal records have equal texts."""
         return json.dumps({**asdict(self), "chain": list(self.chain)}, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "RunRecord":
-        """Reads ``to_json``. Raises ValueError for what is no record, or one of a newer release."""
+        """Parse ``to_json``'s text. Raise ValueError for anything else, or a record of a newer release."""
         try:
             row = json.loads(text)
             unknown = sorted(set(row) - {f.name for f in fields(cls)})

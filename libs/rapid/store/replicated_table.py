@@ -1,7 +1,8 @@
-"""A table that its reader keeps in memory: every update is logged beside it, and a reader takes in what it missed.
+"""A table replicated in its readers' memory by a log of updates.
 
-A `Table` reads all of itself at each update; here both reading and updating cost what changed, however large it is.
-Any number of processes may write. The log is a stream of bounded length whose last entry is the table's version.
+A `Table` reads all rows at each update. Here the cost of reading and updating depends on what changed, not on the
+table's size. Any number of processes may write. The log is a stream of bounded length; its last entry is the table's
+version.
 """
 
 import json
@@ -24,10 +25,10 @@ _CHANGES = b"rows"
 
 
 class ReplicatedTable:
-    """Follows a table and updates it atomically. Not thread-safe: its owner locks.
+    """A replica of a table, with atomic updates. Not thread-safe: its owner locks.
 
-    ``take`` is told of rows that have changed, (rows, False), where None is a row that went, or of all there are,
-    (rows, True). It has been told of everything before ``change`` of an update is asked.
+    ``take`` receives changed rows as (rows, False), where None marks a removed row, or all rows as (rows, True). It has
+    received everything up to now before ``change`` of an update is called.
     """
 
     def __init__(self, state: RunState, name: str, take: Callable[[Rows, bool], None]) -> None:
@@ -41,18 +42,18 @@ class ReplicatedTable:
         self._loaded: float | None = None
 
     def refresh(self) -> None:
-        """Takes in what others have written since."""
+        """Apply what other processes have written since the last call."""
         self._refresh(self._state.redis)
 
     def update(self, change: Callable[[], dict[str, Json] | None], once: str = "",
                event: tuple[str, str, dict[str, Json]] | None = None,
                also: Callable[[], Sequence[tuple[str, ...]]] = tuple) -> bool:
-        """Writes what ``change`` returns (None removes a row; None for all: nothing to write) as one atomic step.
+        """Write what ``change`` returns in one atomic step (a None row is removed; None writes nothing).
 
-        ``change`` works on what ``take`` was told and must alter nothing: it is asked again when another writer was
-        faster. ``take`` is told of the new rows once they are written. With ``once`` the update is applied at most
-        once for that identity, whoever applies it. ``also`` is asked after ``change`` for commands of the same step.
-        Returns whether it was applied.
+        ``change`` uses what ``take`` received and must not modify it, because it is called again after a concurrent
+        write. ``take`` receives the new rows once they are written. With ``once`` the update is applied at most once
+        for that identity, by whichever process. ``also`` is called after ``change`` for more commands of the same step.
+        Returns whether the update was applied.
         """
         client: Any = self._state.redis
         marks = self._state.keys.once(self._name)
@@ -114,7 +115,7 @@ class ReplicatedTable:
         self._take(rows, False)
 
     def _holds(self, pipeline: Any, changed: Rows) -> bool:
-        """Whether the rows to be written are in the table as they are here."""
+        """Return whether the rows about to be written are the same in Redis as in this replica."""
         if not changed:
             return True
         fields = [field.encode() for field in changed]

@@ -1,4 +1,4 @@
-"""The schedules that a run has in force, changed one at a time while it goes on: compare-and-set, with a history."""
+"""Schedules in force, changed one at a time while the run continues, by compare-and-set and with a history."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _TRIES = 100  # of a change that others keep overtaking
 
 
 class ScheduleEdit(NamedTuple):
-    """What a writer wants: the whole new document, and the schedule by that name before and after."""
+    """A requested change: the whole new document, and the named schedule before and after."""
 
     name: str
     document: Json
@@ -36,13 +36,12 @@ class ScheduleStore:
 
     def change(self, edit: Callable[[Json], ScheduleEdit | None], who: str, reason: str = "", reverts: str = "",
                epoch: int | None = None, dry_run: bool = False) -> str:
-        """Writes what ``edit`` makes of the document (None: nothing was set yet), with an event and a line of the
-        history, as one atomic step. ``edit`` may be called again when another writer was faster; what it raises goes
-        on to the caller; None leaves all as it is, and so does ``dry_run``. ``epoch`` is the one in which it was
-        decided, if that matters.
+        """Apply ``edit`` to the document (None: nothing was set yet), with an event and a history entry, in one atomic
+        step.
 
-        Returns the id of the line in the history, '' when nothing was changed. Raises FencedOut when the run is in
-        another epoch.
+        ``edit`` may be called again after a concurrent write. Its exceptions reach the caller. A None result changes
+        nothing, and neither does ``dry_run``. ``epoch`` is the epoch in which the change was decided, if that matters.
+        Returns the id of the history entry, '' without a change. Raises FencedOut when the run is in another epoch.
         """
         state = self._state
         documents, history, events = state.keys.documents, self._series.key(KIND), state.keys.events
@@ -76,11 +75,11 @@ class ScheduleStore:
         raise redis.RedisError(f"the schedules were changed by others {_TRIES} times in a row")
 
     def history(self, limit: int, before: str = "") -> list[Record]:
-        """Changes, or those before an id, newest first."""
+        """Return changes, or those before an id, newest first."""
         return self._series.latest(KIND, limit, before)
 
     def find(self, identity: str) -> Record | None:
-        """The change of that id."""
+        """Return the change of that id."""
         rows: Any = self._state.redis.xrange(self._series.key(KIND), min=identity, max=identity, count=1)
         if not rows:
             return None

@@ -1,8 +1,8 @@
-"""Time series of a run, kept in its state Redis: what reports and live views are drawn from.
+"""Time series of a run in its state Redis, the source of reports and live views.
 
-Each kind is a capped Redis stream of JSON records. Kinds in use: ``versions`` (one record a version, by the
-optimizer), ``games`` (one a finished game, by rollouts), ``ratings`` (one a rating, by the evaluator), ``matches``
-(one a match on request), ``schedules`` (one a change of a schedule, by the controller).
+Each kind is a capped Redis stream of JSON records: ``versions`` (one per version, by the optimizer), ``games`` (one per
+finished game, by rollouts), ``ratings`` (one per rating, by the evaluator), ``matches`` (one per requested match),
+``schedules`` (one per change of a schedule, by the controller).
 """
 
 import json
@@ -16,7 +16,7 @@ from rapid.store.keys import Keys
 
 
 class Record(NamedTuple):
-    """One record: its stream id, seconds since the epoch at which it was appended, and its values."""
+    """One record: stream id, time of appending (seconds since 1970), and values."""
 
     id: str
     at: float
@@ -24,7 +24,7 @@ class Record(NamedTuple):
 
 
 class Series:
-    """Appends to and reads from the series of one run. ``length`` caps each kind (approximately)."""
+    """The series of one run. ``length`` caps each kind, approximately."""
 
     def __init__(self, state: redis.Redis, run: str, length: int = 200_000) -> None:
         self._redis = state
@@ -32,37 +32,39 @@ class Series:
         self._length = length
 
     def key(self, kind: str) -> str:
-        """The Redis key of a kind."""
+        """Return the Redis key of a kind."""
         return self._keys.series(kind)
 
     def append(self, kind: str, values: dict[str, Any]) -> None:
-        """Appends one record of JSON values."""
+        """Append one record of JSON values."""
         self.extend(kind, [values])
 
     def extend(self, kind: str, records: list[dict[str, Any]]) -> None:
-        """Appends several records in one round trip."""
+        """Append several records in one round trip."""
         pipeline: Any = self._redis.pipeline(transaction=False)
         for values in records:
             pipeline.execute_command(*self.command(kind, values))
         pipeline.execute()
 
     def extend_once(self, kind: str, records: Sequence[tuple[str, dict[str, Any]]]) -> int:
-        """Appends records, each under its name and unless one of that name was appended lately: what was sent and not
-        answered may be sent again. Returns how many were appended now."""
+        """Append (idempotency key, record) pairs, each unless its key is recorded. Return how many were appended now.
+
+        Records whose response was lost may therefore be sent again.
+        """
         texts = json.dumps([[name, self.command(kind, values)] for name, values in records])
         return apply_once(self._redis, self._keys.once_in(kind), texts)
 
     def once_command(self, kind: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:
-        """The command that appends one record under its name, once, for a step of several."""
+        """Return the command of `fenced_write` that appends one record once under an idempotency key."""
         return "ONCE", self._keys.once_in(kind), name, *self.command(kind, values)
 
     def command(self, kind: str, values: dict[str, Any]) -> tuple[str, ...]:
-        """The Redis command that appends one record, for a step of several (rapid.store.fencing.write)."""
+        """Return the Redis command that appends one record, for `rapid.store.fencing.fenced_write`."""
         body = json.dumps(values, separators=(",", ":"), allow_nan=False)
         return "XADD", self.key(kind), "MAXLEN", "~", str(self._length), "*", "v", body
 
     def read(self, kind: str, after: str = "-", page: int = 2000) -> Iterator[Record]:
-        """Records in order, from the one after id ``after`` ('-': all)."""
+        """Yield records in order, from the one after id ``after`` ('-': all)."""
         start = after if after == "-" else f"({after}"
         while True:
             rows: Any = self._redis.xrange(self.key(kind), min=start, max="+", count=page)
@@ -73,18 +75,18 @@ class Series:
             start = f"({rows[-1][0].decode()}"
 
     def last(self, kind: str) -> Record | None:
-        """The newest record of a kind."""
+        """Return the newest record of a kind."""
         return next(iter(self.latest(kind, 1)), None)
 
     def latest(self, kind: str, limit: int, before: str = "") -> list[Record]:
-        """The newest records of a kind, or the newest of those before an id, newest first."""
+        """Return the newest records of a kind, or the newest before an id, newest first."""
         if before and not before.strip("0-"):
             return []  # nothing is before the first id, and Redis refuses to look there
         rows: Any = self._redis.xrevrange(self.key(kind), max=f"({before}" if before else "+", count=limit)
         return [_record(row) for row in rows]
 
     def following(self, kind: str, after: str, limit: int) -> list[Record]:
-        """Records of a kind after an id ('': from the first), oldest first."""
+        """Return records of a kind after an id ('': from the first), oldest first."""
         rows: Any = self._redis.xrange(self.key(kind), min=f"({after}" if after else "-", count=limit)
         return [_record(row) for row in rows]
 

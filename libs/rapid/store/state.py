@@ -1,6 +1,6 @@
-"""The state of a run: its status, documents (configuration, schedules), counters and tables.
+"""State of a run: status, documents (configuration, schedules), counters and tables.
 
-Every change that someone decided goes into the event stream in the same transaction as the change itself.
+Every decision goes into the event stream in the same transaction as its change.
 """
 
 import json
@@ -27,7 +27,7 @@ Json = Any
 
 
 class Status(StrEnum):
-    """What a run is doing."""
+    """Status of a run."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -60,8 +60,7 @@ ENDED = frozenset({Status.STOPPING, Status.FAILED})
 
 
 class RunStatus(NamedTuple):
-    """A run's status, since when (seconds since the epoch), who set it and why. ``pause`` counts how often the run was
-    asked to pause."""
+    """A run's status with its time (seconds since 1970), author and reason. ``pause`` counts the run's pauses."""
 
     status: Status
     since: float
@@ -71,7 +70,7 @@ class RunStatus(NamedTuple):
 
 
 class RunSnapshot(NamedTuple):
-    """What services follow: the run's status and its record, read together. None: there is none."""
+    """Status and record of a run, read together. None where there is none."""
 
     status: RunStatus | None
     record: RunRecord | None
@@ -90,22 +89,24 @@ class RunState:
 
     def lease(self, kind: str, identity: str, ttl_seconds: float, address: str = "",
               metrics_address: str = "") -> Lease:
-        """A lease for a service instance, on from its first ``renew``."""
+        """Return a lease for a service instance. It starts with its first ``renew``."""
         return Lease(self.redis, self.run, kind, identity, ttl_seconds, address, metrics_address)
 
     def services(self, kind: str | None = None) -> list[Instance]:
-        """Instances that are alive, of one kind or of all."""
+        """Return the live instances, of one kind or of all."""
         return Leases(self.redis, self.run).live(kind)
 
     # Status.
 
     def exists(self) -> bool:
-        """Whether the run was ever created."""
+        """Return whether the run was ever created."""
         return bool(self.redis.exists(self.keys.status))
 
     def create(self, config: Mapping[str, Json], who: str, record: RunRecord | None = None) -> bool:
-        """Makes the run, ``starting``, with its configuration and its record (without one: what the configuration's
-        game and model are); one that exists is left alone. Returns which."""
+        """Create the run in status ``starting`` with its configuration and record. Return False for an existing run.
+
+        The default record holds the configuration's game and model.
+        """
         first = record or RunRecord(game=config.get("game", {}), model=config.get("model", {}))
 
         def change(pipeline: Any) -> bool:
@@ -122,23 +123,23 @@ class RunState:
         return bool(transaction(self.redis, change, self.keys.status))
 
     def status(self) -> RunStatus | None:
-        """The run's status; None when there is no such run."""
+        """Return the run's status; None when there is no such run."""
         text: Any = self.redis.get(self.keys.status)
         return None if text is None else _status(text)
 
     def snapshot(self) -> RunSnapshot:
-        """The run's status and record as they are at one moment."""
+        """Return the run's status and record of one moment."""
         status, record = cast(list[Any], self.redis.mget(self.keys.status, self.keys.record))
         return RunSnapshot(None if status is None else _status(status),
                         None if record is None else RunRecord.from_json(record))
 
     def transition(self, to: Status | str, who: str, reason: str = "", epoch: int | None = None,
                    dry_run: bool = False) -> RunStatus:
-        """Brings the run to a status and notes it as an event; a run that is there already stays as it is. ``dry_run``
-        only says what it would be.
+        """Change the run's status and append an event. A run that has the status already stays unchanged.
 
-        ``epoch`` is the one in which it was decided, if that matters. Raises IllegalTransition naming what is possible,
-        when the run cannot go there or does not exist, FencedOut when it is in another epoch.
+        ``dry_run`` only returns the result. ``epoch`` is the epoch in which the change was decided, if that matters.
+        Raises IllegalTransition naming the possible statuses, also when the run does not exist, and FencedOut when the
+        run is in another epoch.
         """
         try:
             target = Status(to)
@@ -185,22 +186,22 @@ class RunState:
         return result
 
     def idle_report(self) -> IdleReport:
-        """Who has come to rest in the present pause, and who is waited for."""
+        """Return which instances are idle in the current pause, and which are waited for."""
         return idle.idle_report(self.redis, self.run)
 
     # The record, and writing under an authority.
 
     def record(self) -> RunRecord | None:
-        """The run's record; None when there is no run, or one of an earlier release that nobody has opened yet."""
+        """Return the run's record; None without a run, or for a run of an earlier release that was not opened yet."""
         text: Any = self.redis.get(self.keys.record)
         return None if text is None else RunRecord.from_json(text)
 
     def lineage(self) -> Lineage:
-        """Which versions came of which, and what each was made under."""
+        """Return the lineage of the run's versions."""
         return read_lineage(self.redis, self.keys.lineage)
 
     def adopt_record(self, record: RunRecord, who: str) -> bool:
-        """Gives a run of an earlier release its record; one that has its own is left alone. Returns which."""
+        """Give a run of an earlier release its record. Return False for a run that has one."""
         def change(pipeline: Any) -> bool:
             if pipeline.exists(self.keys.record):
                 return False
@@ -213,9 +214,9 @@ class RunState:
         return bool(transaction(self.redis, change, self.keys.record))
 
     def set_record(self, before: RunRecord, after: RunRecord, who: str, what: str, details: dict[str, Json]) -> None:
-        """Replaces the record within its epoch, with an event, if it is still ``before``. Services renew themselves.
+        """Replace the record within its epoch, with an event, if it still equals ``before``. Services then restart.
 
-        Raises ValueError when ``after`` is no next revision, FencedOut when the record has changed meanwhile.
+        Raises ValueError when ``after`` is not the next revision, FencedOut when the record has changed meanwhile.
         """
         if after.run_revision != (before.epoch, before.revision + 1):
             raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} within an epoch")
@@ -228,31 +229,32 @@ class RunState:
               what, {self.keys.record: self._text_of(before)})
 
     def _text_of(self, record: RunRecord) -> str:
-        """The record as it is stored (an earlier release may have written it otherwise). Raises FencedOut when it is
-        another one."""
+        """Return the record's stored text, which an earlier release may have formatted otherwise. Raise FencedOut when
+        it differs."""
         text: Any = self.redis.get(self.keys.record)
         if text is None or RunRecord.from_json(text) != record:
             raise fenced_out(self.run, "moved", FencingToken("", record.epoch, None), f"changing the record at {record.run_revision}")
         return str(text.decode())
 
     def fenced_write(self, authority: FencingToken, commands: Sequence[Command], what: str) -> None:
-        """Runs Redis commands as one step under an authority. Raises FencedOut."""
+        """Run Redis commands in one step under a fencing token. Raise FencedOut."""
         fenced_write(self.redis, self.keys, authority, commands, what)
 
     def event_command(self, who: str, what: str, details: dict[str, Json]) -> Command:
-        """The command that notes an event, for ``fenced_write``."""
+        """Return the command that appends an event, for ``fenced_write``."""
         fields = event_fields(who, what, details)
         return ("XADD", self.keys.events, "*", *(part for pair in fields.items() for part in pair))
 
     def cut_over(self, authority: FencingToken, staged: StagedVersion, before: RunRecord, after: RunRecord, to: Status, who: str,
                  details: dict[str, Json], expected: Status = Status.OPERATING, parent: int | None = None
                  ) -> FencingToken:
-        """Begins the next epoch: head, version record, run record, status and an event change in one step in Redis, or
-        nothing does. Returns the authority of the new epoch under the same lease. Repeating it changes nothing.
+        """Begin the next epoch: change head, version record, run record and status, and append an event, in one atomic
+        step.
 
-        ``parent`` is the version that the new one continues, where it is not the one before: a revert.
-        Raises ValueError when ``after`` does not follow ``before`` into the next epoch, FencedOut when epoch, lease,
-        record, head or status are no longer what it was decided on.
+        Returns the token of the new epoch under the same lease. A repeated call changes nothing. ``parent`` is the
+        version that the new one continues, if it is not the previous one: a revert. Raises ValueError when ``after``
+        does not follow ``before`` into the next epoch, FencedOut when epoch, lease, record, head or status have
+        changed.
         """
         if after.run_revision != (before.epoch + 1, before.revision + 1) or authority.epoch != before.epoch:
             raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} into the epoch after the token's "
@@ -290,7 +292,7 @@ class RunState:
     # Documents: JSON values with a name, of which "config" and "schedules" are two.
 
     def document(self, name: str) -> Json:
-        """A document; None when it was never written."""
+        """Return a document; None when it was never written."""
         text: Any = self.redis.hget(self.keys.documents, name)
         return None if text is None else json.loads(text)
 
@@ -310,17 +312,17 @@ class RunState:
         return self.document("config")
 
     def set_config(self, config: Mapping[str, Json], who: str) -> None:
-        """Replaces the configuration."""
+        """Replace the configuration."""
         self.set_document("config", config, who)
 
     def schedules(self) -> Json:
-        """Schedules that were set while the run went on; None: the configuration's hold."""
+        """Return the schedules set while the run continues; None: the configuration's are in force."""
         return self.document("schedules")
 
     # Counters.
 
     def add(self, **amounts: float) -> None:
-        """Adds to counters; whole numbers stay whole."""
+        """Add to counters. Integers stay integers."""
         pipeline: Any = self.redis.pipeline(transaction=True)
         for name, amount in amounts.items():
             if isinstance(amount, int):
@@ -330,18 +332,18 @@ class RunState:
         pipeline.execute()
 
     def count(self, name: str) -> int:
-        """Adds one to a counter and returns what it has become: no two callers get the same number."""
+        """Increment a counter and return its value. No two callers get the same number."""
         return int(self.redis.hincrby(self.keys.counters, name, 1))
 
     def counters(self) -> dict[str, float]:
-        """All counters by name."""
+        """Return all counters by name."""
         rows: Any = self.redis.hgetall(self.keys.counters)
         return {k.decode(): json.loads(v) for k, v in rows.items()}
 
     # Tables.
 
     def table(self, name: str) -> Table:
-        """A table of JSON values by field, for one part's own state (an opponent pool, ratings)."""
+        """Return a table of JSON values by field, for one part's own state (an opponent pool, ratings)."""
         return Table(self.redis, self.keys, name)
 
     def _event(self, pipeline: Any, who: str, what: str, details: dict[str, Json]) -> None:

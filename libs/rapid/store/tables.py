@@ -1,4 +1,4 @@
-"""Tables of a run: hashes of JSON values, for one part's own state, updated atomically."""
+"""Tables of a run: hashes of JSON values with atomic updates, for one part's own state."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _TRIES = 100  # of an optimistic transaction that others keep overtaking
 
 
 def transaction(state: redis.Redis, change: Callable[[Any], Any], *watched: str) -> Any:
-    """Runs ``change`` (reads, then multi, then writes) until nobody changed the watched keys meanwhile; its result."""
+    """Run ``change`` (reads, then multi, then writes) until no watched key changes meanwhile. Return its result."""
     client: Any = state
     with client.pipeline(transaction=True) as pipeline:
         for _ in range(_TRIES):
@@ -41,33 +41,34 @@ class Table:
         self._key = keys.table(name)
 
     def get(self, field: str) -> Json:
-        """A field's value; None when it is not set."""
+        """Return a field's value; None when it is not set."""
         text: Any = self._redis.hget(self._key, field)
         return None if text is None else json.loads(text)
 
     def all(self) -> dict[str, Json]:
-        """All fields."""
+        """Return all fields."""
         rows: Any = self._redis.hgetall(self._key)
         return {k.decode(): json.loads(v) for k, v in rows.items()}
 
     def set(self, field: str, value: Json) -> None:
-        """Sets a field whatever it was; None removes it."""
+        """Set a field. None removes it."""
         if value is None:
             self._redis.hdel(self._key, field)
         else:
             self._redis.hset(self._key, field, json.dumps(value, allow_nan=False))
 
     def seen(self, identity: str) -> bool:
-        """Whether an update with ``once=identity`` was applied, of the newest `rapid.store.idempotency.MARKS`."""
+        """Return whether an update with ``once=identity`` was applied, among the newest
+        `rapid.store.idempotency.MAX_KEYS`."""
         return is_recorded(self._redis, self._keys.once(self._name), identity)
 
     def update(self, change: Callable[[dict[str, Json]], dict[str, Json] | None], once: str = "",
                event: "tuple[str, str, dict[str, Json]] | None" = None) -> bool:
-        """Reads all fields, and writes what ``change`` makes of them as one atomic step.
+        """Read all fields and write what ``change`` returns, in one atomic step.
 
-        ``change`` gets all fields and returns those to set (None as a value removes one), or None to leave the table;
-        it may be called again when another writer was faster. With ``once`` the update is applied at most once for
-        that identity. ``event`` (who, what, details) is noted with it. Returns whether anything was applied.
+        ``change`` gets all fields and returns those to set (a None value removes one), or None to leave the table. It
+        may be called again after a concurrent write. With ``once`` the update is applied at most once for that
+        identity. ``event`` (who, what, details) is appended with it. Returns whether anything was applied.
         """
         marks = self._keys.once(self._name)
 

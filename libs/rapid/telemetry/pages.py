@@ -86,10 +86,8 @@ def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str]
     """Serve the pages at http://host:port; port 0 is any free one.
 
     ``/metrics`` is for Prometheus. ``/healthz`` is 200 while ``failure_reason()`` is '' (critical threads, tasks and
-    loops
-    of this process are healthy), else 503 with the reason. It does not depend on other processes. ``/readyz`` is 200
-    while
-    ``not_ready()`` is '', else 503 with the reason. Raises OSError when the port is taken.
+    loops of this process are healthy), else 503 with the reason. It does not depend on other processes. ``/readyz`` is
+    200 while ``not_ready()`` is '', else 503 with the reason. Raises OSError when the port is taken.
     """
     try:
         server = (_Server6 if ":" in host else _Server)((host, port))
