@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from five.agent.model import in_core
 from five.agent.model.inputs import Rows
 from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, segment_max, two_layers
 from tests.agent.test_learning_no_host_reads import HYPER, batch_of, learner_of
@@ -40,22 +39,6 @@ def test_segment_max_and_its_gradient(pool: Pool) -> None:
     fast, = torch.autograd.grad(pool(rows, pools).square().sum(), rows)
     slow, = torch.autograd.grad(slow_max(rows, owner, 6).square().sum(), rows)
     torch.testing.assert_close(fast, slow)
-
-
-def test_the_core_pools_as_pytorch_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    pools = pools_of(torch.randint(0, 9, (60,)), 9)
-    rows = torch.randn(60, 7, requires_grad=True)
-    weights = torch.randn(9, 7)
-
-    def pooled() -> tuple[torch.Tensor, torch.Tensor]:
-        out = segment_max(rows, pools)
-        gradient, = torch.autograd.grad((out * weights).sum(), rows)
-        return out.detach(), gradient
-
-    mine = pooled()
-    monkeypatch.setattr(in_core, "takes", lambda *arrays: False)
-    assert all(torch.equal(a, b) for a, b in zip(mine, pooled(), strict=True))
 
 
 @BOTH
@@ -129,6 +112,17 @@ def test_units_seen_by_one_hero_are_units_seen_by_many() -> None:
         found.append([out, *torch.autograd.grad(out.square().sum(), list(units.parameters()))])
     for one, many in zip(*found, strict=True):
         torch.testing.assert_close(one, many)
+
+
+def test_nan_in_a_row_reaches_its_pool_and_the_gradients() -> None:
+    torch.manual_seed(0)
+    values, owner = torch.randn(20, 4), torch.randint(0, 3, (20,))
+    values[3, 2] = torch.nan
+    module = ProcessSet(4, 8, 6)
+    out = module([values], pools_of(owner, 3))
+    assert out[owner[3]].isnan().all()
+    out.sum().backward()
+    assert any(p.grad is not None and p.grad.isnan().any() for p in module.parameters())
 
 
 def test_sets_do_not_see_the_order_of_their_rows() -> None:

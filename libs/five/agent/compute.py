@@ -3,14 +3,11 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from five.agent.config import ComputeConfig
-
-_extra_flops: ContextVar[list[int] | None] = ContextVar("extra_flops", default=None)
 
 
 def apply_compute_config(config: ComputeConfig) -> None:
@@ -42,21 +39,10 @@ def count_flops(step: Callable[[], object]) -> int:
     Matrix products and convolutions count, with two operations for a multiplication and an addition. Element-wise
     operations, a few percent, do not.
     """
-    counter, extra = FlopCounterMode(display=False), [0]
-    before = _extra_flops.set(extra)
+    counter = FlopCounterMode(display=False)
     # The counter does not see into the fused LSTM operations of CPU and GPU.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False), counter:
-                step()
-        finally:
-            _extra_flops.reset(before)
-    return int(counter.get_total_flops()) + extra[0]
-
-
-def count_extra_flops(flops: int) -> None:
-    """Add operations outside PyTorch to the running `count_flops`, if there is one."""
-    extra = _extra_flops.get()
-    if extra is not None:
-        extra[0] += flops
+        with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False), counter:
+            step()
+    return int(counter.get_total_flops())

@@ -63,19 +63,3 @@ class Actor:
         """
         Acts on the arrays of `seen` and writes those of `done`. Raises ValueError for sizes that do not fit, IndexError for an id that has no vector.
         """
-
-def pool_rows(values: NDArray[numpy.float32], owner: NDArray[numpy.int64], pooled: NDArray[numpy.float32]) -> None:
-    """Writes the largest of 0 and each owner's rows."""
-
-def pool_gradient(values: NDArray[numpy.float32], owner: NDArray[numpy.int64], pooled: NDArray[numpy.float32], gradient: NDArray[numpy.float32], out: NDArray[numpy.float32]) -> None:
-    """Writes what of the pools' gradient each row gets."""
-
-def set_forward(pieces: Sequence[NDArray[numpy.float32]], weights: Sequence[NDArray[numpy.float32]], hidden: NDArray[numpy.float32], out: NDArray[numpy.float32], instructions: str = '') -> None:
-    """
-    `weights`: those and the bias of the first layer and of the second. Writes what is behind the first one's ReLU, and what the second makes of it. `instructions`: 'portable' or 'avx2' in place of the widest.
-    """
-
-def set_backward(pieces: Sequence[NDArray[numpy.float32]], of_pieces: Sequence[NDArray[numpy.float32] | None], weights: Sequence[NDArray[numpy.float32]], of_weights: Sequence[NDArray[numpy.float32]], hidden: NDArray[numpy.float32], gradient: NDArray[numpy.float32], instructions: str = '') -> None:
-    """
-    Writes the gradients of the weights, and of those pieces for which an array is given.
-    """

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from five.agent.model import in_core
 from five.agent.model.inputs import Rows, SlotRows
 
 
@@ -95,17 +94,14 @@ def slot_max(rows: Tensor, pools: SlotRows) -> Tensor:
 def segment_max(rows: Tensor, pools: Rows | SlotRows) -> Tensor:
     """ReLU of the maximum over the rows of each owner: [R, S] -> [owners, S]; 0 for an owner without rows.
 
-    Pooling before the activation is the same function as after it, at one activation per pool and not per row. On a CPU
-    the core does it, in other precisions than float32 PyTorch's scatter, which is two to three times as fast there as
-    a reduction. On a GPU a scatter of 10^5 rows is an atomic operation for each of their values, so there the rows of
-    an owner are laid side by side.
+    Pooling before the activation is the same function as after it, with one activation per pool and not per row. A CPU
+    scatters, which is two to three times as fast there as a reduction. On a GPU a scatter of 10^5 rows is an atomic
+    operation for each value, so `dense_max` gathers the rows of an owner instead.
     """
     if isinstance(pools, SlotRows):
         return slot_max(rows, pools)
     if rows.device.type == "cuda":
         return dense_max(rows, pools)
-    if in_core.takes(rows):
-        return in_core.pool(rows, pools.owner, pools.owners)
     if not (torch.is_grad_enabled() and rows.requires_grad):
         return _pool(rows, pools.owner, pools.owners)
     pooled: Tensor = _SegmentMax.apply(rows, pools.owner, pools.owners)  # type: ignore[no-untyped-call]
@@ -132,8 +128,6 @@ class SplitLinear(nn.Module):
 
 def two_layers(pieces: Sequence[Tensor], first: Tensor, first_bias: Tensor, second: nn.Linear) -> Tensor:
     """``second`` of the ReLU of a linear layer over ``pieces`` [R, ...] side by side: [R, out]."""
-    if in_core.takes(first, *pieces):
-        return in_core.set_layers(pieces, first, first_bias, second.weight, second.bias)
     encoded: Tensor = second(F.relu_(F.linear(torch.cat(list(pieces), -1), first, first_bias)))
     return encoded
 

@@ -6,6 +6,4 @@ NB_MODULE(_native, m) {
   five::bind_rows(m);       // before the actor, which takes a RowColumns
   five::bind_collate(m);
   five::bind_actor(m);
-  five::bind_pool(m);
-  five::bind_set_layers(m);
 }

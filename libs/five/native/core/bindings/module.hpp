@@ -11,8 +11,6 @@ using Array = nanobind::ndarray<T, nanobind::c_contig, nanobind::device::cpu>;
 
 void bind_actor(nanobind::module_& m);
 void bind_collate(nanobind::module_& m);
-void bind_pool(nanobind::module_& m);
 void bind_rows(nanobind::module_& m);
-void bind_set_layers(nanobind::module_& m);
 
 }  // namespace five
