@@ -1,1 +1,1 @@
-"""Generators of the repository's own files: ``make generate`` runs them. Nothing of this is installed."""
+"""Generators of the repository's files, run by ``make generate``. They are not installed."""

@@ -1,6 +1,6 @@
-"""The Helm chart's schema of ``run.overrides``: what RunConfig accepts, with every key optional.
+"""JSON Schema of the Helm chart's ``run.overrides``: what RunConfig accepts, with every key optional.
 
-helm then refuses a typing slip at install, before any pod has been started with it.
+With it helm refuses a wrong key at install, before any pod starts.
 """
 
 import json
@@ -11,9 +11,8 @@ from five.run.config import RunConfig
 
 Schema = dict[str, Any]
 
-# Any value of these passes the schema: helm would stop at its words, and the chart's own are better, "the chart
-# computes it from its own values; leave it out" (charts/templates/_validate.tpl). A test compares this list with what
-# is rendered.
+# The schema accepts any value of these keys. The chart refuses them with a better message than helm's
+# (charts/templates/_validate.tpl). A test compares this list with the rendered chart.
 COMPUTED = (
     "preset", "name", "rpc.listen_host", "store.state_url", "store.params_url", "blobs.url", "telemetry.metrics_host",
     "services.dota_env.addresses", "services.rollout.environment", "services.inference.addresses",
@@ -22,10 +21,10 @@ COMPUTED = (
     "services.evaluator.enabled", "services.play.enabled",
     "services.controller.host", "services.controller.port", "services.controller.stay",
 )
-# `title` repeats the key; a preset has other defaults than the class.
+# Keywords that are left out: `title` repeats the key, and presets have other defaults than the classes.
 LEFT_OUT = ("title", "default")
 BEGIN = '"overrides": '
-# Numbers as text. Go's patterns cannot look ahead, so that "not zero" has to be spelt out.
+# Patterns of numbers as text. Go's regular expressions have no lookahead, so "not zero" is spelled out.
 ANY = r"[0-9]*\.?[0-9]+"
 NOT_ZERO = r"([0-9]*[1-9][0-9]*(\.[0-9]+)?|0*\.[0-9]*[1-9][0-9]*)"
 EXPONENT = r"([eE][+-]?[0-9]+)?"
@@ -35,7 +34,7 @@ NOT_ZERO_BELOW_ONE = rf"0?\.[0-9]*[1-9][0-9]*|{SMALL}"
 
 
 def overrides() -> Schema:
-    """The schema, JSON Schema draft 7."""
+    """Return the schema (JSON Schema draft 7)."""
     whole = RunConfig.model_json_schema(by_alias=True)
     schema = _partial(whole, whole["$defs"], merged=True)
     schema["properties"] = {"preset": {}, **schema["properties"]}
@@ -49,10 +48,10 @@ def overrides() -> Schema:
 
 
 def with_overrides(text: str) -> str:
-    """charts/values.schema.json with this in its place; the rest stays to the letter. Raises ValueError when there is
-    no one such place."""
+    """Return charts/values.schema.json with the schema replaced and the rest unchanged. Raises ValueError if ``text``
+    has not exactly one place for it."""
     if text.count(BEGIN) != 1:
-        raise ValueError(f"values.schema.json: {BEGIN.strip()!r} is there {text.count(BEGIN)} times; it has to be once")
+        raise ValueError(f"values.schema.json: {BEGIN.strip()!r} occurs {text.count(BEGIN)} times, expected once")
     begin = text.index(BEGIN) + len(BEGIN)
     _, end = json.JSONDecoder().raw_decode(text, begin)
     line = text[text.rindex("\n", 0, begin) + 1:begin]
@@ -60,9 +59,9 @@ def with_overrides(text: str) -> str:
 
 
 def as_text(number: Mapping[str, Any]) -> str | None:
-    """A pattern of the numbers within a schema's bounds, None where the bounds are such that none can be given.
+    """Return a pattern of the numbers within a schema's bounds; None for bounds that no pattern is known for.
 
-    `helm --set a=0.5` hands over text, and only whole numbers as numbers.
+    `helm --set a=0.5` passes text; it passes only whole numbers as numbers.
     """
     low = number.get("minimum", number.get("exclusiveMinimum"))
     high = number.get("maximum", number.get("exclusiveMaximum"))
@@ -84,12 +83,15 @@ def as_text(number: Mapping[str, Any]) -> str | None:
 
 
 def _partial(schema: Mapping[str, Any], shared: Mapping[str, Any], merged: bool) -> Schema:
-    """``schema`` with what it refers to in it. ``merged``: the preset is below it, so nothing in it is required;
-    a list replaces the preset's, so its items are whole."""
+    """Return ``schema`` with its references inlined.
+
+    ``merged``: it is merged over a preset, so that no key is required. A list replaces the preset's: its items are
+    complete.
+    """
     if "$ref" in schema:
         schema = {**shared[schema["$ref"].rpartition("/")[2]], **{k: v for k, v in schema.items() if k != "$ref"}}
     if "anyOf" in schema:
-        # One schema of two types is refused in plainer words than two schemas of one.
+        # helm's message is clearer for one schema of two types than for two schemas.
         (value,) = (_partial(s, shared, merged) for s in schema["anyOf"] if s != {"type": "null"})
         types = value["type"] if isinstance(value["type"], list) else [value["type"]]
         return {**value, "type": [*types, "null"], "description": schema["description"]}
@@ -97,7 +99,7 @@ def _partial(schema: Mapping[str, Any], shared: Mapping[str, Any], merged: bool)
     if "required" in schema and not merged:
         found["required"] = schema["required"]
     if "enum" in found.get("propertyNames", {}):
-        # helm 4 does not say where a name stands that propertyNames refuses.
+        # helm 4 does not report the path of a name that propertyNames refuses.
         value = found["additionalProperties"]
         found |= {"properties": dict.fromkeys(found.pop("propertyNames")["enum"], value), "additionalProperties": False}
     for key in ("items", "additionalProperties"):
@@ -107,13 +109,13 @@ def _partial(schema: Mapping[str, Any], shared: Mapping[str, Any], merged: bool)
         found["properties"] = {k: _partial(v, shared, merged) for k, v in found["properties"].items()}
     if found.get("type") == "number" and (pattern := as_text(found)):
         found |= {"type": ["number", "string"], "pattern": pattern}
-    # In this order whatever pydantic's is: another version of it must not make the file look out of date.
+    # A fixed order: another version of pydantic must not change the file.
     first: Schema = {k: found[k] for k in ("description", "type", "additionalProperties") if k in found}
     return first | dict(sorted(found.items()))
 
 
 def _written(value: Any, indent: int) -> str:
-    """``value`` as JSON, each property on a line of its own so that a change of one is a change of a line."""
+    """Return ``value`` as JSON with each property on its own line, for readable diffs."""
     if not (isinstance(value, dict) and "properties" in value):
         return json.dumps(value, ensure_ascii=False)
     deep = " " * indent

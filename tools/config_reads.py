@@ -1,8 +1,10 @@
-"""Which keys of a run's configuration each service reads: ``python -m tools.config_reads`` writes it into the chart.
+"""Generator of charts/files/reads.yaml, the configuration keys that each service reads.
 
-The chart's pods carry a checksum of their own part of the configuration (charts/files/reads.yaml), so that a key that
-changes restarts those who read it and nobody else. It is found in the services' source: every chain of attributes that
-begins at a ``config`` and follows the fields of RunConfig.
+    python -m tools.config_reads
+
+The chart's pods carry a checksum of these keys, so that a changed key restarts the services that read it and no others.
+The keys come from the services' source: every chain of attributes that begins at a ``config`` and follows the fields of
+RunConfig.
 """
 
 import argparse
@@ -25,16 +27,16 @@ ABOUT = "# Written by `python -m tools.config_reads` from the services' source; 
 # What rapid.service reads for every service, and rapid.standalone_service for games, which have no store.
 PLATFORM = ("name", "rpc", "store", "blobs", "telemetry", "allocator", "lifecycle")
 STORELESS = ("name", "rpc", "telemetry", "allocator", "lifecycle")
-# What run.effective compares with the run's record, for the controller.
-BESIDE = {"controller": ("game", "model")}
+# Sections that run.effective compares with the run's record, for the controller.
+COMPARED = {"controller": ("game", "model")}
 KINDS = ("rollout", "dota_env", "inference", "optimizer", "controller", "opponents", "evaluator", "play")
-# Under these names a service's code has a RunConfig.
+# Names of a RunConfig in the services' code.
 CONFIGS = ("config", "file_config")
 Keys = tuple[str, ...]
 
 
 def model_at(path: Keys) -> type[BaseModel] | None:
-    """The section at a path of RunConfig; None where there is a value or nothing."""
+    """Return the section at a path of RunConfig; None for a value or an unknown path."""
     at: object = RunConfig
     for key in path:
         at = at.model_fields[key].annotation if isinstance(at, type) and issubclass(at, BaseModel) else None
@@ -42,7 +44,7 @@ def model_at(path: Keys) -> type[BaseModel] | None:
 
 
 def method_reads(section: type[BaseModel], name: str) -> set[str] | None:
-    """Fields that a method or property of a section reads; None where it has none of that name."""
+    """Return the fields that a method or property of a section reads; None if the section has no such member."""
     found = inspect.getattr_static(section, name, None)
     found = found.fget if isinstance(found, property) else found
     if not inspect.isfunction(found) or found.__module__.startswith("pydantic"):
@@ -53,26 +55,44 @@ def method_reads(section: type[BaseModel], name: str) -> set[str] | None:
 
 
 class _File:
-    """The reads of one source file. Raises ValueError for a name that stands for two sections."""
+    """Keys that one source file reads. A function has its own names and sees those of the functions around it.
+
+    Raises ValueError for a name of two sections in one function.
+    """
 
     def __init__(self, tree: ast.AST) -> None:
         self.names: dict[str, Keys] = dict.fromkeys(CONFIGS, ())
-        self.followed: set[int] = set()  # nodes of which an attribute is read, or that a name is given for
+        self.followed: set[int] = set()  # nodes whose attribute is read, or that are assigned to a name
         self.found: set[Keys] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign):
-                self._assigned(node)
-        for node in ast.walk(tree):
+        self._scan(tree)
+
+    def _scan(self, function: ast.AST) -> None:
+        outer, nodes, inner = self.names, list[ast.AST](), list[ast.AST]()
+        self.names, self._assigned_here = dict(outer), set[str]()
+        pending = list(ast.iter_child_nodes(function))
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                inner.append(node)
+            else:
+                nodes.append(node)
+                pending += ast.iter_child_nodes(node)
+        for node in sorted((n for n in nodes if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
+            self._assigned(node)
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 self._read(node)
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Attribute | ast.Name) and id(node) not in self.followed:
                 path = self.path(node) if isinstance(node.ctx, ast.Load) else None
-                if path:  # handed on as a whole
+                if path:  # passed on as a whole
                     self.found.add(path)
+        for node in inner:
+            self._scan(node)
+        self.names = outer
 
     def path(self, node: ast.expr) -> Keys | None:
-        """The path in RunConfig of an expression, None where it is something else."""
+        """Return the path in RunConfig of an expression; None for another expression."""
         if isinstance(node, ast.Name):
             return self.names.get(node.id)
         if not isinstance(node, ast.Attribute):
@@ -91,9 +111,11 @@ class _File:
             for name, value in pairs:
                 path = self.path(value)
                 if path and isinstance(name, ast.Name) and model_at(path) is not None:
-                    if self.names.setdefault(name.id, path) != path:
+                    if name.id in self._assigned_here and self.names[name.id] != path:
                         raise ValueError(f"{name.id!r} is {'.'.join(self.names[name.id])} and {'.'.join(path)} in one "
-                                         "file: give them two names, so that what is read can be told")
+                                         "function: use two names, so that the keys read can be told apart")
+                    self.names[name.id] = path
+                    self._assigned_here.add(name.id)
                     self.followed.add(id(value))
 
     def _read(self, node: ast.Attribute) -> None:
@@ -109,12 +131,12 @@ class _File:
 
 
 def source_reads(files: Sequence[Path]) -> set[str]:
-    """Keys that these source files read, as dotted paths."""
+    """Return the keys that source files read, as dotted paths."""
     return {".".join(path) for file in files for path in _File(ast.parse(file.read_text())).found}
 
 
 def _expanded(path: str, without: frozenset[str]) -> Iterator[str]:
-    """``path``, or where keys below it are left out the others below it."""
+    """Yield ``path``; or the keys below it without those of ``without``."""
     if path in without:
         return
     if not any(left.startswith(f"{path}.") for left in without):
@@ -127,10 +149,12 @@ def _expanded(path: str, without: frozenset[str]) -> Iterator[str]:
 
 
 def reads(kind: str) -> list[str]:
-    """Keys that a service reads when it starts, each as a dotted path; a section stands for all below it. The
-    autoscaler's, which the controller reads again as they change, are left out."""
+    """Return the keys that a service reads at its start, as dotted paths. A section stands for all keys below it.
+
+    The autoscaler's keys are left out: the controller reads them again as they change.
+    """
     found = source_reads(sorted((ROOT / "services" / kind).rglob("*.py")))
-    found |= {*(STORELESS if kind == "dota_env" else PLATFORM), *BESIDE.get(kind, ())}
+    found |= {*(STORELESS if kind == "dota_env" else PLATFORM), *COMPARED.get(kind, ())}
     live: set[str] = set()
     if kind == "controller":
         at = "services.controller.autoscaler"
@@ -143,20 +167,20 @@ def reads(kind: str) -> list[str]:
 
 
 def text() -> str:
-    """The contents of charts/files/reads.yaml: keys by component, as the chart calls it."""
+    """Return the contents of charts/files/reads.yaml: keys by the chart's name of a component."""
     return ABOUT + yaml.safe_dump({kind.replace("_", "-"): reads(kind) for kind in KINDS}, sort_keys=False)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the file, or with ``--check`` says that it is not current. Returns the exit status."""
+    """Write the file, or report with ``--check`` that it is outdated. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.config_reads", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the file is not current")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the file is outdated")
     if not parser.parse_args(argv).check:
         FILE.write_text(text())
         return 0
     if FILE.is_file() and FILE.read_text() == text():
         return 0
-    print(f"{FILE} is not current: run python -m tools.config_reads", file=sys.stderr)
+    print(f"{FILE} is outdated: run python -m tools.config_reads", file=sys.stderr)
     return 1
 
 

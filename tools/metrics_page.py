@@ -1,4 +1,4 @@
-"""``python -m tools.metrics_page [FILE]`` writes docs/metrics.md from the metrics' definitions."""
+"""Generator of docs/metrics.md from the metrics' definitions: ``python -m tools.metrics_page [FILE]``."""
 
 import importlib
 import pkgutil
@@ -30,7 +30,7 @@ no particular job names; they use `namespace` and `pod` where a cluster's scrape
 
 
 def import_all() -> None:
-    """Imports every module that may define metrics."""
+    """Import every module that may define metrics."""
     for package in (rapid, services):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
@@ -38,13 +38,13 @@ def import_all() -> None:
 
 
 def page() -> str:
-    """The text of docs/metrics.md."""
+    """Return the text of docs/metrics.md."""
     import_all()
     return HEAD + metrics_reference()
 
 
 def main(arguments: list[str]) -> None:
-    """Writes the page."""
+    """Write the page."""
     (Path(arguments[0]) if arguments else PAGE).write_text(page())
 
 

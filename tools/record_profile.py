@@ -1,8 +1,10 @@
-"""``python -m tools.record_profile LIBS`` plays what the core is to be fast at, on a core that records what it does:
-the one beside the package ``dota`` in the folder LIBS. ``make build PGO=1`` runs it.
+"""Training workload of the core's profile-guided optimisation, run by ``make build PGO=1``.
 
-It plays games of the paper's size between scripted players of all strengths, with both teams' packed observations, and
-games of one against one; half a minute to two minutes, as such a core is slow.
+    python -m tools.record_profile LIBS
+
+LIBS holds a copy of the package ``dota`` with an instrumented core. The workload is games of the paper's size between
+scripted players of all strengths, with both teams' packed observations, and games of one against one. It takes half a
+minute to two minutes: an instrumented core is slow.
 """
 
 import argparse
@@ -10,19 +12,19 @@ import math
 import sys
 
 STEPS_A_MINUTE = 450
-# Who plays both sides, heroes a team, minutes of the game.
+# Controller of both sides, heroes of a team, minutes of the game.
 GAMES = (("HARD", 5, 16.0), ("SCRIPTED", 5, 6.0), ("RANDOM", 5, 2.0), ("HARD", 1, 5.0))
 
 
 def take_from(libs: str) -> None:
-    """Has ``dota`` come from that folder. An editable install must not be found first."""
+    """Import ``dota`` from that folder, before an editable install."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if "ScikitBuild" not in type(finder).__name__]
     sys.path.insert(0, libs)
 
 
 def play(controller: str, heroes: int, steps: int, games: int, seed: int) -> None:
-    """Plays ``games`` games for ``steps`` timesteps with packed observations, sends what every fifth shows, and takes
-    snapshots there and back at the end."""
+    """Play ``games`` games for ``steps`` timesteps. Join the packed observations of every fifth step, and take and
+    restore a snapshot of each game at the end."""
     from dota.config import GameConfig
     from dota.packing import join_f16
     from dota.vec_game import Controller, VecGame
@@ -43,8 +45,8 @@ def play(controller: str, heroes: int, steps: int, games: int, seed: int) -> Non
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("libs", help="folder with a copy of the package dota and the core that records")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the minutes that are played")
+    parser.add_argument("libs", help="folder with a copy of the package dota and the instrumented core")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the minutes played")
     given = parser.parse_args()
     take_from(given.libs)
     for seed, (controller, heroes, minutes) in enumerate(GAMES):

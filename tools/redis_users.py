@@ -1,5 +1,7 @@
-"""``python -m tools.redis_users`` writes charts/files/users-state.acl and users-params.acl: the users of Redis as
-compose and the chart fill them in (rapid.store.acl)."""
+"""Generator of charts/files/users-state.acl and users-params.acl, the Redis users that compose and the chart fill in.
+
+    python -m tools.redis_users
+"""
 
 from pathlib import Path
 
@@ -10,7 +12,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "charts" / "files"
 
 
 def path_of(role: Role) -> Path:
-    """Where a role's file lies."""
+    """Return the path of a role's file."""
     return FOLDER / f"users-{role}.acl"
 
 

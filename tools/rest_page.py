@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from five.services.controller.http.app import ROUTERS
-from five.services.controller.http.openapi import describe
+from five.services.controller.http.openapi import install_openapi
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "rest.md"
 HEAD = """# REST endpoints
@@ -23,7 +23,7 @@ def document() -> dict[str, Any]:
     app = FastAPI(title="Five", version="1", generate_unique_id_function=lambda route: route.name)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
-    describe(app)
+    install_openapi(app)
     return app.openapi()
 
 

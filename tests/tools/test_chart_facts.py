@@ -23,7 +23,7 @@ def test_files_that_are_not_current_are_told_and_written(tmp_path: Path, capsys:
     (tmp_path / SCHEMA).write_text(schema.replace('"batch_samples"', '"batch"'))
     assert main(["--check", "--chart", str(tmp_path)]) == 1
     told = capsys.readouterr().err
-    assert all(f"{tmp_path / name} is not current: run python -m tools.chart_facts" in told for name in (FACTS, SCHEMA))
+    assert all(f"{tmp_path / name} is outdated: run python -m tools.chart_facts" in told for name in (FACTS, SCHEMA))
     assert main(["--chart", str(tmp_path)]) == 0 and main(["--check", "--chart", str(tmp_path)]) == 0
     assert (tmp_path / SCHEMA).read_text() == schema
 

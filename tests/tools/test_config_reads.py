@@ -59,14 +59,21 @@ def start(service):
         "services.optimizer.addresses", "services.optimizer.ranks_per_node"}
 
 
-def test_a_section_that_is_handed_on_counts_whole(tmp_path: Path) -> None:
+def test_section_passed_on_is_read_whole(tmp_path: Path) -> None:
     source = tmp_path / "service.py"
     source.write_text("def start(config):\n    own = config.services.rollout\n    return own.games, use(own)\n")
     assert "services.rollout" in source_reads([source])
 
 
-def test_one_name_for_two_sections_is_refused(tmp_path: Path) -> None:
+def test_each_function_has_its_own_names(tmp_path: Path) -> None:
     source = tmp_path / "service.py"
-    source.write_text("def a(config):\n    own = config.game\n\ndef b(config):\n    own = config.model\n")
+    source.write_text("def a(config):\n    own = config.buffer\n    def c():\n        return own.draw\n\n"
+                      "def b(config):\n    own = config.model\n    return own.lstm\n")
+    assert source_reads([source]) == {"buffer.draw", "model.lstm"}
+
+
+def test_name_of_two_sections_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "service.py"
+    source.write_text("def a(config):\n    own = config.game\n    own = config.model\n")
     with pytest.raises(ValueError, match="'own' is game and model"):
         source_reads([source])

@@ -12,7 +12,7 @@ from five.agent.schedules import load_schedules
 from five.clients.play import PlayClient
 from five.run.config import RunConfig
 from five.run.config.controller import LimitsConfig
-from five.run.effective import Difference, drift
+from five.run.effective import ConfigDifference, drift
 from five.services.controller.console.curves import Curves
 from five.services.controller.console.sessions import Sessions
 from five.services.controller.console.static_files import ConsoleSite
@@ -74,7 +74,7 @@ class Context:
         self.open_sockets = 0  # people who play or watch
         self._file_config = file_config
 
-    def drift(self, record: RunRecord) -> list[Difference]:
+    def drift(self, record: RunRecord) -> list[ConfigDifference]:
         """Return the differences between this controller's configuration file and the run's record, which takes
         precedence."""
         return [] if self._file_config is None else drift(self._file_config, record)

@@ -1,4 +1,4 @@
-"""Configuration of the controller service."""
+"""Sections of the controller service."""
 
 from pydantic import Field
 
@@ -7,59 +7,62 @@ from five.run.config.section import Section
 
 
 class LimitsConfig(Section):
-    """What a request to the REST API may take. Rates are token buckets: so many a second, up to the burst at once."""
+    """Limits of the REST API. Rates are token buckets: a steady rate, and a burst at once."""
 
-    body_bytes: int = Field(1 << 20, ge=1 << 10, le=64 << 20, description="Bytes a request's body may have.")
-    body_seconds: float = Field(10.0, gt=0, description="Time in which a request's body has to be there.")
-    header_seconds: float = Field(10.0, gt=0, description="Time in which a request's headers have to be there.")
-    request_seconds: float = Field(30.0, gt=0, description="Time in which an answer has to begin.")
-    store_seconds: float = Field(1.0, gt=0, description="Time a Redis may take to answer before a request is answered "
-                                 "with 503.")
-    concurrent_requests: int = Field(256, ge=1, description="Requests that are worked on at once.")
-    connections: int = Field(1024, ge=1, description="Connections that are open at once.")
-    streams: int = Field(64, ge=1, description="Clients of /v1/stream, and consoles that are open, at once.")
-    viewers: int = Field(64, ge=1, description="Who watches live games at once.")
-    players: int = Field(16, ge=1, description="Who plays, or watches games of people, at once.")
-    requests_per_second: float = Field(1000.0, gt=0, description="Requests of all clients together.")
+    body_bytes: int = Field(1 << 20, ge=1 << 10, le=64 << 20, description="Largest body of a request.")
+    body_seconds: float = Field(10.0, gt=0, description="Time in which a request's body must arrive.")
+    header_seconds: float = Field(10.0, gt=0, description="Time in which a request's headers must arrive.")
+    request_seconds: float = Field(30.0, gt=0, description="Time in which a response must begin.")
+    store_seconds: float = Field(1.0, gt=0, description="Time that Redis may take before a request is answered with "
+                                 "503.")
+    concurrent_requests: int = Field(256, ge=1, description="Requests handled at once.")
+    connections: int = Field(1024, ge=1, description="Open connections.")
+    streams: int = Field(64, ge=1, description="Open clients of /v1/stream, consoles included.")
+    viewers: int = Field(64, ge=1, description="Viewers of live games.")
+    players: int = Field(16, ge=1, description="People who play, or watch games of people.")
+    requests_per_second: float = Field(1000.0, gt=0, description="Request rate of all clients together.")
     burst: float = Field(2000.0, ge=1, description="Requests of all clients at once.")
-    client_requests_per_second: float = Field(500.0, gt=0, description="Requests from one address.")
-    client_burst: float = Field(1000.0, ge=1, description="Requests from one address at once.")
-    failed_logins_per_second: float = Field(1.0, gt=0, description="Requests without a valid token from one address "
-                                            "that are told so; more are told to slow down.")
-    failed_logins_burst: float = Field(60.0, ge=1, description="Such requests at once.")
+    client_requests_per_second: float = Field(500.0, gt=0, description="Request rate of one address.")
+    client_burst: float = Field(1000.0, ge=1, description="Requests of one address at once.")
+    failed_logins_per_second: float = Field(1.0, gt=0, description="Rate at which one address may send requests "
+                                            "without a valid token. More are answered with 429.")
+    failed_logins_burst: float = Field(60.0, ge=1, description="Requests without a valid token of one address at once.")
 
 
 class OperationsConfig(Section):
-    """How long the steps of a surgery may take, and how often one is tried. Past a deadline before the cut-over the run
-    is put back as it was; after it who is waited for is said again."""
+    """Deadlines of the steps of a surgery.
 
-    attempts: int = Field(3, ge=1, description="How often a step is tried, and how many optimizers may end while they "
-                          "carry one out.")
-    pause_seconds: float = Field(300.0, gt=0, description="Until everybody has come to rest.")
-    check_seconds: float = Field(900.0, gt=0, description="Until a plan is measured.")
-    checkpoint_seconds: float = Field(600.0, gt=0, description="Until the optimizer has written its checkpoint.")
-    transform_seconds: float = Field(1800.0, gt=0, description="Until the new checkpoint is made and measured.")
-    publish_seconds: float = Field(900.0, gt=0, description="Until the new version is uploaded and the run cut over.")
-    renew_seconds: float = Field(300.0, gt=0, description="Until every service is up under the new record.")
+    If a deadline passes before the cut-over, the run is restored. After the cut-over the operation goes on and names
+    the services it waits for.
+    """
+
+    attempts: int = Field(3, ge=1, description="Attempts of a step, and optimizers that may end while they carry it "
+                          "out.")
+    pause_seconds: float = Field(300.0, gt=0, description="Deadline for all services to become idle.")
+    check_seconds: float = Field(900.0, gt=0, description="Deadline for measuring a plan.")
+    checkpoint_seconds: float = Field(600.0, gt=0, description="Deadline for writing the checkpoint.")
+    transform_seconds: float = Field(1800.0, gt=0, description="Deadline for making and measuring the new checkpoint.")
+    publish_seconds: float = Field(900.0, gt=0, description="Deadline for uploading the new version and the cut-over.")
+    renew_seconds: float = Field(300.0, gt=0, description="Deadline for every service to run under the new record.")
 
     def seconds(self) -> dict[str, float]:
-        """The deadlines by step."""
+        """Return the deadline of each step."""
         return {name.removesuffix("_seconds"): value for name, value in self if name.endswith("_seconds")}
 
 
 class ControllerConfig(Section):
-    """The REST API of a run."""
+    """Controller: the REST API of a run."""
 
-    host: str = Field("127.0.0.1", description="Address the REST API listens on.")
-    port: int = Field(0, ge=0, le=65535, description="Port the REST API listens on; 0: any free one.")
-    auth: bool = Field(True, description="Whether requests need a bearer token. Only switch this off on a machine "
-                       "that nobody else reaches.")
-    tokens_file: str = Field("", description="JSON file with the named tokens of the REST API, as hashes; read again "
-                             "when it changes. Empty: environment variable FIVE_TOKENS_FILE.")
-    limits: LimitsConfig = Field(default_factory=LimitsConfig, description="What requests may take.")
-    stay: bool = Field(False, description="Go on when the run is stopped, so that REST can start it again; for "
-                       "containers. A local cluster ends as a whole.")
-    reconcile_seconds: float = Field(1.0, gt=0, description="Time between two looks at the run's services.")
+    host: str = Field("127.0.0.1", description="Address on which the REST API listens.")
+    port: int = Field(0, ge=0, le=65535, description="Port on which the REST API listens; 0: any free port.")
+    auth: bool = Field(True, description="Whether requests need a bearer token. Switch it off only on a machine that "
+                       "nobody else can reach.")
+    tokens_file: str = Field("", description="JSON file with the named tokens of the REST API, as hashes. It is read "
+                             "again when it changes. Empty: environment variable FIVE_TOKENS_FILE.")
+    limits: LimitsConfig = Field(default_factory=LimitsConfig, description="Limits of requests.")
+    stay: bool = Field(False, description="Whether the controller keeps running when the run is stopped, so that REST "
+                       "can start it again. For containers; a local cluster ends as a whole.")
+    reconcile_seconds: float = Field(1.0, gt=0, description="Interval at which the run's services are checked.")
     operations: OperationsConfig = Field(default_factory=OperationsConfig, description="Deadlines of surgery.")
     autoscaler: AutoscalerConfig = Field(default_factory=AutoscalerConfig, description="Sizes of the rollout and "
                                          "inference pools in a cluster.")

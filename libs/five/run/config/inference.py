@@ -1,4 +1,4 @@
-"""Configuration of the inference service."""
+"""Section of the inference service."""
 
 from typing import Literal
 
@@ -8,36 +8,36 @@ from five.run.config.section import Section
 
 
 class InferenceConfig(Section):
-    """Batched policy evaluation for games."""
+    """Inference servers: batched forward passes of the newest and past versions."""
 
     addresses: list[str] = Field(
-        [], description="Where the servers are reached, host:port; one of them may stand for many servers behind it. "
-        "Empty in a local cluster: it starts one on a free port.")
+        [], description="Addresses of the servers, host:port. One address may stand for many servers behind it. "
+        "Empty: a local cluster starts one server on a free port.")
     past_addresses: list[str] = Field(
-        [], description="Servers that play past versions (opponents, rated games), host:port; empty: those of "
-        "addresses. Of several servers each past version belongs to one, found by its number.")
-    device: Literal["cpu", "cuda"] = Field("cpu", description="Where the forward pass runs.")
-    threads: int = Field(1, ge=1, le=256, description="Torch threads of the forward pass on the CPU.")
-    max_batch: int = Field(256, ge=1, le=65536, description="Team-steps of one forward pass at most; a request "
-                           "larger than this is refused. The paper runs at about 60.")
+        [], description="Addresses of the servers that play past versions (opponents, rated games), host:port. "
+        "Empty: those of addresses. Of several servers, a version's number selects one.")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="Device of the forward pass.")
+    threads: int = Field(1, ge=1, le=256, description="PyTorch threads of the forward pass on the CPU.")
+    max_batch: int = Field(256, ge=1, le=65536, description="Largest batch of one forward pass. A larger request is "
+                           "refused. The paper uses about 60.")
     queue_delay_us: int = Field(
-        1000, ge=0, le=1_000_000, description="Microseconds that the oldest waiting request may wait for others to "
-        "join its batch. Tune max_batch first.")
+        1000, ge=0, le=1_000_000, description="Time that the oldest request may wait for others to join its batch. "
+        "Tune max_batch first.")
     request_timeout_seconds: float = Field(
-        15.0, gt=0, description="A request that waited longer (for its batch or its version) is given up.")
-    max_sessions: int = Field(65536, ge=1, description="Sessions whose recurrent state is kept at most.")
+        15.0, gt=0, description="Longest time that a request waits for its batch or its version.")
+    max_sessions: int = Field(65536, ge=1, description="Sessions whose recurrent state is kept.")
     session_seconds: float = Field(
-        120.0, gt=0, description="Lease of a session: without a request for this long its state is dropped.")
+        120.0, gt=0, description="Lease of a session. Its state is dropped after this time without a request.")
     past_mebibytes: int = Field(
-        256, ge=1, description="Memory for past versions beside the newest; the least recently used leaves first. "
-        "Where model.precision is bfloat16 their layers are kept in it, half of what the newest takes.")
-    poll_seconds: float = Field(2.0, gt=0, description="Longest time between two looks for a newer version.")
+        256, ge=1, description="Memory for past versions. The least recently used version is evicted first. With "
+        "model.precision bfloat16 their layers are stored in bfloat16, half of the newest version's size.")
+    poll_seconds: float = Field(2.0, gt=0, description="Longest interval between two checks for a newer version.")
     spread_seconds: float = Field(
-        0.0, ge=0, description="A server begins to read a new version after a random part of this: of hundreds that "
-        "read at once each has it late, one after another the first have it soon.")
+        0.0, ge=0, description="A server starts to read a new version after a random part of this time. Of hundreds "
+        "of servers the first then have it early, instead of all of them late.")
     seed: int = Field(0, ge=0, description="Seed of action sampling, mixed with the server's id; 0: from the system.")
 
     @property
     def port(self) -> int:
-        """The port of the one address; 0, any free one, where there are several or none."""
+        """Port of the only address; 0 (any free port) if there are several or none."""
         return int(self.addresses[0].rpartition(":")[2]) if len(self.addresses) == 1 else 0

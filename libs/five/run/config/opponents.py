@@ -1,4 +1,4 @@
-"""Configuration of the opponents service."""
+"""Section of the opponents service."""
 
 from pydantic import Field
 
@@ -6,7 +6,6 @@ from five.run.config.section import Section
 
 
 class OpponentsConfig(Section):
-    """The keeper of the pool of past selves."""
+    """Opponents service: the pool of past versions."""
 
-    address: str = Field("", description="Where the service is reached, host:port. Empty in a local cluster: it picks "
-                         "a free port.")
+    address: str = Field("", description="Address of the service, host:port. Empty: a local cluster picks a free port.")

@@ -1,6 +1,6 @@
-"""A run's configuration: one typed tree composed of each part's own section.
+"""Root section of a run's configuration.
 
-The defaults are the paper's wherever it prints a value, so a preset lists only what it changes.
+Defaults are the paper's values where it prints them, so that a preset lists only its differences.
 """
 
 import math
@@ -32,46 +32,52 @@ from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig
 
 
 class ServicesConfig(Section):
-    """What each service needs to know of itself and where it is reached."""
+    """Sections of the services."""
 
-    dota_env: EnvServiceConfig = Field(default_factory=EnvServiceConfig, description="Games behind gRPC.")
-    rollout: RolloutConfig = Field(default_factory=RolloutConfig, description="Plays games, labels experience.")
-    inference: InferenceConfig = Field(default_factory=InferenceConfig, description="Batched forward passes.")
-    optimizer: OptimizerConfig = Field(default_factory=OptimizerConfig, description="Gradient steps, new versions.")
-    opponents: OpponentsConfig = Field(default_factory=OpponentsConfig, description="The pool of past selves.")
-    evaluator: EvaluatorConfig = Field(default_factory=EvaluatorConfig, description="Rates versions.")
-    controller: ControllerConfig = Field(default_factory=ControllerConfig, description="REST control.")
-    play: PlayConfig = Field(default_factory=PlayConfig, description="Games that people play.")
+    dota_env: EnvServiceConfig = Field(
+        default_factory=EnvServiceConfig, description="Environment servers: games behind gRPC.")
+    rollout: RolloutConfig = Field(default_factory=RolloutConfig, description="Rollouts: play games, label experience.")
+    inference: InferenceConfig = Field(
+        default_factory=InferenceConfig, description="Inference: batched forward passes.")
+    optimizer: OptimizerConfig = Field(
+        default_factory=OptimizerConfig, description="Optimizers: gradient steps, new versions.")
+    opponents: OpponentsConfig = Field(
+        default_factory=OpponentsConfig, description="Opponents: the pool of past versions.")
+    evaluator: EvaluatorConfig = Field(default_factory=EvaluatorConfig, description="Evaluator: rates versions.")
+    controller: ControllerConfig = Field(default_factory=ControllerConfig, description="Controller: the REST API.")
+    play: PlayConfig = Field(default_factory=PlayConfig, description="Play: games with people.")
 
 
 class RunConfig(Section):
-    """Everything a run is started with."""
+    """Configuration of a run."""
 
-    name: str = Field("five", pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="The run's name: lower case, digits, "
-                      "dashes. Keys, folders and metrics carry it.")
-    seed: int = Field(0, ge=0, description="Seed of everything random in the run.")
-    game: GameConfig = Field(default_factory=GameConfig, description="What is played.")
-    rewards: RewardConfig = Field(default_factory=RewardConfig, description="What is rewarded.")
+    name: str = Field("five", pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="Name of the run: lowercase letters, "
+                      "digits and dashes. Redis keys, folders and metrics carry it.")
+    seed: int = Field(0, ge=0, description="Seed of all random number generators of the run.")
+    game: GameConfig = Field(default_factory=GameConfig, description="Rules and setup of the game.")
+    rewards: RewardConfig = Field(default_factory=RewardConfig, description="Reward weights.")
     model: ModelConfig = Field(default_factory=ModelConfig, description="Sizes of the network.")
-    compute: ComputeConfig = Field(default_factory=ComputeConfig, description="Precision of a GPU's products.")
-    learning: LearnerConfig = Field(default_factory=LearnerConfig, description="PPO.")
-    schedules: SchedulesConfig = Field(default_factory=SchedulesConfig, description="What changes over versions.")
-    buffer: BufferConfig = Field(default_factory=BufferConfig, description="Experience and its pace.")
-    league: LeagueConfig = Field(default_factory=LeagueConfig, description="Opponents.")
-    rating: RatingConfig = Field(default_factory=RatingConfig, description="TrueSkill.")
+    compute: ComputeConfig = Field(default_factory=ComputeConfig, description="Precision of a GPU's matrix products.")
+    learning: LearnerConfig = Field(default_factory=LearnerConfig, description="PPO and its optimizer.")
+    schedules: SchedulesConfig = Field(
+        default_factory=SchedulesConfig, description="Hyperparameters that change over versions.")
+    buffer: BufferConfig = Field(default_factory=BufferConfig, description="Experience buffer and its pacing.")
+    league: LeagueConfig = Field(default_factory=LeagueConfig, description="Selection of opponents.")
+    rating: RatingConfig = Field(default_factory=RatingConfig, description="TrueSkill ratings.")
     rpc: RpcConfig = Field(default_factory=RpcConfig, description="gRPC between the services.")
-    store: StoreConfig = Field(default_factory=StoreConfig, description="Redis: run state and parameters.")
-    blobs: BlobConfig = Field(default_factory=BlobConfig, description="Past versions, checkpoints, replays.")
+    store: StoreConfig = Field(default_factory=StoreConfig, description="Redis: the run's state and parameters.")
+    blobs: BlobConfig = Field(
+        default_factory=BlobConfig, description="Blob store: past versions, checkpoints, replays.")
     telemetry: TelemetryConfig = Field(default_factory=TelemetryConfig, description="Metrics and logs.")
     allocator: AllocatorConfig = Field(default_factory=AllocatorConfig, description="Memory allocator.")
-    lifecycle: LifecycleConfig = Field(default_factory=LifecycleConfig, description="Heartbeats, draining.")
+    lifecycle: LifecycleConfig = Field(default_factory=LifecycleConfig, description="Heartbeats and shutdown.")
     services: ServicesConfig = Field(default_factory=ServicesConfig, description="The services.")
 
     @model_validator(mode="before")
     @classmethod
     def _without_retired_keys(cls, given: Any) -> Any:
-        """``learning.timestep_seconds``, which runs from before ``game.frameskip`` have in their files: dropped
-        where it says what the frameskip does, and refused as any unknown key where it does not."""
+        """Drop ``learning.timestep_seconds``, which files older than ``game.frameskip`` have, if it agrees with the
+        frameskip. Otherwise it is refused as an unknown key."""
         learning = given.get("learning") if isinstance(given, Mapping) else None
         if not isinstance(learning, Mapping) or "timestep_seconds" not in learning:
             return given
@@ -85,11 +91,11 @@ class RunConfig(Section):
     def _consistent(self) -> "RunConfig":
         archive = self.store.archive_every
         if archive == 0 or self.league.add_every_versions % archive:
-            raise ValueError(f"league.add_every_versions {self.league.add_every_versions} is no multiple of "
-                             f"store.archive_every {archive}: past opponents are loaded from the archive")
+            raise ValueError(f"league.add_every_versions {self.league.add_every_versions} must be a multiple "
+                             f"of store.archive_every {archive}: past opponents are loaded from the archive")
         segment = self.learning.samples_per_segment
         if self.buffer.capacity_samples < segment:
-            raise ValueError(f"buffer.capacity_samples {self.buffer.capacity_samples} does not hold one segment "
+            raise ValueError(f"buffer.capacity_samples {self.buffer.capacity_samples} is below one segment "
                              f"(learning.samples_per_segment {segment})")
         if self.learning.batch_samples > self.buffer.capacity_samples:
             raise ValueError(f"learning.batch_samples {self.learning.batch_samples} is above buffer.capacity_samples "
