@@ -1,4 +1,4 @@
-"""A duel ground for tests of effects: heroes that stand still, no regeneration, no attacks of their own accord."""
+"""Test arena for effects: heroes stand still, do not regenerate and do not attack by themselves."""
 
 import copy
 import math
@@ -10,7 +10,7 @@ STEP = 4 * FRAME
 
 
 class Arena:
-    """A world of one or more heroes a side; places are offsets from the arena's centre."""
+    """World of one or more heroes a side; positions are offsets from the arena's centre."""
 
     def __init__(self, world: Any, data: dict[str, Any]) -> None:
         self.world = world
@@ -28,7 +28,7 @@ class Arena:
         self.seconds(3.5)  # the fountain heals for a while after it is left
 
     def still(self, unit: int) -> None:
-        """Stops the unit's regeneration and attacks."""
+        """Stop the unit's regeneration and attacks."""
         self.world.set_unit(unit, extra_hp_regen=0, extra_mana_regen=0)
         u = self.world.unit(unit)
         self.world.set_unit(unit, extra_hp_regen=-u["hp_regen"], extra_mana_regen=-u["mana_regen"], attack_ready=1e9)
@@ -41,7 +41,7 @@ class Arena:
         self.world.set_unit(unit, x=CENTRE[0] + x, y=CENTRE[1] + y, facing=facing)
 
     def dummy(self, x: float, y: float, hp: float = 5000, kind: str = "npc_dota_neutral_centaur_khan") -> int:
-        """A neutral creep without a mind of its own, without regeneration."""
+        """Spawn a neutral creep without AI and without regeneration."""
         unit: int = self.world.spawn(kind, 2, CENTRE[0] + x, CENTRE[1] + y)
         self.world.set_unit(unit, extra_hp=hp - self.world.unit(unit)["max_hp"])
         self.still(unit)
@@ -63,7 +63,7 @@ class Arena:
         return values
 
     def teach(self, hero: int, ability: str, level: int) -> int:
-        """Sets the rank, fills mana and gives the ability's slot."""
+        """Set an ability's rank, fill mana, and return the ability's slot."""
         self.world.teach(hero, ability, level)
         unit = self.unit(hero)
         self.still(unit)
@@ -72,7 +72,7 @@ class Arena:
         return slot
 
     def base_speed(self, hero: str) -> float:
-        """Speed that percentages are taken of, which add up."""
+        """Return the base speed of additive percentages."""
         speed: float = self.data["heroes"]["heroes"]["npc_dota_hero_" + hero]["move_speed"]
         return speed
 
@@ -80,7 +80,7 @@ class Arena:
         return [m for m in self.world.modifiers(unit) if m["name"].startswith(prefix)]
 
     def magic(self, unit: int) -> float:
-        """Share of magical damage that gets through the unit's resistance."""
+        """Return the share of magical damage that passes the unit's resistance."""
         share: float = 1 - self.world.unit(unit)["magic_resist"]
         return share
 
@@ -94,7 +94,8 @@ FILES = ("heroes", "abilities", "items", "units", "rules", "map")
 
 
 def without_talents_on(heroes: dict[str, Any], ability: str) -> dict[str, Any]:
-    """heroes.json with talents that change this ability made plain ones: one that changes nothing is refused."""
+    """Return heroes.json with plain talents in place of those that change this ability: talents without effect are
+    refused."""
     heroes = copy.deepcopy(heroes)
     for hero in heroes["heroes"].values():
         for talent in hero["talents"]:
@@ -106,7 +107,7 @@ def without_talents_on(heroes: dict[str, Any], ability: str) -> dict[str, Any]:
 
 def programmed(core: Any, data: dict[str, Any], *effects: dict[str, Any], behavior: tuple[str, ...] = ("unit_target",),
                enemy: str = "nevermore", **more: Any) -> Arena:
-    """An arena in which Lion's Hex (rank 1, no cast point) runs the given effects; Sniper is at Lion's side."""
+    """Return an arena in which Lion's Hex (rank 1, no cast point) runs the given effects; Sniper is Lion's ally."""
     changed = dict(data)
     changed["abilities"] = copy.deepcopy(data["abilities"])
     changed["abilities"]["abilities"][HEX] |= {
@@ -127,7 +128,7 @@ def programmed(core: Any, data: dict[str, Any], *effects: dict[str, Any], behavi
 
 
 def cast(arena: Arena, target: int | None = None, wait: float = 0.2) -> None:
-    """Lion casts Hex, on a unit or without a target."""
+    """Let Lion cast Hex, on a unit or without a target."""
     slot = arena.world.ability(0, HEX)["slot"]
     a = arena.unit(0)
     if target is None:
@@ -138,7 +139,7 @@ def cast(arena: Arena, target: int | None = None, wait: float = 0.2) -> None:
 
 
 def cast_at(arena: Arena, x: float, y: float, wait: float = 0.2) -> None:
-    """Lion casts Hex on a place."""
+    """Let Lion cast Hex at a position."""
     slot = arena.world.ability(0, HEX)["slot"]
     arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + x, y=CENTRE[1] + y, slot=slot)
     arena.seconds(wait)
@@ -149,7 +150,7 @@ def circle(r: float) -> dict[str, Any]:
 
 
 def give(arena: Arena, item: str, hero: int = 0, charges: int = 0) -> int:
-    """Puts an item into the hero's hands, fills its mana, and gives the item's slot."""
+    """Put an item into the hero's inventory, fill its mana, and return the item's slot."""
     assert arena.world.give_item(hero, "item_" + item, charges)
     arena.seconds(0.2)
     unit = arena.unit(hero)
@@ -160,7 +161,7 @@ def give(arena: Arena, item: str, hero: int = 0, charges: int = 0) -> int:
 
 
 def use(arena: Arena, slot: int, target: int | None = None, hero: int = 0) -> None:
-    """Uses an item, on a unit or without a target."""
+    """Use an item, on a unit or without a target."""
     unit = arena.unit(hero)
     if target is None:
         arena.world.order(unit, "cast", slot=slot)
@@ -170,15 +171,14 @@ def use(arena: Arena, slot: int, target: int | None = None, hero: int = 0) -> No
 
 
 def wounded(arena: Arena, hp: float, hero: int = 0) -> int:
-    """Sets a hero's health and gives its unit."""
+    """Set a hero's health and return its unit."""
     unit = arena.unit(hero)
     arena.world.set_unit(unit, hp=hp)
     return unit
 
 
 def cast_by(arena: Arena, hero: int, slot: int, target: int, ability: str) -> float:
-    """Casts an ability as it is to be cast, at or on the target, and gives the cooldown that it starts, in seconds, up
-    to a timestep more than it is."""
+    """Cast an ability by its own target type and return its cooldown in seconds, at most a timestep too long."""
     unit, behavior = arena.unit(hero), arena.field(ability, "behavior")
     if "unit_target" in behavior:
         arena.world.order(unit, "cast_unit", target=target, slot=slot)

@@ -1,4 +1,4 @@
-"""The compiled core and the tables of both patches, loaded once for all tests of the game."""
+"""Fixtures: the compiled core and the tables of both patches, loaded once for all tests of the game."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ FILES = ("heroes", "abilities", "items", "units", "rules", "map")
 
 
 def read_data(version: str) -> dict[str, Any]:
-    """The six parsed files of a patch, by name."""
+    """Return the six parsed files of a patch by name."""
     return {f: json.loads((DATA / f"dota-{version}" / f"{f}.json").read_text("ascii")) for f in FILES}
 
 
@@ -38,7 +38,7 @@ def tables(core: Any, data: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def new_world(core: Any, tables: Any) -> Any:
-    """Makes a World; by default one Shadow Fiend a side in mid, at the horn, with nothing but lane creeps."""
+    """Create a World; by default one Shadow Fiend a side in mid, at the horn, with lane creeps only."""
 
     def make(radiant: Any = ("nevermore",), dire: Any = ("nevermore",), seed: int = 1, **settings: Any) -> Any:
         quiet = {
@@ -58,7 +58,7 @@ def new_world(core: Any, tables: Any) -> Any:
 
 @pytest.fixture
 def lane() -> Any:
-    """A VecGame: both heroes in the middle of mid, 400 apart, with the last creeps still at home."""
+    """A VecGame: both heroes in the middle of mid, 400 apart, before creeps arrive."""
     # Not before the path above is set.
     from dota.vec_game import VecGame
     from tests.dota.watching import duel, hero_unit, place

@@ -1,5 +1,5 @@
-"""What stats do to a unit's fields, reckoned from the data without the core: how each is stated, how they combine, and
-the limits of rules.json."""
+"""Model of a unit's fields under given stats, computed from the data without the core: stacking rules and limits of
+rules.json."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ FIELDS = ("move_speed", "attack_speed", "attack_interval", "attack_range", "armo
 
 
 def signed(stats: dict[str, float]) -> dict[str, float]:
-    """`x_minus` as a negative x."""
+    """Convert `x_minus` to a negative x."""
     return {k.removesuffix("_minus"): -v if k.endswith("_minus") else v for k, v in stats.items()}
 
 
 def read(ability: dict[str, Any], stats: dict[str, Any], rank: int, share: float = 0) -> dict[str, float]:
-    """The stats of a node at a rank. A pair is [near, far], by the `share` of the way to the edge."""
+    """Return a node's stats at a rank. A pair is [near, far], interpolated by the distance `share` of the radius."""
     def one(v: Any) -> float:
         if isinstance(v, list):
             near, far = (stated.number(ability, x, rank) for x in v)
@@ -27,7 +27,7 @@ def read(ability: dict[str, Any], stats: dict[str, Any], rank: int, share: float
 
 
 def base(data: dict[str, Any], unit: str) -> dict[str, float]:
-    """Movement speed and attack time that percentages are taken of."""
+    """Return the base movement speed and attack time of percentages."""
     hero = data["heroes"]["heroes"].get(unit)
     body = hero or data["units"]["units"][unit]
     return {"move_speed": body["move_speed"], "attack_time": body["base_attack_time" if hero else "attack_time"],
@@ -35,8 +35,11 @@ def base(data: dict[str, Any], unit: str) -> dict[str, float]:
 
 
 def add(*sums: dict[str, float]) -> dict[str, float]:
-    """Stats of several modifiers: they add up, but for resistance and blindness, each of which takes its share of what
-    the others let through, and a set speed, of which the greatest counts."""
+    """Combine the stats of several modifiers.
+
+    They add up, except resistance and blindness, which multiply what passes, and a set speed, of which the maximum
+    counts.
+    """
     out: dict[str, float] = {}
     for stats in sums:
         for k, v in stats.items():
@@ -50,7 +53,7 @@ def add(*sums: dict[str, float]) -> dict[str, float]:
 
 
 def after(data: dict[str, Any], before: dict[str, Any], stats: dict[str, float]) -> dict[str, float]:
-    """The fields of a unit that was as in `before`, with no modifier of its own of these stats, under `stats`."""
+    """Return the fields of a unit with fields `before` and no modifier of these stats, under `stats`."""
     rules = data["rules"]["rules"]
     combat, attributes = rules["combat"], rules["attributes"]
     own = base(data, before["type"])
@@ -91,5 +94,5 @@ def after(data: dict[str, Any], before: dict[str, Any], stats: dict[str, float])
 
 
 def differing(unit: dict[str, Any], expected: dict[str, float], rel: float = 1e-4) -> dict[str, tuple[float, float]]:
-    """Fields that are not as expected: (is, should be)."""
+    """Return the fields that differ from the expectation: (actual, expected)."""
     return {f: (unit[f], v) for f, v in expected.items() if abs(unit[f] - v) > rel * max(1.0, abs(v))}

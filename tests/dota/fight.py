@@ -1,5 +1,5 @@
-"""A small fight in which a hero does all that an ability or an item of its can do, and everything that this puts on
-anybody is noted at the first sight of it: for tests that go over all abilities and items of the data."""
+"""Small fight in which a hero uses all effects of an ability or item, and every resulting modifier is recorded when it
+first appears: for tests over all abilities and items of the data."""
 
 import copy
 import math
@@ -31,7 +31,7 @@ def helper_of(hero: str) -> str:
 
 
 def helpers(core: Any, first: list[dict[str, Any]], second: list[dict[str, Any]]) -> dict[str, Any]:
-    """By helper the tables with its two abilities made instant ones that do this; nothing else is changed."""
+    """Return, for each helper, tables in which its two abilities are instant and have these effects."""
     tables = {}
     for helper, names in HELPERS.items():
         data = dict(DATA)
@@ -57,14 +57,14 @@ def definition(subject: str) -> dict[str, Any]:
 
 
 def rank_of(subject: str) -> int:
-    """The rank at which it is tried: an ability's last, an item's own."""
+    """Return the tested rank: an ability's last, an item's own."""
     d = definition(subject)
     rank: int = d.get("base_level", 1) if subject in ITEMS else d["max_level"]
     return rank
 
 
 def ways() -> Iterator[tuple[str, str]]:
-    """(ability or item, how it is tried): on an enemy or on a mate; items by a ranged hero too."""
+    """Return (ability or item, test setup) pairs: on an enemy or on an ally; items by a ranged hero as well."""
     for ability in OWNERS:
         d = ABILITIES[ability]
         friendly = "friendly" in d.get("target_team", []) and "enemy" not in d.get("target_team", [])
@@ -82,7 +82,7 @@ def ways() -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Sight:
-    """A node's modifier when it was first seen on somebody."""
+    """A node's modifier when it first appeared on a unit."""
 
     index: int
     bearer: int  # hero
@@ -93,7 +93,7 @@ class Sight:
 
 
 class Fight(Arena):
-    """Hero 0 at the centre, an enemy before him, a helper at each one's side; all are healthy and know nothing."""
+    """Hero 0 at the centre, an enemy in front of it, a helper next to each; all have full health and no abilities."""
 
     def __init__(self, core: Any, tables: dict[str, Any], subject: str, way: str = "enemy", away: float = 140,
                  far: bool = False) -> None:
@@ -119,7 +119,7 @@ class Fight(Arena):
         self.seconds(0.2)
 
     def stand(self, hero: int, along: float, across: float, facing: float = 0) -> None:
-        """Down the river and across it, where the ground is level and in sight."""
+        """Return a position along and across the river, where the ground is level and visible."""
         root = math.sqrt(0.5)
         self.place(self.unit(hero), (along + across) * root, (across - along) * root, facing)
 
@@ -129,7 +129,7 @@ class Fight(Arena):
         self.world.set_unit(unit, hp=18000)
 
     def help(self, hero: int, which: int) -> bool:
-        """A helper does what the tables say its first or second ability does, at once. False: it could not."""
+        """Let a helper use its first or second ability. Return False when it could not."""
         name = HELPERS[self.helper][which]
         self.world.teach(hero, name, 1)
         state = self.world.ability(hero, name)
@@ -137,7 +137,7 @@ class Fight(Arena):
         return bool(self.world.ability(hero, name)["ready"] > state["ready"])
 
     def prepare(self) -> int:
-        """Learns the ability, souls and charges included, or takes the item; gives its slot, -1 for what has no use."""
+        """Learn the ability, including souls and charges, or take the item; return its slot, -1 for a passive one."""
         d = definition(self.subject)
         if self.subject in ITEMS:
             assert self.world.give_item(SEEN_HERO, self.subject, max(d.get("initial_charges", 0), 3))
@@ -162,7 +162,7 @@ class Fight(Arena):
         return slot if set(d.get("behavior", ["passive"])) & {"no_target", "unit_target", "point"} else -1
 
     def cast(self, slot: int) -> None:
-        """Casts or uses it as it is to be cast, at or on whom it is tried."""
+        """Cast or use it by its own target type, on the tested target."""
         d = definition(self.subject)
         unit = self.unit(SEEN_HERO)
         target = self.unit(MATE if self.way == "mate" else ENEMY)
@@ -175,14 +175,14 @@ class Fight(Arena):
             self.world.order(unit, "cast", slot=slot)
 
     def strike(self) -> None:
-        """Both who fight attack each other, fast, from now on."""
+        """Let hero and enemy attack each other fast from now on."""
         self.struck = True
         for attacker, target in ((SEEN_HERO, ENEMY), (ENEMY, SEEN_HERO)):
             self.world.set_unit(self.unit(attacker), attack_ready=0, extra_as=HASTE)
             self.world.order(self.unit(attacker), "attack", self.unit(target))
 
     def seen(self, frames: int, out: dict[tuple[int, int], Sight], keep: bool = False) -> None:
-        """Runs so many frames, and notes what the subject put on each of the four, by node and bearer."""
+        """Run some frames and record the subject's modifiers on each of the four units, by node and bearer."""
         for _ in range(frames):
             self.world.run_frames(1)
             for hero in self.names:
@@ -193,7 +193,7 @@ class Fight(Arena):
                         out[index, hero] = Sight(index, hero, m["left"], m["flags"], snapshot, self.struck)
 
     def everything(self, keep: bool = False) -> dict[tuple[int, int], Sight]:
-        """Casts or uses it, then fights; what was put on whom."""
+        """Cast or use it, then fight; return the modifiers by bearer."""
         out: dict[tuple[int, int], Sight] = {}
         slot = self.prepare()
         if slot >= 0:
@@ -210,7 +210,7 @@ class Fight(Arena):
         return out
 
     def bears(self, sight: Sight) -> bool:
-        """Whether that modifier is there now."""
+        """Return whether that modifier is present."""
         return bool([m for m in self.modifiers(self.unit(sight.bearer), f"{self.subject}#{sight.index}")
                      if m["name"] == f"{self.subject}#{sight.index}" and m["left"] < 1e6])
 

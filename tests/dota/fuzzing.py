@@ -1,10 +1,10 @@
-"""Games, orders, configurations and snapshots made up by chance, to be run on a core with sanitizers.
+"""Fuzzer of games, orders, configurations and snapshots on a core with sanitizers.
 
-``python -m tests.dota.fuzzing --minutes 1`` runs cases of rising seeds in a process that may die of one: what it found
-is kept under ``--out`` with its seed, and ``--case SEED`` runs that one again. ``--only games --cases 1000`` plays that
-many short games of bots. A case may be refused (ValueError, KeyError, IndexError, TypeError, OverflowError); anything
-else, a crash, a sanitizer's report or a hang, is a finding. ``make fuzz`` and ``make test-asan-games`` build the core
-and run this on it.
+``python -m tests.dota.fuzzing --minutes 1`` runs cases of rising seeds in a subprocess that may crash. Findings are
+kept
+under ``--out`` with their seed; ``--case SEED`` repeats one. ``--only games --cases 1000`` plays that many short bot
+games. A case may be refused (ValueError, KeyError, IndexError, TypeError, OverflowError); anything else (a crash, a
+sanitizer report, a hang) is a finding. ``make fuzz`` and ``make test-asan-games`` build the core and run this.
 """
 
 import argparse
@@ -31,7 +31,7 @@ HEAD = 48  # bytes of a snapshot's head
 
 
 def heroes_of(patch: str) -> list[str]:
-    """Heroes that can be played, without their prefix."""
+    """Return the playable heroes without their prefix."""
     from dota.tables import HERO_PREFIX, load_tables
 
     tables = load_tables(patch)
@@ -39,7 +39,7 @@ def heroes_of(patch: str) -> list[str]:
 
 
 def drawn_config(dice: random.Random) -> Any:
-    """A configuration that can be played: any mode, size, patch, pool and randomisation."""
+    """Return a random playable configuration: mode, size, patch, pool and randomisation."""
     from dota.config import ConsumablesConfig, GameConfig, ObservationConfig, RandomisationConfig
 
     patch = dice.choice(("7.21d", "7.19"))
@@ -69,14 +69,15 @@ def drawn_config(dice: random.Random) -> Any:
 
 
 def number(dice: random.Random) -> int:
-    """A number as it should not be: small, at a border of a type, or anything."""
+    """Return an unsuitable number: small, at a type's limit, or anything."""
     return dice.choice((dice.randint(-3, 40), dice.choice((-32768, 32767, 383, 384, 255, 256, -128, 127)),
                         dice.randint(-32768, 32767)))
 
 
 def games(dice: random.Random) -> None:
-    """Short games of bots, random and scripted, of actions by chance and of commands by chance, some of which there are
-    not; with observations in any form; snapshot and restored on the way."""
+    """Play short games of bots, random actions and random commands (some invalid), with any form of observations;
+    snapshot and
+    restore them on the way."""
     from dota.vec_game import Controller, VecGame
 
     game = VecGame(drawn_config(dice), dice.randint(1, 2), seed=dice.getrandbits(63), threads=dice.randint(1, 2),
@@ -106,7 +107,7 @@ def games(dice: random.Random) -> None:
 
 
 def duellists(dice: random.Random) -> tuple[Any, list[int]]:
-    """A world with heroes who can do everything, and its heroes' units."""
+    """Return a world whose heroes have all abilities, and its heroes' units."""
     from dota import _core
     from dota.tables import HERO_PREFIX, load_tables
 
@@ -128,7 +129,7 @@ def duellists(dice: random.Random) -> tuple[Any, list[int]]:
 
 
 def orders(dice: random.Random) -> None:
-    """Orders of every kind to any unit, whether they make sense or not, among what tests may do to a world."""
+    """Give random orders of every kind to any unit, mixed with the test interface of the world."""
     world, heroes = duellists(dice)
     kinds = ("none", "stop", "hold", "move", "attack", "attack_move", "cast", "cast_point", "cast_unit", "pickup")
     place = lambda: dice.choice((dice.uniform(-1500, 1500), dice.uniform(-9000, 9000),  # noqa: E731
@@ -178,8 +179,9 @@ def orders(dice: random.Random) -> None:
 
 
 def people(dice: random.Random) -> None:
-    """A game of bots in which people come and go and order all kinds of things, sense or not, between any two frames;
-    what each team sees of it; and its replay, which has to be the same game."""
+    """Play a bot game in which people join, leave and give random orders between any two frames; read each team's view;
+    check
+    that the replay reproduces the game."""
     from dota.config import GameConfig
     from dota.play import KINDS as ORDERS
     from dota.play import Order, PlayedGame
@@ -231,7 +233,7 @@ def people(dice: random.Random) -> None:
 
 
 def configurations(dice: random.Random) -> None:
-    """A configuration with values that do not belong there: refused, or played."""
+    """Try a configuration with invalid values: it is refused, or playable."""
     from dota.config import GameConfig
     from dota.vec_game import Controller, VecGame
 
@@ -254,7 +256,7 @@ def configurations(dice: random.Random) -> None:
 
 
 def mutated(dice: random.Random, snapshot: bytes, end: int) -> bytes:
-    """The bytes with some changed, between the head and ``end``; or cut, or grown, or with another head."""
+    """Return the bytes with changes between the header and ``end``, truncated, extended, or with another header."""
     data = bytearray(snapshot)
     how = dice.random()
     if how < 0.05:
@@ -274,7 +276,7 @@ def mutated(dice: random.Random, snapshot: bytes, end: int) -> bytes:
 
 
 def snapshots(dice: random.Random) -> None:
-    """Snapshots that were changed, with the checksum they should have then: refused, or played on."""
+    """Try changed snapshots with a valid checksum: they are refused, or playable."""
     from dota import _core
 
     world, _ = duellists(dice)
@@ -296,7 +298,7 @@ def snapshots(dice: random.Random) -> None:
 
 
 def run_case(seed: int, only: str | None) -> str:
-    """Runs one case; its kind. Raises what was not foreseen."""
+    """Run one case and return its kind. Raises unexpected exceptions."""
     dice = random.Random(seed)
     kind = only or dice.choice(KINDS)
     {"games": games, "orders": orders, "people": people, "configurations": configurations,
@@ -305,7 +307,7 @@ def run_case(seed: int, only: str | None) -> str:
 
 
 def run_batch(first: int, count: int, only: str | None, progress: Path) -> None:
-    """Runs cases, each noted before it begins and when it is done."""
+    """Run cases, logging the start and end of each."""
     with progress.open("a") as notes:
         for seed in range(first, first + count):
             print(f"begin {seed}", file=notes, flush=True)
@@ -314,7 +316,7 @@ def run_batch(first: int, count: int, only: str | None, progress: Path) -> None:
 
 
 def watch(child: "subprocess.Popen[bytes]", progress: Path, until: float) -> bool:
-    """Waits for a batch; true when it had to be ended because a case hung or the time was over."""
+    """Wait for a batch; return True when it was killed for a hang or the time limit."""
     while child.poll() is None:
         time.sleep(0.1)
         if time.time() - progress.stat().st_mtime > HANGS_AFTER or time.time() > until:
@@ -325,7 +327,7 @@ def watch(child: "subprocess.Popen[bytes]", progress: Path, until: float) -> boo
 
 
 def fuzz(out: Path, first: int, cases: int | None, minutes: float, only: str | None) -> dict[str, Any]:
-    """Runs cases in processes of their own until the time or their number is over; what was run and found."""
+    """Run cases in subprocesses until the time or case limit; return counts and findings."""
     out.mkdir(parents=True, exist_ok=True)
     begun, until = time.time(), time.time() + 60 * minutes
     seed, done, findings = first, Counter[str](), []
@@ -357,7 +359,7 @@ def fuzz(out: Path, first: int, cases: int | None, minutes: float, only: str | N
 
 
 def main() -> int:
-    """The command; 1 when there were findings."""
+    """Run the command; return 1 when there were findings."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--cases", type=int)

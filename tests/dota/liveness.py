@@ -1,6 +1,6 @@
-"""How often each field of the layout, each action and each reward signal varies in games of bots.
+"""Measurement of how often each layout field, action and reward signal varies in bot games.
 
-``python -m tests.dota.liveness --games 20`` plays whole games and prints what never does.
+``python -m tests.dota.liveness --games 20`` plays whole games and prints what never varies.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ACTION = 0  # column of a recorded command
 
 @dataclass
 class Range:
-    """Least and greatest value of each component that was looked at, and the looks in which it had changed."""
+    """Minimum and maximum of each observed component, and the number of observed changes."""
 
     low: npt.NDArray[np.float64]
     high: npt.NDArray[np.float64]
@@ -36,13 +36,13 @@ class Range:
 
     @property
     def varies(self) -> npt.NDArray[np.bool_]:
-        """Whether it was ever anything else, bool [components]."""
+        """Return whether each component ever varied, bool [components]."""
         return self.low < self.high
 
 
 @dataclass
 class Liveness:
-    """What was seen of games. ``fields`` by ``block.field``; unit slots besides by ``units of group``."""
+    """Statistics of games. ``fields`` by ``block.field``; unit slots also by ``units of group``."""
 
     looks: int = 0
     fields: dict[str, Range] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Liveness:
     groups: Counter[str] = field(default_factory=Counter)
 
     def dead_fields(self) -> list[str]:
-        """``block.field``, or ``block.field[component]``, whose value was always the same."""
+        """Return each ``block.field``, or ``block.field[component]``, whose value never varied."""
         dead = []
         for name, seen in self.fields.items():
             varies = seen.varies
@@ -63,17 +63,17 @@ class Liveness:
         return dead
 
     def dead_actions(self, patch: str = "7.21d") -> list[str]:
-        """Actions of the patch that no hero ever took."""
+        """Return the patch's actions that no hero ever took."""
         return [a.name for a in actions_of(patch) if a.name != "none" and not self.taken[a.name]]
 
     def dead_signals(self) -> list[str]:
-        """Reward terms that nothing was ever told of."""
+        """Return the reward terms that never occurred."""
         return [name for name in SIGNALS if not self.signals[name]]
 
 
 def values_of(layout: Layout, obs: dict[str, npt.NDArray[np.generic]], game: int, block: Block,
               name: str) -> npt.NDArray[np.float64]:
-    """A field's values for both teams (and heroes), float64 [many, components]."""
+    """Return a field's values for both teams (and heroes), float64 [many, components]."""
     f = block.field(name)
     rows = obs[f.array][game]
     rows = rows.reshape(-1, rows.shape[-1])[:, block.span(f.array)]
@@ -82,7 +82,7 @@ def values_of(layout: Layout, obs: dict[str, npt.NDArray[np.generic]], game: int
 
 
 def watch(games: VecGame, found: Liveness, places: Sequence[int], before: dict[tuple[int, str], int]) -> None:
-    """Looks at the last observations of these games."""
+    """Record the last observations of these games."""
     layout = games.layout
     for place in places:
         found.looks += 1
@@ -110,8 +110,9 @@ def watch(games: VecGame, found: Liveness, places: Sequence[int], before: dict[t
 
 def play(config: GameConfig, sides: Sequence[tuple[Controller, Controller]], seconds: float, every: int = 30,
          seed: int = 1) -> Liveness:
-    """Plays one game for each pair of bots, for ``seconds`` of game time at most, and looks at every ``every``-th
-    timestep; actions and rewards are counted in all of them."""
+    """Play one game for each pair of bots, for at most ``seconds`` of game time, and observe every ``every``-th
+    timestep;
+    count actions and rewards in all timesteps."""
     games = VecGame(config, len(sides), seed=seed)
     games.controllers[:] = np.array(sides, np.uint8)
     found, before = Liveness(), {}
@@ -138,7 +139,7 @@ def play(config: GameConfig, sides: Sequence[tuple[Controller, Controller]], sec
 
 
 def main() -> None:
-    """Prints how often everything varied, and what never did."""
+    """Print the variation of everything, and what never varied."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--games", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=4800.0)

@@ -1,4 +1,4 @@
-"""A map without sides: the Radiant's half of a patch's map, and its image turned about the middle as the Dire's."""
+"""Symmetric map: the Radiant's half of a patch's map, and its point reflection as the Dire's half."""
 
 import json
 import shutil
@@ -25,12 +25,12 @@ def image(place: Place) -> Place:
 
 
 def own(x: float, y: float) -> bool:
-    """Whether a place is in the Radiant's half."""
+    """Return whether a position is in the Radiant's half."""
     return x + y < 0
 
 
 def cells_of(runs: list[int], side: int) -> Cells:
-    """A grid from its run lengths, [side, side], turned to have the upper half in the lower one's image."""
+    """Decode a grid from its run lengths, [side, side], and replace the upper half by the lower one's reflection."""
     cells = np.repeat(runs[0::2], runs[1::2]).reshape(side, side)
     column = np.arange(side)
     border = column[None] + column[:, None]
@@ -46,7 +46,7 @@ def runs_of(cells: Cells) -> list[int]:
 
 
 def cells_under(trees: list[list[float]], world: dict[str, Any]) -> Cells:
-    """How many trees stand in each cell: a tree in the four that meet at its point."""
+    """Count the trees on each cell; a tree covers the four cells that meet at its point."""
     cells = np.zeros((world["h"], world["w"]), np.int64)
     for x, y, _ in trees:
         column, row = int((x - world["min_x"]) // world["cell"]), int((y - world["min_y"]) // world["cell"])
@@ -55,15 +55,15 @@ def cells_under(trees: list[list[float]], world: dict[str, Any]) -> Cells:
 
 
 def counterpart(building: str) -> str:
-    """The Radiant's building that a building of the Dire is the image of, by their ids."""
+    """Return the Radiant building that corresponds to a Dire building, by their ids."""
     parts = building.replace("bad", "good").split("_")
     return "_".join(LANES.get(part, part) for part in parts)
 
 
 def mirrored(given: dict[str, Any]) -> dict[str, Any]:
-    """A patch's map with the Dire's half in the Radiant's image: ground, trees, buildings, lanes, shops and spawns.
+    """Return a patch's map with a mirrored Dire half: ground, trees, buildings, lanes, shops and spawns.
 
-    Camps, runes and Roshan are left where they are: for games without them.
+    Camps, runes and Roshan are unchanged: use it for games without them.
     """
     out = json.loads(json.dumps(given))
     out["trees"] = [t for t in given["trees"] if own(*t[:2])]
@@ -94,7 +94,7 @@ def mirrored(given: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def games_on_it(folder: Path) -> Iterator[None]:
-    """Games that are made within are played on it; ``folder``: an empty one for its data."""
+    """Context in which new games use the symmetric map; ``folder`` is an empty folder for its data."""
     shutil.copytree(DATA / f"dota-{PATCH}", folder / f"dota-{PATCH}")
     file = folder / f"dota-{PATCH}/map.json"
     file.write_text(json.dumps(mirrored(json.loads(file.read_text()))))

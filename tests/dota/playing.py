@@ -1,4 +1,4 @@
-"""Small games that people play in, for the tests of dota.play."""
+"""Small games with a person, for the tests of dota.play."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ MIDDLE = (-500.0, -400.0)  # flat ground in the river, out of every tower's reac
 
 def played(hero: str = "nevermore", seed: int = 1, lineup: list[list[str]] | None = None,
            **changes: Any) -> PlayedGame:
-    """A duel in which hero 0 is a person's and stands in the middle, with nothing near."""
+    """Return a duel in which hero 0 belongs to a person and stands in the middle, with nothing near."""
     game = PlayedGame(duel(hero=hero, **changes), seed, lineup)
     game.take(0, True)
     frames(game, 4)
@@ -21,7 +21,7 @@ def played(hero: str = "nevermore", seed: int = 1, lineup: list[list[str]] | Non
 
 
 def frames(game: PlayedGame, count: int) -> None:
-    """That many engine frames; timesteps begin with nothing chosen."""
+    """Play that many engine frames; timesteps begin without actions."""
     for _ in range(count):
         if game.frames_left == 0:
             game.begin()
@@ -29,23 +29,23 @@ def frames(game: PlayedGame, count: int) -> None:
 
 
 def unit(game: PlayedGame, hero: int) -> dict[str, Any]:
-    """A hero's body as a spectator sees it."""
+    """Return a hero's body in the spectator's view."""
     return next(u for u in game.spectate()["units"] if u["hero"] == hero)
 
 
 def handle(u: dict[str, Any]) -> tuple[int, int]:
-    """How orders name the unit."""
+    """Return the unit's name in orders: slot and generation."""
     return int(u["slot"]), int(u["generation"])
 
 
 def place(game: PlayedGame, hero: int, x: float, y: float) -> None:
-    """Moves a hero there at once, and looks again."""
+    """Move a hero to a position and refresh the view."""
     game._vec._core.place(0, unit(game, hero)["slot"], x, y)
     game._vec._core.observe(0)
 
 
 def order(game: PlayedGame, kind: str, hero: int = 0, **fields: Any) -> Verdict:
-    """Gives the order and plays the frame in which it takes effect, if it does."""
+    """Give the order and play the frame in which it takes effect."""
     verdict = game.order(hero, Order(kind, **fields))
     if verdict.ok:
         frames(game, 1)
@@ -53,7 +53,7 @@ def order(game: PlayedGame, kind: str, hero: int = 0, **fields: Any) -> Verdict:
 
 
 def seen(game: PlayedGame, team: int | None) -> Frame:
-    """A new frame of what the team sees."""
+    """Return a new frame of the team's view."""
     out = SCHEMA.empty()
     game.write_seen(team, out)
     return out

@@ -1,4 +1,4 @@
-"""Which tests over all abilities and items see something of which of them: the words of docs/game-coverage.md."""
+"""Coverage of the tests that run over all abilities and items: the words of docs/game-coverage.md."""
 
 from tests.dota import (
     test_matrix_abilities,
@@ -39,6 +39,6 @@ OF_EFFECTS = {"damage", "stats", "radius", "flight", "lasting", "break", "used",
 
 
 def words(subject: str) -> list[str]:
-    """The words that stand in its row, in the order of the page."""
+    """Return the words of its row, in the order of the page."""
     of_kind = ITEMS_BY_WORD if subject in ITEMS else ABILITIES_BY_WORD
     return [word for word, subjects in (of_kind | BY_WORD).items() if subject in subjects]

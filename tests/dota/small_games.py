@@ -1,4 +1,4 @@
-"""Games that are over within seconds, for tests of the environments."""
+"""Games of a few seconds, for tests of the environments."""
 
 from dota.config import GameConfig, ObservationConfig
 

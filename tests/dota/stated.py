@@ -1,5 +1,6 @@
-"""What the data state of an ability or item, read without the core: the nodes of its program with their numbers at a
-rank, for tests that compare them with what is seen in a small scene."""
+"""Effect data of an ability or item, parsed without the core: the nodes of its program with their numbers at a rank.
+Tests
+compare them with the behaviour in a small scene."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ CHILDREN = ("then", "enemies", "allies")
 
 @dataclass(frozen=True)
 class Stated:
-    """A node of effects: `index` is its place in the compiled program, `way` the primitives from the root to it."""
+    """Effect node: `index` is its position in the compiled program, `way` the primitives from the root to it."""
 
     index: int
     node: dict[str, Any]
@@ -24,18 +25,18 @@ class Stated:
 
     @property
     def trigger(self) -> str:
-        """Of the root it belongs to."""
+        """Return the trigger of the node's root."""
         root = self.parents[0] if self.parents else self.node
         on: str = root.get("on", "cast")
         return on
 
     def upgrade(self) -> bool:
-        """Whether it is there only with a talent or Aghanim's Scepter."""
+        """Return whether the node needs a talent or Aghanim's Scepter."""
         return any("talent" in n or n.get("scepter") == 1 for n in (*self.parents, self.node))
 
 
 def nodes(ability: dict[str, Any]) -> list[Stated]:
-    """All nodes in the order of the compiled program: a list of siblings, then the children of the first, ..."""
+    """Return all nodes in the order of the compiled program: a list of siblings, then the children of the first, ..."""
     out: list[Stated] = []
 
     def lay(siblings: list[dict[str, Any]], parents: tuple[dict[str, Any], ...]) -> None:
@@ -51,7 +52,8 @@ def nodes(ability: dict[str, Any]) -> list[Stated]:
 
 
 def number(ability: dict[str, Any], value: Any, rank: int) -> float:
-    """`$special`, `@field`, a sum of such, or a plain number, at a rank (1 the first). KeyError for formulas."""
+    """Evaluate `$special`, `@field`, a sum of these, or a plain number at a rank (1 is the first). Raises KeyError for
+    formulas."""
     if isinstance(value, int | float):
         return float(value)
     if isinstance(value, list):
@@ -68,7 +70,7 @@ def number(ability: dict[str, Any], value: Any, rank: int) -> float:
 
 
 def at(values: list[float] | float | None, rank: int) -> float:
-    """An entry of a field's list: one value a rank, or one for all; 0 when there is none."""
+    """Return a list entry for a rank: one value a rank, or one for all; 0 for an empty list."""
     if values is None or values == []:
         return 0.0
     if isinstance(values, int | float):
@@ -77,7 +79,7 @@ def at(values: list[float] | float | None, rank: int) -> float:
 
 
 def hero_abilities(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(hero without its prefix, ability), in the order of the files."""
+    """Return (hero without its prefix, ability) pairs in file order."""
     for hero, body in data["heroes"]["heroes"].items():
         for ability in body["abilities"]:
             yield hero.removeprefix("npc_dota_hero_"), ability
@@ -88,7 +90,7 @@ def is_active(ability: dict[str, Any]) -> bool:
 
 
 def creature_abilities(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(unit, ability) of camps' creeps, Roshan, summons and couriers, of abilities that do something."""
+    """Return (unit, ability) pairs of neutral creeps, Roshan, summons and couriers, for abilities with effects."""
     for unit, body in data["units"]["units"].items():
         if body["class"] in ("neutral", "roshan", "summon", "courier"):
             for ability in body.get("abilities", []):

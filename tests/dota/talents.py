@@ -1,4 +1,4 @@
-"""Duels of a hero with and without one of his talents."""
+"""Duels of a hero with and without a talent."""
 
 import math
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ def value(data: dict[str, Any], hero: str, talent: str, key: str = "value") -> f
 
 
 def duel(new_world: Any, data: dict[str, Any], hero: str, *, allies: Any = (), enemies: Any = ("sven",)) -> Arena:
-    """The hero at the centre, the first enemy 300 before him, all with health to spare."""
+    """Return a duel: the hero at the centre, the first enemy 300 in front of it, all with plenty of health."""
     arena = Arena(new_world((hero, *allies), enemies), data)
     arena.place(arena.unit(0), 0, 0)
     arena.place(arena.unit(5), 300, 0, math.pi)
@@ -30,7 +30,7 @@ def take(arena: Arena, talent: str, hero: int = 0) -> None:
 
 
 def without_and_with(new_world: Any, data: dict[str, Any], hero: str, talent: str, **sides: Any) -> Iterator[Arena]:
-    """A duel of a hero who has not taken the talent, then one of a hero who has."""
+    """Return a duel without the talent, then one with it."""
     for taken in (False, True):
         arena = duel(new_world, data, hero, **sides)
         if taken:

@@ -1,4 +1,4 @@
-"""Death Prophet, Earthshaker, Gyrocopter, Riki and Slark: what their abilities do, by the numbers of the data."""
+"""Abilities of Death Prophet, Earthshaker, Gyrocopter, Riki and Slark, with the numbers of the data."""
 
 import math
 from typing import Any
@@ -72,7 +72,7 @@ def test_fissure_is_a_wall(new_world: Any, data: dict[str, Any]) -> None:
     a.seconds(1.2)
 
     def walked(seconds: float) -> float:
-        """How far south of the wall's line the enemy gets from north of its middle."""
+        """Return how far south of the wall the enemy gets from north of its middle."""
         a.world.order(enemy, "move", x=CENTRE[0] + 700, y=CENTRE[1] - 300)
         a.seconds(seconds)
         return float(CENTRE[1] - a.world.unit(enemy)["y"])
@@ -176,7 +176,7 @@ def test_riki_fades_and_comes_back(new_world: Any, data: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("behind", [True, False])
 def test_backstab(new_world: Any, data: dict[str, Any], behind: bool) -> None:
-    """From behind, 0.4 of his agility on top of his damage."""
+    """From behind, an attack does 0.4 of his agility as additional damage."""
     a = arena(new_world, data, "riki")
     a.teach(0, "riki_permanent_invisibility", 1)
     riki, enemy = a.unit(0), a.dummy(400, 0)  # it does not turn to him

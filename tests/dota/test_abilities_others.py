@@ -1,4 +1,4 @@
-"""Abilities of the other heroes that are whole in patch 7.21d, worked by hand from abilities.json."""
+"""Abilities of other heroes that are complete in patch 7.21d, computed by hand from abilities.json."""
 
 import math
 from collections.abc import Callable
@@ -262,8 +262,8 @@ def test_shadow_strike_strikes_and_poisons(duel: Duel, rank: int) -> None:
 
 @pytest.mark.parametrize("rank", [1, 4])
 def test_ghost_shroud_hides_from_blows_and_slows_around(duel: Duel, rank: int) -> None:
-    """For its time he is struck by no attack and harder by magic, heals come in larger, and enemies within 750 are
-    slower; then all is as it was."""
+    """For its duration attacks cannot hit him, magic hurts more, heals are larger, and enemies within 750 are
+    slower."""
     arena = duel("necrolyte")
     a, near, far = arena.unit(0), arena.unit(5), arena.unit(6)
 
@@ -299,7 +299,7 @@ def test_ghost_shroud_hides_from_blows_and_slows_around(duel: Duel, rank: int) -
 
 @pytest.mark.parametrize(("rank", "away", "lands"), [(1, 600, 600), (4, 600, 600), (1, 2000, 1300), (1, 60, 200)])
 def test_queen_of_pains_blink(duel: Duel, rank: int, away: float, lands: float) -> None:
-    """To where it is aimed, after the cast point: no farther than its range, no nearer than its least."""
+    """Blinks to the target after the cast point, within the maximum and minimum range."""
     arena = duel("queenofpain")
     a = arena.unit(0)
     for other in (1, 5, 6):
@@ -320,7 +320,7 @@ def test_queen_of_pains_blink(duel: Duel, rank: int, away: float, lands: float) 
 
 
 def test_queen_of_pains_blink_shakes_off_what_flies_at_her(duel: Duel) -> None:
-    """A bolt on its way loses her; who cannot move cannot blink."""
+    """Blinking disjoints a projectile; a rooted hero cannot blink."""
     arena = duel("queenofpain", "sven")
     a, b = arena.unit(0), arena.unit(5)
     arena.place(b, 550, 0, math.pi)
@@ -361,7 +361,7 @@ def test_silence_keeps_from_abilities_alone(duel: Duel, rank: int) -> None:
 
 @pytest.mark.parametrize("rank", [1, 4])
 def test_berserkers_call_makes_them_strike_axe_in_his_armor(duel: Duel, rank: int) -> None:
-    """Whoever is within 300 attacks him and nobody else for its time, in which he has 30 armor more."""
+    """For its duration enemies within 300 attack only him, and he has 30 more armor."""
     arena = duel("axe")
     a, near, far = arena.unit(0), arena.unit(5), arena.unit(6)
     radius = arena.special("axe_berserkers_call", "radius")[0]

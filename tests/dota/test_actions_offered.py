@@ -1,4 +1,4 @@
-"""Which actions are offered, and which units they may be given."""
+"""Available actions and their valid targets."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_hostile_spell_needs_an_enemy_near() -> None:
 
 
 def test_a_talent_s_cast_range_is_in_the_mask() -> None:
-    """Lion has 100 more cast range at level 10: who stands 50 beyond Hex's 500 can be aimed at then, not before."""
+    """Lion has 100 more cast range at level 10: a unit 50 beyond Hex's 500 is valid then, not before."""
     game = VecGame(duel(hero="lion"), 1, seed=1)
     far = 500 + 600 + 2 * 24 + 50  # and the walk that an action may begin with, and both hulls
     for xp, expected in ((2000, False), (8000, True)):
@@ -103,7 +103,7 @@ def test_glyph_waits_for_its_time() -> None:
 
 
 def test_every_offered_action_with_a_unit_has_a_target() -> None:
-    """A softmax over no valid slot is not a number: an action that takes a unit is offered only with one."""
+    """A softmax over no valid slot is NaN: an action with a unit target is available only with a valid unit."""
     game = VecGame(GameConfig(), 2, seed=9)
     game.controllers[:] = [[Controller.SCRIPTED, Controller.RANDOM]] * 2
     takes = {a.id: int(a.mask) for a in game.layout.actions if a.target in (2, 3, 4)}

@@ -1,4 +1,4 @@
-"""What actions do when they are taken: offset of one step, delay, re-issued orders."""
+"""Execution of actions: the offset of one step, delay, repeated orders."""
 
 import math
 
@@ -26,7 +26,7 @@ def test_action_takes_effect_one_step_later(lane: VecGame) -> None:
 
 
 def test_actions_resolve_to_what_was_observed() -> None:
-    """Slots are those of the observation an action was chosen from, not of the one in which it takes effect."""
+    """Slots refer to the observation from which the action was chosen, not to the one at which it takes effect."""
     game = VecGame(duel(), 1, seed=1)
     game.step()
     place(game, hero_unit(game), -700, -600)
@@ -129,7 +129,7 @@ def test_move_goes_by_offset_cells() -> None:
 
 
 def test_the_largest_offset_ends_within_reach_of_the_map() -> None:
-    """Beyond it the place of a move has no cell of the map's grid that a number of 32 bits could name."""
+    """A move further out would have a grid cell beyond the range of a 32-bit integer."""
     game = VecGame(duel(offset_cell=MAP_SIDE / 4), 1, seed=1)
     start = hero_unit(game)
     game.step(choose(game, "move", x=8, y=8))

@@ -1,4 +1,4 @@
-"""What an agent sees and chooses from, apart from any library."""
+"""Observation and action formats of agents, independent of a library."""
 
 import numpy as np
 import pytest

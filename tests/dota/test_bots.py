@@ -1,4 +1,4 @@
-"""Players that are not learned."""
+"""Random and scripted players."""
 
 import numpy as np
 import pytest
@@ -17,9 +17,9 @@ ACTION, DELAY, TARGET, DX, DY = 0, 1, 2, 6, 7  # columns of a recorded command
 
 
 def match(one, other, games, seed, config=MID):
-    """Plays ``one`` against ``other``, half of the games on each side of the map, to their ends.
+    """Play whole games of ``one`` against ``other``, half on each side of the map.
 
-    Returns who won (1, 2, 3 a draw) and the totals by name, [games, 2], ``one`` first.
+    Return the winners (1, 2, 3 a draw) and the totals by name, [games, 2], ``one`` first.
     """
     vec = VecGame(config, games, seed=seed, observations=False)
     half = games // 2
@@ -36,7 +36,7 @@ def match(one, other, games, seed, config=MID):
 
 @pytest.fixture(scope="module")
 def random_play():
-    """A random bot's game: what was offered to each hero and the command that came, [steps, heroes, ...]."""
+    """Play a random bot's game; return each hero's available actions and resulting command, [steps, heroes, ...]."""
     vec = VecGame(TEAM, 1, seed=2)
     vec.controllers[:] = Controller.RANDOM
     replay = vec.record(0)
@@ -49,7 +49,7 @@ def random_play():
 
 
 def uniform(shares, drawn):
-    """Whether counts come from as many equal chances: Pearson's statistic within five of its deviations."""
+    """Return whether counts fit a uniform distribution: Pearson's statistic within five standard deviations."""
     expected = drawn / len(shares)
     statistic = ((shares - expected) ** 2 / expected).sum()
     return statistic < len(shares) - 1 + 5 * np.sqrt(2 * (len(shares) - 1))
@@ -100,7 +100,7 @@ def test_scripted_beats_random():
 
 
 def test_scripted_takes_last_hits_and_denies():
-    """A quarter of the enemy's creeps at the least when nobody fights for them, and some of its own."""
+    """At least a quarter of the enemy's creeps when uncontested, and some denies."""
     vec = VecGame(MID, 12, seed=3, observations=False)
     vec.controllers[:6] = (Controller.SCRIPTED, Controller.POLICY)  # a policy that is not told anything stands still
     vec.controllers[6:] = (Controller.POLICY, Controller.SCRIPTED)
@@ -130,7 +130,7 @@ POOREST, RICHEST, START = 190, 687, 600
 
 
 def items_worth(vec, game):
-    """What each of the ten heroes' items cost, the stash included, most valuable first."""
+    """Return the cost of each of the ten heroes' items including the stash, highest first."""
     tables = load_tables("7.21d")
     worth = [sum(tables.item(item)["cost"] for item in unit["items"] if item)
              for unit in vec.spectate(game)["units"] if unit["hero"] >= 0]
@@ -139,9 +139,10 @@ def items_worth(vec, game):
 
 @pytest.mark.parametrize("bot", [Controller.SCRIPTED, Controller.HARD])
 def test_bots_hold_the_items_of_a_real_game(bot):
-    """At minutes 5, 10 and 20 the average hero's items are worth at least half of all that the poorest player of a
-    real game had had by then, and at most all that the richest had; and every hero has more than it began with. At
-    minute 20 most have boots and a finished item of their build."""
+    """At minutes 5, 10 and 20 the average hero's items are worth at least half of the poorest and at most all of the
+    richest
+    player's total in a real game; every hero has more than at the start. At minute 20 most have boots and a finished
+    item."""
     vec = VecGame(GameConfig(), 2, seed=7, observations=False)
     vec.controllers[:] = bot
     for minute in (5, 10, 20):
@@ -224,7 +225,7 @@ def test_stronger_teams_win(stronger, weaker, wins):
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [0, 1])
 def test_the_strongest_wins_alone_from_either_side(side):
-    """Twenty games one against one from each side: what a bot does by the compass is worth less on the other."""
+    """Twenty one-against-one games from each side: behaviour that depends on the direction would be weaker on one."""
     vec = VecGame(MID, 20, seed=1000, observations=False)
     vec.controllers[:, side], vec.controllers[:, 1 - side] = Controller.HARD, Controller.SCRIPTED
     while (running := np.flatnonzero(vec.winner == Winner.RUNNING)).size:
@@ -234,7 +235,7 @@ def test_the_strongest_wins_alone_from_either_side(side):
 
 @pytest.mark.slow
 def test_the_strongest_stacks_camps():
-    """Twelve games of ten minutes: in some a camp has more creeps than the largest that are born together."""
+    """Twelve games of ten minutes: in some a camp has more creeps than its largest spawn."""
     data = read_data("7.21d")
     largest = max(len(born) for tier in data["units"]["neutral_camp_sets"].values() for born in tier)
     camps = np.array([(camp["x"], camp["y"]) for camp in data["map"]["camps"]])
@@ -255,8 +256,9 @@ def test_the_strongest_stacks_camps():
 
 @pytest.mark.slow
 def test_the_strongest_pulls_camps():
-    """Twelve games of ten minutes: in a third of them creeps of a camp and of a lane come together for some seconds,
-    away from the camp. Bots that led nobody there came to 25 such looks, all in three of these games, by chance."""
+    """Twelve games of ten minutes: in a third of them a camp's creeps and lane creeps meet for seconds away from the
+    camp.
+    Bots without pulling reach 25 such observations by chance, all in three of these games."""
     camps = np.array([(camp["x"], camp["y"]) for camp in read_data("7.21d")["map"]["camps"]])
     vec = VecGame(GameConfig(max_game_seconds=4800), 12, seed=6, observations=False)
     vec.controllers[:] = Controller.HARD

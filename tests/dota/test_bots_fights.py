@@ -1,4 +1,4 @@
-"""What a scripted hero does not turn from a fight for."""
+"""Distractions that a scripted hero ignores during a fight."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ HERO, ENEMY = (-1500.0, -1300.0), (-1250.0, -1080.0)  # on the Radiant's side of
 
 
 def scene(health: float, enemy_health: float) -> VecGame:
-    """The strongest bot with its tangos, hurt, and an enemy within reach of its attacks. No creeps yet."""
+    """Return the strongest bot, hurt, with tangos, and an enemy in attack range. No creeps yet."""
     game = VecGame(MID, 1, seed=1)
     game.controllers[0, 0] = Controller.HARD
     for _ in range(15):
@@ -30,7 +30,7 @@ def scene(health: float, enemy_health: float) -> VecGame:
 
 
 def ate(game: VecGame, seconds: float, strikes: bool = False) -> bool:
-    """Whether it eats a tango within that time, or has walked half the way to a tree; the enemy stands or strikes."""
+    """Return whether it eats a tango in time or walks halfway to a tree, while the enemy stands still or attacks."""
     for _ in range(int(7.5 * seconds)):
         actions = np.zeros((1, 2, 1, 6), np.int16)
         if strikes and "attack" in offered(game, team=1):
@@ -43,7 +43,7 @@ def ate(game: VecGame, seconds: float, strikes: bool = False) -> bool:
 
 
 def test_a_hurt_hero_eats_when_nobody_fights() -> None:
-    """What the other tests need in order to say anything: the tree can be reached, and is walked to."""
+    """Control for the other tests: the tree is reachable and the bot walks to it."""
     game = scene(0.6, 1.0)
     place(game, hero_unit(game, 1), 5000.0, 4500.0)
     game._core.observe(0)

@@ -1,4 +1,4 @@
-"""The two sides of the map are not alike: what of it the data say, and what the strongest bot makes of it."""
+"""Asymmetry of the map: the sides' data, and the strongest bot's behaviour on both."""
 
 import math
 from collections import Counter
@@ -19,7 +19,7 @@ MID = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], sta
 
 
 def happened(games, seconds, seed):
-    """Plays games of the strongest bot against itself; how often what happened by side, [(kind, what, side)]."""
+    """Play games of the strongest bot against itself; return counts of events by side, [(kind, what, side)]."""
     vec = VecGame(MID, games, seed=seed, observations=False)
     vec.controllers[:] = Controller.HARD
     told = Counter()
@@ -32,7 +32,7 @@ def happened(games, seconds, seed):
 
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
 def test_the_dires_fountain_is_farther_from_the_middle(patch):
-    """Of the map itself, and none of ours: from the point between both middle towers it is an eighth farther."""
+    """A property of the original map: from the midpoint between the middle towers it is an eighth farther."""
     buildings = {b["id"]: np.array([b["x"], b["y"]]) for b in read_data(patch)["map"]["buildings"]}
     middle = (buildings["dota_goodguys_tower1_mid"] + buildings["dota_badguys_tower1_mid"]) / 2
     radiant, dire = (np.hypot(*(buildings[f"ent_dota_fountain_{team}"] - middle)) for team in ("good", "bad"))
@@ -40,8 +40,9 @@ def test_the_dires_fountain_is_farther_from_the_middle(patch):
 
 
 def test_tangos_are_eaten_on_both_sides():
-    """The trees nearest to where the Dire's hero stands in lane are out of a tango's reach: it goes back to them. Of
-    the three that either has in each of twelve games, two are eaten within three minutes."""
+    """The trees next to the Dire's lane position are out of a tango's range, so it walks back to them. In each of
+    twelve games
+    two of three tangos are eaten within three minutes."""
     told = happened(12, 180, seed=3)
     eaten = [sum(n for (kind, what, team), n in told.items()
                  if kind == EventKind.CAST and what.startswith("item_tango") and team == side) for side in range(TEAMS)]
@@ -49,7 +50,7 @@ def test_tangos_are_eaten_on_both_sides():
 
 
 def test_shrines_are_gone_to_on_both_sides():
-    """Six games: they are ready from minute 5 on, nearer than home, and nearly as far for either side."""
+    """Six games: shrines are ready from minute 5, nearer than home, and about equally far for both sides."""
     told = happened(6, 540, seed=4)
     used = [sum(n for (kind, _, team), n in told.items() if kind == EventKind.SHRINE and team == side)
             for side in range(TEAMS)]
@@ -57,7 +58,7 @@ def test_shrines_are_gone_to_on_both_sides():
 
 
 def lane_place(team: int) -> np.ndarray:
-    """In mid, 700 units behind the point between both towers."""
+    """Return the position in mid 700 units behind the midpoint between the towers."""
     buildings = {b["id"]: np.array([b["x"], b["y"]]) for b in read_data("7.21d")["map"]["buildings"]}
     towers = [buildings[f"dota_{name}guys_tower1_mid"] for name in ("good", "bad")]
     middle = (towers[0] + towers[1]) / 2
@@ -72,7 +73,7 @@ def shrines(team: int) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("team", range(TEAMS))
 def test_the_shrine_nearer_to_walk_is_gone_to(core: Any, tables: Any, team: int) -> None:
-    """The Dire's shrine that is nearer as the crow flies is the farther one on foot; the Radiant's is not."""
+    """The Dire's shrine that is nearer in a straight line is farther on foot; the Radiant's is not."""
     at = lane_place(team)
 
     def frames_to(shrine: tuple[float, float]) -> int:

@@ -1,4 +1,4 @@
-"""What an agent can choose, in three forms: against what bots do, and against each other."""
+"""The three action formats against the bots' actions, and against each other."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.dota.small_games import FORMS, MID, TEAM
 
 @pytest.fixture(scope="module")
 def played():
-    """Games of both kinds that bots have played for a while, with what their heroes could do on the way."""
+    """Games of both kinds after some bot play, with the heroes' available actions on the way."""
     out = {}
     for name, config in (("1v1", GameConfig.model_validate({**MID.model_dump(mode="json"), "max_game_seconds": 120})),
                          ("5v5", presets.load("laptop-5v5", start_seconds=-10).game)):
@@ -43,7 +43,7 @@ def test_masks_have_the_shape_of_the_parts_and_allow_something(played, form, kin
 @pytest.mark.parametrize("kind", ["1v1", "5v5"])
 @pytest.mark.parametrize("form", ["discrete", "factored"])
 def test_any_mix_of_allowed_choices_is_allowed(played, form, kind):
-    """And comes out as an action that is offered, with a target that is valid for its class."""
+    """It results in an available action with a valid target."""
     config, layout, seen = played[kind]
     choices, rng = choices_of(form, config, layout), np.random.default_rng(0)
     parts = np.split(choices.mask(seen), np.cumsum(choices.parts)[:-1], axis=-1)
@@ -69,7 +69,7 @@ def test_a_mix_of_allowed_slots_may_not_be_allowed_in_the_native_form(played):
 
 @pytest.mark.parametrize("kind", ["1v1", "5v5"])
 def test_all_that_is_offered_can_be_chosen(played, kind):
-    """Every action that bots of the pool were offered is in the forms' list, and every valid target has a number."""
+    """Every available action of the pool's bots is in the format's list, and every valid target has a number."""
     config, layout, seen = played[kind]
     known = {a.id for a in actions_for(config)}
     offered = set(np.unique(seen.available).tolist()) - {0}

@@ -1,4 +1,4 @@
-"""``commit_windups``: an attack or a cast that a policy has begun is not cancelled by its next choice."""
+"""``commit_windups``: a policy's next choice does not cancel an attack or a cast in progress."""
 
 import numpy as np
 import pytest

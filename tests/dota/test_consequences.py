@@ -1,4 +1,4 @@
-"""Consequences that come out of each other end, however the data ask for them."""
+"""Chains of effects that trigger each other terminate."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ PURE = {"p": "damage", "amount": 1, "type": "pure"}
 
 
 def answering(core: Any, data: dict[str, Any], **more: Any) -> Arena:
-    """Two Lions whose passive answers every blow of an enemy with a blow of one."""
+    """Return two Lions whose passive answers every enemy attack with an attack."""
     proc = {"p": "proc", "on": "damaged_by_enemy", "then": [PURE]} | more
     arena = programmed(core, data, proc, behavior=("passive",), enemy="lion")
     arena.teach(5, HEX, 1)
@@ -19,7 +19,7 @@ def answering(core: Any, data: dict[str, Any], **more: Any) -> Arena:
 
 
 def test_two_who_answer_every_blow_stop(core: Any, data: dict[str, Any]) -> None:
-    """Neither dies of it: both lose as much as fits into the bound, and what did not happen is counted."""
+    """Neither dies: both lose as much health as the recursion limit allows, and dropped effects are counted."""
     arena = answering(core, data)
     ours, theirs = arena.unit(0), arena.unit(5)
     for unit in (ours, theirs):

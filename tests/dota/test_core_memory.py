@@ -1,4 +1,4 @@
-"""The core prefetches memory, and the compiler has left that in."""
+"""Prefetches survive compilation."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ INSTRUCTION = {"x86_64": "prefetch", "aarch64": "prfm"}.get(platform.machine())
 @pytest.mark.skipif(INSTRUCTION is None or shutil.which("objdump") is None, reason="needs objdump, on x86 or ARM")
 @pytest.mark.skipif("FIVE_LIBS" in os.environ, reason="that core may be compiled without optimisation")
 def test_prefetches_are_in_the_compiled_core() -> None:
-    """gcc drops calls of a function that only prefetches: prefetch_lines() must look to it as if it did more."""
+    """gcc removes calls of a function that only prefetches, so prefetch_lines() must appear to have other effects."""
     sources = [path.read_text() for path in sorted(CORE.rglob("*.[ch]pp"))]
     defined = "inline void prefetch_lines("
     assert not [text for text in sources if text.count("__builtin_prefetch") > text.count(defined)]

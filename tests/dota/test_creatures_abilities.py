@@ -1,5 +1,5 @@
-"""What camps' creeps and Roshan do that is one's own, by the numbers of abilities.json: what their attacks carry, what
-they throw, and what they put on whom."""
+"""Unique abilities of neutral creeps and Roshan, with the numbers of abilities.json: attack effects, projectiles,
+modifiers."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ def neutral(name: str) -> str:
 
 
 def strikes(den: Den, target: int, count: int, haste: float = 600) -> list[tuple[float, float]]:
-    """(health lost, time) of each frame in which the target was hurt while the creature attacks it."""
+    """Return (health lost, time) of each frame in which the creature's attack hurt the target."""
     den.world.set_unit(den.creature, attack_ready=0, extra_as=haste)
     den.world.order(den.creature, "attack", target=target)
     out: list[tuple[float, float]] = []
@@ -39,7 +39,7 @@ def strikes(den: Den, target: int, count: int, haste: float = 600) -> list[tuple
 
 
 def tough(den: Den, unit: int, hp: float = 200000) -> float:
-    """Gives it health to spare, and says which share of a creature's blow gets through."""
+    """Give the unit plenty of health; return the share of a creature's attack damage that passes its armor."""
     den.world.set_unit(unit, extra_hp=hp)
     den.world.set_unit(unit, hp=hp)
     attacker, target = (DATA["units"]["units"].get(den.world.unit(u)["type"]) for u in (den.creature, unit))
@@ -65,7 +65,7 @@ def test_the_alpha_wolf_strikes_twice_as_hard_a_fifth_of_the_time(new_world: Any
 
 
 def test_the_black_dragon_strikes_all_around_its_target(new_world: Any) -> None:
-    """"black_dragon_splash_attack": as hard, after each one's own armor; beyond the radius not at all."""
+    """"black_dragon_splash_attack": full damage after each unit's own armor within the radius, none beyond it."""
     r = definition("black_dragon_splash_attack")["specials"]["range"]["v"][0]
     den = Den(new_world, neutral("black_dragon"), 300)
     target, beside, beyond = den.unit(0), den.unit(1), den.spawn(KOBOLD, 300, 0, aside=-r - 15)
@@ -149,7 +149,7 @@ def test_the_shamans_apprentices_give_lifesteal(new_world: Any) -> None:
     ("mud_golem", "mud_golem_hurl_boulder", "speed"), ("mud_golem_split", "mud_golem_hurl_boulder", "speed"),
     ("dark_troll_warlord", "dark_troll_warlord_ensnare", "net_speed")])
 def test_what_is_thrown(new_world: Any, creature: str, ability: str, speed: str) -> None:
-    """It flies at its speed; what it does when it strikes, and for how long. A shard of a golem throws as the golem."""
+    """Checks projectile speed, effect on impact, and duration. A golem's shard throws like the golem."""
     d = definition(ability)
     away = 480
     den = Den(new_world, neutral(creature), away)
@@ -206,7 +206,8 @@ def den_value(ability: str, name: str) -> float:
 
 
 def test_the_storm_harpy_strikes_one_after_another(new_world: Any) -> None:
-    """"harpy_storm_chain_lightning": four in a row, a quarter weaker each time, none twice, none too far away."""
+    """"harpy_storm_chain_lightning": four targets in a row, a quarter weaker each time, no target twice, none out of
+    range."""
     ability = "harpy_storm_chain_lightning"
     jump, wait, loss = (den_value(ability, k) for k in ("jump_range", "jump_delay", "damage_percent_loss"))
     den = Den(new_world, neutral("harpy_storm"), 300)
@@ -232,7 +233,7 @@ def test_the_storm_harpy_strikes_one_after_another(new_world: Any) -> None:
 
 
 def test_the_black_dragon_sets_the_ground_on_fire(new_world: Any) -> None:
-    """"black_dragon_fireball": so much a second in halves, for who stands in it, for ten seconds."""
+    """"black_dragon_fireball": damage every half second to units in the area, for ten seconds."""
     ability = "black_dragon_fireball"
     r, dps, lasts, every = (den_value(ability, k) for k in ("radius", "damage", "duration", "burn_interval"))
     den = Den(new_world, neutral("black_dragon"), 400)
@@ -249,7 +250,7 @@ def test_the_black_dragon_sets_the_ground_on_fire(new_world: Any) -> None:
 
 
 def test_the_trickster_purges(new_world: Any) -> None:
-    """"satyr_trickster_purge": takes off what helps, and slows by all of the speed, a fifth less of it each second."""
+    """"satyr_trickster_purge": removes buffs, and slows by 100 %, a fifth less each second."""
     ability = "satyr_trickster_purge"
     den = Den(new_world, neutral("satyr_trickster"))
     hero = den.unit(0)
@@ -274,7 +275,7 @@ def test_the_trickster_purges(new_world: Any) -> None:
 
 
 def test_frost_armor_slows_who_strikes(new_world: Any) -> None:
-    """"ogre_magi_frost_armor": whoever attacks the one who wears it, as long as it is worn."""
+    """"ogre_magi_frost_armor": slows units that attack the bearer while it lasts."""
     ability = "ogre_magi_frost_armor"
     d = definition(ability)
     for worn in (True, False):
@@ -344,7 +345,7 @@ def test_roshan_slams_by_the_minute(new_world: Any, minutes: int) -> None:
 
 
 def test_roshan_blocks_a_spell(new_world: Any) -> None:
-    """"roshan_spell_block": the first that is aimed at him, and another one fifteen seconds later."""
+    """"roshan_spell_block": blocks the first spell aimed at him, and another one fifteen seconds later."""
     den = Den(new_world, "npc_dota_roshan", 200)
     lion, roshan = den.unit(1), den.creature
     den.place(lion, *den.down(250, 60), 3 * math.pi / 4)

@@ -1,4 +1,4 @@
-"""Units that are no heroes act by orders as heroes do: they cast what they have, pay for it, and hold items."""
+"""Units other than heroes follow orders like heroes: they cast abilities, pay for them, and hold items."""
 
 import math
 from typing import Any
@@ -39,7 +39,7 @@ def test_a_camp_creep_stomps_who_attacks_it(new_world: Any, data: dict[str, Any]
 
 
 def test_a_boulder_is_hurled_at_whom_it_reaches(new_world: Any, data: dict[str, Any]) -> None:
-    """Hurl Boulder: 125 magical damage from 800 away, which no sword reaches."""
+    """Hurl Boulder: 125 magical damage from 800 away, beyond melee range."""
     a = arena(new_world, data, neutrals=True)
     hero = a.unit(0)
     golem = spawned(a, "npc_dota_neutral_mud_golem", 600)
@@ -61,7 +61,7 @@ def test_a_priest_heals_the_weakest(new_world: Any, data: dict[str, Any]) -> Non
 
 
 def test_roshan_slams(new_world: Any, data: dict[str, Any]) -> None:
-    """70 damage within 350, and whoever it hits is slowed by half."""
+    """70 damage within 350, and a 50 % slow on each unit hit."""
     world = new_world(roshan=True)
     world.step(1)
     (roshan,) = [u["index"] for u in world.units("roshan")]
@@ -111,7 +111,7 @@ def test_roshan_resists_status_by_a_quarter(new_world: Any, data: dict[str, Any]
 
 
 def test_roshan_bashes(new_world: Any, data: dict[str, Any]) -> None:
-    """15 % of his blows stun for 1.65 s: over 60 blows, some and not all."""
+    """15 % of his attacks stun for 1.65 s: over 60 attacks, some and not all."""
     world = new_world(roshan=True)
     world.step(1)
     (roshan,) = [u["index"] for u in world.units("roshan")]
@@ -129,8 +129,8 @@ def test_roshan_bashes(new_world: Any, data: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["courier", "flying_courier"])
 def test_a_courier_shields_itself(new_world: Any, data: dict[str, Any], kind: str) -> None:
-    """Two seconds of invulnerability, once in 200 s, when an enemy hero comes within reach of it; so does one that is
-    born when couriers fly already."""
+    """Two seconds of invulnerability, once in 200 s, when an enemy hero comes close; also for a courier spawned as a
+    flying one."""
     flies = data["rules"]["rules"]["courier"]["flying_at_s"]
     world = new_world(courier_scripted=True, start_s=0.0 if kind == "courier" else flies + 10)
     world.step(2)
@@ -167,7 +167,7 @@ def test_any_unit_uses_an_item(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def test_a_tied_last_hit_is_nobodys_by_right(new_world: Any, data: dict[str, Any]) -> None:
-    """Two heroes whose blows fall in one frame: each side gets its share of the kills, not Radiant all of them."""
+    """Two heroes hit in the same frame: over many kills each side gets a share, instead of Radiant all of them."""
     won = 0
     games = 40
     for seed in range(games):
@@ -198,7 +198,7 @@ def test_nothing_is_dropped_in_a_fight(new_world: Any, data: dict[str, Any]) -> 
 
 
 def test_lane_creeps_fight_a_camp_that_was_pulled(new_world: Any, data: dict[str, Any]) -> None:
-    """A camp that chases a hero into the wave is fought; one that stands by is left alone."""
+    """Lane creeps fight a camp that chases a hero into the wave, and ignore one that stands nearby."""
     for angry in (True, False):
         world = new_world(neutrals=True)
         creep = world.spawn("npc_dota_creep_goodguys_melee", 0, *CENTRE, lane=1)

@@ -1,4 +1,4 @@
-"""Bad data are refused when they are loaded, with file, key and reason."""
+"""Invalid data are refused at load, with file, key and reason."""
 
 import copy
 from typing import Any
@@ -20,7 +20,7 @@ def effects_of(abilities: dict[str, Any], ability: str) -> list[dict[str, Any]]:
 
 
 def put(node: dict[str, Any], path: str, value: object) -> None:
-    """Sets what stands at a dotted path."""
+    """Set the value at a dotted path."""
     *way, last = path.split(".")
     for key in way:
         node = node[key]
@@ -28,7 +28,7 @@ def put(node: dict[str, Any], path: str, value: object) -> None:
 
 
 def shorten(grid: list[int], cells: int) -> None:
-    """Takes cells off the end of a grid's last run."""
+    """Remove cells from the end of a grid's last run."""
     grid[-1] -= cells
 
 
@@ -266,7 +266,7 @@ def test_it_is_refused_with_file_key_and_reason(core: Any, data: dict[str, Any],
 
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
 def test_an_inert_talent_of_either_patch(core: Any, patch: str) -> None:
-    """Each talent that stands for more than a stat, made one that nothing names, is refused by name."""
+    """Each talent that is more than a stat, renamed to one that nothing refers to, is refused by name."""
     data = read_data(patch)
     for hero, body in data["heroes"]["heroes"].items():
         for i, talent in enumerate(body["talents"]):

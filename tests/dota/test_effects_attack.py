@@ -1,7 +1,4 @@
-"""Primitives that ride on attacks, procs and auras, one by one.
-
-Lion's Hex is given another program, with the test's numbers.
-"""
+"""Primitives of attack effects, procs and auras, one by one: Lion's Hex gets a program with the test's numbers."""
 
 import json
 import math
@@ -82,7 +79,7 @@ def test_bash_stuns_and_rests(make: Make) -> None:
 
 
 def test_the_bashed_bash_nobody(make: Make) -> None:
-    """A shot that is under way when its shooter is bashed carries nothing of it."""
+    """A projectile in flight loses its attack effects when its shooter is stunned by a bash."""
     arena = make({"p": "bash", "chance_pct": 100, "dur": 0.5, "damage": 80, "type": "physical"}, behavior=("passive",))
     a, b = arena.unit(0), arena.unit(5)
     arena.teach(5, "nevermore_necromastery", 0)

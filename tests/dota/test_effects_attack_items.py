@@ -1,5 +1,4 @@
-"""Items that work through attacks, by the numbers of items.json: a bolt now and then, a poison, armor worn down, life
-stolen, for oneself or for all around."""
+"""Items with attack effects, with the numbers of items.json: procs, poison, armor reduction, lifesteal, auras."""
 
 import math
 from typing import Any
@@ -16,7 +15,7 @@ def specials(item: str, data: dict[str, Any]) -> dict[str, float]:
 
 
 def arena(new_world: Any, data: dict[str, Any], hero: str = MELEE, allies: tuple[str, ...] = ()) -> Arena:
-    """The hero at the centre with health to lose and to gain; the enemy far off; nobody knows any ability."""
+    """Return an arena: the hero at the centre at half health; the enemy far away; no abilities."""
     made = Arena(new_world((hero, *allies), ("axe",)), data)
     for index, name in ((0, hero), (5, "axe"), *enumerate(allies, start=1)):
         for ability in data["heroes"]["heroes"]["npc_dota_hero_" + name]["abilities"]:
@@ -29,13 +28,13 @@ def arena(new_world: Any, data: dict[str, Any], hero: str = MELEE, allies: tuple
 
 
 def bare(a: Arena, target: int) -> int:
-    """Takes the target's armor."""
+    """Set the target's armor to zero."""
     a.world.set_unit(target, extra_armor=-a.world.unit(target)["armor"])
     return target
 
 
 def hits(a: Arena, target: int, count: int, hero: int = 0) -> list[float]:
-    """What each of so many attacks of the hero takes, those that miss left out; then he stops."""
+    """Return the damage of that many hits of the hero, misses excluded; then stop attacking."""
     unit = a.unit(hero)
     a.world.set_unit(unit, attack_ready=0)
     a.world.order(unit, "attack", target)
@@ -134,8 +133,9 @@ def test_morbid_mask_takes_nothing_from_spells_and_buildings(new_world: Any, dat
 
 @pytest.mark.parametrize(("hero", "name"), [(MELEE, "vampiric_aura"), (RANGED, "vampiric_aura_ranged")])
 def test_vladmirs_offering_is_for_allies_around(new_world: Any, data: dict[str, Any], hero: str, name: str) -> None:
-    """Armor, mana, a share of damage and of life stolen, for bearer and allies within 1200; less of it for the ranged;
-    for nobody farther off, and for no enemy."""
+    """Armor, mana, damage share and lifesteal for the bearer and allies within 1200; less for ranged units; none
+    farther away
+    and none for enemies."""
     a = arena(new_world, data, hero, ("witch_doctor",))
     fighter, bearer, enemy = a.unit(0), a.unit(1), a.unit(5)
     stated = specials("vladmir", data)
@@ -196,8 +196,8 @@ def test_orb_of_venom_poisons_and_slows(new_world: Any, data: dict[str, Any], he
 
 @pytest.mark.parametrize(("item", "hero"), [("blight_stone", MELEE), ("blight_stone", RANGED), ("desolator", MELEE)])
 def test_corruption_wears_armor_down_for_a_while(new_world: Any, data: dict[str, Any], item: str, hero: str) -> None:
-    """So much armor less after a hit, once however many hit, for its time after the last; the hit itself meets the
-    armor that was there."""
+    """Armor reduction after a hit, once for any number of hits, for its duration after the last; the hit itself is not
+    affected."""
     a = arena(new_world, data, hero)
     give(a, item)
     target, stated = a.dummy(120, 0, hp=1e5), specials(item, data)
@@ -216,7 +216,7 @@ def test_corruption_wears_armor_down_for_a_while(new_world: Any, data: dict[str,
 
 @pytest.mark.parametrize("item", ["orb_of_venom", "blight_stone", "javelin"])
 def test_nothing_of_it_on_a_denied_creep(new_world: Any, data: dict[str, Any], item: str) -> None:
-    """What attacks carry is for enemies."""
+    """Attack effects apply to enemies only."""
     a = arena(new_world, data)
     give(a, item)
     creep = a.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] + 120, CENTRE[1])
@@ -230,7 +230,7 @@ def test_nothing_of_it_on_a_denied_creep(new_world: Any, data: dict[str, Any], i
 
 
 def test_the_corrupted_do_not_pass_it_on(new_world: Any, data: dict[str, Any]) -> None:
-    """Whoever is corrupted and strikes back corrupts nobody, and what the bearer carries has no end by it."""
+    """A corrupted unit that strikes back corrupts nobody, and the bearer's own effect stays permanent."""
     a = arena(new_world, data, allies=("lion",))
     give(a, "desolator")
     fighter, mate, enemy = a.unit(0), a.unit(1), a.unit(5)

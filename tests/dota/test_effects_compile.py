@@ -1,4 +1,4 @@
-"""The compiler of effect programs: what it accepts, what it refuses, and that nothing is dropped unseen."""
+"""Compiler of effect programs: accepted and refused input, and no silent omissions."""
 
 import copy
 import json

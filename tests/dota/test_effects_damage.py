@@ -1,7 +1,4 @@
-"""Primitives of damage, resources and projectiles, one by one.
-
-Lion's Hex is given another program, with the test's numbers.
-"""
+"""Primitives of damage, resources and projectiles, one by one: Lion's Hex gets a program with the test's numbers."""
 
 from collections.abc import Callable
 from functools import partial

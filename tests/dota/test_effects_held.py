@@ -1,4 +1,4 @@
-"""What items do while held, and in attacks, in patch 7.21d, worked by hand from items.json."""
+"""Passive and attack effects of items in patch 7.21d, computed by hand from items.json."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rules that all modifiers share: refreshing, stacking, dispelling, immunity, death, expiry, determinism."""
+"""Rules common to all modifiers: refreshing, stacking, dispelling, immunity, death, expiry, determinism."""
 
 import math
 from typing import Any
@@ -147,7 +147,7 @@ def test_casting_needs_mana_rank_cooldown_and_a_free_mouth(arena: Arena) -> None
 
 
 def test_targets_of_the_wrong_kind_are_refused(arena: Arena) -> None:
-    """A unit-targeted enemy spell is no order on an ally, a tower, or what cannot be seen."""
+    """An enemy-targeted spell cannot be ordered on an ally, a tower, or an unseen unit."""
     a, mate = arena.unit(0), arena.unit(1)
     slot = arena.teach(0, "crystal_maiden_frostbite", 1)
     tower = next(u["index"] for u in arena.world.units("tower") if u["team"] == 1)

@@ -1,7 +1,4 @@
-"""Primitives that leave something on units, one by one.
-
-Lion's Hex is given another program, with the test's numbers.
-"""
+"""Primitives that leave modifiers on units, one by one: Lion's Hex gets a program with the test's numbers."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Effects that items bring: returning damage, stealing life, guarding, reflecting, hiding, eating, dropping."""
+"""Item effects: damage return, lifesteal, protection, reflection, invisibility, consumption, drops."""
 
 import math
 from typing import Any
@@ -22,7 +22,7 @@ def arena(new_world: Any, data: dict[str, Any], radiant: Any = ("lion",), dire: 
 
 @pytest.mark.parametrize("kind", ["physical", "magical", "pure"])
 def test_blade_mail_returns_what_was_dealt(new_world: Any, data: dict[str, Any], kind: str) -> None:
-    """All of it, before the bearer's armor and resistance, of the same type; 4.5 s long."""
+    """All damage before the bearer's armor and resistance, of the same type; for 4.5 s."""
     a = arena(new_world, data)
     use(a, give(a, "blade_mail"))
     mine, theirs = a.unit(0), a.unit(5)
@@ -82,7 +82,7 @@ def test_aeon_disk_is_set_off_by_heroes_only(new_world: Any, data: dict[str, Any
 
 
 def test_lotus_orb_casts_back(new_world: Any, data: dict[str, Any]) -> None:
-    """What an enemy aims at its bearer is cast on him too, by the bearer; both are struck."""
+    """An enemy's targeted spell on its bearer is also cast on the enemy; both are hit."""
     a = arena(new_world, data, ("sniper",), ("lion",))
     orb = give(a, "lotus_orb")
     use(a, orb, a.unit(0))
@@ -126,7 +126,7 @@ def test_a_moon_shard_is_eaten_once_and_for_all(new_world: Any, data: dict[str, 
 
 @pytest.mark.parametrize("item", ["gem", "rapier"])
 def test_what_falls_when_its_bearer_dies(new_world: Any, data: dict[str, Any], item: str) -> None:
-    """It lies where he fell; the first hero who comes by, of either side, has it."""
+    """It drops at the place of death; the first hero of either side that passes picks it up."""
     a = arena(new_world, data)
     mine, theirs = a.unit(0), a.unit(5)
     give(a, item)
@@ -210,7 +210,7 @@ def test_tomes_teach_more_each_time(new_world: Any, data: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(("item", "left"), [("refresher_shard", False), ("refresher", True)])
 def test_what_refreshes_readies_the_rest(new_world: Any, data: dict[str, Any], item: str, left: bool) -> None:
-    """Everything that rests but itself; the shard is spent, the orb rests for its own time."""
+    """All cooldowns except its own reset; the shard is used up, the orb goes on its own cooldown."""
     a = arena(new_world, data, ("sven",))
     refresher = give(a, item, charges=1)
     greaves = give(a, "guardian_greaves")
@@ -237,7 +237,7 @@ def test_what_refreshes_readies_the_rest(new_world: Any, data: dict[str, Any], i
 
 
 def test_a_vessel_holds_regeneration_back(new_world: Any, data: dict[str, Any]) -> None:
-    """Its bearer's enemy regenerates 70 % less for 8 s, and loses 25 and a twentieth of what is left each second."""
+    """The target regenerates 70 % less for 8 s, and loses 25 plus a twentieth of its current health each second."""
     a = arena(new_world, data)
     theirs, specials = a.unit(5), data["items"]["items"]["item_spirit_vessel"]["specials"]
     drain, share, less, lasts = (specials[k]["v"][0] for k in ("soul_damage_amount", "enemy_hp_drain",
@@ -258,7 +258,7 @@ def test_a_vessel_holds_regeneration_back(new_world: Any, data: dict[str, Any]) 
 
 @pytest.mark.parametrize("target", [0, 1, 5])
 def test_euls_lifts_its_bearer_or_an_enemy(new_world: Any, data: dict[str, Any], target: int) -> None:
-    """2.5 s; no ally: such an order is refused, and costs nothing."""
+    """For 2.5 s; an order on an ally is refused and costs nothing."""
     a = arena(new_world, data, ("lion", "sven"))
     a.place(a.unit(1), 200, 100)
     slot = give(a, "cyclone")

@@ -1,4 +1,4 @@
-"""Observations against values worked out by hand from the patch's numbers, and what fog hides."""
+"""Observations against values computed by hand from the patch's data, and the effect of fog of war."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ HALF = 1e-3  # float16 keeps 11 bits
 
 @pytest.fixture(scope="module")
 def start() -> VecGame:
-    """Shadow Fiends at the horn, with tango, faerie fire, slippers, circlet and two branches, as the data say."""
+    """Shadow Fiends at the horn, with tango, faerie fire, slippers, circlet and two branches, as in the data."""
     return VecGame(duel(), 1, seed=1)
 
 
@@ -74,7 +74,7 @@ def test_levels_learned_are_one_hot_by_rank(start: VecGame) -> None:
 
 
 def test_level_is_not_truncated() -> None:
-    """A level as a share once went through a byte and came out 0 in an environment like this one."""
+    """Another MOBA environment once stored a level's share in a byte, which became 0."""
     config = duel(randomisation={"xp": 8.0})
     game = VecGame(config, 16, seed=2)
     levels = game.stats[:, 0, 0, 6]
@@ -210,7 +210,7 @@ def test_minimap_counts() -> None:
 
 
 def test_nothing_is_left_from_the_step_before() -> None:
-    """Buffers filled with a magic value beforehand hold none of it afterwards."""
+    """Buffers filled with a magic value beforehand contain none of it afterwards."""
     game = VecGame(duel(), 1, seed=1)
     for array in game.obs.values():
         array.view(np.uint8)[...] = 0x5A
@@ -258,7 +258,7 @@ def test_half_precision_is_the_same_with_and_without_f16c(core) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
 def test_numbers_are_taken_as_they_are_converted(core, share: float) -> None:
-    """What is taken is what is converted, minus zeros and all, and zeros are left behind."""
+    """Conversion moves values including negative zeros, and leaves zeros in the source."""
     rng = np.random.default_rng(int(100 * share))
     for n in (0, 1, 7, 8, 31, 32, 33, 64, 71, 5000):
         values = np.where(rng.random(n) < share, rng.standard_normal(n), 0).astype(np.float32)
@@ -277,7 +277,7 @@ def test_layout_and_observation_shapes_agree() -> None:
 
 
 def test_what_is_not_seen_changes_no_number() -> None:
-    """Moving and hurting everything that a team does not see leaves its whole observation as it was."""
+    """Moving and hurting all units that a team does not see leaves its observation unchanged."""
     config = GameConfig(heroes_per_team=3, start_seconds=0, observation=ObservationConfig(allied_creeps=20))
     game = VecGame(config, 1, seed=12)
     game.controllers[:] = Controller.SCRIPTED

@@ -1,4 +1,4 @@
-"""Events: what happened in a timestep, with who, whom and what; the same that rewards and totals are counted by."""
+"""Events of a timestep with unit, other unit and amount; rewards and totals count the same events."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_a_timestep_forgets_the_one_before(new_world: Any) -> None:
 
 
 def test_reading_or_not_reading_is_the_same_game() -> None:
-    """Neither events, nor signals, nor views show in the hash: whether they are made and read decides nothing."""
+    """Events, signals and views are not part of the hash, and reading them does not affect the game."""
     watched, alone = (VecGame(duel(), 1, seed=4, observations=seen) for seen in (True, False))
     for game in (watched, alone):
         game.controllers[:] = Controller.SCRIPTED

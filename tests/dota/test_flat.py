@@ -1,4 +1,4 @@
-"""The observation as one row."""
+"""The observation as one row of numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""``game.frameskip``: a policy chooses every so many frames, and what it chose goes on between."""
+"""``game.frameskip``: a policy chooses every few frames, and its heroes continue in between."""
 
 import numpy as np
 import pytest
@@ -31,8 +31,8 @@ def test_a_step_is_so_many_frames(frameskip):
 
 
 def test_a_step_of_eight_frames_is_two_of_four_the_second_without_a_choice():
-    """State, signals, events and what is seen, but for the sight of the last action: the paper's shows what was last
-    sampled, which is the first of the two."""
+    """State, signals, events and observations are equal, except the previous action: it is the sampled one of the first
+    half."""
     eight, four = games(8), games(4)
     rng = np.random.default_rng(5)
     blocks = eight.layout.blocks["previous_action"]
@@ -55,7 +55,7 @@ def test_a_step_of_eight_frames_is_two_of_four_the_second_without_a_choice():
 
 
 def test_the_last_action_that_is_seen_is_the_one_chosen():
-    """Not the timestep without a choice that came after it."""
+    """The timestep without a choice does not replace it."""
     vec = games(8)
     offered = vec.obs["available"][0, 0, 0]
     move = next(i for i, a in enumerate(offered) if a and vec.layout.actions[a].name == "move")
@@ -70,7 +70,7 @@ def test_the_last_action_that_is_seen_is_the_one_chosen():
 
 
 def test_bots_choose_in_every_timestep():
-    """Their game is the same, however far a step goes."""
+    """Bot games are equal for every step length."""
     eight, four = games(8), games(4)
     for vec in (eight, four):
         vec.controllers[:] = Controller.SCRIPTED
@@ -94,7 +94,7 @@ def test_a_recording_holds_every_timestep_and_plays_the_same():
 
 
 def test_a_game_that_ends_within_a_step_stays_at_its_end():
-    """And the step after it begins the next one, where games begin again by themselves."""
+    """With automatic restarts, the following step starts a new game."""
     short = MID.model_copy(update={"frameskip": 16, "max_game_seconds": 1.1, "start_seconds": 0.0})
     vec = VecGame(short, 1, auto_reset=True)
     for _ in range(3):

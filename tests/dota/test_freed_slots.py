@@ -1,7 +1,8 @@
-"""A unit dies and its slot is given out again in the next frame: nothing that was about the dead one is about the new
-one. A scene for each loop of a frame that holds units from one frame to the next.
+"""A dead unit's slot is reused in the next frame: references to the dead unit do not apply to the new one. One scene
+for
+each loop of a frame that holds units across frames.
 
-That nothing born in a frame takes a slot that was freed in it, ``test_world_units.py`` tests.
+``test_world_units.py`` checks that no unit spawns into a slot freed in the same frame.
 """
 
 import math
@@ -17,7 +18,7 @@ KOBOLD = "npc_dota_neutral_kobold"
 
 
 def replaced(arena: Arena, unit: int, x: float, y: float, kind: str = KOBOLD, team: int = 2) -> int:
-    """The unit dies, and another is born in its slot as soon as it can be, at this offset from the arena's centre."""
+    """Kill the unit and spawn another in its slot as soon as possible, at this offset from the arena's centre."""
     arena.world.kill(unit)
     arena.world.run_frames(1)
     born: int = arena.world.spawn(kind, team, CENTRE[0] + x, CENTRE[1] + y)
@@ -32,7 +33,7 @@ def whole(arena: Arena, unit: int) -> bool:
 
 @pytest.mark.parametrize("kind", ["attack", "cast_unit"])
 def test_orders(core: Any, data: dict[str, Any], kind: str) -> None:
-    """Who was on the way to the dead one does not go on to the new one, the other way."""
+    """A unit walking to the dead one does not turn to the new one."""
     arena = programmed(core, data, {"p": "stun", "dur": 1}, cast_range=[150])
     hero, victim = arena.unit(0), arena.dummy(850, 0)
     arena.world.step(1)
@@ -50,8 +51,8 @@ def test_orders(core: Any, data: dict[str, Any], kind: str) -> None:
 
 
 def test_areas(new_world: Any, data: dict[str, Any]) -> None:
-    """Ravage strikes each unit once, as waves and what jumps from one to the next do: the one whose slot it struck
-    before is another one now, and is struck too."""
+    """Ravage, waves and bounces hit each unit once: a unit in the slot of one already hit is a different unit, and is
+    hit too."""
     arena = Arena(new_world(("tidehunter",)), data)
     arena.place(arena.unit(0), 0, 0)
     slot = arena.teach(0, "tidehunter_ravage", 1)
@@ -69,7 +70,7 @@ def test_areas(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def test_auras(new_world: Any, data: dict[str, Any]) -> None:
-    """Who had something of an aura leaves none of it; who carried one carries none."""
+    """The new unit neither has a dead unit's aura effect nor carries its aura."""
     arena = Arena(new_world(), data)
     arena.place(arena.unit(5), 2500, 0)
     arena.teach(5, "nevermore_dark_lord", 1)
@@ -104,7 +105,7 @@ def test_projectiles_towards_the_dead(core: Any, data: dict[str, Any]) -> None:
 
 
 def test_projectiles_of_the_dead(new_world: Any, data: dict[str, Any]) -> None:
-    """A creep's missile kills after it is dead itself: whoever has its slot then has killed nobody."""
+    """A creep's projectile kills after the creep's death: the unit in its slot gets no kill."""
     arena = Arena(new_world(), data)
     shooter = arena.world.spawn("npc_dota_creep_badguys_ranged", 1, CENTRE[0], CENTRE[1] + 600)
     victim = arena.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] + 450, CENTRE[1] + 600)
@@ -166,7 +167,9 @@ def test_towers(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def test_camps(new_world: Any, data: dict[str, Any]) -> None:
-    """A camp that was angry at the dead one is not angry at the new one, and who has the slot of one of it is none."""
+    """A camp's aggro on the dead unit does not apply to the new one, and a unit in the slot of a camp creep is not part
+    of the
+    camp."""
     world = new_world(neutrals=True, start_s=59.0)
     world.step(12)
     arena = Arena(world, data)
@@ -187,7 +190,7 @@ def test_camps(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def test_summons(new_world: Any, data: dict[str, Any]) -> None:
-    """Its hero's channel ends after the ward is gone: what has the ward's slot then stays, and is nobody's."""
+    """A hero's channel ends after its ward died: the unit in the ward's slot stays, and belongs to nobody."""
     arena = Arena(new_world(("witch_doctor",)), data)
     hero = arena.unit(0)
     arena.place(hero, 0, 0)

@@ -1,4 +1,4 @@
-"""The cases made up by chance: some of each kind on this core, and what is made of one that fails."""
+"""The fuzzer: cases of each kind on this core, and the record of a failing one."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_a_batch_is_counted_and_goes_on_where_it_ended(tmp_path: Path) -> None:
 
 
 def test_a_case_that_kills_its_process_is_kept_with_its_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process of the cases is this Python with a module that stops at the second one."""
+    """The subprocess is this Python with a module that exits at the second case."""
     broken = tmp_path / "tests" / "dota"
     broken.mkdir(parents=True)
     (broken / "fuzzing.py").write_text(

@@ -1,4 +1,4 @@
-"""docs/game-coverage.md is current and complete, and docs/game.md names real switches between versions."""
+"""docs/game-coverage.md is current and complete, and docs/game.md names real differences between patches."""
 
 import re
 
@@ -30,7 +30,7 @@ def test_each_creatures_ability_is_observed() -> None:
 
 
 def test_the_switches_between_versions_differ() -> None:
-    """Each key in the table of versions is in one of the two rules.json, and not equal in both."""
+    """Each key in the table of patches exists in a rules.json and has different values in the two."""
     new, old = (read_data(version)["rules"]["rules"] for version in ("7.21d", "7.19"))
     switches = re.findall(r"^\| `(\w+)\.(\w+)`", PAGE.partition("## Two versions")[2], re.M)
     assert len(switches) >= 6

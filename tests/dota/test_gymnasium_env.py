@@ -1,4 +1,4 @@
-"""Gymnasium's own test of the environment, and what it does not look at."""
+"""Gymnasium's own test of the environment, and cases that it does not cover."""
 
 import copy
 import pickle
@@ -16,7 +16,7 @@ from tests.dota.small_games import FORMS, MID, MID_STEPS, OBSERVATIONS, TEAM
 
 
 def allowed(env, info, rng):
-    """An action that the mask allows, whatever the form."""
+    """Return a valid action in any format."""
     view = env.unwrapped.team.view
     if view.mask_name == "action_mask":
         return int(rng.choice(np.flatnonzero(info["action_mask"])))
@@ -61,7 +61,7 @@ def test_a_game_to_its_end(actions):
 
 @pytest.mark.parametrize(("side", "won"), [(0, False), (1, True)])
 def test_infos_say_who_won(side, won):
-    """One death loses: a hero that walks to the enemy's tower dies of it."""
+    """One death loses: a hero walks to the enemy's tower and dies."""
     env = DotaEnv(game={"kills_to_win": 1, "max_game_seconds": 300, "start_seconds": -5}, opponent="scripted")
     dead = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and e.x == e.y == 8)
     _, info = env.reset(seed=2)
@@ -197,7 +197,7 @@ def test_a_copy_goes_on_as_the_original(copied):
 
 
 def test_rewards_as_they_are_weighed():
-    """Only what is weighed counts; without zero_sum the enemy's share is not taken off."""
+    """Only weighted signals count; without zero_sum the enemy's share is not subtracted."""
     def earned(**arguments):
         env, rng = DotaEnv(config=TEAM, team_spirit=0.0, **arguments), np.random.default_rng(0)
         info, total = env.reset(seed=1)[1], []

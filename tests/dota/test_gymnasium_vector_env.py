@@ -1,4 +1,4 @@
-"""Many games at once: spaces, seeds, restarts, self-play."""
+"""Vector environment: spaces, seeds, restarts, self-play."""
 
 import copy
 
@@ -15,7 +15,7 @@ from tests.dota.small_games import FORMS, MID, OBSERVATIONS, TEAM
 
 
 def masked(infos, rng):
-    """An action a row that the mask allows."""
+    """Return a valid action for each row."""
     mask = infos["action_mask"]
     return (rng.random(mask.shape) * mask).argmax(-1)
 
@@ -111,7 +111,7 @@ def test_a_mask_restarts_only_some():
 
 
 def test_self_play_moves_both_sides():
-    """Rows are the sides of a game: their rewards sum to zero, both move, both end, one wins or none."""
+    """Rows are the sides of a game: rewards sum to zero, both move, both end, at most one wins."""
     env = DotaVectorEnv(4, "laptop-1v1", game={"max_game_seconds": 20, "start_seconds": -2}, rewards="gist",
                         opponent="self", observation="flat")
     walk = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and (e.x, e.y) == (8, 8))

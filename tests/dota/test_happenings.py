@@ -1,4 +1,4 @@
-"""What is shown of a timestep's events."""
+"""Console events of a timestep."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def test_what_falls_is_bought_or_ends() -> None:
 
 
 def test_an_item_that_was_assembled_is_told_once() -> None:
-    """Every item with a recipe that a hero holds at the end was told of when its parts became it."""
+    """Every assembled item that a hero holds at the end has one event."""
     game = VecGame(DUEL, 1, seed=4, observations=False)
     game.controllers[:] = Controller.HARD
     told = happenings(game.events(0))

@@ -1,12 +1,13 @@
-"""What is observed of an enemy's abilities and items: all of it, as in the paper, or what a player can see."""
+"""Observation of an enemy's abilities and items: complete as in the paper, or limited to what a player can see."""
 
 from dota.vec_game import Controller, VecGame
 from tests.dota.watching import duel, field
 
 
 def cooldowns(hide: bool) -> tuple[float, float, float]:
-    """The greatest cooldowns that Radiant observed of its own hero, of the enemy's abilities and of his items, in a
-    minute and a half of two bots' duel at close quarters."""
+    """Return the largest cooldowns in Radiant's observations of its own hero, of the enemy's abilities and of its
+    items, in 90
+    seconds of a close bot duel."""
     game = VecGame(duel(hero="nevermore", hide_unseen=hide, kills_to_win=9), 1, seed=3)
     game.controllers[:] = Controller.SCRIPTED
     own = theirs = items = 0.0

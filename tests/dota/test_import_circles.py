@@ -1,4 +1,4 @@
-"""No module of the game's package needs another that needs it, be it in a function or for a type only."""
+"""The game's package has no circular imports, including those in functions or for types."""
 
 import ast
 from graphlib import CycleError, TopologicalSorter
@@ -12,7 +12,7 @@ PACKAGE = Path(dota.__file__).parent
 
 
 def imports(source: str, known: set[str]) -> set[str]:
-    """Which of ``known`` (names below ``dota``) ``source`` imports anywhere."""
+    """Return the modules of ``known`` (names below ``dota``) that ``source`` imports anywhere."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module == "dota":

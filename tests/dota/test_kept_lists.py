@@ -1,5 +1,5 @@
-"""What the core keeps for speed follows from the rest of the state: where listed units' bodies are, which modifiers a
-frame looks at. ``World.derived_fault()`` compares all of it; here it is asked in every frame of what changes it."""
+"""Caches of the core follow from the rest of the state: unit positions, active modifiers. ``World.derived_fault()``
+compares all of them; these tests call it in every frame of scenes that change them."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def arena(new_world: Any, data: dict[str, Any]) -> Arena:
 
 
 def frames(arena: Arena, count: int, until: Callable[[], bool] = lambda: False) -> int:
-    """Plays that many frames or until something is so, and looks after each; how many it were."""
+    """Play that many frames or until a condition holds, with a check after each; return their number."""
     for frame in range(1, count + 1):
         arena.world.run_frames(1)
         assert arena.world.derived_fault() == ""
@@ -37,7 +37,7 @@ def place(arena: Arena, unit: int) -> tuple[float, float]:
 
 
 def test_walkers_in_each_others_way(arena: Arena) -> None:
-    """Two columns through each other, over many cells of the hash."""
+    """Two columns walk through each other over many cells of the spatial hash."""
     begins = [CENTRE[0] - 600 + 60 * k for k in range(8)] + [CENTRE[0] + 600 - 60 * k for k in range(8)]
     units = [arena.world.spawn("npc_dota_creep_goodguys_melee", 0, x, CENTRE[1]) for x in begins]
     for k, unit in enumerate(units):
@@ -48,7 +48,7 @@ def test_walkers_in_each_others_way(arena: Arena) -> None:
 
 
 def test_jumps(arena: Arena) -> None:
-    """A blink, a push that lasts some frames, a teleport home, and a test's own hand."""
+    """A blink, a push over several frames, a teleport home, and a position set by the test."""
     a, b = arena.unit(0), arena.unit(5)
     blink, staff, scroll = give(arena, "blink"), give(arena, "force_staff"), give(arena, "tpscroll", charges=1)
     arena.world.order(a, "cast_point", x=CENTRE[0] - 900, y=CENTRE[1], slot=blink)
@@ -68,7 +68,7 @@ def test_jumps(arena: Arena) -> None:
 
 
 def test_deaths_births_and_returns(arena: Arena) -> None:
-    """Units that die of blows, that come out of a death, that a hero calls, and a hero that comes back."""
+    """Deaths by attacks, spawns from a death, summons, and a respawn."""
     world, a, b = arena.world, arena.unit(0), arena.unit(5)
     golem = world.spawn("npc_dota_neutral_mud_golem", 2, CENTRE[0] + 200, CENTRE[1])
     frames(arena, 2)
@@ -119,7 +119,7 @@ def held(arena: Arena, unit: int) -> list[dict[str, Any]]:
 
 
 def hex_on(arena: Arena, target: int) -> None:
-    """Lion's Hex, whatever it does here; until the frame in which it is there again."""
+    """Cast Lion's Hex with its current program and play until the frame in which its modifier exists."""
     slot = arena.world.ability(0, HEX)["slot"]
     left = max((m["left"] for m in held(arena, target)), default=0)
     arena.world.order(arena.unit(0), "cast_unit", target=target, slot=slot)
@@ -169,7 +169,7 @@ def test_stacks_rest_and_end_together(core: Any, data: dict[str, Any]) -> None:
 
 
 def test_one_that_rests_is_dispelled(core: Any, data: dict[str, Any]) -> None:
-    """Crystal Nova's on Sniper, seconds before its end; and its place in the pool is watched no longer."""
+    """Crystal Nova's modifier on Sniper is dispelled seconds before its end; its pool slot is no longer active."""
     arena = programmed(core, data, {"p": "dispel", "to": "target", "kind": "basic"}, enemy="crystal_maiden")
     mate = arena.unit(1)
     arena.place(mate, 200, 0)
@@ -183,8 +183,8 @@ def test_one_that_rests_is_dispelled(core: Any, data: dict[str, Any]) -> None:
 
 
 def test_what_an_aura_gave_rests_and_ends_when_it_is_left(arena: Arena) -> None:
-    """Renewed once a timestep for the half second that the data let it linger: that long after the last time it is
-    gone."""
+    """Renewed once a timestep for the half second that the data let it linger: it ends that long after the last
+    renewal."""
     mate = arena.unit(0)
     arena.teach(5, "nevermore_dark_lord", 1)
     lingers = arena.data["abilities"]["abilities"]["nevermore_dark_lord"]["effects"][0]["linger"]

@@ -1,4 +1,4 @@
-"""Every field, action and reward term is alive: it varies in games, or docs/observations.md says why it cannot."""
+"""Every field, action and reward term varies in games, or docs/observations.md states why it cannot."""
 
 import re
 from pathlib import Path
@@ -51,7 +51,8 @@ def test_page_excuses_only_what_there_is() -> None:
 
 
 def test_what_is_in_no_build_is_what_the_data_yield() -> None:
-    """Neither a hero buys it, put in or not, nor the buyer beside builds, nor is it dropped, nor part of any of it."""
+    """No hero buys it, inserted or not, no scripted buyer keeps it, it is not dropped, and it is not a component of
+    these."""
     tables = load_tables("7.21d")
     held: set[str] = set()
 

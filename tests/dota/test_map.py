@@ -1,4 +1,4 @@
-"""Grids, places and the ground: what the map file says is what the core stands on."""
+"""Grids, positions and terrain: the core uses what the map file contains."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ LOW, CELL, SIDE = -8320, 64, 260
 
 
 def decoded(runs: list[int]) -> npt.NDArray[np.int16]:
-    """Flat [value, count, ...] to int16 [260, 260], row 0 at the lowest y."""
+    """Decode [value, count, ...] to int16 [260, 260], row 0 at the lowest y."""
     return np.repeat(np.array(runs[::2], np.int16), runs[1::2]).reshape(SIDE, SIDE)
 
 

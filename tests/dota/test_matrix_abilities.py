@@ -1,7 +1,7 @@
-"""Every ability of every hero against what abilities.json states of it, in a small scene: what a cast costs and how
-long it takes, how far it reaches, what it puts on whom for how long at its first and last rank. What takes that off,
-who resists it or is immune to it, what breaks it and what it does when it comes twice is in the other files called
-test_matrix; what a scene this small cannot show is listed with the test that shows it."""
+"""Every hero ability against its data in abilities.json, in a small scene: costs, cast time, range, and its modifiers
+and
+their durations at the first and last rank. Other test_matrix files cover dispels, resistance, immunity, break and
+stacking. Abilities that this scene cannot show are listed with the test that shows them."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ def definition(ability: str) -> dict[str, Any]:
 
 
 class Scene(Arena):
-    """The hero at the centre with an ally behind him; an enemy hero before him; nobody regenerates or attacks."""
+    """The hero at the centre with an ally behind it; an enemy hero in front; nobody regenerates or attacks."""
 
     def __init__(self, new_world: Any, hero: str, away: float = 250) -> None:
         super().__init__(new_world((hero, "lion" if hero != "lion" else "sven"),
@@ -39,7 +39,7 @@ class Scene(Arena):
         self.seconds(0.2)
 
     def enemy_at(self, away: float) -> None:
-        """Down the river, where the ground is level and in sight."""
+        """Place the enemy down the river, where the ground is level and visible."""
         self.place(self.unit(5), away * math.sqrt(0.5), -away * math.sqrt(0.5), 3 * math.pi / 4)
 
     def target_of(self, ability: str) -> int:
@@ -48,7 +48,7 @@ class Scene(Arena):
         return self.unit(1) if friendly else self.unit(5)
 
     def prepare(self, ability: str, rank: int) -> int:
-        """Teaches the ability, souls and charges included; gives its slot."""
+        """Teach the ability, including souls and charges; return its slot."""
         slot = self.teach(0, ability, rank)
         if "nevermore" in ability:
             self.teach(0, "nevermore_necromastery", 4)
@@ -62,7 +62,7 @@ class Scene(Arena):
         return slot
 
     def order(self, ability: str, rank: int) -> int:
-        """Teaches the ability and orders it; gives its slot."""
+        """Teach the ability and order it; return its slot."""
         slot = self.prepare(ability, rank)
         # Mana beyond the greatest is lost to whatever is drawn from it in time.
         drawn = ability == "witch_doctor_voodoo_restoration"
@@ -138,8 +138,9 @@ RANGED = [(h, a) for h, a in ACTIVE
 
 @pytest.mark.parametrize(("hero", "ability"), RANGED, ids=[a for _, a in RANGED])
 def test_cast_range(new_world: Any, hero: str, ability: str) -> None:
-    """From a little within it he casts where he stands; from a little beyond he walks first. A range that is longer
-    than the level ground is wide is tried towards a point."""
+    """Slightly within the range the hero casts without walking; slightly beyond it walks first. A range longer than the
+    level
+    ground is tried towards a point."""
     d = definition(ability)
     scene = Scene(new_world, hero)
     reach = stated.at(d["cast_range"], 1)
@@ -191,7 +192,7 @@ UNSEEN = {
 
 
 def timed(ability: str) -> list[stated.Stated]:
-    """The nodes that put something on a unit for a stated time when the ability is cast."""
+    """Return the nodes of a cast that put a modifier with a stated duration on a unit."""
     return [n for n in stated.nodes(definition(ability))
             if "dur" in n.node and n.primitive not in UNSEEN and not n.upgrade()
             and n.node["dur"] != 0.01  # Assassinate's: it interrupts, and is gone before the next step
@@ -211,7 +212,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize(("hero", "ability"), TIMED, ids=[a for _, a in TIMED])
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 def test_durations_and_dispels(new_world: Any, hero: str, ability: str, last: bool) -> None:
-    """Each effect is there once, for as long as stated, and is marked as the data say what dispels it."""
+    """Each modifier appears once, for its stated duration, with its stated dispel class."""
     d = definition(ability)
     rank = d["max_level"] if last else 1
     scene = Scene(new_world, hero)
@@ -252,7 +253,7 @@ PASSIVE = [(h, a) for h, a in ALL if not stated.is_active(definition(a))]
 
 @pytest.mark.parametrize(("hero", "ability"), PASSIVE, ids=[a for _, a in PASSIVE])
 def test_a_passive_is_there_once_learned(new_world: Any, core: Any, tables: Any, hero: str, ability: str) -> None:
-    """Learned, its modifiers are on the hero without an end; forgotten, they go. Break: test_matrix_break.py."""
+    """A learned passive's modifiers are permanent; they disappear when it is unlearned. Break: test_matrix_break.py."""
     scene = Scene(new_world, hero)
     unit = scene.unit(0)
     if not definition(ability)["effects"]:

@@ -1,8 +1,8 @@
-"""Break, over every passive of the data: it switches off all that a hero's passive abilities do, to the hero and to
-others, and nothing that items do.
+"""Break, over every passive of the data: it disables all effects of a hero's passive abilities and none of items.
 
-Two fights from one seed are compared: in one the hero knows the passive (or holds the item), in the other not, and
-everything that passives answer to happens in both. Broken, the two are the same to the last number."""
+Two fights with the same seed are compared: with and without the passive (or item), with every event that passives
+respond to. Under break the two are equal to the last bit.
+"""
 
 from typing import Any
 
@@ -42,14 +42,14 @@ INVISIBLE, STUNNED = 1 << 6, 1
 
 @pytest.fixture(scope="module")
 def breaking(core: Any) -> dict[str, Any]:
-    """The first helper's ability breaks the enemy and weakens him, the second only weakens: something to shake off."""
+    """Tables in which the first helper's ability breaks and weakens the enemy, and the second only weakens."""
     weak = {"p": "mod", "to": "enemies", "shape": AROUND, "dur": 100, "stats": {"armor": -1}}
     broken = {"p": "break", "to": "enemies", "shape": AROUND, "dur": 100}
     return helpers(core, [weak, broken], [weak])
 
 
 def told(core: Any, tables: dict[str, Any], subject: str, knows: bool, broken: bool) -> list[tuple[float, ...]]:
-    """What is seen of all who are there, step by step, while everything happens that a passive may answer to."""
+    """Return the state of all units step by step during every event that a passive may respond to."""
     fight = Fight(core, tables, subject)
     world, hero, enemy = fight.world, fight.unit(SEEN_HERO), fight.unit(ENEMY)
     fight.healthy(SEEN_HERO)
@@ -86,7 +86,7 @@ def told(core: Any, tables: dict[str, Any], subject: str, knows: bool, broken: b
 
 
 def bearings(fight: Fight, unit: int) -> tuple[int]:
-    """How many effects of enemies the unit bears."""
+    """Return the number of enemies' modifiers on the unit."""
     return (sum(1 for m in fight.world.modifiers(unit) if m["flags"] & 4),)
 
 
@@ -102,7 +102,7 @@ def test_break_switches_a_passive_off(core: Any, breaking: dict[str, Any], abili
 
 @pytest.mark.parametrize("item", CARRIED)
 def test_break_leaves_items_alone(core: Any, breaking: dict[str, Any], item: str) -> None:
-    """Broken or not, a fight with the item is the same but for the effect that breaks."""
+    """A fight with the item is the same with and without break, except for the breaking modifier."""
     whole, broken = (told(core, breaking, item, knows=True, broken=b) for b in (False, True))
     assert [row[:-1] for row in whole] == [row[:-1] for row in broken]
     without = told(core, breaking, item, knows=False, broken=True)
@@ -110,7 +110,7 @@ def test_break_leaves_items_alone(core: Any, breaking: dict[str, Any], item: str
 
 
 def test_every_passive_primitive_is_tried() -> None:
-    """What abilities do while they are learned, apart from being cast."""
+    """Covers the effects of learned abilities without a cast."""
     passive = {n.primitive for a in PASSIVE for n in stated.nodes(definition(a))
                if not n.way and not stated.is_active(definition(a))}
     assert passive <= HELD

@@ -1,6 +1,6 @@
-"""Every ability of camps' creeps and of Roshan against what abilities.json states of it, in a small scene: what a cast
-costs, takes and reaches; that they cast it in a fight by themselves; auras; what strikes all around. What is one's own,
-and what attacks carry, is in test_creatures_cast.py."""
+"""Every ability of neutral creeps and Roshan against its data in abilities.json, in a small scene: costs, cast time,
+range,
+casting by AI in a fight, auras, area damage. test_creatures_cast.py covers unique abilities and attack effects."""
 
 import math
 from typing import Any
@@ -28,8 +28,9 @@ def ids(cases: Any) -> list[str]:
 
 
 class Den(Arena):
-    """A creature at the centre; Sven `away` from it down the river, where the ground is level, Lion and Axe far off.
-    Nobody regenerates or attacks; the creature thinks for itself only if it is to."""
+    """A creature at the centre; Sven `away` from it down the river, where the ground is level, Lion and Axe far away.
+    Nobody
+    regenerates or attacks; the creature's AI runs only on request."""
 
     def __init__(self, new_world: Any, creature: str, away: float = 140, *, thinks: bool = False,
                  team: int = 2) -> None:
@@ -46,7 +47,7 @@ class Den(Arena):
 
     @staticmethod
     def down(away: float, aside: float = 0) -> tuple[float, float]:
-        """A place down the river; `aside`: to the left of the way."""
+        """Return a position down the river; `aside` is the offset to the left."""
         half = math.sqrt(0.5)
         return (away + aside) * half, (aside - away) * half
 
@@ -63,7 +64,7 @@ class Den(Arena):
         return found
 
     def send(self, ability: str, target: int) -> None:
-        """Orders the creature to cast, at or on the target."""
+        """Order the creature to cast, at or on the target."""
         behavior, slot = definition(ability)["behavior"], self.slot(ability)
         if "unit_target" in behavior:
             self.world.order(self.creature, "cast_unit", target=target, slot=slot)
@@ -74,7 +75,7 @@ class Den(Arena):
             self.world.order(self.creature, "cast", slot=slot)
 
     def cast(self, ability: str, target: int) -> None:
-        """Until its cooldown runs."""
+        """Play until its cooldown runs."""
         self.send(ability, target)
         for _ in range(90):
             if self.world.unit_ability(self.creature, ability)["ready"] > self.world.time:
@@ -83,7 +84,7 @@ class Den(Arena):
         raise AssertionError(f"{ability} was not cast")
 
     def through(self, unit: int, kind: str) -> float:
-        """Share of such damage that gets to the unit."""
+        """Return the share of such damage that the unit takes."""
         if kind == "magical":
             return self.magic(unit)
         armor, r = self.world.unit(unit)["armor"], DATA["rules"]["rules"]["armor"]
@@ -95,7 +96,7 @@ FRIENDLY = [(u, a) for u, a in ACTIVE if definition(a).get("target_team") == ["f
 
 
 def target_of(den: Den, ability: str, away: float = 120) -> int:
-    """Sven, or for what helps a kobold of the creature's side."""
+    """Return Sven, or for helpful abilities a kobold on the creature's side."""
     return den.spawn(KOBOLD, away) if definition(ability).get("target_team") == ["friendly"] else den.unit(0)
 
 
@@ -139,8 +140,8 @@ def test_cast_range(new_world: Any, creature: str, ability: str) -> None:
 @pytest.mark.parametrize(("creature", "ability"), [c for c in ACTIVE if c[1] != "roshan_slam"],
                          ids=ids([c for c in ACTIVE if c[1] != "roshan_slam"]))
 def test_it_is_cast_in_a_fight(new_world: Any, creature: str, ability: str) -> None:
-    """Who attacks the creature is answered with it, within a few seconds; help goes to an ally, and is given again only
-    when it is over. Roshan's own fight is in test_creatures_cast.py."""
+    """The creature casts it on an attacker within seconds; a buff goes to an ally, and is repeated only after it ended.
+    test_creatures_cast.py covers Roshan's fight."""
     den = Den(new_world, creature, thinks=True)
     ally = den.spawn(KOBOLD, 60, aside=-90)
     den.world.set_unit(ally, hp=2000)
@@ -176,8 +177,9 @@ AURAS = [(u, a) for u, a in ALL if definition(a)["effects"][0]["p"] == "aura"]
 @pytest.mark.parametrize(("creature", "ability"), AURAS, ids=ids(AURAS))
 @pytest.mark.parametrize("bearer", ["creep", "hero"])
 def test_aura(new_world: Any, creature: str, ability: str, bearer: str) -> None:
-    """Who stands on its side a little within the radius has what is stated, and the creature itself; who stands a
-    little beyond it and enemies have nothing; dead, it gives nothing. One on a hero's side serves that hero."""
+    """Allies slightly within the radius and the creature itself have the stated effect; allies slightly beyond it and
+    enemies
+    do not; after its death nobody has. An aura on a hero's side serves that hero."""
     d = definition(ability)
     (node,) = d["effects"]
     r = stated.number(d, node["r"], 1)
@@ -213,8 +215,8 @@ AROUND = [(u, a) for u, a in ACTIVE if any(
 
 @pytest.mark.parametrize(("creature", "ability"), AROUND, ids=ids(AROUND))
 def test_what_strikes_all_around(new_world: Any, creature: str, ability: str) -> None:
-    """A hero and a creep a little within the radius: damage after resistance, for how long what is put on them lasts,
-    what it changes; a little beyond it: nothing."""
+    """Checks, for a hero and a creep slightly within the radius: damage after resistance, modifier durations and stats.
+    Slightly beyond it: nothing."""
     d = definition(ability)
     nodes = stated.nodes(d)
     (blow,) = (n.node for n in nodes if n.primitive == "damage")

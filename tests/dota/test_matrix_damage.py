@@ -1,5 +1,5 @@
-"""The damage of every ability that states any, against what an enemy hero loses in a small scene: amounts and times
-of abilities.json, the caster's spell amplification, the enemy's resistance and armor of rules.json."""
+"""Damage of every ability against the health that an enemy hero loses in a small scene: amounts and times of
+abilities.json, the caster's spell amplification, the enemy's resistance and armor of rules.json."""
 
 import math
 from pathlib import Path
@@ -46,7 +46,7 @@ def deals_damage(ability: str) -> bool:
 
 
 def whole_damage(ability: str, rank: int) -> dict[str, float]:
-    """Damage to an enemy hero who is struck once by everything and stays, by type, before reductions."""
+    """Return the damage before reductions, by type, to an enemy hero hit once by everything who stays in place."""
     d = definition(ability)
     out: dict[str, float] = {}
     for n in stated.nodes(d):
@@ -80,7 +80,7 @@ DEALERS = [(h, a) for h, a in ALL if deals_damage(a) and a not in ELSEWHERE and 
 
 
 def through(scene: Arena, kind: str, caster: int, target: int) -> float:
-    """Share of a spell's damage of that type that gets through (rules.json attributes, armor)."""
+    """Return the share of a spell's damage of that type that passes (rules.json attributes, armor)."""
     u = scene.world.unit(target)
     if kind == "physical":
         r = DATA["rules"]["rules"]["armor"]

@@ -1,5 +1,5 @@
-"""Whatever flies, over all abilities, items and ranged heroes of the data: how much later it arrives at one who stands
-farther off is the way between the two places by its stated speed."""
+"""Projectile speed of all abilities, items and ranged heroes: the difference in arrival time at two distances is the
+distance between them over the stated speed."""
 
 import math
 from typing import Any
@@ -38,7 +38,7 @@ def tables(core: Any) -> dict[str, Any]:
 
 
 def reach(subject: str, n: stated.Stated) -> float:
-    """How far off it may be tried: within the cast's range and the effect's."""
+    """Return the largest usable distance: within the cast's range and the effect's."""
     d, rank = definition(subject), rank_of(subject)
     far: list[float] = [FAR]
     if {"unit_target", "point"} & set(d["behavior"]):
@@ -50,7 +50,7 @@ def reach(subject: str, n: stated.Stated) -> float:
 
 
 def arrival(core: Any, tables: dict[str, Any], subject: str, away: float) -> float:
-    """Seconds from the order until it does anything to the enemy so far off."""
+    """Return the seconds from the order to the first effect on an enemy at that distance."""
     fight = Fight(core, tables, subject, away=away)
     enemy = fight.unit(ENEMY)
     fight.stand(SECOND, 3500, 0)

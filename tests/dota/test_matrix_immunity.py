@@ -1,5 +1,6 @@
-"""Spell immunity, over every ability and item of the data: Black King Bar keeps off what the data do not let through,
-and nothing else; one's own side reaches its bearer as ever."""
+"""Spell immunity, over every ability and item: Black King Bar blocks exactly what the data do not let through, and
+allies'
+effects still reach its bearer."""
 
 import re
 from pathlib import Path
@@ -31,7 +32,7 @@ def tables(core: Any) -> dict[str, Any]:
 
 
 def shield(fight: Fight, hero: int) -> None:
-    """Black King Bar, used: ten seconds of immunity."""
+    """Use Black King Bar: ten seconds of immunity."""
     fight.world.set_unit(fight.unit(hero), mana=400)
     fight.world.order(fight.unit(hero), "cast", slot=fight.world.ability(hero, "item_black_king_bar")["slot"])
     fight.world.run_frames(1)
@@ -39,7 +40,7 @@ def shield(fight: Fight, hero: int) -> None:
 
 
 def reached(fight: Fight, immune: bool) -> bool:
-    """Whether it puts anything on the two enemies, or takes their health other than by the attacks between two."""
+    """Return whether it puts a modifier on the two enemies, or hurts them other than by their attacks on each other."""
     for hero in (ENEMY, SECOND):
         assert fight.world.give_item(hero, "item_black_king_bar")
     fight.seconds(0.2)
@@ -76,8 +77,9 @@ def reached(fight: Fight, immune: bool) -> bool:
 
 @pytest.mark.parametrize(("subject", "way"), CASES)
 def test_it_reaches_the_immune_if_the_data_say_so(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
-    """`spell_immunity` of the ability or item, `magic_immune_enemies` of its targets, `pierces_immunity` of an effect;
-    what says none of these does not reach them."""
+    """Relevant keys: `spell_immunity` of the ability or item, `magic_immune_enemies` of its targets, `pierces_immunity`
+    of an
+    effect. Without these keys it does not reach immune units."""
     if subject in ELSEWHERE:
         return
     d = definition(subject)
@@ -97,7 +99,7 @@ FRIENDLY = [(s, w) for s, w in ways() if w == "mate" and "unit_target" in defini
 
 @pytest.mark.parametrize(("subject", "way"), [case(*f) for f in FRIENDLY])
 def test_it_reaches_ones_own_immune(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
-    """What is meant for allies reaches them through their own immunity, but for what says it does not."""
+    """Effects for allies reach immune allies unless the data exclude them."""
     fight = Fight(core, tables, subject, way)
     assert fight.world.give_item(MATE, "item_black_king_bar")
     fight.seconds(0.2)
@@ -111,7 +113,7 @@ def test_it_reaches_ones_own_immune(core: Any, tables: dict[str, Any], subject: 
 
 
 def states_it(subject: str) -> bool:
-    """Whether the data say of it what immunity keeps off."""
+    """Return whether the data define its behaviour against immunity."""
     d = definition(subject)
     says = d.get("spell_immunity") or any("immune" in f for f in d.get("target_flags", []))
     return subject not in ELSEWHERE and bool(says or any("pierces_immunity" in n.node for n in stated.nodes(d)))

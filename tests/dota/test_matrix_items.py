@@ -1,5 +1,4 @@
-"""Every item of the data against what items.json states of it: what it adds while it is held, what using it costs,
-when it can be used again, and how long what it does lasts."""
+"""Every item against its data in items.json: stats while held, cost and cooldown of its use, and durations."""
 
 import math
 from typing import Any
@@ -32,7 +31,7 @@ HELD = [n for n, i in ITEMS.items() if i.get("stats")]
 
 @pytest.mark.parametrize("item", HELD)
 def test_what_is_held(new_world: Any, item: str) -> None:
-    """Attributes and what follows from them, armor, damage, attack speed, health, mana, regeneration, resistance."""
+    """Attributes and derived stats, armor, damage, attack speed, health, mana, regeneration, resistance."""
     a = arena(new_world)
     a.world.set_unit(a.unit(0), extra_hp_regen=0, extra_mana_regen=0)
     a.world.step(2)
@@ -98,7 +97,7 @@ def target_of(a: Arena, item: dict[str, Any]) -> int:
 
 
 def use(a: Arena, name: str) -> tuple[float, float]:
-    """Uses the item as it is to be used; gives the mana it took and the game time before it."""
+    """Use the item by its own target type; return the mana spent and the game time before."""
     item = ITEMS[name]
     assert a.world.give_item(0, name, max(item.get("initial_charges", 0), 1))
     a.seconds(0.2)

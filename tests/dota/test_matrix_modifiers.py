@@ -1,5 +1,5 @@
-"""Everything that an ability or item of the data puts on somebody for a stated time: that it is there for that time,
-less what a bearer resists of an enemy's, and that a dispel takes it if the data say so, and only then."""
+"""Every modifier with a stated duration of an ability or item: it lasts for that time, shortened by the bearer's status
+resistance for enemies' modifiers, and only the dispels that the data allow remove it."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ UNSEEN = {
 
 
 def lasting(subject: str) -> list[stated.Stated]:
-    """Its nodes that put something on somebody for a stated time, and that this fight shows."""
+    """Return its nodes with modifiers of a stated duration that this fight shows."""
     return [n for n in stated.nodes(definition(subject)) if "dur" in n.node and not n.upgrade()
             and n.primitive not in NOT_BORNE and (subject, n.primitive) not in UNSEEN]
 
@@ -49,14 +49,14 @@ CASES = [case(*s) for s in SUBJECTS]
 
 @pytest.fixture(scope="module")
 def dispelling(core: Any) -> dict[str, Any]:
-    """The helpers' first ability is a basic dispel of everybody, the second one a strong one."""
+    """Tables in which the helpers' first ability is a basic dispel of everybody, the second a strong one."""
     basic, strong = ([{"p": "dispel", "to": whom, "shape": AROUND, "kind": kind} for whom in ("allies", "enemies")]
                      for kind in ("basic", "strong"))
     return helpers(core, basic, strong)
 
 
 def borne(fight: Fight, subject: str, way: str, keep: bool = False) -> list[tuple[stated.Stated, Sight]]:
-    """The nodes that put something on somebody for a stated time, with what was seen of them; all are seen."""
+    """Return the nodes with modifiers of a stated duration and their records; fails when one did not appear."""
     nodes = stated.nodes(definition(subject))
     seen = fight.everything(keep)
     found = [(nodes[s.index], s) for s in seen.values()
@@ -73,7 +73,7 @@ def borne(fight: Fight, subject: str, way: str, keep: bool = False) -> list[tupl
 @pytest.mark.parametrize("resists", [False, True], ids=["plain", "resisted"])
 @pytest.mark.parametrize(("subject", "way"), CASES)
 def test_it_is_there_for_its_time(core: Any, dispelling: dict[str, Any], subject: str, way: str, resists: bool) -> None:
-    """To the frame. Satanic's 30 % less where an enemy's effect is on its bearer; one's own last as long as ever."""
+    """Exact to the frame. Satanic shortens enemies' modifiers on its bearer by 30 %, and none of its own side."""
     fight = Fight(core, dispelling, subject, way, far=True)
     if resists:
         for hero in (0, MATE, ENEMY, SECOND):
@@ -95,8 +95,9 @@ def test_it_is_there_for_its_time(core: Any, dispelling: dict[str, Any], subject
 @pytest.mark.parametrize(("subject", "way"), CASES)
 def test_a_dispel_takes_what_the_data_let_it_take(core: Any, dispelling: dict[str, Any], subject: str,
                                                   way: str) -> None:
-    """An enemy's dispel takes a boon, a friend's a bane; a basic one what is dispellable, a strong one what says
-    `yes_strong` too; nothing takes what says `no`, and no side its own doing."""
+    """An enemy's dispel removes buffs, a friend's removes debuffs. A basic one removes `dispellable` modifiers, a
+    strong one
+    `yes_strong` as well; none removes `no`, and no side removes its own effects."""
     fight = Fight(core, dispelling, subject, way, far=True)
     says = definition(subject).get("dispellable", "yes")
     for n, sight in borne(fight, subject, way, keep=True):

@@ -1,5 +1,5 @@
-"""Every circle that an ability or item of the data strikes, blesses or watches: who stands a little within it is
-reached, who stands a little beyond it is not."""
+"""Every effect radius of an ability or item: units slightly within it are affected, units slightly beyond it are
+not."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ ELSEWHERE = {
 
 
 def circles(subject: str) -> list[tuple[stated.Stated, float]]:
-    """The subject's circles with their radius at the rank at which it is tried."""
+    """Return the subject's circles with their radius at the tested rank."""
     d, rank, out = definition(subject), rank_of(subject), []
     for n in stated.nodes(d):
         if n.upgrade() or n.primitive in SIGHT:
@@ -52,7 +52,7 @@ def tables(core: Any) -> dict[str, Any]:
 
 
 def reached(core: Any, tables: dict[str, Any], subject: str, way: str, n: stated.Stated, offset: float) -> bool:
-    """Whether the circle's effect comes to who stands at `offset` from its centre: a mate or the second enemy."""
+    """Return whether the effect reaches an ally or the second enemy at `offset` from the circle's centre."""
     fight = Fight(core, tables, subject, way, RAZES.get(subject, 140))
     d = definition(subject)
     ours = str(n.node.get("to", "enemies")).startswith("all")
@@ -107,7 +107,7 @@ def test_just_within_and_just_beyond(core: Any, tables: dict[str, Any], subject:
 
 @pytest.mark.parametrize("offset", [-EDGE, EDGE])
 def test_dust_shows_the_invisible_around(core: Any, tables: dict[str, Any], offset: int) -> None:
-    """Within its radius it reveals and slows who cannot be seen, for its time; nobody beyond, and nobody in sight."""
+    """Within its radius it reveals and slows invisible units for its duration; none beyond, and no visible unit."""
     fight = Fight(core, tables, "item_dust")
     specials = definition("item_dust")["specials"]
     radius, lasts, slow = (specials[k]["v"][0] for k in ("radius", "duration", "movespeed"))

@@ -1,5 +1,5 @@
-"""What comes twice, over the items and abilities of the data that can: auras and boots give once, resistances and
-evasion leave each other a share, of blocks and crits the greatest counts, and a cast renews what it put on before."""
+"""Stacking over all items and abilities: auras and boots apply once, resistances and evasion multiply, the largest of
+blocks and crits counts, and a second cast renews the first."""
 
 import copy
 import itertools
@@ -31,7 +31,7 @@ STATS = ("armor", "magic_resist", "move_speed", "attack_speed", "dmg_min", "dmg_
 
 
 def states(stat: str, *without: str) -> list[str]:
-    """Items whose `stats` hold it, and none of the others, which would change it too."""
+    """Return the items whose `stats` have this stat and none of the others that would change it."""
     return [i for i, d in ITEMS.items() if stat in d.get("stats", {}) and not set(without) & set(d["stats"])]
 
 
@@ -100,7 +100,7 @@ def test_an_aura_gives_once_however_many_carry_it(core: Any, plain: dict[str, An
 @pytest.mark.parametrize(("hero", "ability"), [("nevermore", "nevermore_dark_lord"),
                                                ("crystal_maiden", "crystal_maiden_brilliance_aura")])
 def test_two_heroes_auras_give_once(new_world: Any, hero: str, ability: str) -> None:
-    """Two of the same hero on a side: what is lent to others is lent once."""
+    """Two of the same hero on one side: an aura's effect on allies applies once."""
     seen = []
     for knowing in (0, 1, 2):
         world = new_world((hero, hero, "sven"), ("axe",))
@@ -137,7 +137,7 @@ def test_magic_resistance_leaves_a_share(core: Any, plain: dict[str, Any], one: 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(STEADY, 2)))
 def test_status_resistance_leaves_a_share(core: Any, plain: dict[str, Any], one: str, other: str) -> None:
-    """A stun of Storm Bolt, in seconds."""
+    """Measured by a stun of Storm Bolt, in seconds."""
     fight = Fight(core, plain, "sven_storm_bolt")
     whole = definition("sven_storm_bolt")["specials"]["bolt_stun_duration"]["v"][-1]
     for item in (one, other):
@@ -154,7 +154,8 @@ def test_status_resistance_leaves_a_share(core: Any, plain: dict[str, Any], one:
                          ids=lambda b: b[0].removeprefix("item_"))
 def test_of_blocks_the_greatest_counts(core: Any, plain: dict[str, Any], one: tuple[str, float],
                                        other: tuple[str, float]) -> None:
-    """Each tries its own chance; never do two take from one blow; one of two halves takes from three quarters."""
+    """Each block rolls its own chance; two never reduce the same hit; with two chances of one half, three quarters of
+    hits."""
     fight = with_items(core, plain, one[0], other[0])
     hero, enemy = fight.unit(SEEN_HERO), fight.unit(ENEMY)
     fight.world.set_unit(hero, extra_armor=0)
@@ -166,7 +167,7 @@ def test_of_blocks_the_greatest_counts(core: Any, plain: dict[str, Any], one: tu
 
 
 def test_a_lent_block_is_one_of_them(core: Any, plain: dict[str, Any]) -> None:
-    """Crimson Guard used: of each blow on a mate its 60, on its bearer that or what the guard itself blocks."""
+    """Crimson Guard's active blocks 60 of each hit on an ally; on its bearer that or the item's own block."""
     fight = Fight(core, plain, "item_crimson_guard")
     lent, own = (ITEMS["item_crimson_guard"]["specials"][k]["v"][0]
                  for k in ("block_damage_melee_active", "block_damage_melee"))
@@ -190,7 +191,7 @@ def test_of_boots_the_faster_counts(core: Any, plain: dict[str, Any], one: str, 
 
 
 def test_of_crits_the_greatest_counts(core: Any, plain: dict[str, Any]) -> None:
-    """With both a blow is plain, one's or the other's, never both's."""
+    """With both, a hit is plain, or has one crit's factor, never the product."""
     fight = with_items(core, plain, *CRITS)
     hero = fight.unit(SEEN_HERO)
     fight.stand(ENEMY, 3000, 0)
@@ -214,7 +215,7 @@ def test_of_crits_the_greatest_counts(core: Any, plain: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def tireless(core: Any) -> dict[str, Any]:
-    """Nothing rests after it was used, and nothing is used up."""
+    """Return tables in which nothing has a cooldown or is used up."""
     data = copy.deepcopy(DATA)
     for body in (*data["abilities"]["abilities"].values(), *data["items"]["items"].values()):
         if body.get("cooldown"):
@@ -233,7 +234,7 @@ AGAIN = [(s, w) for s, w in ways() if w != "ranged" and any(n.trigger == "cast" 
 
 @pytest.mark.parametrize(("subject", "way"), [case(*a) for a in AGAIN])
 def test_a_second_cast_renews_the_first(core: Any, tireless: dict[str, Any], subject: str, way: str) -> None:
-    """Of each effect one is on its bearer, with all of its time again; but what says it counts each victim."""
+    """The bearer has one modifier of each effect, with its full duration, unless the data count each victim."""
     fight = Fight(core, tireless, subject, way)
     nodes = stated.nodes(definition(subject))
     slot = fight.prepare()

@@ -1,5 +1,5 @@
-"""Every number that an ability or item of the data changes on somebody for a while, against what is seen of the bearer
-when it is first there: speed, armor, resistance, attack speed, damage, regeneration, attributes, evasion."""
+"""Every temporary stat of an ability or item against the bearer's fields when the modifier first appears: speed, armor,
+resistance, attack speed, damage, regeneration, attributes, evasion."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ PASSIVE, OF_AURA, BANISHED = 8, 16, 1 << 9  # a modifier's flags, a unit's statu
 
 
 def gives(n: stated.Stated, ranged_bearer: bool, ranged_caster: bool, ally: bool) -> dict[str, Any]:
-    """The node's stats for such a bearer, by name, as the data write their values."""
+    """Return the node's stats for such a bearer by name, with values as in the data."""
     out = dict(n.node.get("stats", {}))
     out |= n.node.get("ally_stats" if ally else "enemy_stats", {})
     if ranged_bearer if n.primitive == "aura" else ranged_caster:
@@ -85,7 +85,7 @@ def plain(core: Any) -> dict[str, Any]:
 
 def expected(before: dict[str, float], hero: str, sums: dict[str, float], passes: float,
              sight: Sight) -> dict[str, float]:
-    """A bearer's numbers with these stats added up, and magic resisted once more by each of the others."""
+    """Return a bearer's fields with these stats added, and magic resistances multiplied."""
     out = {ADDED[k]: before[ADDED[k]] + v for k, v in sums.items() if k in ADDED}
     if sight.struck and sight.bearer in (SEEN_HERO, ENEMY):
         out["attack_speed"] = before["attack_speed"] + sums.get("as", 0) + HASTE
@@ -108,7 +108,7 @@ def expected(before: dict[str, float], hero: str, sums: dict[str, float], passes
 
 
 def added(subject: str, n: stated.Stated, fight: Fight, bearer: int) -> dict[str, float]:
-    """What the node adds to this bearer's stats, signs included; without what is only seen by its effect."""
+    """Return the node's signed stats on this bearer, without those visible only through their effect."""
     d, rank, out = definition(subject), rank_of(subject), {}
     ours = bearer in (SEEN_HERO, MATE)
     for name, value in gives(n, ranged(fight.names[bearer]), ranged(fight.hero), ours).items():
@@ -169,7 +169,7 @@ BLINDING = [(s, n) for s, w in ways() for n in stated.nodes(definition(s))
 
 @pytest.mark.parametrize(("subject", "node"), BLINDING, ids=[s for s, _ in BLINDING])
 def test_the_blind_miss(core: Any, plain: dict[str, Any], subject: str, node: stated.Stated) -> None:
-    """So many of the attacks of who stands in it."""
+    """Checks the share of attacks that miss for units in the area."""
     fight = Fight(core, plain, subject)
     slot, enemy = fight.prepare(), fight.unit(ENEMY)
     swings = landed = 0

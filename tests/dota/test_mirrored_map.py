@@ -1,4 +1,4 @@
-"""Neither rules nor bots favour a side: on a map whose halves are each other's images, both win as often."""
+"""Rules and bots do not favour a side: on a symmetric map both win equally often."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def test_buildings_lanes_and_spawns_are_images(turned: dict[str, Any]) -> None:
 
 
 def test_ground_is_the_same_turned_by_half_a_circle(turned: dict[str, Any]) -> None:
-    """Which is not so of the map itself."""
+    """The original map is not symmetric."""
     real = read_data(PATCH)["map"]
     for name in turned["grids"]:
         if name != "encoding":
@@ -52,8 +52,8 @@ def test_ground_is_the_same_turned_by_half_a_circle(turned: dict[str, Any]) -> N
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_neither_side_wins_more_often(tmp_path: Path) -> None:
-    """A thousand quick games of the strongest against itself, of which few are drawn: the standard deviation of the
-    share is 1.6 %."""
+    """A thousand quick games of the strongest bot against itself, few of them drawn: the share's standard deviation is
+    1.6 %."""
     with games_on_it(tmp_path):
         games = play(quick_game(), "scripted-hard", "scripted-hard", GAMES, seed=1, concurrent=16, look=False)
     radiant, dire = (sum(game.winner == side for game in games) for side in (Winner.RADIANT, Winner.DIRE))

@@ -1,6 +1,5 @@
-"""The numbers that abilities put on units for a time: fields of caster, ally and enemy while each modifier is there are
-what abilities.json states of it by the rules of stacking, at the first and at the last rank, and are what they were
-when it is gone."""
+"""Temporary stats of abilities: the fields of caster, ally and enemy match abilities.json by the stacking rules at the
+first and last rank while each modifier lasts, and return to their old values afterwards."""
 
 import math
 from typing import Any
@@ -17,7 +16,7 @@ AURA = 16  # flag of what an aura puts on its bearers
 
 
 def given(ability: str, n: stated.Stated, rank: int, share: float = 0) -> dict[str, float]:
-    """Stats that a node puts on its bearer."""
+    """Return the stats that a node gives its bearer."""
     d, node = definition(ability), n.node
     if n.primitive == "hex":
         return {"ms_set": stated.number(d, node["ms_set"], rank)}
@@ -34,7 +33,7 @@ def gives(n: stated.Stated) -> bool:
 
 
 def timed(ability: str) -> list[stated.Stated]:
-    """Nodes of a cast that give stats for a time."""
+    """Return a cast's nodes with temporary stats."""
     return [n for n in stated.nodes(definition(ability)) if gives(n) and not n.upgrade()
             and n.primitive not in ("passive_stats", "summon") and n.trigger in ("cast", "channel")
             and not {"proc", "attack_modifier"} & set(n.way) and stated.is_active(definition(ability))]
@@ -70,7 +69,7 @@ def test_every_ability_that_states_stats_is_here_or_has_its_own_test() -> None:
 
 
 def of_bearers(scene: Scene, ability: str, rank: int, unit: int, share: float) -> list[dict[str, float]]:
-    """What the ability's modifiers that sit on the unit now are stated to give it."""
+    """Return the stated stats of the ability's current modifiers on the unit."""
     nodes = {n.index: n for n in stated.nodes(definition(ability))}
     out = []
     for m in scene.modifiers(unit, ability + "#"):
@@ -93,7 +92,7 @@ AWAY = {"nevermore_requiem": 400, "razor_plasma_field": 250}
 
 
 def lasts(ability: str, rank: int) -> float:
-    """By when all that a cast puts on is gone, at the latest."""
+    """Return the latest end of all modifiers of a cast."""
     d = definition(ability)
     times = {k: [stated.number(d, n.node[k], rank) for n in stated.nodes(d) if k in n.node and not n.upgrade()]
              for k in ("dur", "delay", "linger", "expires")}
@@ -143,7 +142,7 @@ def test_fields_are_as_stated(new_world: Any, hero: str, ability: str, last: boo
 
 
 def of(scene: Scene, unit: int) -> dict[str, Any]:
-    """The unit's fields once its statistics are up to date."""
+    """Return the unit's fields after its stats are updated."""
     scene.world.run_frames(1)
     found: dict[str, Any] = scene.world.unit(unit)
     return found
@@ -172,7 +171,7 @@ def test_heartstopper_gives_regeneration_by_kills(new_world: Any, last: bool) ->
 
 @RANKS
 def test_shadow_dance_gives_speed_and_regeneration_unseen(new_world: Any, last: bool) -> None:
-    """"slark_shadow_dance": half a second after nobody of the enemy sees him, by the dance itself or away from all."""
+    """"slark_shadow_dance": half a second after no enemy sees him, during the dance or away from all enemies."""
     ability = "slark_shadow_dance"
     d, rank = definition(ability), 3 if last else 1
     scene = Scene(new_world, "slark")
@@ -199,7 +198,7 @@ STRUCK = [("sniper", "sniper_headshot", 0), ("viper", "viper_poison_attack", 0),
 @pytest.mark.parametrize(("hero", "ability", "attacker"), STRUCK, ids=[a for _, a, _ in STRUCK])
 @RANKS
 def test_what_attacks_put_on(new_world: Any, hero: str, ability: str, attacker: int, last: bool) -> None:
-    """"sniper_headshot", "viper_poison_attack" slow whom he strikes, "viper_corrosive_skin" who strikes him."""
+    """"sniper_headshot" and "viper_poison_attack" slow the target, "viper_corrosive_skin" slows the attacker."""
     d = definition(ability)
     rank = d["max_level"] if last else 1
     scene = Scene(new_world, hero)
@@ -226,7 +225,7 @@ def test_what_attacks_put_on(new_world: Any, hero: str, ability: str, attacker: 
 
 
 def test_the_diffusal_blade_lets_go_in_steps(new_world: Any) -> None:
-    """All of the speed at first, and a fifth less of it with each fifth of the time."""
+    """A 100 % slow at first, a fifth less with each fifth of the duration."""
     item = DATA["items"]["items"]["item_diffusal_blade"]
     lasts, steps = (item["specials"][k]["v"][0] for k in ("purge_slow_duration", "purge_rate"))
     scene = Scene(new_world, "sven")

@@ -1,4 +1,4 @@
-"""Fields that a layout leaves out: what remains is the same to the bit, and what cannot be left out is refused."""
+"""Omitted layout fields: the rest is unchanged to the bit, and required fields cannot be omitted."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Games with packed observations hold what the full arrays would be packed to, whatever was done to them."""
+"""Packed observations equal the packed form of the full arrays, through resets, snapshots and restarts."""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -19,7 +19,7 @@ ROWS = st.integers(0, 40).flatmap(lambda n: st.lists(st.lists(st.one_of(st.just(
 
 
 class Twins:
-    """The same games twice: observed in full and packed."""
+    """The same games twice: with full and with packed observations."""
 
     def __init__(self, game: Mapping[str, Any], threads: int = 1, games: int = 3) -> None:
         config = GameConfig.model_validate(game)
@@ -30,7 +30,7 @@ class Twins:
             games_of.controllers[:] = Controller.HARD
 
     def check(self) -> None:
-        """Raises where an array of the two differs."""
+        """Raise AssertionError when an array of the two differs."""
         assert self.packed.packed == PACKED and not set(PACKED) & set(self.packed.obs)
         assert set(PACKED) | set(self.packed.obs) == set(self.full.obs)
         for name, array in self.packed.obs.items():

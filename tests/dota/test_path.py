@@ -1,4 +1,4 @@
-"""Walking: every lane can be walked, cliffs and trees cannot, bodies go around each other, and all of it repeats."""
+"""Walking: every lane is walkable, cliffs and trees are not, units avoid each other, and paths are reproducible."""
 
 import math
 from typing import Any
@@ -75,7 +75,7 @@ def test_random_walks_arrive_or_end_at_the_nearest_open_ground(core: Any, tables
 
 
 def reachable(core: Any, tables: Any, goal: tuple[int, int]) -> bool:
-    """Whether a cell connects on foot to the middle of the map, by a flood over the standing map."""
+    """Return whether a cell is connected on foot to the middle of the map, by flood fill."""
     open_ = core.map_grid(tables, "blocked_at_start") == 0
     seen = np.zeros_like(open_)
     x, y = cell((0.0, 0.0))

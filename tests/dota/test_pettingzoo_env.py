@@ -1,4 +1,4 @@
-"""PettingZoo's own tests of the environment, and what these do not look at."""
+"""PettingZoo's own tests of the environment, and cases that they do not cover."""
 
 import copy
 import pickle
@@ -63,7 +63,7 @@ def test_rewards_sum_to_zero_and_a_draw_is_truncated():
 
 
 def test_a_hero_obeys_its_own_agent():
-    """The heroes whose agents send them away leave; those that stand still do not."""
+    """Heroes whose agents order them away leave; the others stay."""
     env = DotaParallelEnv(config=TEAM)
     env.reset(seed=1)
     entries = env.view.choices.entries

@@ -1,4 +1,4 @@
-"""The game's own sine, cosine, angle and logarithm: right to the last bit of a float, and nothing else decides."""
+"""The game's own sine, cosine, angle and logarithm are correct to the last bit of a float and the only ones used."""
 
 import math
 import random
@@ -18,7 +18,7 @@ INEXACT = ("sin", "cos", "tan", "sincos", "asin", "acos", "atan", "atan2", "sinh
 
 
 def single(x: float) -> float:
-    """The float nearest to x, as the core takes it."""
+    """Return the float nearest to x, the core's input."""
     return float(np.float32(x))
 
 
@@ -85,7 +85,7 @@ def test_no_source_of_the_core_asks_the_library() -> None:
 
 
 def test_nor_does_the_compiled_core() -> None:
-    """The compiler may put a library's function in the place of an expression: what is linked decides."""
+    """A compiler may replace an expression by a library call, so the linked symbols are checked."""
     listed = subprocess.run(["nm", "-D", "--undefined-only", str(_core.__file__)], capture_output=True, text=True,
                             check=True).stdout
     wanted = {line.split()[-1].split("@")[0] for line in listed.splitlines()}

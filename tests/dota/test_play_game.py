@@ -1,4 +1,4 @@
-"""A game that people play in: frames, taking heroes, and that without people it is the game that is stepped."""
+"""Game with people: frames, control of heroes, and equality with the stepped game when nobody takes part."""
 
 import numpy as np
 import pytest

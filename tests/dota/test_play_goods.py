@@ -1,4 +1,4 @@
-"""What people do with gold and goods: shops, slots, the ground, the courier; and with levels, glyph and shrines."""
+"""Orders about gold and items (shops, slots, ground, courier), and about levels, glyph and shrines."""
 
 import json
 import math
@@ -19,7 +19,7 @@ TALENT_LEVEL_XP = 6000  # well past level 10, short of 15
 
 
 def at_home(gold: float = 0, **changes: Any) -> PlayedGame:
-    """The person's hero at its fountain, with so much gold more."""
+    """Place the person's hero at its fountain, with additional gold."""
     game = PlayedGame(duel(**changes), 1)
     game.take(0, True)
     game._vec._core.give_gold(0, 0, gold)
@@ -57,7 +57,7 @@ def test_what_the_shop_has_run_out_of_is_refused() -> None:
 
 
 def in_stock(game: PlayedGame) -> dict[str, tuple[int, int]]:
-    """What Radiant is shown of its shop: by item how many are left, and the moment of the next, 0 for none."""
+    """Return Radiant's view of its shop: for each item the stock, and the time of the next one, 0 for none."""
     names = load_tables(PATCH).items
     return {names[item - 1]: (int(left), int(following)) for item, left, following in seen(game, 0)["stock"] if item}
 
@@ -80,7 +80,7 @@ def test_a_team_is_shown_what_its_shop_has_left_and_when_there_is_more() -> None
 
 
 def test_tomes_of_knowledge_run_out_and_come_back() -> None:
-    """None at first; one at the time the data give, another after each interval; each one bought is gone."""
+    """None at first; one at the time in the data, another after each interval; a bought one is gone."""
     data = json.loads((DATA / f"dota-{PATCH}" / "items.json").read_text())["items"]["item_tome_of_knowledge"]
     first = data["stock_first_time"]
     game = at_home(gold=5000)
@@ -286,7 +286,7 @@ def test_what_needs_no_body_does_not_end_what_it_does(kind: str) -> None:
 
 
 def scans(game: PlayedGame, team: int) -> dict[str, int]:
-    """The row of a team's own scan, as that team is shown it."""
+    """Return the row of a team's own scan in its view."""
     fields = SCHEMA.table("scan").fields
     return dict(zip(fields, (int(v) for v in seen(game, team)["scan"][team]), strict=True))
 

@@ -1,4 +1,4 @@
-"""What people order a hero's body to do, each kind in a small scene, and the word of each refusal."""
+"""Orders of people to a hero's body, each kind in a small scene, and the reason of each refusal."""
 
 import math
 
@@ -12,7 +12,7 @@ FAR = (-6500.0, 6500.0)  # a corner that nobody looks at
 
 
 def beside(hero: str = "nevermore", gap: float = 300.0) -> PlayedGame:
-    """The person's hero and an enemy who stands still, within sight of each other."""
+    """Return the person's hero and an enemy who stands still, within sight of each other."""
     game = played(hero)
     game.take(5, True)
     frames(game, 4)
@@ -23,7 +23,7 @@ def beside(hero: str = "nevermore", gap: float = 300.0) -> PlayedGame:
 
 
 def learn(game: PlayedGame, slot: int, hero: int = 0) -> None:
-    """Sees to it that the ability has a rank, if the hero did not begin with it."""
+    """Ensure that the ability has a rank."""
     if not unit(game, hero)["abilities"][slot][1]:
         game._vec._core.give_xp(0, hero, 2000)
         assert order(game, "level", hero, slot=slot).ok

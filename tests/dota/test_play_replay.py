@@ -1,4 +1,4 @@
-"""A replay of a game that people played in is that game; files of the formats before are read."""
+"""A replay of a game with people reproduces the game; files of earlier formats can be read."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from tests.dota.small_games import TEAM
 
 
 def drawn_order(dice: random.Random, game: PlayedGame) -> Order:
-    """An order that has a chance to be carried out."""
+    """Return a random order that is likely to be accepted."""
     bodies = [u for u in game.spectate()["units"] if u["alive"]]
     u = dice.choice(bodies)
     return Order(dice.choice(KINDS), dice.choice((None, (u["slot"], u["generation"]))),
@@ -27,7 +27,7 @@ def drawn_order(dice: random.Random, game: PlayedGame) -> Order:
 
 
 def played_by_people(steps: int, seed: int) -> tuple[PlayedGame, Replay]:
-    """Bots against bots, with people who come and go between any two frames and order all sorts of things."""
+    """Play bots against bots while people join, leave and give random orders between any two frames."""
     game, dice = PlayedGame(TEAM, seed), random.Random(seed)
     tape = game.record()
     game.controllers[:] = [Controller.HARD, Controller.SCRIPTED]

@@ -1,4 +1,4 @@
-"""What a player is shown and told is what his team sees, and no more."""
+"""A player's view and events are limited to what the team sees."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ HIDDEN_KINDS = {EventKind.LEARNED, EventKind.BOUGHT, EventKind.SOLD, EventKind.A
 
 
 def check_frame(game: PlayedGame, team: int, ever: set[int]) -> None:
-    """Holds what a team is shown against the core's own vision; ``ever``: enemy heroes that it has seen."""
+    """Compare a team's view with the core's own vision; ``ever``: enemy heroes seen before."""
     whole, own = seen(game, None), seen(game, team)
     units = {u["slot"]: u for u in game.spectate()["units"]}
     look = UNIT.column("look")
@@ -66,20 +66,20 @@ def check_frame(game: PlayedGame, team: int, ever: set[int]) -> None:
 
 
 def in_sight(fog: np.ndarray, x: int, y: int) -> bool:
-    """Whether the team sees the cell of a quantised place, or one beside it: rounding may cross a border."""
+    """Return whether the team sees the cell of a quantised position or a neighbour: rounding may cross a border."""
     cells = [(x + dx) * 130 // 65536 + 130 * ((y + dy) * 130 // 65536) for dx in (-1, 0, 1) for dy in (-1, 0, 1)]
     return any(0 <= c < 130 * 130 and fog[c >> 3] >> (c & 7) & 1 for c in cells)
 
 
 def visible(game: PlayedGame) -> list[set[tuple[int, int]]]:
-    """Per team the handles of the units that it sees."""
+    """Return the handles of the units that each team sees."""
     units = game.spectate()["units"]
     return [{(u["slot"], u["generation"]) for u in units if u["team"] == t or (u["alive"] and u["seen_by"][t])}
             for t in range(2)]
 
 
 def check_events(game: PlayedGame, team: int, before: set[tuple[int, int]], after: set[tuple[int, int]]) -> int:
-    """Holds what a team is told against what happened and whom it saw before and after; how many it was not told."""
+    """Compare a team's events with all events and its vision before and after; return the number of hidden ones."""
     told, all_of_it = game.events(team), game.events()
     assert len(told) <= len(all_of_it)
     for event in told:
@@ -99,8 +99,7 @@ def check_events(game: PlayedGame, team: int, before: set[tuple[int, int]], afte
 
 
 def play_through(game: PlayedGame, steps: int, every: int = 1) -> tuple[int, int]:
-    """Plays on and checks all frames of every so many timesteps; how many events of these were told, and how many
-    were not."""
+    """Play on and check all frames of every few timesteps; return the numbers of visible and of hidden events."""
     ever: list[set[int]] = [set(), set()]
     told = kept = 0
     for step in range(steps):

@@ -1,8 +1,8 @@
-"""Games that were played before are played again, line by line: transcripts of short games and of a whole one.
+"""Golden games: transcripts of short games and of a whole one are reproduced line by line.
 
-When the game was changed on purpose, ``FIVE_REGENERATE=1 pytest tests/dota/test_playthrough.py`` writes the transcripts
-again: read their difference, and commit it with the change. The states' hashes also tell compilers apart that round
-differently; the lines before them say where.
+After an intended change of the game, ``FIVE_REGENERATE=1 pytest tests/dota/test_playthrough.py`` rewrites the
+transcripts: review their difference and commit it with the change. State hashes also detect compilers that round
+differently; the lines before a differing hash show where.
 """
 
 import os
@@ -36,7 +36,7 @@ STORY = FEED | {EventKind.BOUGHT, EventKind.LEVEL_UP}
 
 
 def line_of(game: Game) -> list[str]:
-    """The game as it is now, for people: rounded, so that a line differs only where the game does."""
+    """Format the current state for people, rounded, so that a line differs only when the game does."""
     seen = game.spectate()
     out = [f"{seen['time']:6.1f} s  {'day' if seen['day'] else 'night'}  kills {seen['kills'][0]}-{seen['kills'][1]}  "
            f"hash {game.hash():016x}"]
@@ -72,7 +72,7 @@ def duel_lines() -> Iterator[str]:
 
 
 def transcript(game: Game, kinds: frozenset[EventKind], steps: int, every: int) -> Iterator[str]:
-    """The events of these kinds, with the state's hash after every ``every`` timesteps and at the end."""
+    """Return the events of these kinds, with the state's hash after every ``every`` timesteps and at the end."""
     for step in range(steps + 1):
         if step:
             game.step()

@@ -1,4 +1,4 @@
-"""The games that have a name are those of the project's presets."""
+"""Named games equal the project's presets."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.repository import ROOT
 
 
 def test_the_file_is_current():
-    """`python -m dota.presets configs` makes it again."""
+    """`python -m dota.presets configs` regenerates it."""
     spirit = RunConfig(name="x").schedules.team_spirit.initial
     made = {path.stem: presets.of_run(yaml.safe_load(path.read_text()), spirit)
             for path in sorted((ROOT / "configs").glob("*.yaml"))}

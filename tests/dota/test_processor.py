@@ -1,4 +1,4 @@
-"""Which core is loaded: a newer processor's, where there is one and it fits; else the one for all."""
+"""Selection of the core: a newer CPU's where it is installed and supported, otherwise the portable one."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ V3 = "x86-64-v3"
 
 
 def told(folder: Path, *names: str) -> Path:
-    """A system's account of a processor that can do what is named."""
+    """Write a cpuinfo file of a CPU with these features."""
     file = folder / "cpuinfo"
     file.write_text(f"processor\t: 0\nmodel name\t: one\nflags\t\t: fpu {' '.join(names)}\n\nprocessor\t: 1\n")
     return file

@@ -1,4 +1,4 @@
-"""Ids that never move: the file keeps its seals, both patches are in it, and what is added comes behind."""
+"""Ids never change: the file keeps its seals, contains both patches, and additions come last."""
 
 import json
 
@@ -118,7 +118,7 @@ def test_an_ability_that_aims_otherwise_in_another_patch_is_another_action() -> 
 
 
 def test_games_of_both_patches_share_a_layout_and_show_the_same_ids(core) -> None:
-    """Shadow Fiend, his raze and his branches have the same ids in 7.19, though they lie elsewhere in its tables."""
+    """Shadow Fiend, his raze and his branches have the same ids in 7.19, although their table indices differ."""
     seen = {}
     for patch in PATCHES:
         game = VecGame(duel(patch=patch), 1, seed=3)

@@ -1,4 +1,4 @@
-"""Replays: what is recorded runs again to the same state, and damaged files are refused with a reason."""
+"""Replays: a recording reproduces the same state, and damaged files are refused with a reason."""
 
 import json
 import zlib

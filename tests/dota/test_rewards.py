@@ -17,7 +17,7 @@ PAPER = {
 
 
 def signals_of(name, value=1.0, hero=1, heroes=5):
-    """Radiant's hero, or its whole team when the signal is a team's, is told ``value``."""
+    """Return signals with ``value`` for Radiant's hero, or for its whole team when the signal is a team's."""
     s = np.zeros((2, heroes, len(SIGNALS)), np.float32)
     s[0, slice(None) if name in TEAM else hero, SIGNALS.index(name)] = value
     return s

@@ -1,4 +1,4 @@
-"""Rules that once differed unseen: what a block takes off, who is paid for a kill, where wards may stand."""
+"""Rules with past regressions: damage block, kill bounties, ward placement."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.dota.arena import Arena
 
 
 def test_a_block_comes_off_before_armor(new_world: Any, data: dict[str, Any]) -> None:
-    """Vanguard takes its block off the attack; what is left meets the armor."""
+    """Vanguard's block reduces the attack's damage before armor applies."""
     a = Arena(new_world(("sven",), ("sven",)), data)
     mine, theirs = a.unit(0), a.unit(5)
     a.world.set_unit(mine, extra_hp=3000, extra_armor=20)
@@ -32,7 +32,7 @@ def test_a_block_comes_off_before_armor(new_world: Any, data: dict[str, Any]) ->
 
 @pytest.mark.parametrize("part", [True, False])
 def test_nobody_is_paid_for_a_hero_that_creeps_of_a_camp_killed(new_world: Any, part: bool) -> None:
-    """Unless an enemy hero hurt him within 20 s: then the kill is his."""
+    """Unless an enemy hero hurt it within 20 s: then that hero gets the kill."""
     world = new_world(("nevermore",), ("nevermore",))
     hero, enemy = world.hero(0)["unit"], world.hero(5)["unit"]
     at = world.unit(hero)
@@ -52,7 +52,7 @@ def test_nobody_is_paid_for_a_hero_that_creeps_of_a_camp_killed(new_world: Any, 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_no_ward_stands_where_the_map_allows_none(new_world: Any, core: Any, data: dict[str, Any],
                                                   allowed: bool) -> None:
-    """map.json no_ward; the ward stays in its owner's hands."""
+    """In no_ward areas of map.json the ward stays in its owner's inventory."""
     lengths = data["map"]["grids"]["no_ward"]
     cells = [v for v, n in zip(lengths[::2], lengths[1::2], strict=True) for _ in range(n)]
     blocked = [v for f in ("blocked_at_start",) for v, n in

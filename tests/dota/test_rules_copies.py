@@ -1,4 +1,4 @@
-"""Numbers that stand twice in the data: rules.json says them for people, another file is what the game plays."""
+"""Numbers that occur twice in the data are equal: rules.json documents them, another file is used by the game."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def test_both_say_the_same(patch: str, said: str, played: str) -> None:
 
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
 def test_lane_creeps_and_the_slots_of_a_hero(core: Any, patch: str) -> None:
-    """The core's own constants, which no file changes."""
+    """These are the core's own constants, which no file sets."""
     rules = read_data(patch)["rules"]["rules"]
     inventory = rules["inventory"]
     assert (inventory["slots"], inventory["backpack"], inventory["stash"]) == (6, 3, 6)

@@ -1,4 +1,4 @@
-"""What Aghanim's Scepter changes of the heroes' ultimates, by the numbers of abilities.json."""
+"""Aghanim's Scepter upgrades of the heroes' ultimates, with the numbers of abilities.json."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ def scepter(arena: Arena, hero: int = 0) -> None:
 
 
 def armed(new_world: Any, data: dict[str, Any], hero: str, **more: Any) -> list[Arena]:
-    """The same duel twice, without and with the scepter."""
+    """Return the same duel twice, without and with the scepter."""
     arenas = [duel(new_world, data, hero, **more) for _ in range(2)]
     scepter(arenas[1])
     return arenas
@@ -92,7 +92,7 @@ def test_battle_hunger_weakens(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def test_freezing_field_bites_who_stays(new_world: Any, data: dict[str, Any]) -> None:
-    """Frostbite, at its rank, after 2.5 s within; nothing for who leaves in between."""
+    """Frostbite at its rank after 2.5 s within the area; none for a unit that leaves in between."""
     arenas = armed(new_world, data, "crystal_maiden", enemies=("sven", "axe"))
     for arena, bites in zip(arenas, (False, True), strict=True):
         arena.teach(0, "crystal_maiden_frostbite", 2)
@@ -151,7 +151,7 @@ def test_more_souls(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def test_requiem_comes_home(new_world: Any, data: dict[str, Any]) -> None:
-    """Lines that return strike again, by 40 %, and heal by what they take."""
+    """Returning lines hit again with 40 % of the damage, and heal by that amount."""
     for arena, returns in zip(armed(new_world, data, "nevermore"), (False, True), strict=True):
         arena.teach(0, "nevermore_necromastery", 1)
         slot = arena.teach(0, "nevermore_requiem", 1)
@@ -184,7 +184,7 @@ def test_shadow_dance_covers_allies(new_world: Any, data: dict[str, Any]) -> Non
 
 
 def test_assassinate_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> None:
-    """Everybody within 400 of the target takes an attack of 280 % in place of the spell's damage."""
+    """All enemies within 400 of the target take an attack of 280 % instead of the spell's damage."""
     arena = armed(new_world, data, "sniper", enemies=("sven", "axe"))[1]
     arena.place(arena.unit(6), 500, 200)
     arena.world.set_unit(arena.unit(6), extra_hp=4000)

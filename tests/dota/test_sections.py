@@ -1,4 +1,4 @@
-"""The configuration without pydantic is the one with it."""
+"""The configuration without pydantic behaves as the one with it."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ WITHOUT = "import sys; sys.modules['pydantic'] = None\nimport json\nfrom dota.co
 
 
 def alone(code: str) -> str:
-    """What Python without pydantic prints."""
+    """Return the output of Python without pydantic."""
     ran = subprocess.run([sys.executable, "-c", WITHOUT + code], cwd=ROOT / "libs", capture_output=True, text=True,
                          timeout=60)
     assert ran.returncode == 0, ran.stderr

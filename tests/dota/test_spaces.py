@@ -1,4 +1,4 @@
-"""The layout: its sizes, and that the core writes each field where Python reads it."""
+"""The layout's sizes, and equality of the cells that the core writes and Python reads."""
 
 import copy
 import re
@@ -24,7 +24,7 @@ SIZES = [
 
 
 def test_paper_sizes() -> None:
-    """Of the first generation of fields: what later releases add is not the paper's."""
+    """Sizes of the first generation of fields: later additions are not the paper's."""
     layout = Layout(GameConfig(observation=ObservationConfig(generation=1)))
     assert layout.units == 189
     assert layout.paper_values == (14554, 1200)  # Berner et al. 2019, table 4

@@ -1,4 +1,4 @@
-"""Recordings hold what a spectator sees, and what is damaged is refused."""
+"""Recordings contain the spectator's view, and damaged ones are refused."""
 
 import math
 import random
@@ -22,7 +22,7 @@ CONFIG = GameConfig()
 
 @pytest.fixture(scope="module")
 def game() -> VecGame:
-    """A 5v5 between bots, some minutes old: waves, heroes and neutrals are about."""
+    """A five-a-side bot game, some minutes old, with waves, heroes and neutrals."""
     vec = VecGame(CONFIG, 1, seed=3, observations=False)
     vec.controllers[:] = Controller.SCRIPTED
     for _ in range(1100):
@@ -32,7 +32,7 @@ def game() -> VecGame:
 
 @pytest.fixture(scope="module")
 def chunks(game: VecGame) -> list[bytes]:
-    """Three chunks of it."""
+    """Three chunks of the game."""
     made: list[bytes] = []
     camera = Camera(CONFIG, {}, lambda chunk, facts: made.append(chunk))
     for _ in range(3 * CHUNK_STEPS):

@@ -1,4 +1,4 @@
-"""What a header says of the game's data: everything that a HUD shows, and nothing that the data do not hold."""
+"""Game data in a recording's header: everything that a HUD shows, and nothing that the data lack."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,6 @@
-"""What talents change, by the numbers of heroes.json: those that add to a special value are counted where the
-ability is tested; here are the others, and that no talent changes nothing."""
+"""Effects of talents, with the numbers of heroes.json. Talents that add to a special value are tested with their
+ability;
+these are the others, and a check that every talent has an effect."""
 
 import math
 from typing import Any
@@ -39,7 +40,7 @@ def test_a_talent_shortens_a_cooldown(new_world: Any, data: dict[str, Any], hero
                                                          ("riki", "riki_3", "riki_blink_strike")])
 def test_a_talent_lengthens_a_cast(new_world: Any, data: dict[str, Any], hero: str, talent: str,
                                    ability: str) -> None:
-    """From within the longer range he casts without a step; without the talent he walks."""
+    """Within the longer range he casts without walking; without the talent he walks first."""
     far = duel(new_world, data, hero).field(ability, "cast_range")[0] + 200
     assert value(data, hero, talent) > 200
     moved = []
@@ -81,7 +82,7 @@ def test_assassinate_takes_aim_sooner(new_world: Any, data: dict[str, Any]) -> N
 
 
 def test_axe_turns_when_he_attacks(new_world: Any, data: dict[str, Any]) -> None:
-    """Counter Helix with the talent: attacks of his own set it off as blows on him do, a fifth of them."""
+    """Counter Helix with the talent: his own attacks trigger it like attacks on him, a fifth of them."""
     turned = []
     for arena in without_and_with(new_world, data, "axe", "axe_3"):
         arena.teach(0, "axe_counter_helix", 4)
@@ -155,7 +156,7 @@ def test_frost_shield_heals(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def test_lich_slows_by_attacks(new_world: Any, data: dict[str, Any]) -> None:
-    """By 50 % for 3 s."""
+    """His attacks slow by 50 % for 3 s."""
     arena = duel(new_world, data, "lich")
     take(arena, "lich_2")
     target = arena.unit(5)
@@ -355,7 +356,7 @@ def test_headshot_pushes_in_the_older_patch(core: Any) -> None:
 
 
 def test_what_a_talent_brings_goes_with_it(new_world: Any, data: dict[str, Any]) -> None:
-    """A passive that needs a talent is gone with it."""
+    """A passive that depends on a talent disappears with it."""
     arena = duel(new_world, data, "lich")
     take(arena, "lich_2")
     assert arena.modifiers(arena.unit(0), "special_bonus_unique_lich_2")

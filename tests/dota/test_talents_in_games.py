@@ -1,5 +1,6 @@
-"""Talents in a game: what a number that they change does is more, or less, by what heroes.json says. Each of these
-could be compiled and never be read where it matters; test_talents_numbers.py holds the numbers themselves."""
+"""Effects of talents in games: results change by the value in heroes.json. A talent could be compiled and never be
+used;
+test_talents_numbers.py tests the compiled numbers."""
 
 import math
 from collections.abc import Callable
@@ -18,13 +19,13 @@ def enemy(arena: Arena) -> int:
 
 
 def both(new_world: Any, data: dict[str, Any], hero: str, talent: str, measure: Measure, **sides: Any) -> float:
-    """How much more it is with the talent."""
+    """Return the increase with the talent."""
     without, taken = (measure(arena) for arena in without_and_with(new_world, data, hero, talent, **sides))
     return taken - without
 
 
 def send(arena: Arena, ability: str, slot: int, target: int) -> None:
-    """Orders the hero to cast, at or on the target, once he can."""
+    """Order the hero to cast, at or on the target, as soon as it can."""
     for _ in range(70):
         if arena.world.ability(0, ability)["castable"]:
             break
@@ -152,7 +153,7 @@ def test_death_pulse_heals_more(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def blows(arena: Arena, unit: int, seconds: float) -> list[float]:
-    """What it loses in each frame in which it loses something."""
+    """Return the health lost in each frame with a loss."""
     out, hp = [], arena.hp(unit)
     for frame in range(round(seconds * 30)):
         arena.world.run_frames(1)
@@ -313,7 +314,7 @@ def test_it_reaches_farther(new_world: Any, data: dict[str, Any], hero: str, tal
 
 
 def test_shrapnel_has_more_charges(new_world: Any, data: dict[str, Any]) -> None:
-    """They come one after another, as the first three did."""
+    """They recharge one after another, like the first three."""
     counts = []
     for arena in without_and_with(new_world, data, "sniper", "sniper_2"):
         arena.teach(0, "sniper_shrapnel", 1)
@@ -348,7 +349,7 @@ def test_freezing_field_and_siphon_hurt_more(new_world: Any, data: dict[str, Any
 
 
 def test_corrosive_skin_does_more_of_all(new_world: Any, data: dict[str, Any]) -> None:
-    """Resistance, damage a second, and the attack speed of who strikes him."""
+    """Resistance, damage a second, and the attack speed of attackers."""
     resists, speeds, hurts = [], [], []
     for arena in without_and_with(new_world, data, "viper", "viper_1"):
         bare = arena.world.unit(arena.unit(0))["magic_resist"]

@@ -1,7 +1,7 @@
-"""What heroes.json says that a talent changes (`affects`), against the numbers of the compiled programs: with it each
-number that reads the special value or the field is more by exactly the talent's value, at every rank and in both
-patches, and no other number of the hero's abilities is another. That the numbers are read, in games: test_talents.py,
-test_talents_in_games.py."""
+"""Talents' `affects` in heroes.json against the compiled programs: with a talent each number that reads the special
+value
+or the field increases by exactly the talent's value, at every rank and in both patches, and no other number of the
+hero's abilities changes. test_talents.py and test_talents_in_games.py test the use of the numbers."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ AFFECTS = [(patch, hero.removeprefix("npc_dota_hero_"), t["id"], t["affects"])
 
 @pytest.fixture(scope="module")
 def worlds(core: Any) -> Any:
-    """Makes a world of one hero a side, of either patch."""
+    """Create worlds of one hero a side, of either patch."""
     tables = {patch: core.load_tables(*(data[f] for f in FILES)) for patch, data in PATCHES.items()}
     quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
     return lambda patch, hero: core.World(tables[patch], quiet, [hero], ["axe" if hero != "axe" else "sven"], 1)
@@ -31,14 +31,14 @@ def all_numbers(core: Any, world: Any, abilities: list[str]) -> dict[tuple[str, 
 
 
 def names(v: Any, text: str) -> bool:
-    """Whether the value of a node's key reads a special or field by its name."""
+    """Return whether a node's value refers to a special or field by name."""
     if isinstance(v, list):
         return any(names(x, text) for x in v)
     return isinstance(v, str) and v.replace("/", "*").split("*")[-1] == text
 
 
 def readers(node: dict[str, Any], text: str) -> tuple[int, list[float]]:
-    """How many of a node's own numbers read it, and with which sign each of its stats does (0: not)."""
+    """Return how many of a node's own numbers read it, and with which sign each of its stats does (0: not)."""
     own, signs = 0, []
     for key, v in node.items():
         if key in stated.CHILDREN and isinstance(v, list):
@@ -57,7 +57,8 @@ def readers(node: dict[str, Any], text: str) -> tuple[int, list[float]]:
 
 def expected(data: dict[str, Any], talent: str, affects: list[list[str]], by: float,
              ability: str) -> tuple[dict[str, float], dict[int, tuple[int, list[float], float]], set[int]]:
-    """Of an ability: what its fields are to change by, its nodes' numbers and stats, which nodes are to come or go."""
+    """Return the expected changes of an ability's fields, nodes' numbers and stats, and the nodes to appear or
+    disappear."""
     d = data["abilities"]["abilities"][ability]
     fields: dict[str, float] = {}
     nodes: dict[int, tuple[int, list[float], float]] = {}

@@ -1,4 +1,4 @@
-"""Games in which an agent commands a team: who sits where."""
+"""Games in which an agent commands a team: assignment of sides and opponents."""
 
 import pytest
 

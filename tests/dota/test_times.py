@@ -1,4 +1,4 @@
-"""Times: what lasts a while lasts as many frames whenever it begins. Game time is a float, whose steps grow with it."""
+"""Durations take the same number of frames whenever they begin, although the precision of float game time decreases."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ SLACK = 1e-3  # world.hpp: kTimeSlack
 
 
 def test_no_game_is_longer_than_its_times_are_told_apart() -> None:
-    """A time is off by half a float's step at most, a deadline, which is two of them added, by two halves."""
+    """A time has an error of at most half a float's step; a deadline, the sum of two, of two halves."""
     assert np.spacing(np.float32(MAX_GAME_SECONDS)) < SLACK
     assert GameConfig(max_game_seconds=MAX_GAME_SECONDS).max_game_seconds == 8000
     with pytest.raises(ValueError, match="max_game_seconds"):
@@ -25,7 +25,7 @@ def test_no_game_is_longer_than_its_times_are_told_apart() -> None:
 
 
 def begin(arena: Arena, when: float) -> None:
-    """Now is that time, and Lion has cast Hex on the enemy."""
+    """Set the time, and let Lion cast Hex on the enemy."""
     arena.world.set_time(when)
     arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=arena.world.ability(0, HEX)["slot"])
 
@@ -51,7 +51,7 @@ def test_a_stun_lasts_its_frames(core: Any, data: dict[str, Any], when: float, s
 @pytest.mark.parametrize(("every", "lasts"), [(0.1, 10), (0.3, 12), (0.7, 7)])
 def test_a_poison_has_all_of_its_ticks(core: Any, data: dict[str, Any], when: float, every: float,
                                        lasts: float) -> None:
-    """The frames of the ticks too: a sum of floats would come a frame late, and lose the last tick."""
+    """In the exact frames: a sum of floats would be a frame late and lose the last tick."""
     arena = programmed(core, data, {"p": "dot", "dps": 10, "interval": every, "dur": lasts, "type": "pure"})
     enemy = arena.unit(5)
     begin(arena, when)
@@ -87,8 +87,9 @@ SPEEDS = tuple(range(20, 701, 5))
 
 @pytest.mark.parametrize("when", BEGINS[1:])
 def test_attacks_lose_no_time(new_world: Any, when: float) -> None:
-    """Five minutes of blows at every attack speed: the last one comes when that many intervals are over, to the frame.
-    A sum of floats was up to three frames off by then, an hour into a game."""
+    """Five minutes of attacks at every attack speed: the last one is on the exact frame. A sum of floats was off by up
+    to three
+    frames, an hour into a game."""
     world = new_world(max_game_s=1e5)
     world.set_time(when)
     target = world.spawn("npc_dota_neutral_centaur_khan", 2, -500, -400)

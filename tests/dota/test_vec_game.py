@@ -1,4 +1,4 @@
-"""Many games at once: determinism, subsets, snapshots, and clear refusals of what does not fit."""
+"""Vector of games: determinism, subsets, snapshots, and clear errors for invalid input."""
 
 import copy
 import pickle
@@ -235,7 +235,7 @@ def test_unknown_hero_is_named_with_the_nearest() -> None:
 
 
 def test_hero_with_unbuilt_effects_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is not built yet is refused when a game is made, never left out silently."""
+    """Unsupported effects are refused when a game is created, never omitted silently."""
     class Lacking:
         def __init__(self, tables: Any) -> None:
             self.heroes = tables.heroes
@@ -341,7 +341,7 @@ def test_dota_imports_without_its_core() -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda games: pickle.loads(pickle.dumps(games))])  # noqa: S301
 def test_a_copy_plays_on_as_the_original(copied):
-    """Through the end of a game and into the next of the place's stream, with the arrays as they were."""
+    """Through the end of a game and into the next one, with equal arrays."""
     config = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-1,
                         max_game_seconds=2)
     games = VecGame(config, 2, seed=5, auto_reset=True)

@@ -1,4 +1,5 @@
-"""Games of several configurations in one vector: each plays its own, and the first one as if it were alone."""
+"""Games of several configurations in one vector: each follows its own, and the first one is unaffected by the
+others."""
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_a_recording_and_a_snapshot_know_their_variant(tmp_path) -> None:
 
 
 def test_an_action_of_another_patch_does_nothing() -> None:
-    """Order by number what only 7.21d has: the game of 7.19 goes on as if noop had been ordered."""
+    """A command that exists only in 7.21d acts as noop in a game of 7.19."""
     ends = []
     for action in (1, next(a.id for a in VecGame(duel(), 1).layout.actions if a.name == "lich_frost_shield")):
         vec = VecGame(duel(), 1, seed=4, others=[duel(patch="7.19")])

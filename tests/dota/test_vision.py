@@ -1,4 +1,4 @@
-"""Fog of war: heights, trees, day and night, true sight; felled trees against a fresh cast."""
+"""Fog of war: heights, trees, day and night, true sight; felled trees against a recomputed map."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ def ground(core: Any, tables: Any) -> Any:
 
 
 def fog(ground: Any, team: int) -> Any:
-    """bool [130, 130], row 0 at the lowest y."""
+    """Return bool [130, 130], row 0 at the lowest y."""
     return np.array([[c == "#" for c in row] for row in ground.fog(team)])
 
 
 def open_spots(core: Any, tables: Any, side: int) -> list[tuple[int, int]]:
-    """Cells whose surroundings of that many cells each way are level and free of trees and blockers."""
+    """Return cells whose neighbourhood of that size is level and free of trees and blockers."""
     level = core.map_grid(tables, "elevation")
     solid = core.map_grid(tables, "tree_count") + core.map_grid(tables, "fow_blocker")
     out = []
@@ -93,7 +93,7 @@ def test_high_ground_is_not_seen_from_below_but_sees_down(core: Any, tables: Any
 
 
 def lone_tree(core: Any, tables: Any, data: dict[str, Any]) -> tuple[int, int, int]:
-    """A tree on level open ground: index, x and y of the cell above and right of its point."""
+    """Return a tree on level open ground: index, x and y of the cell above and right of its point."""
     level = core.map_grid(tables, "elevation")
     count = core.map_grid(tables, "tree_count")
     other = core.map_grid(tables, "fow_blocker")
@@ -124,7 +124,7 @@ def test_a_tree_blocks_and_a_felled_one_does_not(core: Any, tables: Any, ground:
 
 
 def test_a_tree_is_seen_over_from_the_next_level(core: Any, tables: Any, data: dict[str, Any]) -> None:
-    """The standing map's rule itself: cells hidden from a viewer by trees alone are seen by one a level up."""
+    """Cells hidden from a viewer by trees alone are visible from one level higher."""
     g = core.Ground(tables)
     level = core.map_grid(tables, "elevation")
     seen_over = 0
@@ -144,7 +144,7 @@ def test_a_tree_is_seen_over_from_the_next_level(core: Any, tables: Any, data: d
 
 
 def test_masks_with_felled_trees_equal_a_map_that_never_had_them(core: Any, tables: Any, data: dict[str, Any]) -> None:
-    """Sight with trees down is cached by what is down near the viewer; it must equal the map without those trees."""
+    """Vision with felled trees is cached by the trees near the viewer; it must equal a map without them."""
     import copy
 
     from tests.dota.conftest import FILES
@@ -210,7 +210,7 @@ def test_revealed_units_show_through_fog_and_the_fog_is_the_teams_union(ground: 
 def test_an_observer_ward_does_not_see_over_trees(
     core: Any, tables: Any, ground: Any, data: dict[str, Any], flying: bool
 ) -> None:
-    """It sees what somebody standing there would; what flies sees over the tree."""
+    """It has ground vision; a flying unit sees over the tree."""
     _tree, x, y = lone_tree(core, tables, data)
     viewer = ground.add(HERO if flying else "npc_dota_observer_wards", 0, centre(x - 6, y))
     if flying:

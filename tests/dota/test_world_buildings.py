@@ -59,7 +59,7 @@ def test_the_fort_ends_the_game(new_world: Any) -> None:
 
 
 def test_winning_is_told_once(new_world: Any) -> None:
-    """A hero fells the bared fort; the winners hear of it in that step and never again."""
+    """A hero destroys the exposed Ancient; the winners get the signal in that step only."""
     world = new_world()
     at = buildings(world)
     for name in ("dota_goodguys_tower3_mid", "dota_goodguys_tower4_top", "dota_goodguys_tower4_bot"):
@@ -89,7 +89,7 @@ def test_winning_is_told_once(new_world: Any) -> None:
     ("dota_badguys_tower1_mid", "tower1", 2 / 3), ("bad_rax_melee_mid", "barracks", 2 / 3),
     ("bad_healer_6", "shrine", 2 / 3), ("dota_badguys_fort", "ancient_hp", 1.0)])
 def test_building_signals_sum_to_one(new_world: Any, name: str, signal: str, linear: float) -> None:
-    """Two thirds with the health lost, one third at the fall, told to the team that attacks."""
+    """Two thirds with the health lost, one third at the destruction, for the attacking team."""
     world = new_world()
     index = buildings(world)[name]
     world.step()
@@ -104,7 +104,7 @@ def test_building_signals_sum_to_one(new_world: Any, name: str, signal: str, lin
 
 
 def test_tower_gold(new_world: Any) -> None:
-    """100 for each hero of the team for a first tower and 200 for its last hit; nothing when it is denied."""
+    """A first tower gives 100 to each hero of the team and 200 for the last hit; nothing when it is denied."""
     world = new_world(radiant=("nevermore", "sniper"))
     at = buildings(world)
     world.clear_signals()
@@ -135,7 +135,7 @@ def test_glyph(new_world: Any) -> None:
 
 
 def test_backdoor_protection(new_world: Any) -> None:
-    """40 % less damage to a second tower and 90 hp/s back, while no enemy lane creep has been within 900."""
+    """A second tower takes 40 % less damage and regains 90 hp/s while no enemy lane creep was within 900."""
     world = new_world()
     at = buildings(world)
     hero = world.hero(0)["unit"]

@@ -1,4 +1,4 @@
-"""Damage, attacks, denies and deaths, worked by hand from rules.json."""
+"""Damage, attacks, denies and deaths, computed by hand from rules.json."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ MID = (-500.0, -400.0)
 
 
 def reduction(armor: float) -> float:
-    """Patch 7.20: share of physical damage that armor takes away."""
+    """Return the share of physical damage that armor absorbs in patch 7.20."""
     return 0.052 * armor / (0.9 + 0.048 * abs(armor))
 
 
@@ -52,7 +52,7 @@ def test_class_table_against_creeps(new_world: Any, attacker: str, factor: float
 
 
 def test_a_building_stands_only_where_the_map_has_it(new_world: Any) -> None:
-    """What protects it, and what its fall changes, is known by its place."""
+    """Its protection and the effects of its loss depend on its position."""
     with pytest.raises(ValueError, match="'npc_dota_goodguys_tower1_mid' is a building"):
         new_world().spawn("npc_dota_goodguys_tower1_mid", 0, *MID)
 
@@ -70,7 +70,7 @@ def test_class_table_against_towers_and_siege(new_world: Any) -> None:
 
 
 def test_attacks_keep_their_interval(new_world: Any) -> None:
-    """Over many attacks the mean interval is exact although frames are whole: no part of a frame is lost."""
+    """Over many attacks the mean interval is exact although frames are discrete."""
     world = new_world()
     hero = world.hero(0)["unit"]
     target = world.spawn("npc_dota_badguys_siege", 1, MID[0] + 300, MID[1])
@@ -301,7 +301,7 @@ def test_aegis_brings_its_bearer_back_on_the_spot(new_world: Any) -> None:
 
 
 def uphill_pair(data: dict[str, Any]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Two walkable places 300 apart near mid, the second one level higher."""
+    """Return two walkable positions 300 apart near mid, the second one level higher."""
     grids, world = data["map"]["grids"], data["map"]["world"]
 
     def cells(name: str) -> list[int]:

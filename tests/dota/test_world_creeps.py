@@ -1,4 +1,4 @@
-"""Waves, upgrades, walking, fighting and anger of lane creeps, from rules.json lane_creeps and creep_ai."""
+"""Lane creeps from rules.json lane_creeps and creep_ai: waves, upgrades, walking, fighting, aggro."""
 
 from collections import Counter
 from typing import Any
@@ -105,7 +105,7 @@ def test_creeps_of_a_wave_move_at_their_speed(new_world: Any) -> None:
 
 
 def test_nobody_walks_back_first(new_world: Any, data: dict[str, Any]) -> None:
-    """Every creep is nearer to the enemy's fort after five seconds than after one."""
+    """Every creep is nearer to the enemy's Ancient after five seconds than after one."""
     world = new_world(lanes=[False, True, False])
     forts = {b["team"]: (b["x"], b["y"]) for b in data["map"]["buildings"] if b["kind"] == "fort"}
 
@@ -154,8 +154,8 @@ def test_farther_creeps_stay_calm(new_world: Any) -> None:
 
 
 def first_waves(new_world: Any, hero_ahead: float | None) -> tuple[Any, list[int], list[int]]:
-    """The first waves of the top lane, brought together 450 apart; in front of the Dire's, so far from the Radiant's
-    creeps, stands its hero."""
+    """Return the first top-lane waves 450 apart, with the Dire's hero in front, at that distance from the Radiant's
+    creeps."""
     world = new_world(lanes=[True, False, False])
     world.step(2)
     sides: list[list[int]] = [[], []]
@@ -181,7 +181,7 @@ def test_a_first_wave_passes_a_hero_who_is_alone(new_world: Any) -> None:
 
 
 def test_a_hero_in_front_does_not_keep_two_first_waves_peaceful(new_world: Any) -> None:
-    """Enemy creeps are within reach: that he stands nearer changes nothing but whom they strike."""
+    """Enemy creeps are in range: a nearer hero only changes the target."""
     world, ours, theirs = first_waves(new_world, 150.0)
     world.step(12)
     struck = {world.unit(creep)["attack_target"] for creep in ours}

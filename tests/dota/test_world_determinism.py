@@ -1,4 +1,4 @@
-"""Same seed and same commands, same state; a snapshot goes on as if nothing had been."""
+"""Equal seeds and commands give equal states; a restored snapshot continues identically."""
 
 import random
 import struct
@@ -16,7 +16,7 @@ FULL = {"lanes": [True, True, True], "neutrals": True, "roshan": True, "runes": 
 
 
 def script(world: Any, steps: int) -> list[int]:
-    """Walks every hero to mid and lets it fight; the hash every 25 timesteps."""
+    """Walk every hero to mid and let it fight; return the hash every 25 timesteps."""
     out = []
     for t in range(steps):
         if t == 0:
@@ -147,8 +147,7 @@ def test_any_number_of_threads_plays_the_same_games() -> None:
 
 
 def test_what_is_kept_beside_the_state_never_shows() -> None:
-    """Lists and results that the core keeps from frame to frame follow from the rest: one game carries them on, the
-    other is taken up again and again from a snapshot, where they are found again."""
+    """Caches follow from the state: one game keeps them, the other rebuilds them from repeated snapshots."""
     played, taken_up = (VecGame(GameConfig(start_seconds=0), 2, seed=3, observations=False) for _ in range(2))
     for games in (played, taken_up):
         games.controllers[:] = [[Controller.HARD, Controller.RANDOM], [Controller.HARD, Controller.HARD]]
@@ -160,7 +159,7 @@ def test_what_is_kept_beside_the_state_never_shows() -> None:
 
 
 def test_a_state_that_is_not_sound_is_refused(new_world: Any) -> None:
-    """With the right checksum: what it holds is looked at too."""
+    """The checksum is valid: the content is checked as well."""
     world = new_world(LINEUP, LINEUP, seed=3, **FULL)
     world.step(200)
     saved, before = world.snapshot(), world.hash()
@@ -184,7 +183,7 @@ def test_a_state_that_is_not_sound_is_refused(new_world: Any) -> None:
 
 @pytest.mark.parametrize("length", [-7.5e11, 3e38, float("inf")])
 def test_a_unit_as_large_as_no_map_is_refused(new_world: Any, length: float) -> None:
-    """Its edge would lie in a cell that no whole number counts."""
+    """Its edge would be in a cell beyond the range of an integer."""
     world = new_world(LINEUP, LINEUP, seed=3, **FULL)
     world.step(200)
     unit = world.hero(0)["unit"]
@@ -210,7 +209,7 @@ def test_a_facing_that_is_never_turned_round_is_refused(new_world: Any) -> None:
 
 
 def test_a_unit_that_turns_away_from_where_it_is_to_look_is_refused(new_world: Any) -> None:
-    """Its facing would grow from frame to frame, and take longer and longer to be turned round."""
+    """A negative turn rate would let its facing grow without bound."""
     world = new_world(LINEUP, LINEUP, seed=3, **FULL)
     unit = world.hero(0)["unit"]
     world.set_unit(unit, facing=1.2345)

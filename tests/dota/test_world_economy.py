@@ -1,4 +1,4 @@
-"""Gold over time, the scripted buyer, couriers, wards' stock and what the line-up check says."""
+"""Gold over time, the scripted buyer, couriers, ward stock and the line-up check."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def test_start_items_and_gold(new_world: Any) -> None:
 
 
 def test_passive_gold(new_world: Any) -> None:
-    """One gold each 0.66 s from the horn on."""
+    """One gold every 0.66 s from the horn on."""
     world = new_world(start_s=-10.0)
     world.clear_signals()
     world.step(74)
@@ -78,7 +78,7 @@ def test_gold_spent_is_told_without_the_courier_only(new_world: Any) -> None:
 
 
 def test_the_courier_brings_what_was_bought(new_world: Any) -> None:
-    """What lies in the stash is on its way as soon as the courier flies, and then in his hands, all of it."""
+    """Items in the stash leave as soon as the courier flies, and arrive completely."""
     world = new_world(courier_scripted=True, keep_teleport=0)
     hero = world.hero(0)["unit"]
     world.clear_items(0)
@@ -113,7 +113,7 @@ def test_consumables_are_bought_again_until_ten_minutes(new_world: Any) -> None:
 
 
 def test_the_build_takes_its_gold_before_upkeep(new_world: Any) -> None:
-    """150 gold are slippers for the build or a salve: the slippers, and the salve when there is gold again."""
+    """With 150 gold for slippers of the build or a salve, the buyer takes the slippers, and the salve later."""
     world = new_world(keep_salve=1, keep_teleport=0)
     world.clear_items(0)
     world.set_gold(0, 150)
@@ -126,7 +126,7 @@ def test_the_build_takes_its_gold_before_upkeep(new_world: Any) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
 def test_upkeep_stays_within_its_share_of_income(new_world: Any, share: float) -> None:
-    """A hero who uses up whatever he holds, and earns 20 gold a second for two minutes, beside 600 at the start."""
+    """A hero uses up everything and earns 20 gold a second for two minutes, after 600 at the start."""
     world = new_world(keep_salve=1, keep_clarity=1, keep_tango=1, keep_teleport=1, upkeep_share=share)
     bought = 0.0
     for _ in range(120):
@@ -180,7 +180,7 @@ def test_stacking_and_slots(new_world: Any) -> None:
 
 
 def test_the_aegis_stays_in_the_inventory(new_world: Any) -> None:
-    """It costs nothing and works nowhere else: six dear items do not push it into the backpack."""
+    """It has no cost and works only there: six expensive items do not move it to the backpack."""
     world = new_world(keep_teleport=0)
     world.clear_items(0)
     for _ in range(6):
@@ -207,7 +207,7 @@ def test_courier_deaths_cost_the_team(new_world: Any) -> None:
 
 
 def test_what_the_buyer_skips_is_named(core: Any, tables: Any) -> None:
-    """Skipped: programs that need what is not built. Bought for their stats alone: items whose use is not built."""
+    """Skipped: items with unsupported programs. Bought for their stats alone: items with an unsupported active."""
     pool = ["nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper"]
     skipped, useless = core.items_not_bought(tables, pool), core.items_without_use(tables, pool)
     assert not set(skipped) & set(useless)

@@ -1,4 +1,4 @@
-"""What a hero's death pays, and whom, by hand from 7.21d's rules.json (gold.hero_kill_*, experience.hero_kill)."""
+"""Bounties of a hero's death, computed by hand from 7.21d's rules.json (gold.hero_kill_*, experience.hero_kill)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +14,9 @@ STEPS_A_SECOND = 7.5
 
 def stage(new_world: Any, near: int, gold: Sequence[float], victim_gold: float,
           mates_gold: Sequence[float] = ()) -> Any:
-    """Five against five without items: the first ``near`` Radiant heroes stand by the Dire's first one, the others at
-    home. Gold is all that they own."""
+    """Five against five without items: the first ``near`` Radiant heroes are next to the Dire's first, the others at
+    home. Net
+    worth is gold only."""
     world = new_world(RADIANT, DIRE)
     for hero in range(10):
         world.clear_items(hero)
@@ -36,7 +37,7 @@ def unit(world: Any, hero: int) -> int:
 
 
 def creep(world: Any) -> int:
-    """A Radiant creep, who kills for nobody: only those near are paid."""
+    """Return a Radiant creep, whose kills pay only the heroes nearby."""
     index: int = world.spawn("npc_dota_creep_goodguys_melee", 0, MID[0], MID[1])
     return index
 
@@ -46,7 +47,7 @@ def paid(world: Any) -> list[float]:
 
 
 def put_on_a_streak(world: Any, kills: int) -> None:
-    """The Dire's first hero kills heroes at their fountain, so far away that he gains no level."""
+    """Let the Dire's first hero kill heroes at their fountain, too far away to gain a level."""
     for n in range(kills):
         if n and n % 5 == 0:
             world.step(60)  # 8 s: they are back
@@ -62,7 +63,7 @@ def put_on_a_streak(world: Any, kills: int) -> None:
     (4, [37.908, 32.076, 26.244, 20.412]),  # 1.2 * (22.5 + 1.8) = 29.16, times 1.3, 1.1, 0.9, 0.7
     (5, [29.484, 26.082, 22.68, 19.278, 15.876])])  # 1.2 * (18 + 0.9) = 22.68, times 1.3, 1.15, 1, 0.85, 0.7
 def test_those_near_are_paid_by_how_many_and_how_rich_they_are(new_world: Any, near: int, each: list[float]) -> None:
-    """The poorest gets most. The victim, of level 1, is his team's richest; the killers' team is richer."""
+    """The poorest gets most. The victim, of level 1, is the richest of its team; the killers' team is richer."""
     world = stage(new_world, near, gold=(100, 200, 300, 400, 500), victim_gold=50)
     world.kill(unit(world, VICTIM), creep(world))
     assert paid(world) == pytest.approx(each + [0] * (5 - near), abs=1e-3)
@@ -71,7 +72,7 @@ def test_those_near_are_paid_by_how_many_and_how_rich_they_are(new_world: Any, n
 
 @pytest.mark.parametrize(("richer", "gold"), [(0, 156.6), (1, 137.025), (2, 117.45), (3, 97.875), (4, 78.3)])
 def test_a_poor_victim_is_worth_less(new_world: Any, richer: int, gold: float) -> None:
-    """130.5 times 1.2, 1.05, 0.9, 0.75 or 0.6, by how many of his team are richer."""
+    """130.5 times 1.2, 1.05, 0.9, 0.75 or 0.6, by the number of richer teammates."""
     mates = [200.0] * richer + [10.0] * (4 - richer)
     world = stage(new_world, 1, gold=(5000, 0, 0, 0, 0), victim_gold=100, mates_gold=mates)
     world.kill(unit(world, VICTIM), creep(world))
@@ -100,8 +101,9 @@ def test_a_level_more_is_worth_more(new_world: Any) -> None:
     (2, 0, 0), (3, 60, 200), (4, 120, 350), (5, 180, 500), (6, 240, 650), (7, 300, 800), (8, 360, 950), (9, 420, 1100),
     (10, 480, 1250), (11, 480, 1250)])
 def test_the_end_of_a_streak_is_worth_more(new_world: Any, kills: int, gold: float, xp: float) -> None:
-    """60 gold for each kill from the third to the tenth; 200 to 1,250 experience, 150 a kill. The rest: 110 + 8, what
-    being near is worth, and 40 experience."""
+    """60 gold for each kill from the third to the tenth; 200 to 1,250 experience, 150 a kill. In addition: 110 + 8, the
+    area
+    bounty, and 40 experience."""
     world = stage(new_world, 0, gold=(0,) * 5, victim_gold=0)
     put_on_a_streak(world, kills)
     for hero in range(10):

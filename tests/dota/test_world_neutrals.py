@@ -58,8 +58,9 @@ def test_neutrals_fight_back_and_give_up(new_world: Any, data: dict[str, Any]) -
 
 
 def drawn_camps(new_world: Any, data: dict[str, Any], seconds: float) -> tuple[Any, int, int]:
-    """Three Radiant heroes far from everything, two camps that are so many seconds before their next creeps; heroes 0
-    and 1 have each drawn one, which stand in the open on the other side of the map."""
+    """Return three Radiant heroes far away and two camps that many seconds before their next spawn; heroes 0 and 1 have
+    each
+    pulled one of them to the open on the other side of the map."""
     world = new_world(radiant=("nevermore", "sniper", "lion"), neutrals=True, start_s=59.0)
     world.step(12)
     first, second = (next(k for k, camp in enumerate(data["map"]["camps"]) if camp["tier"] == tier)
@@ -78,15 +79,16 @@ def of_camp(world: Any, camp: int) -> list[dict[str, Any]]:
 
 
 def paid(world: Any, victim: int, killer: int) -> list[float]:
-    """Gold of heroes 0 to 2 for the creep's death."""
+    """Return the gold of heroes 0 to 2 for the creep's death."""
     before = [world.hero(k)["gold"] + world.hero(k)["reliable"] for k in range(3)]
     world.kill(victim, world.hero(killer)["unit"])
     return [world.hero(k)["gold"] + world.hero(k)["reliable"] - was for k, was in enumerate(before)]
 
 
 def test_a_stack_pays_who_drew_it_whatever_camp_it_stands_in(new_world: Any, data: dict[str, Any]) -> None:
-    """Creeps of one camp in the box of another when the next ones come: their own camp is filled and they are their
-    hero's stack; the other is not, and its creeps are nobody's."""
+    """One camp's creeps are in another's box at the spawn time: their own camp refills and they are their hero's stack;
+    the
+    other does not, and its creeps are nobody's."""
     world, first, second = drawn_camps(new_world, data, 0.5)
     old, others = of_camp(world, first), of_camp(world, second)
     place = data["map"]["camps"][second]
@@ -109,7 +111,7 @@ def test_two_stacks_at_once_are_each_their_heros(new_world: Any, data: dict[str,
 
 
 def test_a_stack_stays_its_heros_when_a_lane_creep_takes_the_blows(new_world: Any, data: dict[str, Any]) -> None:
-    """A camp that is led to a wave fights the wave when the next ones come; who led it there is who stacked it."""
+    """A camp led to a wave fights the wave at the spawn time; the stack belongs to the hero that led it there."""
     world, first, _ = drawn_camps(new_world, data, 7.0)
     world.set_unit(world.hero(0)["unit"], x=-7000, y=-6500)
     old = of_camp(world, first)
@@ -124,7 +126,7 @@ def test_a_stack_stays_its_heros_when_a_lane_creep_takes_the_blows(new_world: An
 
 
 def test_creeps_that_a_wave_drew_are_nobodys_stack(new_world: Any, data: dict[str, Any]) -> None:
-    """A hero has struck them before, and they have been home since."""
+    """A hero hit them earlier, and they have been home since."""
     world, first, _ = drawn_camps(new_world, data, 30.0)
     old = of_camp(world, first)
     camp = data["map"]["camps"][first]
@@ -169,7 +171,7 @@ def test_roshan_grows_and_pays(new_world: Any) -> None:
 
 
 def full_handed(world: Any, hero: int) -> None:
-    """Nine items that are nobody's parts in the hero's hands, and nothing in his stash."""
+    """Fill the hero's inventory with nine items without common recipes, and empty its stash."""
     world.clear_items(hero)
     world.set_gold(hero, -1e6)
     for _ in range(9):
@@ -181,7 +183,7 @@ def held(world: Any, hero: int) -> list[str]:
 
 
 def dead_roshan(new_world: Any, full: tuple[int, ...]) -> tuple[Any, Any]:
-    """Hero 0 has killed him by his pit; hero 1 is at home; those named have their hands full."""
+    """Let hero 0 kill Roshan at his pit; hero 1 is at home; the named heroes have full inventories."""
     world = new_world(("nevermore", "sven"), roshan=True, keep_teleport=0)
     world.step()
     roshan = world.units("roshan")[0]
@@ -203,7 +205,7 @@ def test_roshans_items_go_to_an_ally_when_the_killers_hands_are_full(new_world: 
 
 
 def test_roshans_items_lie_where_he_fell_when_nobody_has_room(new_world: Any) -> None:
-    """Whoever comes by with room has them, of either side, and an Aegis counts from then."""
+    """A hero of either side with a free slot picks them up, and the Aegis's time starts then."""
     world, roshan = dead_roshan(new_world, full=(0, 1))
     assert [held(world, h).count("item_aegis") for h in (0, 1)] == [0, 0]
     assert world.ground_items() == [("item_aegis", roshan["x"], roshan["y"])]
@@ -260,7 +262,7 @@ def test_bounty_runes(new_world: Any) -> None:
 
 
 def test_a_rune_that_is_gone_is_not_another(new_world: Any) -> None:
-    """Another takes it first: he goes to see, and not to the next one anywhere; where no rune is, he stays."""
+    """When another hero takes it, the hero walks to it and not to the next one elsewhere; without a rune it stays."""
     world = new_world(radiant=("nevermore",), dire=("sniper",), runes=True)
     world.step()
     spots = world.pickups()

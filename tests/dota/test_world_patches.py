@@ -1,4 +1,4 @@
-"""The switches of rules.json in which the two patches differ, each played in both (docs/game.md, "Two versions")."""
+"""Rules that differ between the patches, each tested in both (docs/game.md, "Two versions")."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Patched = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def patched(core: Any) -> Patched:
-    """Makes a quiet world of a patch, without items."""
+    """Create a quiet world of a patch, without items."""
     data = {patch: read_data(patch) for patch in PATCHES}
     tables = {patch: core.load_tables(*(files[f] for f in FILES)) for patch, files in data.items()}
 
@@ -38,7 +38,7 @@ def unit(world: Any, hero: int) -> Any:
 
 @pytest.mark.parametrize(("patch", "factor", "hp"), [("7.21d", 1.0, 20), ("7.19", 1.25, 18)])
 def test_what_the_primary_attribute_gives(patched: Patched, patch: str, factor: float, hp: float) -> None:
-    """A quarter more in 7.19, except of damage; the other two attributes give what they give everybody."""
+    """7.19 gives a quarter more, except damage; the other two attributes give the usual amount."""
     world = patched(patch)
     for hero, name in ((0, "sven"), (5, "nevermore")):
         base = patched.data[patch]["heroes"]["heroes"]["npc_dota_hero_" + name]  # type: ignore[attr-defined]
@@ -83,7 +83,7 @@ def test_a_team_that_is_ahead_gets_the_levels_part_alone(patched: Patched) -> No
 
 @pytest.mark.parametrize(("patch", "denier", "enemy", "gold"), [("7.21d", 0.0, 0.35, 0.2), ("7.19", 0.25, 0.25, 0.0)])
 def test_what_a_deny_gives(patched: Patched, patch: str, denier: float, enemy: float, gold: float) -> None:
-    """Shares of the creep's experience for each side's heroes near, and of its gold for the denier."""
+    """Shares of the creep's experience for the heroes of each side nearby, and of its gold for the denier."""
     world = patched(patch)
     for hero in (0, 5):
         world.set_unit(world.hero(hero)["unit"], x=MID[0] + 200, y=MID[1])
@@ -121,7 +121,7 @@ def test_armor_that_towers_lend(patched: Patched, patch: str, first: float, othe
 
 @pytest.mark.parametrize(("patch", "flat", "share"), [("7.21d", 90, 0.02), ("7.19", 75, 0.0)])
 def test_what_a_shrine_heals(patched: Patched, patch: str, flat: float, share: float) -> None:
-    """A second of it, beside the hero's own regeneration."""
+    """Healing a second, in addition to the hero's own regeneration."""
     world = patched(patch)
     shrine = next(u for u in world.units("shrine") if u["building"] == "good_healer_6")
     hero = world.hero(0)["unit"]
@@ -148,7 +148,7 @@ def test_the_highest_attack_speed(patched: Patched, patch: str, most: float) -> 
 
 @pytest.mark.parametrize(("patch", "ends"), [("7.21d", True), ("7.19", False)])
 def test_roots_end_teleports(patched: Patched, patch: str, ends: bool) -> None:
-    """In 7.21d a root ends the channel, and who is rooted begins none; in 7.19 neither."""
+    """In 7.21d a root ends the channel and prevents a new one; in 7.19 neither."""
     data = patched.data[patch]  # type: ignore[attr-defined]
     arena = Arena(patched(patch, ("sven",), ("crystal_maiden",)), data)
     hero, maiden = arena.unit(0), arena.unit(5)

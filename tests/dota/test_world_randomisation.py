@@ -1,4 +1,4 @@
-"""What differs from game to game at the start (Berner et al. 2019, appendix O.2), each magnitude by itself."""
+"""Randomised starts (Berner et al. 2019, appendix O.2), each magnitude separately."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def test_a_magnitude_moves_its_own_stat(new_world: Any, magnitude: str) -> None:
     ("random_move_speed", "move_speed", 0.1, True), ("random_magic_resist", "magic_resist", 4.0, False)])
 def test_a_magnitude_is_a_standard_deviation(new_world: Any, magnitude: str, stat: str, size: float,
                                              relative: bool) -> None:
-    """Of 120 games, within a quarter; magic resistance comes off what gets through, in percent of it."""
+    """Measured over 120 games, within a quarter; magic resistance changes the passing share, in percent of it."""
     plain = body(new_world, 1)[stat]
     seen = np.array([body(new_world, seed, **{magnitude: size})[stat] for seed in range(120)])
     if stat == "magic_resist":
@@ -76,7 +76,7 @@ def test_an_assignment_of_lanes_ends_by_its_time(new_world: Any, until: float) -
 
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
 def test_an_item_put_in_is_one_that_the_hero_buys(core: Any, patch: str) -> None:
-    """In the game's own list for him, or in his build; nothing that is used up or that cannot be bought."""
+    """It is in the game's own list for the hero or in its build, and neither consumable nor unavailable."""
     tables = load_tables(patch)
     heroes = list(load().heroes)
     found: dict[str, set[str]] = {name: set() for name in heroes}
@@ -112,7 +112,7 @@ def test_an_item_of_the_build_comes_sooner_and_once(new_world: Any, tables: Any)
                                             ("crystal_maiden", "item_phase_boots")])
 def test_parts_of_an_item_put_in_make_no_room_for_its_other_parts(new_world: Any, tables: Any, hero: str,
                                                                   item: str) -> None:
-    """Fifteen slots full of dearer things: each part is bought in the place of one of those, and kept."""
+    """With fifteen slots of more expensive items, each component replaces one of those and is kept."""
     made = [new_world((hero,), seed=seed, random_item_insert=1.0, keep_teleport=0) for seed in range(60)]
     world = next(w for w in made if w.hero(0)["build_insert"] == item)
     order = tables.hero("npc_dota_hero_" + hero)["item_order"]
@@ -131,7 +131,7 @@ def test_parts_of_an_item_put_in_make_no_room_for_its_other_parts(new_world: Any
 
 
 def test_the_next_item_that_is_seen_is_the_one_put_in() -> None:
-    """Rich from the start, some of these Svens come to it at once, whatever its place in their build."""
+    """With enough gold some of these Svens buy it at once, whatever its position in their build."""
     item_of = dict(enumerate(load().names["item"], start=1))
 
     def seen(chance: float) -> set[str]:
@@ -157,7 +157,7 @@ def test_the_buyers_targets_are_as_set_unless_they_are_drawn(new_world: Any) -> 
 
 
 def test_drawn_targets_lie_between_nothing_and_twice_as_much(new_world: Any) -> None:
-    """For each hero by itself; what is set to none stays none."""
+    """Sampled for each hero; a target of zero stays zero."""
     drawn = [new_world(("sven", "lion"), seed=seed, random_consumables=1.0, **TARGETS).hero(h)
              for seed in SEEDS for h in (0, 1)]
     for k, most in enumerate((4, 2, 0, 6)):
@@ -173,7 +173,7 @@ def test_a_chance_of_one_in_four_draws_one_in_four(new_world: Any) -> None:
 
 
 def test_the_buyer_keeps_what_was_drawn(new_world: Any) -> None:
-    """Salves, while there is gold for the build too: as many as his target, and none where it is none."""
+    """With enough gold for the build: as many salves as its target, and none for a target of zero."""
     stocks = {}
     for seed in SEEDS:
         world = new_world(seed=seed, random_consumables=1.0, keep_salve=1, keep_teleport=0, upkeep_share=1.0)

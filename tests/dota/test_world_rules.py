@@ -1,4 +1,4 @@
-"""Rules between players: stacks, denies of heroes, teleports to one place, pay for kills, what an enemy shows."""
+"""Rules between players: stacks, hero denies, teleports to one place, kill bounties, visible enemy state."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ STEPS_A_SECOND = 7.5
 
 
 def test_a_stack_pays_its_stacker(new_world: Any, data: dict[str, Any]) -> None:
-    """Drawn out of their camp at the minute, creeps pay him 35 % more of what an ally gets for them."""
+    """Creeps pulled out of their camp at the minute pay the stacker 35 % of the gold that an ally gets for them."""
     world = new_world(("sven", "lion"), neutrals=True, start_s=30.0)
     world.step(int(31 * 7.5))
     camps: dict[int, list[dict[str, Any]]] = {}
@@ -94,7 +94,7 @@ def test_a_tower_can_be_denied_below_a_tenth(new_world: Any) -> None:
 
 
 def channel(arena: Arena, hero: int, at: tuple[float, float]) -> float:
-    """Teleports a hero with a scroll; gives how long he channelled."""
+    """Teleport a hero with a scroll; return the channel time."""
     unit = arena.unit(hero)
     give(arena, "tpscroll", hero, 1)
     slot = arena.world.ability(hero, "item_tpscroll")["slot"]
@@ -126,8 +126,8 @@ def test_teleports_to_one_place_take_longer_each_time(new_world: Any, data: dict
 
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
 def test_boots_of_travel(core: Any, patch: str) -> None:
-    """They carry to a creep as well as to a building, and keep a scroll waiting: 10 s more in 7.21d, the same
-    cooldown for both in 7.19."""
+    """They teleport to creeps as well as to buildings, and delay the scroll: 10 s more in 7.21d, one cooldown for both
+    in 7.19."""
     data = read_data(patch)
     tables = core.load_tables(*(data[f] for f in FILES))
     quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
@@ -196,7 +196,7 @@ def test_roshan_resists_status(new_world: Any, data: dict[str, Any]) -> None:
 
 
 def test_roshan_bashes(new_world: Any, data: dict[str, Any]) -> None:
-    """In 15 % of his attacks, for 1.65 s and 50 damage."""
+    """15 % of his attacks, for 1.65 s and 50 damage."""
     arena = duel(new_world, data, "sven")
     arena.place(arena.unit(5), -900, 0)
     roshan = arena.world.spawn("npc_dota_roshan", 2, CENTRE[0] + 150, CENTRE[1])

@@ -1,4 +1,4 @@
-"""Shops by place, what couriers bring, refunds: the scripted buyer with a courier (rules.json inventory.shops)."""
+"""Shop locations, courier deliveries and refunds of the scripted buyer (rules.json inventory.shops)."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ HAND, STASH = slice(0, 9), slice(9, 15)
 
 @pytest.fixture
 def away(new_world: Any) -> Any:
-    """A hero out on the river with nothing; a scripted courier; nothing is kept in stock."""
+    """Return a hero on the river without items; a scripted courier; no consumables are kept."""
 
     def make(hero: str = "nevermore", at: tuple[float, float] = (-500, -400), **settings: Any) -> Any:
         world = new_world((hero,), courier_scripted=True, keep_teleport=0, **settings)
@@ -54,7 +54,7 @@ def test_a_recipe_is_flown_to_its_parts(away: Any) -> None:
 
 
 def test_a_free_recipe_needs_no_courier(away: Any) -> None:
-    """Power Treads' parts become the boots where they meet."""
+    """Power Treads' components combine where they meet."""
     world = away("sven")
     for item in ("magic_wand", "boots", "gloves", "belt_of_strength"):
         world.give_item(0, item)
@@ -105,7 +105,7 @@ def test_a_scroll_is_flown(new_world: Any) -> None:
 
 @pytest.mark.parametrize("home", [True, False])
 def test_scrolls_of_the_stash_join_the_others(new_world: Any, home: bool) -> None:
-    """Taken out at home or flown to him: none is lost, none is made."""
+    """Taken at home or delivered: none is lost or duplicated."""
     world = new_world(courier_scripted=True, keep_teleport=2)
     hero = world.hero(0)["unit"]
     base = world.unit(hero)
@@ -134,7 +134,7 @@ def test_side_shops_sell_what_the_data_say(core: Any, tables: Any, data: dict[st
 
 
 def test_beside_a_side_shop_it_is_in_his_hands(away: Any) -> None:
-    """A stick is sold there: he has it at once, and no courier's work is told."""
+    """A stick is sold there: the hero has it at once, and the courier is not used."""
     world = away("sven", at=SIDE)
     world.give_item(0, "magic_wand")
     world.set_gold(0, 510)
@@ -150,7 +150,7 @@ def test_beside_a_side_shop_it_is_in_his_hands(away: Any) -> None:
 
 
 def build_of(data: dict[str, Any], core: Any, hero: str, item: str) -> Any:
-    """Tables in which a hero wants this one item."""
+    """Return tables in which a hero wants only this item."""
     import copy
 
     heroes = copy.deepcopy(data["heroes"])
@@ -159,7 +159,7 @@ def build_of(data: dict[str, Any], core: Any, hero: str, item: str) -> Any:
 
 
 def test_the_courier_goes_to_the_secret_shop(core: Any, data: dict[str, Any]) -> None:
-    """A Demon Edge is sold nowhere else: it is paid when the courier is there, and brought from there."""
+    """A Demon Edge is sold only there: the gold is spent when the courier arrives, and the courier delivers it."""
     tables = build_of(data, core, "sven", "demon_edge")
     quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3,
              "courier_scripted": True, "keep_teleport": 0, "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0}
@@ -197,7 +197,7 @@ def test_beside_a_secret_shop_he_buys_himself(core: Any, data: dict[str, Any]) -
 
 @pytest.mark.parametrize(("seconds", "share"), [(5, 1.0), (15, 0.5)])
 def test_a_refund_within_ten_seconds_is_full(core: Any, data: dict[str, Any], seconds: float, share: float) -> None:
-    """To make room he sells a tango that he has just bought, or bought a while ago."""
+    """To make room it sells a tango bought just now, or a while ago."""
     tables = build_of(data, core, "sven", "blades_of_attack")
     world = core.World(tables, {"start_s": 0.0, "keep_teleport": 0, "keep_tango": 1, "keep_salve": 0,
                                 "keep_clarity": 0, "lanes": [False] * 3, "upkeep_share": 1.0}, ["sven"], ["axe"], 1)

@@ -1,4 +1,4 @@
-"""Derived stats of units, worked by hand from heroes.json, items.json and rules.json."""
+"""Derived stats of units, computed by hand from heroes.json, items.json and rules.json."""
 
 from typing import Any
 
@@ -114,14 +114,15 @@ def test_levels_stop_at_the_cap(new_world: Any) -> None:
     ("npc_dota_observer_wards", 2, "belongs to a side"), ("npc_dota_creep_goodguys_melee", 2, "belongs to a side"),
     ("npc_dota_goodguys_fort", 0, "where the map has them")])
 def test_what_is_spawned_only_by_the_game_is_refused(new_world: Any, unit: str, team: int, why: str) -> None:
-    """A hero's body without the hero, or a courier without a side, has no state that its death could be told to."""
+    """A hero's body without the hero, or a courier without a side, would lack the state that its death changes."""
     with pytest.raises(ValueError, match=why):
         new_world().spawn(unit, team, 0, 0)
 
 
 def test_what_is_born_takes_no_slot_that_was_freed_in_its_frame(new_world: Any) -> None:
-    """A golem's shards come out of its death, inside whatever loop struck it: that loop may have the golem's slot, and
-    those of others that it killed, still ahead. In the next frame the slot is given out."""
+    """A golem's shards spawn inside the loop that killed it, which may still visit the freed slots. They are reused
+    from the
+    next frame on."""
     world = new_world()
     x, y = CENTRE
     golems = [world.spawn("npc_dota_neutral_mud_golem", 2, x + 200 * k, y) for k in range(3)]

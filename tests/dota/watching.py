@@ -1,4 +1,4 @@
-"""Reading observations by field name and acting by action name, for the tests of the game's numpy API."""
+"""Observations by field name and actions by name, for the tests of the game's numpy API."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ SMALL = ObservationConfig(allied_creeps=8, neutral_creeps=2, buildings=21, wards
 
 
 def duel(seed: int = 1, hero: str = "nevermore", **changes: Any) -> GameConfig:
-    """One hero a side in mid, from the horn on, with nothing but lane creeps."""
+    """Return one hero a side in mid, from the horn on, with lane creeps only."""
     settings: dict[str, Any] = {
         "mode": "1v1_mid", "heroes_per_team": 1, "hero_pool": [hero], "start_seconds": 0.0, "neutrals": False,
         "roshan": False, "runes": False, "observation": SMALL}
@@ -22,7 +22,7 @@ def duel(seed: int = 1, hero: str = "nevermore", **changes: Any) -> GameConfig:
 
 
 def field(game: VecGame, block: str, name: str, index: int = 0, team: int = 0, hero: int = 0) -> npt.NDArray[Any]:
-    """A field's values [instances, count] in a team's last observation."""
+    """Return a field's values [instances, count] in a team's last observation."""
     return read(game.layout, game.obs, block, name, (index, team), hero)
 
 
@@ -37,18 +37,18 @@ def read(layout: Layout, obs: dict[str, npt.NDArray[Any]], block: str, name: str
 
 
 def offered(game: VecGame, index: int = 0, team: int = 0, hero: int = 0) -> list[str]:
-    """Names of the actions a hero can take now."""
+    """Return the names of a hero's available actions."""
     return [game.layout.actions[i].name for i in game.obs["available"][index, team, hero] if i]
 
 
 def mask(game: VecGame, row: int, index: int = 0, team: int = 0, hero: int = 0) -> list[int]:
-    """Unit slots set in a row of the target mask."""
+    """Return the unit slots set in a row of the target mask."""
     return [int(i) for i in np.flatnonzero(game.obs["target_mask"][index, team, hero, row])]
 
 
 def choose(game: VecGame, action: str, index: int = 0, team: int = 0, hero: int = 0, unit: int = 0, x: int = 4,
            y: int = 4, delay: int = 0, into: npt.NDArray[np.int16] | None = None) -> npt.NDArray[np.int16]:
-    """An action array in which one hero takes the named action and the others do nothing (slot 0 is noop)."""
+    """Return actions in which one hero takes the named action and the others do nothing (slot 0 is noop)."""
     names = offered(game, index, team, hero)
     if action not in names:
         raise AssertionError(f"{action} is not offered: {names}")
@@ -58,7 +58,7 @@ def choose(game: VecGame, action: str, index: int = 0, team: int = 0, hero: int 
 
 
 def hero_unit(game: VecGame, team: int = 0, hero: int = 0, index: int = 0) -> dict[str, Any]:
-    """A hero's body as a spectator sees it."""
+    """Return a hero's body in the spectator's view."""
     return next(u for u in game.spectate(index)["units"] if u["hero"] == team * 5 + hero)
 
 
@@ -75,11 +75,11 @@ def target_of(layout: Layout, name: str) -> TargetType:
 
 
 def enemy_slot(game: VecGame) -> int:
-    """The first enemy hero's unit slot."""
+    """Return the first enemy hero's unit slot."""
     return game.layout.groups["enemy_heroes"].start
 
 
 def steps(game: VecGame, n: int, actions: Any = None) -> None:
-    """Plays ``n`` timesteps."""
+    """Play ``n`` timesteps."""
     for _ in range(n):
         game.step(actions)
