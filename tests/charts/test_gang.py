@@ -53,7 +53,7 @@ def test_a_leader_worker_set_is_one_group_of_the_same_pods() -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_every_optimizer_of_a_leader_worker_set_is_dialled_by_its_pods_name(tls: bool, tmp_path: Path) -> None:
+def test_leader_worker_set_addresses_are_pod_names(tls: bool, tmp_path: Path) -> None:
     """The leader is NAME-0; its workers are NAME-0-1 and so on, below the set's Service."""
     more = ("tls.grpc.enabled=true", "tls.grpc.existingSecret=ours") if tls else ()
     path = tmp_path / "run.yaml"

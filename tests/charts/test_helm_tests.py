@@ -22,7 +22,7 @@ import yaml
 from five.agent.config import SchedulesConfig
 from five.services.controller.http.app import create_app
 from five.services.controller.http.dependencies import Context
-from five.services.controller.http.auth import Gate
+from five.services.controller.http.auth import Authenticator
 from five.services.controller.http.tokens import FixedTokens
 from rapid.config import RpcConfig, StoreConfig
 from rapid.embedded_redis import server_binary
@@ -143,7 +143,7 @@ class Api:
         self.state = RunState(client, "trial")
         self.state.create({"name": "trial"}, "test")
         self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=0))
-        gate = Gate(FixedTokens.of(ada=("operator", "operator-token"), vera=("viewer", "viewer-token")))
+        gate = Authenticator(FixedTokens.of(ada=("operator", "operator-token"), vera=("viewer", "viewer-token")))
         app = create_app(Context("trial", self.state, self.store, SchedulesConfig(), gate))
         self.port = free_port()
         self.server = uvicorn.Server(uvicorn.Config(app, "127.0.0.1", self.port, log_level="error"))

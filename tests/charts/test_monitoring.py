@@ -46,7 +46,7 @@ def test_every_page_is_scraped_once() -> None:
         assert len(pages) == len(set(pages)) >= 6
 
 
-def test_metrics_are_on_no_service_that_may_be_reachable_from_outside() -> None:
+def test_metrics_ports_are_not_exposed() -> None:
     """Metrics endpoints have no authentication."""
     (controller,) = [s for s in objects(MONITORED, "Service") if s["metadata"]["name"] == "five-controller"]
     assert [p["name"] for p in controller["spec"]["ports"]] == ["http"]

@@ -168,7 +168,7 @@ def test_only_the_autoscaler_reaches_the_kubernetes_api() -> None:
     assert egress_without_pods(narrow, "controller")[0]["to"] == [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
 
 
-def test_the_object_store_is_reached_by_those_who_read_or_write_there() -> None:
+def test_object_store_is_reachable_for_its_users_only() -> None:
     values = Values("s3", sets=("blobs.url=s3://bucket/five",))
     reach = {c for c in policies(values) if c and c in SERVICES and egress_without_pods(values, c)}
     mounted = {meta["labels"][COMPONENT] for _, meta, spec in pods(objects(Values("defaults")))
@@ -180,7 +180,7 @@ def test_the_object_store_is_reached_by_those_who_read_or_write_there() -> None:
     assert asks == {"controller", "inference"}, "whoever asks for a version's metadata reads the object store"
 
 
-def test_on_a_volume_only_those_who_mount_it_are_tied_to_its_node() -> None:
+def test_only_pods_with_the_volume_are_bound_to_its_node() -> None:
     notes = (CHART / "templates/NOTES.txt").read_text()
     assert "keeps inference, optimizers and evaluator on one node" in notes
     assert not egress_without_pods(Values("defaults"), "controller"), "nothing to reach outside the cluster"

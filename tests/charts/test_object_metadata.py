@@ -17,7 +17,7 @@ def annotations(o: Object) -> Object:
     return dict(o["metadata"].get("annotations", {}))
 
 
-def test_the_global_ones_are_on_everything_that_they_are_said_for() -> None:
+def test_global_metadata_is_on_every_object() -> None:
     assert [o["metadata"]["name"] for o in objects(GLOBAL) if o["metadata"]["labels"].get("team") != "rl"] == []
     said = {o["kind"] for o in objects(GLOBAL) if annotations(o).get("note") == "all"}
     assert said == {*WORKLOADS, "Service"}

@@ -62,7 +62,7 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return steps
 
 
-def test_an_upgrade_and_a_reinstallation_keep_secrets_and_volumes(story: dict[str, Objects]) -> None:
+def test_upgrade_and_reinstall_keep_secrets_and_volumes(story: dict[str, Objects]) -> None:
     first = story["installed"]
     assert secrets(first).keys() == KEPT_SECRETS | MADE_OF_THEM and all(map(len, secrets(first).values()))
     assert claims(first).keys() == KEPT_CLAIMS
@@ -90,7 +90,7 @@ def test_an_upgrade_brings_what_was_asked_for(story: dict[str, Objects]) -> None
     assert "seed: 7" in found["configmaps", "five-run"]["data"]["run.yaml"]
 
 
-def test_an_upgrade_restarts_those_who_read_the_configuration_and_not_redis(story: dict[str, Objects]) -> None:
+def test_upgrade_restarts_services_but_not_redis(story: dict[str, Objects]) -> None:
     before, after = templates(story["installed"]), templates(story["upgraded"])
     changed = {name for name in before
                if before[name]["metadata"]["annotations"] != after[name]["metadata"]["annotations"]}
@@ -131,7 +131,7 @@ def test_a_rollback_brings_images_back_and_no_secrets(fresh: Release) -> None:
     assert secrets(again) == secrets(first) and claims(again) == claims(first)
 
 
-def test_after_a_rotation_an_upgrade_goes_back_and_a_rollback_does_not(fresh: Release) -> None:
+def test_rotation_survives_rollback_but_not_upgrade(fresh: Release) -> None:
     fresh.done("install five charts")
     old = secrets(fresh.objects())
     fresh.done("patch secret five-service-token -p", '{"stringData": {"token": "new"}}', program="kubectl")
@@ -154,7 +154,7 @@ def test_after_a_rotation_an_upgrade_goes_back_and_a_rollback_does_not(fresh: Re
     assert "helm upgrade five ./charts -n five --reset-values -f old.yaml" in section("Roll back")
 
 
-def test_both_passwords_of_a_change_reach_redis_and_tokens_that_were_added_stay(fresh: Release) -> None:
+def test_rotation_keeps_both_passwords_and_added_tokens(fresh: Release) -> None:
     fresh.done("install five charts")
     first = secrets(fresh.objects())
     old = b64decode(first["five-redis-rollout"]["state-password"]).decode()
@@ -320,7 +320,7 @@ def test_a_rollback_over_a_larger_volume_is_refused(fresh: Release) -> None:
     assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 1
 
 
-def test_a_rollback_over_what_was_given_in_place_of_the_charts_own(fresh: Release) -> None:
+def test_rollback_over_existing_secrets(fresh: Release) -> None:
     fresh.done("install five charts")
     first = fresh.objects()
     fresh.done("upgrade five charts --set blobs.url=s3://bucket/five")

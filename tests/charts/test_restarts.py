@@ -75,7 +75,7 @@ def test_the_checksum_has_all_that_a_component_reads() -> None:
         assert component in restarted(f"run.overrides.{change}"), change
 
 
-def test_the_controller_reads_the_autoscalers_settings_from_a_folder() -> None:
+def test_controller_mounts_autoscaler_settings_as_folder() -> None:
     """A ConfigMap file mounted by subPath never updates."""
     spec = find(Values("defaults"), "Deployment", "controller")["spec"]["template"]["spec"]
     (container,) = spec["containers"]

@@ -124,7 +124,7 @@ def memory_of(o: Object) -> int:
     return int(number[:-2]) << {"kb": 10, "mb": 20, "gb": 30}[number[-2:]]
 
 
-def test_redis_of_parameters_holds_the_versions_and_those_being_written(values: Values, tmp_path: Path) -> None:
+def test_params_redis_fits_kept_and_pending_versions(values: Values, tmp_path: Path) -> None:
     if not any(o["metadata"]["name"] == "five-redis-params" for o in objects(values, "ConfigMap")):
         pytest.skip("it is outside the release")
     config = loaded(values, tmp_path)

@@ -57,7 +57,7 @@ def test_no_pod_holds_a_secret_that_it_does_not_use() -> None:
         "test-rest:test": {("test-token", "token")}, "test-training:test": {("test-token", "token")}}
 
 
-def test_nobody_is_given_the_admins_password_or_an_operators_token(values: Values) -> None:
+def test_no_pod_gets_admin_password_or_operator_token(values: Values) -> None:
     given = {secret for secrets in held(values).values() for secret, _ in secrets}
     assert not [name for name in given if name.endswith(("redis-admin", "operator-token", "our-admin"))]
     for where, secrets in held(values).items():

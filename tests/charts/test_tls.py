@@ -44,7 +44,7 @@ def test_every_address_is_in_the_certificate(values: Values, tmp_path: Path) -> 
         assert url.startswith("rediss://") and host_port(url)[0] in names
 
 
-def test_certificates_are_of_the_issuer_and_for_the_secrets_that_are_mounted() -> None:
+def test_certificates_match_issuer_and_mounted_secrets() -> None:
     for name, secret in (("grpc", "five-grpc-tls"), ("redis", "five-redis-tls")):
         spec = find(ISSUED, "Certificate", name)["spec"]
         assert spec["secretName"] == secret
@@ -91,7 +91,7 @@ def test_redis_reads_its_certificates_again() -> None:
         assert "certificates.sh" not in find(Values("defaults"), "ConfigMap", f"redis-{role}")["data"]
 
 
-def test_an_external_redis_is_trusted_by_a_given_authority_or_by_the_images() -> None:
+def test_external_redis_uses_given_or_system_ca() -> None:
     outside = ("redis.state.external.host=a", "redis.params.external.host=b", "tls.redis.enabled=true")
     known = Values("known authority", sets=outside)
     assert "tls_authority" not in run_config(known) and "rediss://a:6379/0" in run_config(known)

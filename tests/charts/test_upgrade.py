@@ -104,7 +104,7 @@ def test_a_new_chart_is_taken_and_restarts_nothing() -> None:
     assert "7.8.9" not in yaml.safe_dump([fixed(o) for o in after])
 
 
-def test_a_new_platform_replaces_its_pods_and_leaves_redis_running() -> None:
+def test_new_platform_version_leaves_redis_running() -> None:
     """Restarting Redis while optimizers write their last checkpoints would lose data."""
     before, after = templates(objects(DEFAULTS)), templates(chart_of("7.8.9", "9.9.9"))
     assert not refused(objects(DEFAULTS), chart_of("7.8.9", "9.9.9"))
@@ -178,7 +178,7 @@ def test_uninstall_says_what_it_leaves() -> None:
     assert "kubectl -n five delete pod,secret,pvc -l app.kubernetes.io/instance=five" in readme
 
 
-def test_everything_left_is_found_by_the_label_of_the_command_that_removes_it() -> None:
+def test_uninstall_leftovers_match_the_removal_label() -> None:
     label = {"app.kubernetes.io/instance": RELEASE}
     for o in objects(DEFAULTS):
         for metadata in (o["metadata"], *(t["metadata"] for t in o.get("spec", {}).get("volumeClaimTemplates", []))):

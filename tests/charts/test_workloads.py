@@ -181,7 +181,7 @@ def test_violations_are_found(change) -> None:  # type: ignore[no-untyped-def]
     assert violations(template["metadata"], template["spec"])
 
 
-def test_only_the_autoscalers_controller_has_a_service_account_token(values: Values) -> None:
+def test_only_autoscaling_controller_has_account_token(values: Values) -> None:
     scaled = "autoscaler:" in run_config(values)
     for name, _, spec in pods(objects(values)):
         assert spec["automountServiceAccountToken"] is (scaled and name == "Deployment/five-controller"), name
@@ -225,7 +225,7 @@ def test_horizontal_pod_autoscalers_scale_what_is_there(values: Values) -> None:
         assert hpa["spec"]["minReplicas"] <= hpa["spec"]["maxReplicas"]
 
 
-def test_autoscalers_follow_work_and_the_fallback_is_the_processor() -> None:
+def test_autoscalers_follow_work_with_cpu_as_fallback() -> None:
     by_work = Values("hpa by signals", sets=("autoscaling.mode=hpa",))
     for name, metric in (("rollout", "five_unpaced_sample_reuse"), ("inference", "five_inference_queue_seconds_p95")):
         (asked,) = find(by_work, "HorizontalPodAutoscaler", name)["spec"]["metrics"]
@@ -243,7 +243,7 @@ def test_disruption_budgets_select_pods_and_never_block_a_drain(values: Values) 
         assert "minAvailable" not in spec and (spec["maxUnavailable"] not in (0, "0%") or asked_for)
 
 
-def test_pods_restart_when_what_they_read_of_the_configuration_changes() -> None:
+def test_pods_restart_when_their_configuration_changes() -> None:
     """test_restarts.py covers each component."""
     def checksums(values: Values) -> dict[str, str]:
         return {name: meta["annotations"]["checksum/run-config"] for name, meta, _ in pods(objects(values))

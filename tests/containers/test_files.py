@@ -43,7 +43,7 @@ def test_every_service_has_an_image_and_a_container() -> None:
         assert SMOKE["services"][name]["command"][:2] == ["--config", "/etc/five/run.yaml"]
 
 
-def test_the_dockerfile_needs_no_frontend_and_leaves_the_compiler_behind() -> None:
+def test_dockerfile_has_no_frontend_or_compiler() -> None:
     assert "# syntax=" not in DOCKERFILE
     assert "<<" not in DOCKERFILE
     stages = re.findall(r"^FROM (\S+) AS (\S+)$", DOCKERFILE, re.MULTILINE)
@@ -232,7 +232,7 @@ def made(place: Path, **environment: str) -> tuple[dict[str, str], Path]:
     return found, Path(found["FIVE_SECRETS"])
 
 
-def test_what_containers_mount_holds_hashes_and_the_services_token(tmp_path: Path) -> None:
+def test_mounted_files_hold_hashes_and_service_token(tmp_path: Path) -> None:
     secrets, folder = made(tmp_path / "env")
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {path.name for path in files} == {"users.acl", "tokens.json", "token"} and len(files) == 4
@@ -250,7 +250,7 @@ def test_what_containers_mount_holds_hashes_and_the_services_token(tmp_path: Pat
         assert written == acl.acl_file(role, passwords, "five", reads_apart=True)
     entries = {entry.name: entry for entry in tokens.read(folder / "controller" / "tokens.json")}
     assert entries["operator"].role == "operator" and entries["viewer"].role == "viewer"
-    assert entries["operator"].sha256 == tokens.hash_of(secrets["FIVE_OPERATOR_TOKEN"])
+    assert entries["operator"].sha256 == tokens.token_hash(secrets["FIVE_OPERATOR_TOKEN"])
     # While a password is changed both are taken; tokens that were made since stay; another run has other keys.
     (tmp_path / "env").open("a").write("FIVE_ROLLOUT_PASSWORD_OLD=old\n")
     (folder / "controller" / "tokens.json").write_text("[]")

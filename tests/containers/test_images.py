@@ -54,7 +54,7 @@ def test_an_image_without_torch_is_small(service: str) -> None:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_image_has_what_its_service_needs_and_no_torch_where_unused(service: str) -> None:
+def test_image_has_needed_packages_and_torch_only_if_used(service: str) -> None:
     found = in_image(service, "python", "-c", IMPORTABLE, "torch", "trueskill", "fastapi", "pip", "nanobind", "numpy",
                      "grpc", "redis", "dota").split()
     assert ("torch" in found) == (service in TORCH)

@@ -63,7 +63,7 @@ def test_another_requirement_is_found(lock: ModuleType) -> None:
     assert lock.digest(other["platform"]) != lock.digest(lock.layers(text)["platform"])
 
 
-def test_what_is_pinned_for_the_build_is_what_is_installed_without_containers(lock: ModuleType) -> None:
+def test_build_pins_match_makefile_versions(lock: ModuleType) -> None:
     makefile, dockerfile = (ROOT / "Makefile").read_text(), (ROOT / "Dockerfile").read_text()
     (line,) = re.findall(r'pip install -q "\$\(TORCH\)" ("scikit-build-core.*)$', makefile, re.M)
     assert tuple(word.strip('"') for word in line.split()) == lock.BUILD

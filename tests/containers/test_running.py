@@ -67,7 +67,7 @@ def test_a_container_may_do_only_what_it_must(project: Project, service: str) ->
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_init_is_the_first_process_and_the_root_cannot_be_written(project: Project, service: str) -> None:
+def test_init_process_and_read_only_root(project: Project, service: str) -> None:
     (container,) = project.containers(service)
     assert docker("exec", container, "cat", "/proc/1/comm").strip() == "tini"
     refused = docker("exec", container, "sh", "-c", "touch /opt/five/x /var/lib/five/x /x 2>&1 || true")

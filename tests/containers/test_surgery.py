@@ -82,7 +82,7 @@ def test_the_agent_is_changed_with_curl_while_it_runs(project: Project) -> None:
     status, asked = curl(project, "POST", "surgery/check", {"plan": plan}, key=str(uuid.uuid4()))
     assert status == 202, asked
     checked = ended(project, asked["id"], 120)
-    assert checked["outcome"] == "the plan holds its bounds", checked
+    assert checked["outcome"] == "the plan is within its bounds", checked
 
     digest = checked["request"]["digest"]
     key = str(uuid.uuid4())

@@ -58,7 +58,7 @@ def test_any_mix_of_allowed_choices_is_allowed(played, form, kind):
     assert len(met) > 5
 
 
-def test_a_mix_of_allowed_slots_may_not_be_allowed_in_the_native_form(played):
+def test_native_format_can_reject_a_mix_of_valid_slots(played):
     config, layout, seen = played["5v5"]
     native, rng = choices_of("native", config, layout), np.random.default_rng(0)
     parts = np.split(native.mask(seen), np.cumsum(native.parts)[:-1], axis=-1)

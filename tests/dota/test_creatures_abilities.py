@@ -48,7 +48,7 @@ def tough(den: Den, unit: int, hp: float = 200000) -> float:
     return float(table[attacker["attack_class"]][column] * den.through(unit, "physical"))
 
 
-def test_the_alpha_wolf_strikes_twice_as_hard_a_fifth_of_the_time(new_world: Any) -> None:
+def test_alpha_wolf_crits_a_fifth_of_the_time(new_world: Any) -> None:
     """"alpha_wolf_critical_strike"."""
     den = Den(new_world, neutral("alpha_wolf"), 80)
     hero = den.unit(0)

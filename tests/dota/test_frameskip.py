@@ -30,7 +30,7 @@ def test_a_step_is_so_many_frames(frameskip):
     assert vec.game_time[0] - LONG.start_seconds == pytest.approx(9 * frameskip / 30, abs=1e-4)
 
 
-def test_a_step_of_eight_frames_is_two_of_four_the_second_without_a_choice():
+def test_eight_frame_step_equals_two_steps_with_one_choice():
     """State, signals, events and observations are equal, except the previous action: it is the sampled one of the first
     half."""
     eight, four = games(8), games(4)

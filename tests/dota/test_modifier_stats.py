@@ -57,7 +57,7 @@ ELSEWHERE = {
 }
 
 
-def test_every_ability_that_states_stats_is_here_or_has_its_own_test() -> None:
+def test_every_ability_with_stats_is_tested() -> None:
     stating = {a for _, a in ALL if any(
         (gives(n) or {"per_stack", "self_gains", "stat"} & set(n.node)) and not n.upgrade()
         for n in stated.nodes(definition(a)))}

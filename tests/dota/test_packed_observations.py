@@ -125,7 +125,7 @@ def test_joined_rows_are_the_packed_form_of_all(rows: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 200, 1883, 12686])
-def test_long_rows_are_joined_where_their_bits_fall_between_bytes(n: int) -> None:
+def test_long_rows_join_at_unaligned_bits(n: int) -> None:
     rng = np.random.default_rng(n)
     full = (rng.integers(0, 2, (7, n)) * rng.integers(1, 2**16, (7, n))).astype(np.uint16)
     full[3] = 0
@@ -142,7 +142,7 @@ def test_rows_of_another_length_are_refused(core: ModuleType) -> None:
             join_f16(wrong, 11)
 
 
-def test_what_is_no_packed_form_of_as_many_rows_is_not_taken_apart() -> None:
+def test_split_refuses_malformed_packed_rows() -> None:
     whole = pack_f16(np.arange(22, dtype=np.uint16))  # 3 bytes of bits, of which two are of nothing, and 21 values
     assert len(split_f16(whole, 2, 11)) == 2
     behind = bytes([*whole[:2], whole[2] | 0x40, *whole[3:]])

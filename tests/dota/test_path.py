@@ -37,7 +37,7 @@ def test_lanes_are_walked_from_spawn_to_the_enemy_base(
     assert math.dist(ground.position(creep), way[-1]) < 450  # the last waypoint stands inside the fort
 
 
-def test_a_hero_walks_from_fountain_to_fountain_over_open_ground_only(core: Any, tables: Any, ground: Any) -> None:
+def test_hero_walks_between_fountains_on_open_ground_only(core: Any, tables: Any, ground: Any) -> None:
     spawn = core.map_places(tables)["hero_spawn"]
     hero = ground.add("npc_dota_hero_axe", 0, spawn[0])
     blocked = core.map_grid(tables, "blocked_at_start")
@@ -154,14 +154,14 @@ def test_a_boxed_in_unit_neither_moves_nor_jumps(ground: Any) -> None:
     assert math.dist(ground.position(inner), (0.0, 0.0)) < 10
 
 
-def test_a_goal_that_another_body_stands_on_is_reached_by_touching_it(tables: Any, ground: Any) -> None:
+def test_occupied_goal_is_reached_by_touching_the_unit(tables: Any, ground: Any) -> None:
     ground.add("npc_dota_hero_axe", 1, (0.0, 0.0))
     hero = ground.add("npc_dota_hero_axe", 0, (-300.0, 0.0))
     assert ground.walk([(hero, 0.0, 0.0)], 1.0, 3 * FPS) >= 0
     assert 48 <= math.dist(ground.position(hero), (0.0, 0.0)) <= 53
 
 
-def test_attackers_come_within_reach_of_a_building_from_every_side(core: Any, tables: Any, ground: Any) -> None:
+def test_attackers_reach_a_building_from_every_side(core: Any, tables: Any, ground: Any) -> None:
     tower = next(b for b in core.map_buildings(tables) if b["id"] == "dota_badguys_tower1_bot")
     reach = 100.0 + 16.0 + tower["bounds"] - 1
     goals = []

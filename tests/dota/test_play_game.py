@@ -35,7 +35,7 @@ def test_without_people_it_is_the_game_that_is_stepped(controller: Controller) -
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
-def test_what_is_chosen_while_the_frames_are_played_is_as_if_it_was_given_at_the_beginning(after: int) -> None:
+def test_choice_during_frames_equals_choice_at_the_start(after: int) -> None:
     at_once, meanwhile = PlayedGame(TEAM, 3), PlayedGame(TEAM, 3)
     for game in (at_once, meanwhile):
         game.controllers[:] = Controller.POLICY, Controller.HARD  # the bot chooses once all the same

@@ -40,7 +40,7 @@ def test_buying_a_whole_buys_and_joins_its_parts() -> None:
     assert gold - 2100 < unit(game, 0)["gold"] < gold - 2000 + 10
 
 
-def test_buying_a_whole_without_the_gold_for_all_of_it_buys_what_can_be() -> None:
+def test_buying_an_item_without_enough_gold_buys_components() -> None:
     game = at_home(gold=1300)
     assert order(game, "buy", item="item_sange").ok
     assert "item_sange" not in items(game) and {"item_ogre_axe", "item_belt_of_strength"} & set(items(game))
@@ -62,7 +62,7 @@ def in_stock(game: PlayedGame) -> dict[str, tuple[int, int]]:
     return {names[item - 1]: (int(left), int(following)) for item, left, following in seen(game, 0)["stock"] if item}
 
 
-def test_a_team_is_shown_what_its_shop_has_left_and_when_there_is_more() -> None:
+def test_team_sees_its_shop_stock_and_restock_times() -> None:
     game = at_home(gold=5000)
     data = json.loads((DATA / f"dota-{PATCH}" / "items.json").read_text())["items"]
     shown = in_stock(game)
@@ -107,7 +107,7 @@ def test_a_full_bag_is_full_and_selling_makes_room() -> None:
         assert order(game, "sell", slot=bad) == (False, "slot")
 
 
-def test_far_from_a_shop_purchases_lie_in_the_stash_and_the_courier_brings_them() -> None:
+def test_remote_purchases_go_to_the_stash_and_by_courier() -> None:
     game = at_home(gold=3000, courier="scripted")
     place(game, 0, *MIDDLE)
     frames(game, 4)
@@ -139,7 +139,7 @@ def test_what_only_a_secret_shop_sells() -> None:
     assert order(game, "buy", item="item_mystic_staff") == (False, "shop")
 
 
-def test_slots_are_exchanged_and_what_comes_from_the_backpack_waits() -> None:
+def test_swapping_slots_starts_the_backpack_cooldown() -> None:
     game = at_home(gold=1000)
     first, second = items(game)[0], items(game)[2]
     assert first != second

@@ -103,7 +103,7 @@ def test_the_command_appends_what_is_missing(core, tmp_path, monkeypatch, capsys
         registry.load.cache_clear()
 
 
-def test_an_ability_that_aims_otherwise_in_another_patch_is_another_action() -> None:
+def test_other_target_type_in_a_patch_is_another_action() -> None:
     by_patch = {patch: {a.casts: a for a in actions_of(patch)} for patch in PATCHES}
     new, old = (by_patch[patch]["item_bloodstone"] for patch in ("7.21d", "7.19"))
     assert (new.name, new.target) == ("item_bloodstone", TargetType.NONE)
@@ -117,7 +117,7 @@ def test_an_ability_that_aims_otherwise_in_another_patch_is_another_action() -> 
     assert [a.id for a in vocabulary()] == list(range(len(vocabulary())))
 
 
-def test_games_of_both_patches_share_a_layout_and_show_the_same_ids(core) -> None:
+def test_both_patches_share_a_layout_and_ids(core) -> None:
     """Shadow Fiend, his raze and his branches have the same ids in 7.19, although their table indices differ."""
     seen = {}
     for patch in PATCHES:

@@ -89,7 +89,7 @@ def test_team_spirit_mixes_with_the_teams_mean():
     np.testing.assert_allclose(total[1], [-mean] * 5, rtol=1e-5)
 
 
-def test_at_full_team_spirit_a_team_event_counts_five_times_a_solo_one():
+def test_full_team_spirit_counts_team_events_five_times():
     team, _ = rewards(signals_of("megas"), np.array(0.0), 1.0, RewardConfig(weights={"megas": 1.0}))
     solo, _ = rewards(signals_of("deny"), np.array(0.0), 1.0, RewardConfig(weights={"deny": 1.0}))
     np.testing.assert_allclose(team, 5 * solo, rtol=1e-5)

@@ -23,7 +23,7 @@ def data(name: str, patch: str = "7.21d") -> dict[str, dict[str, dict[str, objec
 
 
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
-def test_it_has_each_ability_of_the_pool_and_each_item_by_the_names_of_the_tables(patch: str) -> None:
+def test_facts_cover_all_abilities_and_items_of_the_pool(patch: str) -> None:
     facts, tables = play_facts(GameConfig(patch=patch, hero_pool=POOL)), load_tables(patch)
     assert sorted(facts["heroes"]) == sorted(HERO_PREFIX + name for name in POOL)
     assert set(facts["abilities"]) <= set(tables.abilities) and len(facts["abilities"]) == 4 * 5 + 6
@@ -66,7 +66,7 @@ def test_levels_shops_and_buyback_come_from_the_rules() -> None:
     assert rules["buyback"]["cost"] == "{:g} + networth/{:g}".format(*facts["buyback"])
 
 
-def test_a_header_carries_it_and_one_without_it_is_read_as_before() -> None:
+def test_header_carries_facts_and_may_lack_them() -> None:
     header = Camera(CONFIG, {}, lambda chunk, facts: None).header
     assert read_header(pack_header(header))[0]["play"] == json.loads(json.dumps(play_facts(CONFIG)))
     old = {name: value for name, value in header.items() if name != "play"}

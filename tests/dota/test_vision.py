@@ -191,7 +191,7 @@ def test_invisible_units_need_true_sight(core: Any, tables: Any, ground: Any) ->
     assert ground.unit_visible(0, enemy)
 
 
-def test_revealed_units_show_through_fog_and_the_fog_is_the_teams_union(ground: Any) -> None:
+def test_revealed_units_show_through_the_teams_fog(ground: Any) -> None:
     one = ground.add(HERO, 0, (-3000.0, -3000.0))
     ground.update_vision()
     alone = fog(ground, 0)

@@ -146,7 +146,7 @@ def test_any_number_of_threads_plays_the_same_games() -> None:
     assert len(set(end)) == len(end)
 
 
-def test_what_is_kept_beside_the_state_never_shows() -> None:
+def test_caches_never_affect_the_game() -> None:
     """Caches follow from the state: one game keeps them, the other rebuilds them from repeated snapshots."""
     played, taken_up = (VecGame(GameConfig(start_seconds=0), 2, seed=3, observations=False) for _ in range(2))
     for games in (played, taken_up):
@@ -158,7 +158,7 @@ def test_what_is_kept_beside_the_state_never_shows() -> None:
     assert played.game_time.min() > 75
 
 
-def test_a_state_that_is_not_sound_is_refused(new_world: Any) -> None:
+def test_inconsistent_snapshot_is_refused(new_world: Any) -> None:
     """The checksum is valid: the content is checked as well."""
     world = new_world(LINEUP, LINEUP, seed=3, **FULL)
     world.step(200)
@@ -182,7 +182,7 @@ def test_a_state_that_is_not_sound_is_refused(new_world: Any) -> None:
 
 
 @pytest.mark.parametrize("length", [-7.5e11, 3e38, float("inf")])
-def test_a_unit_as_large_as_no_map_is_refused(new_world: Any, length: float) -> None:
+def test_snapshot_with_oversized_unit_is_refused(new_world: Any, length: float) -> None:
     """Its edge would be in a cell beyond the range of an integer."""
     world = new_world(LINEUP, LINEUP, seed=3, **FULL)
     world.step(200)
@@ -208,7 +208,7 @@ def test_a_facing_that_is_never_turned_round_is_refused(new_world: Any) -> None:
         world.restore(_core.sealed(bytes(saved)))
 
 
-def test_a_unit_that_turns_away_from_where_it_is_to_look_is_refused(new_world: Any) -> None:
+def test_snapshot_with_negative_turn_rate_is_refused(new_world: Any) -> None:
     """A negative turn rate would let its facing grow without bound."""
     world = new_world(LINEUP, LINEUP, seed=3, **FULL)
     unit = world.hero(0)["unit"]
@@ -225,7 +225,7 @@ def test_a_unit_that_turns_away_from_where_it_is_to_look_is_refused(new_world: A
 @pytest.mark.parametrize(("at", "layout", "value"), [
     (0, "<d", -1e300), (0, "<d", float("-inf")), (8, "<f", 1e-30),  # its next tick, and the time from one to the next
     (-20, "<hh20xi8x8x4B", (-1, -1, 0, 3, 1, 0, 8))])  # no ability, of which it yet is a passive
-def test_a_modifier_that_ticks_without_end_or_comes_of_nothing_is_refused(new_world: Any, at: int, layout: str,
+def test_modifier_with_invalid_ticks_or_source_is_refused(new_world: Any, at: int, layout: str,
                                                                          value: Any) -> None:
     world = new_world(("viper",), ("nevermore",), seed=3)
     viper, other = (world.hero(hero)["unit"] for hero in (0, 5))

@@ -110,7 +110,7 @@ def test_two_stacks_at_once_are_each_their_heros(new_world: Any, data: dict[str,
     assert paid(world, others[0]["index"], 2)[1] > 0 == paid(world, others[1]["index"], 2)[0]
 
 
-def test_a_stack_stays_its_heros_when_a_lane_creep_takes_the_blows(new_world: Any, data: dict[str, Any]) -> None:
+def test_stack_stays_its_heros_when_a_lane_creep_tanks(new_world: Any, data: dict[str, Any]) -> None:
     """A camp led to a wave fights the wave at the spawn time; the stack belongs to the hero that led it there."""
     world, first, _ = drawn_camps(new_world, data, 7.0)
     world.set_unit(world.hero(0)["unit"], x=-7000, y=-6500)
@@ -198,7 +198,7 @@ def dead_roshan(new_world: Any, full: tuple[int, ...]) -> tuple[Any, Any]:
     return world, roshan
 
 
-def test_roshans_items_go_to_an_ally_when_the_killers_hands_are_full(new_world: Any) -> None:
+def test_roshan_items_go_to_an_ally_when_the_killer_is_full(new_world: Any) -> None:
     world, _ = dead_roshan(new_world, full=(0,))
     assert "item_aegis" not in held(world, 0) and "item_aegis" in held(world, 1)
     assert world.ground_items() == []

@@ -113,13 +113,13 @@ def test_levels_stop_at_the_cap(new_world: Any) -> None:
     ("npc_dota_hero_axe", 0, "line-up"), ("npc_dota_courier", 2, "belongs to a side"),
     ("npc_dota_observer_wards", 2, "belongs to a side"), ("npc_dota_creep_goodguys_melee", 2, "belongs to a side"),
     ("npc_dota_goodguys_fort", 0, "where the map has them")])
-def test_what_is_spawned_only_by_the_game_is_refused(new_world: Any, unit: str, team: int, why: str) -> None:
+def test_units_spawned_only_by_the_game_are_refused(new_world: Any, unit: str, team: int, why: str) -> None:
     """A hero's body without the hero, or a courier without a side, would lack the state that its death changes."""
     with pytest.raises(ValueError, match=why):
         new_world().spawn(unit, team, 0, 0)
 
 
-def test_what_is_born_takes_no_slot_that_was_freed_in_its_frame(new_world: Any) -> None:
+def test_spawned_unit_takes_no_slot_freed_in_its_frame(new_world: Any) -> None:
     """A golem's shards spawn inside the loop that killed it, which may still visit the freed slots. They are reused
     from the
     next frame on."""

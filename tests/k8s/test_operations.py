@@ -34,7 +34,7 @@ def texts() -> str:
 
 
 # What is filled in, and differs from case to case.
-FILLED = re.compile(r"^waits: |\.\.\.|\d+|'[^']*'|redis://\S*|\(optimizer\)|SIGTERM|FIVE_STATE_PASSWORD|\bstate\b")
+FILLED = re.compile(r"^waiting: |\.\.\.|\d+|'[^']*'|redis://\S*|\(optimizer\)|SIGTERM|FIVE_STATE_PASSWORD|\bstate\b")
 
 
 def fragments(line: str) -> list[str]:
