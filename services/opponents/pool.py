@@ -1,6 +1,6 @@
-"""The league in Redis: every change is one atomic step, and a reported game counts once.
+"""League stored in Redis: every change is one atomic step, and each reported game counts once.
 
-The pool is kept in memory, so that a call costs what has changed since the last one and not the size of the pool.
+The pool is replicated in memory, so the cost of a call depends on what has changed, not on the size of the pool.
 """
 
 import threading
@@ -35,12 +35,11 @@ def _league(config: LeagueConfig, rows: Mapping[str, Any]) -> League:
 
 
 class Pool:
-    """The pool of past versions of one run. All of its state is in Redis, but for which game was given whom.
+    """Opponent pool of past versions of one run. All of its state except assigned games is in Redis.
 
-    Safe to share between threads; any number of processes may keep the same pool.
-
-    With ``past_in_play`` there are so many places, each of which holds one past version for a while: whoever asks is
-    given one of these. The places take turns in being drawn again, so that few versions come at once.
+    Safe to share between threads. Any number of processes may serve the same pool. With ``past_in_play`` only that many
+    slots exist, each of which holds one past version for a while, and games get one of these. The slots are sampled
+    again in turn, so few versions change at once.
     """
 
     def __init__(self, state: RunState, config: LeagueConfig, seed: int,
@@ -51,17 +50,17 @@ class Pool:
         self._league = League(config)
         self._clock = clock
         self._assigned: OrderedDict[str, OpponentChoice] = OrderedDict()
-        self._places: dict[int, tuple[int, int]] = {}  # turn and version of each place in play
+        self._slots: dict[int, tuple[int, int]] = {}  # turn and version of each active slot
         self._lock = threading.Lock()
 
     def league(self) -> League:
-        """A copy of the pool as it is now."""
+        """Return a copy of the pool."""
         with self._lock:
             self._table.refresh()
             return League.load(self._config, self._league.dump())
 
     def on_version(self, version: int) -> bool:
-        """A version was published. Returns whether it joined the pool."""
+        """Offer a published version to the pool. Return whether it joined."""
         def change() -> dict[str, Any] | None:
             newcomer = self._league.candidate(version)
             return None if newcomer is None else {**_row(newcomer), LAST_ADDED: version}
@@ -70,21 +69,23 @@ class Pool:
             return self._table.update(change, event=("opponents", "league.added", {"version": version}))
 
     def keep(self, ours: Callable[[int], bool]) -> list[int]:
-        """Removes versions that do not belong to the run any more: those that it has gone back behind, which may have
-        another model. They stay in the archive. Returns them in order; a second call removes none."""
-        gone: list[int] = []
+        """Remove versions that ``ours`` rejects: reverted ones, which may have another model. They stay archived.
+
+        Returns them in order; a second call removes none.
+        """
+        removed: list[int] = []
 
         def change() -> dict[str, Any] | None:
-            gone[:] = sorted(o.version for o in self._league.opponents if not ours(o.version))
-            return {f"{_VERSION}{version}": None for version in gone}
+            removed[:] = sorted(o.version for o in self._league.opponents if not ours(o.version))
+            return {f"{_VERSION}{version}": None for version in removed}
 
         with self._lock:
-            left = self._table.update(change, event=("opponents", "league.left", {"versions": gone}))
-        return gone if left else []
+            left = self._table.update(change, event=("opponents", "league.left", {"versions": removed}))
+        return removed if left else []
 
     def assign(self, game_id: str) -> OpponentChoice:
-        """The match of a game. The draw depends on the game's id, the pool and what is in play; asked again, it is the
-        same."""
+        """Return the opponent of a game, the same for repeated calls. The sample depends on the game's id, the pool,
+        and the slots."""
         with self._lock:
             if game_id not in self._assigned:
                 self._table.refresh()
@@ -102,18 +103,19 @@ class Pool:
         digest = blake2b(f"{self._seed}/{what}".encode(), digest_size=8).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))
 
-    def _in_play(self, place: int) -> int:
-        """The past version in a place. Other keepers of the pool draw the same for the same turn of it."""
-        turn = int(self._clock() / (60 * self._config.in_play_minutes) + place / self._config.past_in_play)
-        held = self._places.get(place)
+    def _in_play(self, slot: int) -> int:
+        """Return the past version in a slot. Every server of the pool samples the same version for the same turn of the
+        slot."""
+        turn = int(self._clock() / (60 * self._config.in_play_minutes) + slot / self._config.past_in_play)
+        held = self._slots.get(slot)
         there = held is not None and held[0] == turn and held[1] in self._league
         if held is None or not there:
-            held = turn, self._league.sample(self._random(f"place {place} turn {turn}").random())
-            self._places[place] = held
+            held = turn, self._league.sample(self._random(f"place {slot} turn {turn}").random())
+            self._slots[slot] = held
         return held[1]
 
     def report(self, game_id: str, version: int, won: bool) -> bool:
-        """A game against a past version has ended. Returns whether it counted; a second report does not."""
+        """Record the result of a game against a past version. Return whether it counted; a second report does not."""
         def change() -> dict[str, Any] | None:
             after = self._league.after_game(version, won)
             return None if after is None else _row(after)

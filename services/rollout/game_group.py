@@ -67,7 +67,7 @@ class GroupProgress:
     queue_us: int = 0
     forward_us: int = 0
     newest_version: int = -1
-    idle: bool = True  # rests in a pause, its segments ended; or has not begun to play
+    is_idle: bool = True  # rests in a pause, its segments ended; or has not begun to play
 
     @contextmanager
     def timed(self, stage: Stage) -> Iterator[None]:
@@ -178,13 +178,13 @@ class GameGroup:
         """Waits while the run is paused. The games' segments are ended and sent before: what was played counts whatever
         comes next. After a plain resume the games go on in the same recurrent state."""
         gate, progress = self.dependencies.gate, self.progress
-        progress.idle = False
+        progress.is_idle = False
         while gate.is_paused:
             self._cut_all_segments()
-            progress.idle = True
+            progress.is_idle = True
             await gate.wait_until_active()
             # Before the gate is looked at again: who sees a closed gate and then an idle group may rely on it.
-            progress.idle = False
+            progress.is_idle = False
 
     # ------------------------------------------------------------------------------------------ before the step
 

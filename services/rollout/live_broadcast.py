@@ -12,7 +12,7 @@ from dota.config import GameConfig, RewardConfig
 from dota.rewards import signal_weights, time_weights
 from dota.spaces import Layout
 from dota.spectator.camera import Camera, ChunkFacts
-from dota.spectator.thoughts import building_slots, show_thoughts
+from dota.spectator.policy_debug import building_slots, record_policy_outputs
 from five.clients.inference import NEWEST, WANT_THOUGHTS, ActResult
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import Environment, StepResult
@@ -102,9 +102,9 @@ class LiveBroadcast:
     def _add_step(self, outcome: StepResult, environment: Environment) -> None:
         for place, (game, camera) in list(self._cameras.items()):
             weights = self._weights * time_weights(outcome.game_time[place], self._rewards)
-            if environment.seen(place, camera):
+            if environment.capture(place, camera):
                 for side in range(SIDES):
-                    camera.earn(side, outcome.signals[place, side] * weights)
+                    camera.record_rewards(side, outcome.signals[place, side] * weights)
             if outcome.winners[place]:
                 camera.end()
                 del self._cameras[place]
@@ -150,7 +150,7 @@ class LiveBroadcast:
 
     def _show(self, camera: Camera, side: int, thoughts: Mapping[str, Array], ring: StepBuffer, row: int, place: int,
               environment: Environment) -> None:
-        show_thoughts(camera, side, thoughts, values=ring.values[row, place, side],
+        record_policy_outputs(camera, side, thoughts, values=ring.values[row, place, side],
                       version=int(ring.versions[row, place, side]), actions=ring.actions[row, place, side],
                       available=ring.observations["available"][row, place, side],
                       units=environment.slot_units(place, side), buildings=self._buildings)

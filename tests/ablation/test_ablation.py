@@ -10,7 +10,7 @@ import yaml
 from five.ablation import page, parallel
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial, read
-from five.ablation.evaluation import Anchors, evenly
+from five.ablation.evaluation import Anchors, evenly_spaced
 from five.ablation.runner import RESULT, Ablation
 from five.agent.ratings import Skill
 from five.cli.ablate import ablate, collect
@@ -80,9 +80,9 @@ def test_results_of_another_version_of_the_file_are_not_mixed_in(tmp_path: Path)
 
 def test_judged_versions_are_spread_over_the_time_and_the_last_is_among_them() -> None:
     rows = [{"version": v, "minutes": float(m)} for v, m in enumerate([1, 2, 3, 4, 5, 6, 7, 8, 20])]
-    assert [r["version"] for r in evenly(rows, range(9), 4)] == [4, 7, 8]
-    assert [r["version"] for r in evenly(rows, [0, 3, 7], 2)] == [3, 7]
-    assert evenly(rows, [], 2) == []
+    assert [r["version"] for r in evenly_spaced(rows, range(9), 4)] == [4, 7, 8]
+    assert [r["version"] for r in evenly_spaced(rows, [0, 3, 7], 2)] == [3, 7]
+    assert evenly_spaced(rows, [], 2) == []
 
 
 def test_what_has_a_result_is_not_run_again(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from five.ablation.config import AblationConfig
 from five.ablation.evaluation import Anchors
-from five.ablation.rating_scale import Counts, Scale, counted, fit, other_games
+from five.ablation.rating_scale import PairCounts, RatingScale, count_games, fit_scale, other_games
 from five.agent.config import RatingConfig
 from five.agent.ratings import Skill
 
@@ -28,10 +28,10 @@ def gap(won: int, lost: int) -> float:
 
 def test_bots_stand_where_the_versions_games_put_them_not_where_the_prior_does() -> None:
     """Random play lost every game against the bot, which fixes no distance; a version in between fixes it."""
-    anchors = [Counts("random", "scripted-easy", 0, 0, 80)]
-    alone = fit([], anchors, RATING).skills["scripted-easy"]
+    anchors = [PairCounts("random", "scripted-easy", 0, 0, 80)]
+    alone = fit_scale([], anchors, RATING).skills["scripted-easy"]
     assert alone.sigma > 5
-    scale = fit([result("base", 20, random=(750, 0, 250), scripted_easy=(200, 0, 800))], anchors, RATING)
+    scale = fit_scale([result("base", 20, random=(750, 0, 250), scripted_easy=(200, 0, 800))], anchors, RATING)
     version = scale.skills["base-seed1/20"]
     assert version.mu == pytest.approx(gap(750, 250), abs=0.3) and version.sigma < 0.5
     easy = scale.skills["scripted-easy"]
@@ -42,26 +42,26 @@ def test_bots_stand_where_the_versions_games_put_them_not_where_the_prior_does()
 def test_every_run_helps_to_rate_the_bots_for_all_others() -> None:
     one = result("base", 20, random=(39, 0, 1), scripted_easy=(0, 0, 40))
     more = [result(f"arm-{i}", 20, random=(30, 0, 10), scripted_easy=(8, 0, 32)) for i in range(8)]
-    alone, together = (fit(results, (), RATING).of(one, 20) for results in ([one], [one, *more]))
+    alone, together = (fit_scale(results, (), RATING).of(one, 20) for results in ([one], [one, *more]))
     assert together.sigma < alone.sigma and together.mu != pytest.approx(alone.mu, abs=0.1)
 
 
 def test_draws_are_estimated_from_the_games() -> None:
-    drawn = fit([result("base", 1, random=(300, 400, 300))], (), RATING)
+    drawn = fit_scale([result("base", 1, random=(300, 400, 300))], (), RATING)
     assert drawn.draw_probability == pytest.approx(0.4, abs=0.02) and drawn.drawn == 400
-    assert fit([result("base", 1, random=(300, 0, 300))], (), RATING).draw_probability == RATING.draw_probability
+    assert fit_scale([result("base", 1, random=(300, 0, 300))], (), RATING).draw_probability == RATING.draw_probability
 
 
 def test_no_results_are_a_scale_of_nobody() -> None:
-    assert fit([], (), RATING) == Scale({"random": Skill(0.0, 0.001)}, RATING.draw_probability, 0, 0)
+    assert fit_scale([], (), RATING) == RatingScale({"random": Skill(0.0, 0.001)}, RATING.draw_probability, 0, 0)
 
 
 def test_bots_of_another_game_are_others() -> None:
     """What an arm that is judged in its own game does to a bot there says nothing of it in the baseline's game."""
     base = result("base", 20, random=(30, 0, 10), scripted=(8, 0, 32))
     wide = result("wide", 20, random=(30, 0, 10), scripted=(39, 0, 1))
-    alone = fit([base], (), RATING).skills["scripted"]
-    scale = fit([base, wide], (), RATING, {"wide": "wide's game"})
+    alone = fit_scale([base], (), RATING).skills["scripted"]
+    scale = fit_scale([base, wide], (), RATING, {"wide": "wide's game"})
     assert scale.skills["scripted"].mu == pytest.approx(alone.mu, abs=1e-6)
     assert scale.skills["scripted of wide's game"].mu < 0 < scale.skills["scripted"].mu
     assert list(scale.bots()) == ["scripted of wide's game", "random", "scripted"]
@@ -75,9 +75,9 @@ def test_an_arm_that_sees_other_observations_has_a_game_of_its_own() -> None:
 
 
 def test_the_bots_own_games_are_kept_and_earlier_files_read(tmp_path: Path) -> None:
-    games = tuple(counted([("random", "scripted", 0.0), ("random", "scripted", 0.5), ("random", "scripted", 0.0),
+    games = tuple(count_games([("random", "scripted", 0.0), ("random", "scripted", 0.5), ("random", "scripted", 0.0),
                            ("scripted", "scripted-easy", 1.0)]))
-    assert games == (Counts("random", "scripted", 0, 1, 2), Counts("scripted", "scripted-easy", 1, 0, 0))
+    assert games == (PairCounts("random", "scripted", 0, 1, 2), PairCounts("scripted", "scripted-easy", 1, 0, 0))
     assert sorted(games[0].games()) == [("random", "scripted", 0.0)] * 2 + [("random", "scripted", 0.5)]
     anchors = Anchors({"random": Skill(0.0, 0.1), "scripted": Skill(9.0, 1.0)}, 0.25, games)
     anchors.save(tmp_path / "anchors.json")

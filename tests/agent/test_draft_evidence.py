@@ -21,18 +21,18 @@ def test_pairs_are_counted_by_side() -> None:
     evidence.add(game([0, 1], [2, 3]))
     evidence.add(game([0, 2], [1, 0]))  # training draws the teams apart: a hero may be in both
     assert evidence.games == 2
-    assert evidence.played("axe") == 3 and evidence.played("viper") == 1 and evidence.played("nobody") == 0
-    assert evidence.together("axe", "lion") == 2 and evidence.together("lion", "axe") == 2
-    assert evidence.together("lion", "viper") == 0 and evidence.against("lion", "viper") == 1
-    assert evidence.against("axe", "sven") == 2 and evidence.against("sven", "viper") == 0
+    assert evidence.teams_with("axe") == 3 and evidence.teams_with("viper") == 1 and evidence.teams_with("nobody") == 0
+    assert evidence.games_together("axe", "lion") == 2 and evidence.games_together("lion", "axe") == 2
+    assert evidence.games_together("lion", "viper") == 0 and evidence.games_against("lion", "viper") == 1
+    assert evidence.games_against("axe", "sven") == 2 and evidence.games_against("sven", "viper") == 0
 
 
 def test_records_without_a_line_up_tell_nothing() -> None:
     evidence = DraftEvidence(HEROES)
     for record in ({}, {"lineup": None}, {"lineup": [[0, 1], [9, -1]]}, {"lineup": "axe"}):
         evidence.add(record)
-    assert evidence.games == 0 and evidence.reliability().games == 0
-    assert evidence.reliability().brier is None
+    assert evidence.games == 0 and evidence.calibration().games == 0
+    assert evidence.calibration().brier is None
 
 
 def test_calibration_is_of_self_play_alone() -> None:
@@ -43,7 +43,7 @@ def test_calibration_is_of_self_play_alone() -> None:
     for other in (game([0], [1], "dire", [0.6, 0.3], outcome="won"), game([0], [1], "dire", [0.6, None]),
                   game([0], [1], "", [0.6, 0.3]), game([0], [1], "dire", [2, 3])):
         evidence.add(other)
-    found = evidence.reliability()
+    found = evidence.calibration()
     assert (found.games, found.first, found.last) == (5, 7, 9)
     sure, doubtful = found.bins[6], found.bins[1]
     assert (sure.games, sure.predicted, sure.won) == (4, pytest.approx(0.65), pytest.approx(0.625))
@@ -57,7 +57,7 @@ def test_it_is_kept_as_json() -> None:
     evidence = DraftEvidence(HEROES)
     evidence.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
     again = DraftEvidence.from_json(json.loads(json.dumps(evidence.to_json())))
-    assert again.reliability() == evidence.reliability() and again.together("axe", "lion") == 1
+    assert again.calibration() == evidence.calibration() and again.games_together("axe", "lion") == 1
     again.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
     assert again.games == 2
     for wrong in ({}, {**evidence.to_json(), "allied": [[1]]}):

@@ -97,7 +97,7 @@ def test_a_ban_is_the_same_as_a_smaller_pool() -> None:
 
 
 def test_a_pool_that_is_too_small_for_two_teams_is_shared_by_both() -> None:
-    pool = HeroPool.of_game([f"hero{i}" for i in range(6)], 5)
+    pool = HeroPool.from_game([f"hero{i}" for i in range(6)], 5)
     assert pool.shared and pool.line_ups == 36
     table = leaves(pool.heroes, 5, shared=True, seed=6)
     same(table, OPENAI_FIVE_ORDER)

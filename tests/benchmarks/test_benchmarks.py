@@ -34,7 +34,7 @@ from five.run.load import load
 from tests.e2e.running import TINY
 
 SMALL = (*TINY, "game.start_seconds=-30")
-STRETCH = game.Size(load("laptop-1v1", [*SMALL, "game.frameskip=4"]).game, from_seconds=-25.0, games=2, steps=20,
+STRETCH = game.GameWorkload(load("laptop-1v1", [*SMALL, "game.frameskip=4"]).game, from_seconds=-25.0, games=2, steps=20,
                     seconds=0.05, repeats=2)
 
 FIXED = {
@@ -82,7 +82,7 @@ def check(rows, what):
 
 
 def test_draft():
-    rows = draft.measure(draft.Size(heroes=10, order="RDRDRDRDRD", line_ups=40, in_games=40))
+    rows = draft.measure(draft.DraftWorkload(heroes=10, order="RDRDRDRDRD", line_ups=40, in_games=40))
     check(rows, "draft")
     by_name = {r.name: r for r in rows}
     assert by_name["draft.tree"].conditions["line_ups"] == 252
@@ -95,26 +95,26 @@ def test_the_picks_that_a_tree_weighs_are_counted():
 
 
 def test_rest():
-    rows = rest.measure(rest.Size(versions=20, clients=2, seconds=0.2, repeats=1))
+    rows = rest.measure(rest.RestWorkload(versions=20, clients=2, seconds=0.2, repeats=1))
     check(rows, "rest")
 
 
 @pytest.mark.slow
 def test_load():
-    size = crowd.Size("laptop-1v1", SMALL, rollouts=6, versions=20, games=5, beats=3, from_seconds=-25.0)
+    size = crowd.LoadWorkload("laptop-1v1", SMALL, rollouts=6, versions=20, games=5, beats=3, from_seconds=-25.0)
     rows = crowd.measure(size)
     check(rows, "load")
     assert all(r.value > 0 for r in rows) and rows[0].conditions["rollouts"] == 6
 
 
 def test_play():
-    rows = play.measure(play.Size(STRETCH.game, seconds=1.5))
+    rows = play.measure(play.PlayWorkload(STRETCH.game, seconds=1.5))
     check(rows, "play")
     assert {r.name: r for r in rows}["play.bytes"].value > 0
 
 
 def test_watching():
-    rows = watching.measure(watching.Size(STRETCH.game, from_seconds=-25.0, steps=40, chunks=3, repeats=1))
+    rows = watching.measure(watching.WatchingWorkload(STRETCH.game, from_seconds=-25.0, steps=40, chunks=3, repeats=1))
     check(rows, "watching")
     assert {r.name for r in rows} == {"watch.timestep", "watch.bytes", "watch.relay.viewers1", "watch.relay.viewers50"}
 
@@ -130,7 +130,7 @@ def test_game():
 
 
 def test_the_game_is_measured_at_the_papers_size_from_minute_10():
-    size = game.Size()
+    size = game.GameWorkload()
     assert size.game == GameConfig() and size.game.heroes_per_team == 5
     assert size.from_seconds == 600 and size.games == 32 and game.BOTS is Controller.HARD
 
@@ -152,7 +152,7 @@ def test_parts_are_those_of_games_that_go_on_as_they_would():
 
 def test_games_are_set_back_before_they_end():
     saved = game.snapshots(STRETCH.game, 2, -25.0)
-    stretch = game.Stretch(STRETCH, saved, False)
+    stretch = game.LoopedGames(STRETCH, saved, False)
     times = []
     for _ in range(45):
         stretch.step()
@@ -163,12 +163,12 @@ def test_games_are_set_back_before_they_end():
 
 
 def test_env():
-    rows = env.measure(env.Size(STRETCH))
+    rows = env.measure(env.EnvWorkload(STRETCH))
     check(rows, "env")
 
 
 def test_inference():
-    rows = inference.measure(inference.Size("laptop-1v1", SMALL, (1, 8, 60), -25.0, seconds=0.1, repeats=2,
+    rows = inference.measure(inference.InferenceWorkload("laptop-1v1", SMALL, (1, 8, 60), -25.0, seconds=0.1, repeats=2,
                                             requests=10))
     check(rows, "inference")
     latency = {r.name: r.value for r in rows if r.unit == "ms"}
@@ -180,7 +180,7 @@ def test_inference():
 @pytest.mark.slow  # it starts processes
 def test_inference_of_a_batch_that_several_requests_fill():
     crowded = (*SMALL, "services.rollout.games=10", "services.rollout.groups=2")
-    rows = inference.measure(inference.Size("laptop-1v1", crowded, (25,), -25.0, seconds=0.1, repeats=2, requests=10))
+    rows = inference.measure(inference.InferenceWorkload("laptop-1v1", crowded, (25,), -25.0, seconds=0.1, repeats=2, requests=10))
     rate, *latency = rows
     assert rate.name == "inference.team_steps.batch25" and rate.value > 0
     assert (rate.conditions["rows_a_request"], rate.conditions["in_flight"]) == (9, 6)
@@ -202,7 +202,7 @@ def test_requests_that_fill_a_batch():
 
 
 def test_experience():
-    rows = experience.measure(experience.Size("laptop-1v1", SMALL, 2, -25.0, seconds=0.1, repeats=2))
+    rows = experience.measure(experience.ExperienceWorkload("laptop-1v1", SMALL, 2, -25.0, seconds=0.1, repeats=2))
     check(rows, "experience")
     megabytes, segments, _, drawn, drawn_by_two = rows
     assert megabytes.value == pytest.approx(segments.value * segments.conditions["segment_bytes"] / 1e6)
@@ -212,7 +212,7 @@ def test_experience():
 
 
 def test_optimizer():
-    rows = optimizer.measure(optimizer.Size("laptop-1v1", SMALL, -25.0, seconds=0.1, repeats=2))
+    rows = optimizer.measure(optimizer.OptimizerWorkload("laptop-1v1", SMALL, -25.0, seconds=0.1, repeats=2))
     check(rows, "optimizer")
     flops, samples, steps = rows
     assert 0 < steps.value and samples.reference == steps.reference
@@ -231,7 +231,7 @@ def test_drawing_never_runs_dry():
 
 
 def test_publish():
-    rows = publish.measure(publish.Size("laptop-1v1", SMALL, 2))
+    rows = publish.measure(publish.PublishWorkload("laptop-1v1", SMALL, 2))
     check(rows, "publish")
     assert [r.conditions["dtype"] for r in rows] == ["float32", "bfloat16"]
     assert rows[0].conditions["megabytes"] > rows[1].conditions["megabytes"]
@@ -242,7 +242,7 @@ def test_publish():
 @pytest.mark.timeout(240)
 def test_train(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    size = train.Size("laptop-1v1", (*SMALL, "services.evaluator.enabled=false"), seconds=3.0, alone_seconds=0.05,
+    size = train.TrainWorkload("laptop-1v1", (*SMALL, "services.evaluator.enabled=false"), seconds=3.0, alone_seconds=0.05,
                       repeats=2, from_seconds=-25.0)
     rows = train.measure(size)
     check(rows, "train")
@@ -286,10 +286,10 @@ def test_the_command_knows_every_benchmark():
 
 def test_another_preset_is_measured_on_its_own_terms():
     asked = bench.size_of("publish", publish, None, ["store.chunk_mebibytes=2"])
-    assert asked.overrides == (*publish.Size().overrides, "store.chunk_mebibytes=2") and asked.preset == "rerun"
+    assert asked.overrides == (*publish.PublishWorkload().overrides, "store.chunk_mebibytes=2") and asked.preset == "rerun"
     asked = bench.size_of("publish", publish, "gpu-node", ["seed=2"])
     assert (asked.preset, asked.overrides) == ("gpu-node", ("seed=2",))
-    assert bench.size_of("game", game, None, []) == game.Size()
+    assert bench.size_of("game", game, None, []) == game.GameWorkload()
     with pytest.raises(RuntimeError, match=r"game is not measured by preset.*inference, experience, optimizer"):
         bench.size_of("game", game, "gpu-node", [])
 
@@ -300,7 +300,7 @@ def test_the_command_takes_a_preset(monkeypatch, capsys):
     measured = []
     monkeypatch.setattr(optimizer, "measure", lambda size: measured.append(size) or [])
     assert bench.bench(asked.what, asked.json, asked.preset, asked.overrides) == 0
-    assert measured == [optimizer.Size("laptop-5v5", SMALL)]
+    assert measured == [optimizer.OptimizerWorkload("laptop-5v5", SMALL)]
 
 
 def test_what_is_no_number_is_refused():

@@ -13,8 +13,8 @@ from five.agent.draft.leaves import HeroPool
 from five.cli.main import main
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.draft_table import make
-from five.evaluation.line_up_values import InGames
-from five.evaluation.saved_state import keep_evidence
+from five.evaluation.line_up_values import PerGameReader
+from five.evaluation.saved_state import save_evidence
 from five.run import draft_tables
 from five.run.load import load, save
 from rapid.store.series import Record
@@ -59,7 +59,7 @@ def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_p
         pass
 
     partial = tmp_path / "version-4.partial"
-    read = InGames.read
+    read = PerGameReader.read
 
     def breaks(done: int, seconds: float) -> None:
         raise Interrupted
@@ -69,7 +69,7 @@ def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_p
         make(policy, game, pool, {"version": 4}, partial=partial, on_progress=breaks)
     asked: list[int] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(InGames, "read", lambda self, leaves: (asked.extend(leaves.tolist()), read(self, leaves))[1])
+        patched.setattr(PerGameReader, "read", lambda self, leaves: (asked.extend(leaves.tolist()), read(self, leaves))[1])
         again = make(policy, game, pool, {"version": 4}, partial=partial)
     assert asked == list(range(4, 12)) and not partial.exists()
     np.testing.assert_allclose(again.win, whole.win, atol=1e-6)
@@ -98,7 +98,7 @@ def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[st
     assert len(names) == 2 and names[1].startswith("version-0-")
     assert "version-4" in five("--tables")[1] and "nothing is known" in five("--calibration")[1]
 
-    keep_evidence([Record("1-0", 0.0, {"lineup": [[0], [1]], "winner": "radiant", "outcome": "selfplay", "version": 4,
+    save_evidence([Record("1-0", 0.0, {"lineup": [[0], [1]], "winner": "radiant", "outcome": "selfplay", "version": 4,
                                        "win_probability": [0.7, 0.4]})], archive.folder.evidence)
     assert "over 1 games of self-play (versions 4 to 4)" in five("--calibration")[1]
     assert json.loads(five("--calibration", "--json")[1])["games"] == 1

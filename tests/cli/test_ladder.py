@@ -16,7 +16,7 @@ from five.cli.watch import newest
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.journal import Journal
 from five.evaluation.ladder import OfflineLadder
-from five.local.run_folder import NoRun, RunFolder
+from five.local.run_folder import RunFolder, RunUnavailable
 from five.run.load import load, save
 from rapid import tensorfile
 from rapid.blobs import BlobStore
@@ -66,7 +66,7 @@ def test_a_run_that_has_ended_is_rated_from_its_archive_and_goes_on_where_it_bro
     folder = ended_run(tmp_path)
     ladder(folder, 0, None, False)
     assert "nobody is rated" in capsys.readouterr().out
-    with pytest.raises(NoRun, match="version 3 .* not archived; there are 0, 4"):
+    with pytest.raises(RunUnavailable, match="version 3 .* not archived; there are 0, 4"):
         ladder(folder, 4, [3], False)
     write, left = Journal.write, 7  # zero, trial, four games, rating; then it is broken off in the anchors' games
 

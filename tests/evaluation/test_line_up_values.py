@@ -11,7 +11,7 @@ from five.agent.model.factored_win_head import FactoredWinHead
 from five.agent.model.policy import Policy
 from five.evaluation import line_up_values
 from five.evaluation.draft_table import make
-from five.evaluation.line_up_values import InGames, InParts, parts_of
+from five.evaluation.line_up_values import FactoredReader, PerGameReader, factored_reader
 from five.run.load import load
 
 HEROES = ["sniper", "lion", "nevermore", "sven", "viper", "crystal_maiden", "axe", "riki"]
@@ -36,17 +36,17 @@ def test_every_line_up_of_a_small_pool_is_worth_what_its_game_says(heroes: list[
     policy, game, pool = policy_of(heroes, team)
     assert pool.shared == shared
     every = np.arange(pool.line_ups)
-    games = InGames(policy, game, pool).read(every)
+    games = PerGameReader(policy, game, pool).read(every)
     assert games.std() > 0.005 and np.unique(games).size > 0.8 * len(every)
-    np.testing.assert_allclose(InParts(policy, game, pool, batch=7).read(every), games, atol=2e-6)
+    np.testing.assert_allclose(FactoredReader(policy, game, pool, batch=7).read(every), games, atol=2e-6)
 
 
 def test_a_table_is_made_in_parts_where_these_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     policy, game, pool = policy_of(HEROES, 3)
-    assert pool.line_ups == 560 and parts_of(policy, game, pool) is not None
+    assert pool.line_ups == 560 and factored_reader(policy, game, pool) is not None
     in_parts = make(policy, game, pool, {"version": 1}, threads=2)
     monkeypatch.setattr(line_up_values, "WORTH", 100)
-    assert parts_of(policy, game, pool) is None
+    assert factored_reader(policy, game, pool) is None
     np.testing.assert_allclose(in_parts.win, make(policy, game, pool, {"version": 1}).win, atol=2e-6)
 
 
@@ -60,7 +60,7 @@ def test_parts_that_are_not_what_games_say_are_not_used(
         return own, torch.zeros_like(enemies)  # as if enemies showed elsewhere than in their pool
 
     monkeypatch.setattr(FactoredWinHead, "parts", wrong)
-    assert parts_of(policy, game, pool) is None
+    assert factored_reader(policy, game, pool) is None
     assert "off by" in caplog.text
 
 
@@ -76,6 +76,6 @@ def test_a_policy_in_bfloat16_is_read_in_float32() -> None:
     policy, game, pool = policy_of(HEROES[:5], 3, precision="bfloat16")
     exact, _, _ = policy_of(HEROES[:5], 3)
     every = np.arange(pool.line_ups)
-    found = InParts(policy, game, pool).read(every)
-    np.testing.assert_allclose(found, InGames(exact, game, pool).read(every), atol=2e-6)
-    assert float(np.abs(found - InGames(policy, game, pool).read(every)).max()) > 0
+    found = FactoredReader(policy, game, pool).read(every)
+    np.testing.assert_allclose(found, PerGameReader(exact, game, pool).read(every), atol=2e-6)
+    assert float(np.abs(found - PerGameReader(policy, game, pool).read(every)).max()) > 0

@@ -14,10 +14,10 @@ import redis
 
 from five.agent.surgery import Plan
 from five.cli.surgery import describe_rehearsal
-from five.local.run_folder import NoRun, RunFolder
+from five.local.run_folder import RunFolder, RunUnavailable
 from five.rehearsal import runner
-from five.rehearsal.progress import Progress, Stopped, stoppable
-from five.rehearsal.rehearsal import carry_out
+from five.rehearsal.progress import RehearsalProgress, RehearsalStopped, raise_on_signals
+from five.rehearsal.rehearsal import run_rehearsal
 from five.rehearsal.runner import RehearsalRunner
 from five.services.controller.operations.document import OperatorDecision
 from five.services.controller.surgery.rehearsals import (
@@ -73,8 +73,8 @@ def now(kept: Rehearsals, rehearsal: Rehearsal) -> Rehearsal:
 
 def test_what_is_told_is_written_down_and_the_end_with_its_event(state: RunState, kept: Rehearsals) -> None:
     rehearsal = begun(kept)
-    progress = Progress(kept, rehearsal.id)
-    with stoppable(), progress:
+    progress = RehearsalProgress(kept, rehearsal.id)
+    with raise_on_signals(), progress:
         progress.tell(state=RehearsalState.LEARNING, first=3, warm=5, until=9, version=7, fork="tiny-wider")
         eventually(lambda: now(kept, rehearsal).version == 7)
         assert "learning, version 2 of 4" in describe_rehearsal(now(kept, rehearsal).model_dump(mode="json"))
@@ -91,7 +91,7 @@ def test_what_is_told_is_written_down_and_the_end_with_its_event(state: RunState
     assert kept.hold("another")
 
 
-def carrying_out() -> list[int]:
+def rehearsal_processes() -> list[int]:
     """Processes of this one that carry a rehearsal out."""
     return [p.pid for p in psutil.Process().children(recursive=True) if "five.rehearsal" in " ".join(p.cmdline())]
 
@@ -105,26 +105,26 @@ def waits() -> None:
 
 def test_who_cancels_stops_it_in_the_middle_of_its_work(kept: Rehearsals) -> None:
     rehearsal = begun(kept)
-    progress = Progress(kept, rehearsal.id)
+    progress = RehearsalProgress(kept, rehearsal.id)
     threading.Timer(0.2, lambda: kept.cancel(rehearsal.id, WORD)).start()
-    with pytest.raises(Stopped), stoppable(), progress:
+    with pytest.raises(RehearsalStopped), raise_on_signals(), progress:
         waits()
     assert progress.cancelled and now(kept, rehearsal).cancel == WORD
 
 
 def test_its_process_may_be_told_to_end_and_handlers_are_as_before(kept: Rehearsals) -> None:
     rehearsal, before = begun(kept), signal.getsignal(signal.SIGTERM)
-    progress = Progress(kept, rehearsal.id)
+    progress = RehearsalProgress(kept, rehearsal.id)
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
-    with pytest.raises(Stopped, match="SIGTERM"), stoppable(), progress:
+    with pytest.raises(RehearsalStopped, match="SIGTERM"), raise_on_signals(), progress:
         waits()
     assert not progress.cancelled and signal.getsignal(signal.SIGTERM) is before
 
 
 def test_what_was_taken_for_abandoned_goes_on_and_one_that_was_replaced_ends(state: RunState, kept: Rehearsals) -> None:
     rehearsal = begun(kept)
-    progress = Progress(kept, rehearsal.id)
-    with pytest.raises(Stopped), stoppable(), progress:
+    progress = RehearsalProgress(kept, rehearsal.id)
+    with pytest.raises(RehearsalStopped), raise_on_signals(), progress:
         progress.tell(state=RehearsalState.PLAYING)
         eventually(lambda: now(kept, rehearsal).state is RehearsalState.PLAYING)
         kept.change(rehearsal.id, lambda r: r.model_copy(update={"state": RehearsalState.ABANDONED, "error": "left"}))
@@ -136,8 +136,8 @@ def test_what_was_taken_for_abandoned_goes_on_and_one_that_was_replaced_ends(sta
 def test_a_rehearsal_that_cannot_be_made_says_why_and_holds_nobody_up(kept: Rehearsals, tmp_path: Path) -> None:
     rehearsal = begun(kept)
     plan = Plan.from_yaml(f"name: wider\nparent: {'a' * 16}\nsteps:\n- kind: grow_lstm\n  to: 16\n")
-    with pytest.raises(NoRun):
-        carry_out(RunFolder(tmp_path / "gone"), plan, rehearsal, kept)
+    with pytest.raises(RunUnavailable):
+        run_rehearsal(RunFolder(tmp_path / "gone"), plan, rehearsal, kept)
     failed = now(kept, rehearsal)
     assert failed.state is RehearsalState.FAILED and "run 'gone' is not running" in failed.error
     assert kept.hold("another")
@@ -157,7 +157,7 @@ def test_a_process_that_dies_is_noted_and_the_next_one_is_taken(state: RunState,
             eventually(lambda asked=asked: now(kept, asked).state is RehearsalState.FAILED, 120)  # type: ignore[misc]
             assert "exited with code 1" in now(kept, asked).error and "is not running" in now(kept, asked).error
     assert kept.rehearser() is None
-    assert not carrying_out()
+    assert not rehearsal_processes()
 
 
 def test_the_end_of_the_run_ends_what_goes_on_and_what_is_cancelled_is_not_begun(
@@ -170,7 +170,7 @@ def test_the_end_of_the_run_ends_what_goes_on_and_what_is_cancelled_is_not_begun
         kept.cancel(asked.id, WORD)
         eventually(lambda: now(kept, asked).is_over)
         asked = kept.begin(new_rehearsal("name: wider\n", "ab" * 32, "wider", 1, "ada", RehearsalScope()))
-        eventually(lambda: bool(carrying_out()))
+        eventually(lambda: bool(rehearsal_processes()))
     ended = now(kept, asked)
     assert ended.state is RehearsalState.FAILED and ended.error
-    assert not carrying_out()
+    assert not rehearsal_processes()

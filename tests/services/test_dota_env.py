@@ -263,14 +263,14 @@ async def test_a_watched_game_looks_the_same_in_and_out_of_the_process(server: S
     rng = np.random.default_rng(3)
     await remote.reset(everyone, controllers, there)
     await local.reset(everyone, controllers, here)
-    assert not remote.seen(1, cameras["remote"]) and remote.slot_units(1, 0) is None
+    assert not remote.capture(1, cameras["remote"]) and remote.slot_units(1, 0) is None
     remote.watch([1])
     local.watch([1])
     for _ in range(12):
         actions = random_actions(rng, 3)
         await asyncio.gather(remote.step(actions, there), local.step(actions, here))
-        assert remote.seen(1, cameras["remote"]) and local.seen(1, cameras["local"])
-        assert not remote.seen(2, cameras["remote"])
+        assert remote.capture(1, cameras["remote"]) and local.capture(1, cameras["local"])
+        assert not remote.capture(2, cameras["remote"])
         for side in (0, 1):
             units = local.slot_units(1, side)
             assert units is not None and units.max() >= 0

@@ -179,8 +179,8 @@ LOST = """
 import os, torch
 from five.services.optimizer.process_group import join
 group = join(torch.device("cpu"))
-assert group.everywhere(True, group.rank == 0) == [True, False]
-assert group.total([1.0, group.rank]) == [2.0, 1.0] and group.from_first([7.0 + group.rank]) == [7.0]
+assert group.all_ranks(True, group.rank == 0) == [True, False]
+assert group.sum_over_ranks([1.0, group.rank]) == [2.0, 1.0] and group.broadcast([7.0 + group.rank]) == [7.0]
 gradient = torch.full((3,), float(group.rank))
 group.reduce([gradient])
 assert gradient.tolist() == [0.5] * 3

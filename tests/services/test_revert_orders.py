@@ -171,8 +171,8 @@ def test_what_is_not_kept_or_not_before_is_refused_and_nothing_changes(bench: Re
     bench.state.redis.hset(bench.state.keys.versions, "3", b'{"digest": "x", "bytes": 1, "created_at": 1.0}')
     bench.blobs.remove_ref("trial/versions/0000000003")
     before = bench.state.record(), bench.store.head_digest()
-    for target, said in ((3, "neither a checkpoint of version 3 nor the version"), (7, "there is nothing to go back"),
-                         (99, "neither")):
+    for target, said in ((3, "version 3: neither"), (7, "to_version 7"),
+                         (99, "version 99: neither")):
         done = bench.revert(f"revert-{target}", target)
         assert done.state is JobState.REFUSED and said in done.error, done.error
     assert (bench.state.record(), bench.store.head_digest()) == before

@@ -54,7 +54,7 @@ async def test_state_crosses_a_pause_exactly(moment: int) -> None:
     seen: list[dict[int, int]] = []
 
     async def resting(group: GameGroup, sink: Collected) -> None:
-        assert group.progress.idle
+        assert group.progress.is_idle
         sent = dict.fromkeys(range(len(LENGTHS)), 0)
         for (place, episode), parts in of_games(sink.segments).items():
             if episode == sink.games.episode[place // 2] and place % 2 == 0:

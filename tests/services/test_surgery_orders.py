@@ -158,7 +158,7 @@ def test_orders_lead_from_one_schema_to_the_next_and_touch_nothing_before(bench:
     assert record is not None and status is not None
     assert (record.epoch, record.chain, record.schema, record.layout) == (2, (PLAN.digest,), NEW.schema,
                                                                           NEW.layout.hash)
-    assert AgentSpec.of(record.game, record.model) == NEW
+    assert AgentSpec.from_trees(record.game, record.model) == NEW
     assert status.status is Status.WARMING
     tensors, meta = bench.store.fetch(3)
     assert bench.store.head() == 3
@@ -214,7 +214,7 @@ def test_a_version_from_before_is_brought_over_once_and_an_edited_plan_refused(b
         older.get(1, digest, tensors, "0000000000000000")
 
     edited = {PLAN.digest: {**rows[PLAN.digest], "plan": rows[PLAN.digest]["plan"].replace("to: 16", "to: 20")}}
-    with pytest.raises(BrokenChain, match="edited or exchanged"):
+    with pytest.raises(BrokenChain, match="edited or replaced"):
         chain_of(record, edited)
     with pytest.raises(BrokenChain, match="missing"):
         chain_of(record, {})

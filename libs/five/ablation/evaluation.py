@@ -13,14 +13,14 @@ from typing import Any
 
 from dota.config import GameConfig
 from dota.spaces import Layout
-from five.ablation.config import AblationConfig, JudgeConfig
-from five.ablation.rating_scale import Counts, counted
+from five.ablation.config import AblationConfig, EvaluationConfig
+from five.ablation.rating_scale import PairCounts, count_games
 from five.agent.config import RatingConfig
 from five.agent.ratings import Skill
 from five.agent.skill_fit import fit_skills
 from five.agent.standings import GameResult
 from five.evaluation.archived_versions import ArchivedVersions
-from five.evaluation.match import Contestant, Match, play
+from five.evaluation.match import Contestant, PairedMatch, play
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Anchors:
 
     skills: dict[str, Skill]
     draw_probability: float
-    games: tuple[Counts, ...] = ()
+    games: tuple[PairCounts, ...] = ()
 
     def save(self, path: Path) -> None:
         """Writes them, beside first and then renamed."""
@@ -46,11 +46,11 @@ class Anchors:
             return None
         tree = json.loads(path.read_text())
         return cls({n: Skill(*s) for n, s in tree["skills"].items()}, float(tree["draw_probability"]),
-                   tuple(Counts(*row) for row in tree.get("games", ())))
+                   tuple(PairCounts(*row) for row in tree.get("games", ())))
 
 
 @dataclass(frozen=True)
-class Judged:
+class VersionEvaluation:
     """A version and what its games told. ``matches`` by opponent: won, drawn, lost, score with its 95 % interval and
     the statistics of both, means a game."""
 
@@ -66,21 +66,21 @@ class Judged:
         return asdict(self)
 
 
-def results_of(match: Match) -> list[GameResult]:
+def results_of(match: PairedMatch) -> list[GameResult]:
     """A match's games as `five.agent.skill_fit.fit_skills` takes them."""
     return [(match.first, match.second, game.score) for game in match.games]
 
 
-def rate_anchors(game: GameConfig, judge: JudgeConfig, rating: RatingConfig, seed: int = 0) -> Anchors:
+def rate_anchors(game: GameConfig, judge: EvaluationConfig, rating: RatingConfig, seed: int = 0) -> Anchors:
     """Plays every two of the bots and fits their skills."""
     games: list[GameResult] = []
     for first, second in combinations(judge.against, 2):
         games += results_of(play(game, Contestant.bot(first), Contestant.bot(second), judge.anchor_pairs, seed))
     fit = fit_skills(games, rating)
-    return Anchors(fit.skills, fit.draw_probability, tuple(counted(games)))
+    return Anchors(fit.skills, fit.draw_probability, tuple(count_games(games)))
 
 
-def evenly(versions: Sequence[dict[str, Any]], archived: Sequence[int], points: int) -> list[dict[str, Any]]:
+def evenly_spaced(versions: Sequence[dict[str, Any]], archived: Sequence[int], points: int) -> list[dict[str, Any]]:
     """Of the run's version records (``version``, ``minutes``, ``hero_steps``) those archived that lie nearest to
     ``points`` evenly spaced moments of the run; the last archived one always."""
     kept = [r for r in versions if r["version"] in set(archived)]
@@ -92,8 +92,8 @@ def evenly(versions: Sequence[dict[str, Any]], archived: Sequence[int], points: 
     return [kept[i] for i in sorted(chosen | {len(kept) - 1})]
 
 
-def judge_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], config: AblationConfig,
-              anchors: Anchors, say: Callable[[str], None] = lambda text: None) -> list[Judged]:
+def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], config: AblationConfig,
+              anchors: Anchors, say: Callable[[str], None] = lambda text: None) -> list[VersionEvaluation]:
     """Plays and rates versions of a run that has ended. Raises ValueError when it archived none.
 
     All arms are judged in the baseline's game, unless an arm's policy sees another layout: then in its own.
@@ -102,7 +102,7 @@ def judge_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], conf
     game = config.run_config(config.baseline).game
     if Layout(game).hash != Layout(archive.config.game).hash:
         game = archive.config.game
-    chosen = evenly(records, archive.numbers(), judge.points)
+    chosen = evenly_spaced(records, archive.numbers(), judge.points)
     if not chosen:
         raise ValueError(f"{archive.folder.path}: none of the run's versions is archived, so none can be judged")
     judged = []
@@ -121,11 +121,11 @@ def judge_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], conf
             say(f"version {number} against {name}: {won} won, {drawn} drawn, {lost} lost")
         fit = fit_skills(games, archive.config.rating, anchors.skills, anchors.draw_probability)
         skill = fit.skills[contestant.name]
-        judged.append(Judged(number, record["minutes"], record["hero_steps"], skill.mu, skill.sigma, matches))
+        judged.append(VersionEvaluation(number, record["minutes"], record["hero_steps"], skill.mu, skill.sigma, matches))
     return judged
 
 
-def summary(match: Match) -> dict[str, Any]:
+def summary(match: PairedMatch) -> dict[str, Any]:
     """A match as JSON values."""
     won, drawn, lost = match.counts
     ours, theirs = match.statistics()

@@ -20,7 +20,7 @@ from five.agent.standings import GameResult
 Result = Mapping[str, Any]
 
 
-class Counts(NamedTuple):
+class PairCounts(NamedTuple):
     """Games between two players: won by ``first``, drawn, lost."""
 
     first: str
@@ -36,7 +36,7 @@ class Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scale:
+class RatingScale:
     """``skills`` of all players by name, points of TrueSkill, random play at 0; ``draw_probability`` of a game between
     equals, estimated from the same games unless none of them was drawn; ``games`` there were, ``drawn`` of them."""
 
@@ -60,8 +60,8 @@ def player(result: Result, version: int) -> str:
     return f"{result['arm']}-seed{result['seed']}/{version}"
 
 
-def fit(results: Iterable[Result], anchors: Iterable[Counts], rating: RatingConfig,
-        other_game: Mapping[str, str] | None = None) -> Scale:
+def fit_scale(results: Iterable[Result], anchors: Iterable[PairCounts], rating: RatingConfig,
+        other_game: Mapping[str, str] | None = None) -> RatingScale:
     """The scale of all judged versions' games and the bots' own.
 
     ``other_game`` has an arm's game by the arm's name where it isn't the baseline's: a bot of another game is another
@@ -73,16 +73,16 @@ def fit(results: Iterable[Result], anchors: Iterable[Counts], rating: RatingConf
         for judged in result["judged"]:
             for bot, match in judged["matches"].items():
                 name = bot if game is None or bot == RANDOM else f"{bot} of {game}"
-                counts.append(Counts(player(result, judged["version"]), name, match["won"], match["drawn"],
+                counts.append(PairCounts(player(result, judged["version"]), name, match["won"], match["drawn"],
                                      match["lost"]))
     games = [game for count in counts for game in count.games()]
     found = fit_skills(games, rating)
-    return Scale(found.skills, found.draw_probability, len(games), sum(count.drawn for count in counts))
+    return RatingScale(found.skills, found.draw_probability, len(games), sum(count.drawn for count in counts))
 
 
 def other_games(config: AblationConfig) -> dict[str, str]:
     """The arms that are judged in a game of their own because their policies see other observations than the
-    baseline's (`five.ablation.evaluation.judge_run`), each with a name for its game."""
+    baseline's (`five.ablation.evaluation.evaluate_run`), each with a name for its game."""
     def layout(arm: str) -> str:
         return str(Layout(config.run_config(arm).game).hash)
 
@@ -95,9 +95,9 @@ def other_games(config: AblationConfig) -> dict[str, str]:
     return found
 
 
-def counted(games: Sequence[GameResult]) -> list[Counts]:
+def count_games(games: Sequence[GameResult]) -> list[PairCounts]:
     """Games by pair of players, in the order in which the pairs come."""
     sums: dict[tuple[str, str], list[int]] = {}
     for first, second, score in games:
         sums.setdefault((first, second), [0, 0, 0])[{1.0: 0, 0.5: 1, 0.0: 2}[score]] += 1
-    return [Counts(*pair, *row) for pair, row in sums.items()]
+    return [PairCounts(*pair, *row) for pair, row in sums.items()]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from five.ablation.comparison import AXES, Axis, at, common, mean, on_the_way
+from five.ablation.comparison import AXES, Axis, at, common_range, mean, mean_between
 from five.ablation.config import AblationConfig
-from five.ablation.results import Outcome, Run, Version
+from five.ablation.results import AblationResults, EvaluatedVersion, TrialRun
 from five.ablation.speedup import AROUND, levels, speedup
 from five.agent.ratings import RANDOM
 
@@ -16,8 +16,8 @@ RATING, HITS = "TrueSkill", "last hits a minute"
 HIGH_LOAD = 2.0  # for each processor of the machine
 OWN_SHARE = 0.9  # of its processors that a run gets where nothing else runs, at least
 
-Figure = Callable[[Version], float]
-Column = tuple[str, Callable[[Run], float]]
+Figure = Callable[[EvaluatedVersion], float]
+Column = tuple[str, Callable[[TrialRun], float]]
 
 FAIR = {
     "versions": "By versions: what so many gradient steps bring, whatever they cost. It is the paper's comparison, and "
@@ -49,24 +49,24 @@ class Table:
         return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
 
 
-def tables(config: AblationConfig, outcome: Outcome, processors: int = 0) -> list[Table]:
+def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0) -> list[Table]:
     """All of them. ``processors`` of the machine; 0 where nobody knows."""
     found = [equal(config, outcome, "versions"), equal(config, outcome, "samples"), last(config, outcome),
              speedups(config, outcome), training(config, outcome), bots(outcome), conditions(outcome, processors)]
     return [table for table in found if table.rows]
 
 
-def equal(config: AblationConfig, outcome: Outcome, name: str) -> Table:
+def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Table:
     """The arms where all of their runs have been on an axis, ``versions`` or ``samples``."""
     axis = AXES[name]
-    way = common(outcome.all(), axis)
+    way = common_range(outcome.all(), axis)
     if math.isnan(way[1]):
         return Table("", [], [])
     columns: list[Column] = []
     for title, figure in _figures(config):
         columns.append((title, _there(axis, way[1], figure)))
         if title in (RATING, HITS):
-            columns.append(("on the way", _on_the_way(axis, way, figure)))
+            columns.append(("on the way", _mean_between(axis, way, figure)))
     unit = "version {:.0f}" if name == "versions" else "{:.2f} million hero-steps"
     start, end = (unit.format(edge if name == "versions" else edge / 1e6) for edge in way)
     return _by_arm(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
@@ -76,17 +76,17 @@ def equal(config: AblationConfig, outcome: Outcome, name: str) -> Table:
         *([STANDING] if name == "versions" else [])])
 
 
-def last(config: AblationConfig, outcome: Outcome) -> Table:
+def last(config: AblationConfig, outcome: AblationResults) -> Table:
     """The versions that runs ended with: after the same wall clock, so at different versions and samples."""
     columns: list[Column] = [("version", lambda run: float(run.last.number))]
     columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
-    columns += [(f"score against {bot}", _of_last(partial(Version.score, opponent=bot)))
+    columns += [(f"score against {bot}", _of_last(partial(EvaluatedVersion.score, opponent=bot)))
                 for bot in config.judge.against]
     return _by_arm(f"After {config.minutes:g} minutes", config, outcome, columns,
                    [FAIR["wall clock"] + _against(config)])
 
 
-def speedups(config: AblationConfig, outcome: Outcome) -> Table:
+def speedups(config: AblationConfig, outcome: AblationResults) -> Table:
     """How much sooner each arm gets to ratings that lie on the baseline's way."""
     baseline = outcome.runs.get(config.baseline, ())
     rows, reasons = [], []
@@ -106,14 +106,14 @@ def speedups(config: AblationConfig, outcome: Outcome) -> Table:
     return Table("Speedup", ["arm", "TrueSkill", *(f"by {name}" for name in AXES)], rows, notes)
 
 
-def measure_of_play(config: AblationConfig) -> str | None:
+def statistics_bot(config: AblationConfig) -> str | None:
     """The bot that the last hits and the net worth against tell most of: the easy one where it is played, or else the
     first that doesn't play at random."""
     others = [bot for bot in config.judge.against if bot != RANDOM]
     return EASY if EASY in others else next(iter(others), None)
 
 
-def training(config: AblationConfig, outcome: Outcome) -> Table:
+def training(config: AblationConfig, outcome: AblationResults) -> Table:
     """What training came to, as it was measured."""
     columns: list[Column] = [
         ("versions", lambda run: float(run.training.version[-1]) if len(run.training.version) else math.nan),
@@ -125,7 +125,7 @@ def training(config: AblationConfig, outcome: Outcome) -> Table:
         ("sample reuse", lambda run: run.training.reuse),
         ("uses of a sample", lambda run: run.training.uses),
         ("unused %", lambda run: 100 * run.training.unused)]
-    return _by_arm("Training, as it was measured", config, outcome, columns, [
+    return _by_arm("TrainingStatistics, as it was measured", config, outcome, columns, [
         "Hero-steps are those learned from, each counted once. Staleness (in versions) and uses are of the time from "
         "which on nothing was learned from that the first policy had played: what filled the queue has been worked off "
         "then. Sample reuse is samples used over samples taken in (Berner et al. 2019, equation 13); uses are of a "
@@ -134,7 +134,7 @@ def training(config: AblationConfig, outcome: Outcome) -> Table:
 
 def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
     found: list[tuple[str, Figure]] = [(RATING, lambda v: v.mu)]
-    bot = measure_of_play(config)
+    bot = statistics_bot(config)
     if bot is not None:
         theirs = "opponent_statistics"
         found += [(HITS, lambda v: v.last_hits(bot)),
@@ -143,24 +143,24 @@ def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
     return found
 
 
-def _there(axis: Axis, place: float, figure: Figure) -> Callable[[Run], float]:
+def _there(axis: Axis, place: float, figure: Figure) -> Callable[[TrialRun], float]:
     return lambda run: at(run, axis, place, figure)
 
 
 def _against(config: AblationConfig) -> str:
-    bot = measure_of_play(config)
+    bot = statistics_bot(config)
     return f" Last hits and net worth are of games against {bot}." if bot else ""
 
 
-def _on_the_way(axis: Axis, way: tuple[float, float], figure: Figure) -> Callable[[Run], float]:
-    return lambda run: on_the_way(run, axis, way, figure) if way[0] < way[1] else math.nan
+def _mean_between(axis: Axis, way: tuple[float, float], figure: Figure) -> Callable[[TrialRun], float]:
+    return lambda run: mean_between(run, axis, way, figure) if way[0] < way[1] else math.nan
 
 
-def _of_last(figure: Figure) -> Callable[[Run], float]:
+def _of_last(figure: Figure) -> Callable[[TrialRun], float]:
     return lambda run: figure(run.last)
 
 
-def bots(outcome: Outcome) -> Table:
+def bots(outcome: AblationResults) -> Table:
     """Where the bots stand on the scale."""
     rows = [[name, f"{skill.mu:.1f}", f"{skill.sigma:.1f}" if name != RANDOM else "0, by definition"]
             for name, skill in outcome.scale.bots().items()]
@@ -173,7 +173,7 @@ def bots(outcome: Outcome) -> Table:
         f"it is {mean(sigmas).value:.1f} on the mean. Part of it is common to all: differences are known better."])
 
 
-def conditions(outcome: Outcome, processors: int) -> Table:
+def conditions(outcome: AblationResults, processors: int) -> Table:
     """What each run trained under, and with which commits."""
     rows, busy = [], []
     for run in outcome.all():
@@ -198,7 +198,7 @@ def conditions(outcome: Outcome, processors: int) -> Table:
     return Table("Runs", ["run", "processors", "seconds of them", "share", "load", "commit"], rows, notes)
 
 
-def _by_arm(title: str, config: AblationConfig, outcome: Outcome, columns: Sequence[Column],
+def _by_arm(title: str, config: AblationConfig, outcome: AblationResults, columns: Sequence[Column],
             notes: Sequence[str]) -> Table:
     rows = []
     for arm in config.arms:

@@ -18,7 +18,7 @@ from rapid.packed_array import PackedArray
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SamplingRates:
     """Samples a second of processor time that ``threads`` threads draw together, by the clock, and that are copied;
     bytes of a sample at rest and in a batch."""
 
@@ -37,7 +37,7 @@ def as_sent(config: RunConfig, segment: Arrays) -> dict[str, np.ndarray | Packed
     return {**segment, **changes}
 
 
-def drawn(config: RunConfig, segments: Sequence[Arrays], threads: int, seconds: float) -> Drawn:
+def measure_sampling(config: RunConfig, segments: Sequence[Arrays], threads: int, seconds: float) -> SamplingRates:
     """Draws batches of the run's size, or of all samples that there are, for so long."""
     per_segment = config.learning.samples_per_segment
     held = per_segment * len(segments)
@@ -58,7 +58,7 @@ def drawn(config: RunConfig, segments: Sequence[Arrays], threads: int, seconds: 
 
     processor, clock = _rates(lambda: buffer.sample(samples, 0), samples, seconds)
     copied, _ = _rates(copy, samples, seconds)
-    return Drawn(processor, clock, copied, stored.nbytes, sum(array.nbytes for array in sources) // samples)
+    return SamplingRates(processor, clock, copied, stored.nbytes, sum(array.nbytes for array in sources) // samples)
 
 
 def _rates(work: Callable[[], object], samples: int, seconds: float) -> tuple[float, float]:

@@ -28,14 +28,14 @@ from five.agent.draft.pick_order import OPENAI_FIVE_ORDER, RADIANT
 from five.agent.model.policy import Policy
 from five.benchmarks.results import Row, machine, row
 from five.evaluation.draft_table import make
-from five.evaluation.line_up_values import BATCH, PAIRS, InGames, InParts
+from five.evaluation.line_up_values import BATCH, PAIRS, FactoredReader, PerGameReader
 from five.run.load import load
 
 POOL = "rerun"  # the preset that plays the published pool
 
 
 @dataclass(frozen=True)
-class Size:
+class DraftWorkload:
     """How much is measured. The defaults are the published pool's number of heroes and the laptop's team of five."""
 
     heroes: int = 17
@@ -55,9 +55,9 @@ def picks(heroes: int, order: str) -> int:
     return total
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: DraftWorkload | None = None) -> list[Row]:
     """The rows."""
-    size = size or Size()
+    size = size or DraftWorkload()
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -66,7 +66,7 @@ def measure(size: Size | None = None) -> list[Row]:
         torch.set_num_threads(before)
 
 
-def _tree(size: Size) -> list[Row]:
+def _tree(size: DraftWorkload) -> list[Row]:
     pool = HeroPool(tuple(f"hero{i}" for i in range(size.heroes)), size.team)
     rng = np.random.default_rng(0)
     leaves = LeafTable(pool, rng.random(pool.shape, dtype=np.float32))
@@ -97,7 +97,7 @@ def _tree(size: Size) -> list[Row]:
         row("draft.memory", peak / 2**20, "MiB", None, told)]
 
 
-def _seventeen(size: Size) -> tuple[Policy, GameConfig, HeroPool]:
+def _seventeen(size: DraftWorkload) -> tuple[Policy, GameConfig, HeroPool]:
     """A new policy of the preset's network, for a pool of the published one's heroes."""
     config = load(size.preset)
     heroes = list(load(POOL).game.hero_pool[:size.heroes])
@@ -106,17 +106,17 @@ def _seventeen(size: Size) -> tuple[Policy, GameConfig, HeroPool]:
     return Policy(Layout(game), config.model).eval().requires_grad_(False), game, HeroPool.from_game(heroes, size.team)
 
 
-def _leaves(size: Size) -> list[Row]:
+def _leaves(size: DraftWorkload) -> list[Row]:
     policy, game, pool = _seventeen(size)
     rng = np.random.default_rng(0)
-    games = InGames(policy, game, pool)
+    games = PerGameReader(policy, game, pool)
     chosen = rng.integers(0, pool.line_ups, size.in_games)
     games.read(chosen[:BATCH])
     began = time.process_time()
     games.read(chosen)
     alone = size.in_games / (time.process_time() - began)
     began = time.process_time()
-    parts = InParts(policy, game, pool)
+    parts = FactoredReader(policy, game, pool)
     making = time.process_time() - began
     chosen = rng.integers(0, pool.line_ups, size.line_ups)
     parts.read(chosen[:PAIRS])
@@ -132,10 +132,10 @@ def _leaves(size: Size) -> list[Row]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Makes the whole table once, and says what that took. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m five.benchmarks.draft", description=main.__doc__)
-    parser.add_argument("--preset", default=Size.preset, help="whose network (laptop-5v5)")
+    parser.add_argument("--preset", default=DraftWorkload.preset, help="whose network (laptop-5v5)")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args(argv)
-    policy, game, pool = _seventeen(Size(preset=arguments.preset))
+    policy, game, pool = _seventeen(DraftWorkload(preset=arguments.preset))
     began, spent = time.monotonic(), time.process_time()
     before = psutil.Process().memory_info().rss
     leaves = make(policy, game, pool, {}, threads=arguments.threads)

@@ -19,7 +19,7 @@ from five.agent.learning.samples import Arrays, learning_specs
 from five.agent.learning.segments import Segment
 from five.agent.model.recurrent_state import state_specs
 from five.benchmarks import batch_sampling, recorded_data
-from five.benchmarks.child_process import RPC, Child, prepare, serve_until_closed
+from five.benchmarks.child_process import RPC, ChildProcess, prepare, serve_until_closed
 from five.benchmarks.results import Row, machine, row
 from five.clients.experience import ACCEPTED, ExperienceClient
 from five.run.config import RunConfig
@@ -34,7 +34,7 @@ OPAQUE = "five.bench.Opaque"
 
 
 @dataclass(frozen=True)
-class Size:
+class ExperienceWorkload:
     """How much is measured."""
 
     preset: str = "laptop-1v1"
@@ -75,7 +75,7 @@ class Rate:
     processor: float
 
 
-async def segments_pushed(config: RunConfig, size: Size, server: Child, parts: list[Arrays]) -> tuple[Rate, int]:
+async def segments_pushed(config: RunConfig, size: ExperienceWorkload, server: ChildProcess, parts: list[Arrays]) -> tuple[Rate, int]:
     """(segments a second that came to rest in the buffer, bytes of one on the wire)."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     steps = samples * config.learning.lstm_unroll_length
@@ -99,7 +99,7 @@ async def segments_pushed(config: RunConfig, size: Size, server: Child, parts: l
         return rate, client.bytes_sent // client.verdicts.total()
 
 
-async def opaque_pushed(size: Size, server: Child, nbytes: int, in_flight: int) -> Rate:
+async def opaque_pushed(size: ExperienceWorkload, server: ChildProcess, nbytes: int, in_flight: int) -> Rate:
     """Messages of ``nbytes`` a second through a server that discards them, acknowledged one by one."""
     message = np.random.default_rng(0).bytes(nbytes)
     room = asyncio.Semaphore(in_flight)
@@ -138,8 +138,8 @@ async def opaque_pushed(size: Size, server: Child, nbytes: int, in_flight: int) 
     return rate
 
 
-async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[], Awaitable[None]], size: Size,
-                       server: Child) -> Rate:
+async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[], Awaitable[None]], size: ExperienceWorkload,
+                       server: ChildProcess) -> Rate:
     """Pushes a second, the medians of several stretches; each ends when all of its pushes are acknowledged."""
     await push()
     await settle()
@@ -156,7 +156,7 @@ async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[],
     return Rate(float(np.median(rates)), 1 / float(np.median(costs)))
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: ExperienceWorkload | None = None) -> list[Row]:
     """Rows ``experience.segments`` and ``experience.bytes`` (as on the wire): encoded, sent, checked, at rest in the
     buffer, acknowledged; ``experience.processor``: segments a second of both ends' processor time. The reference is
     gRPC over the loopback with as many opaque bytes a message.
@@ -164,19 +164,19 @@ def measure(size: Size | None = None) -> list[Row]:
     ``experience.draw``: samples a second of processor time that one thread draws into a batch's arrays, beside a copy
     of the batch; ``experience.draw.threads2``: the same by the clock on two, beside one.
     """
-    size = size or Size()
+    size = size or ExperienceWorkload()
     prepare()
     config = load(size.preset, size.overrides)
     samples, in_flight = config.learning.samples_per_segment, config.services.rollout.in_flight_segments
     found = recorded_data.samples(config, samples * size.segments, size.from_seconds)
     parts = [recorded_data.segment_of(found[i * samples:(i + 1) * samples]) for i in range(size.segments)]
-    with Child(_serve, config) as server, asyncio.Runner() as runner:
+    with ChildProcess(_serve, config) as server, asyncio.Runner() as runner:
         rate, nbytes = runner.run(segments_pushed(config, size, server, parts))
         opaque = runner.run(opaque_pushed(size, server, nbytes, in_flight))
     conditions = machine(preset=size.preset, encoding=config.services.rollout.encoding, in_flight=in_flight,
                          segment_bytes=nbytes, segment_bytes_decoded=sum(a.nbytes for a in parts[0].values()),
                          layout=Layout(config.game).hash)
-    one, two = (batch_sampling.drawn(config, parts, threads, size.seconds) for threads in (1, 2))
+    one, two = (batch_sampling.measure_sampling(config, parts, threads, size.seconds) for threads in (1, 2))
     of_draws = conditions | {"sample_bytes": one.resting_bytes, "sample_bytes_decoded": one.batch_bytes}
     return [
         row("experience.bytes", rate.clock * nbytes / 1e6, "MB/s", opaque.clock * nbytes / 1e6, conditions),

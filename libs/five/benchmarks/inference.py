@@ -21,8 +21,8 @@ from five.agent.model.policy import Policy
 from five.agent.model.recurrent_state import state_specs
 from five.agent.model.schema import Schema
 from five.benchmarks import recorded_data
-from five.benchmarks.child_process import Child, prepare, serve_until_closed
-from five.benchmarks.load_clients import Asked, Crowd, Player, requests_of, rows_of
+from five.benchmarks.child_process import ChildProcess, prepare, serve_until_closed
+from five.benchmarks.load_clients import InferenceTarget, LoadClient, LoadClientPool, requests_of, rows_of
 from five.benchmarks.results import Conditions, Row, machine, median_rate, percentiles, row
 from five.protos.v1 import inference_pb2_grpc
 from five.run.config import RunConfig
@@ -38,7 +38,7 @@ from five.services.inference.staging import carried
 
 
 @dataclass(frozen=True)
-class Size:
+class InferenceWorkload:
     """How much is measured."""
 
     preset: str = "laptop-1v1"
@@ -50,7 +50,7 @@ class Size:
     requests: int = 400  # whose latency is measured, of each batch size
 
 
-class _Fixed:
+class _SingleVersionStore:
     """A store that holds one version."""
 
     def __init__(self, tensors: dict[str, npt.NDArray[Any]]) -> None:
@@ -75,7 +75,7 @@ def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> Non
     specs = state_specs(layout, config.model)
     loader = PolicyLoader(layout, config.model, device)
     tensors = {n: t.numpy() for n, t in recorded_data.policy_of(config).state_dict().items()}
-    models = Models(_Fixed(tensors), loader, past_bytes=0, poll_seconds=3600.0)
+    models = Models(_SingleVersionStore(tensors), loader, past_bytes=0, poll_seconds=3600.0)
     models.refresh()
     services, batchers = [], []
     for batch in batches:
@@ -165,7 +165,7 @@ def milliseconds(work: Any, times: int) -> list[float]:
     return out
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: InferenceWorkload | None = None) -> list[Row]:
     """Rows ``inference.team_steps.batchN``: team-steps/s with two requests of N under way, as a rollout has; and
     ``inference.latency.batchN.p50|p95|p99``, milliseconds with one. The reference is the bare forward pass, by CUDA
     graphs or by one call of the core where the server runs it so: then ``inference.forward.batchN`` has it beside the
@@ -173,7 +173,7 @@ def measure(size: Size | None = None) -> list[Row]:
 
     Where N is more than a group of the preset's rollouts sends, several requests of what it sends make a batch, from as
     many clients: two batches of them are under way for the rate, one for the latency."""
-    size = size or Size()
+    size = size or InferenceWorkload()
     prepare()
     config = load(size.preset, size.overrides)
     apply_compute_config(config.compute)
@@ -192,7 +192,7 @@ def measure(size: Size | None = None) -> list[Row]:
     freeze(frozen)
     graphed = Graphed(config, policy, max(batches), device) if uses_cuda_graphs(device, config.compute) else None
     rows: list[Row] = []
-    with Child(_serve, config, batches) as server, asyncio.Runner() as runner:
+    with ChildProcess(_serve, config, batches) as server, asyncio.Runner() as runner:
         for batch, address in zip(batches, server.first, strict=True):
             bare: Callable[[], float] = forward(policy, seen, batch, device)
             bare_rate = median_rate(bare, size.seconds, size.repeats)
@@ -202,12 +202,12 @@ def measure(size: Size | None = None) -> list[Row]:
                 rows.append(row(f"inference.forward.batch{batch}", bare_rate, "team-steps/s", one_by_one, conditions))
             bare_latency = percentiles(milliseconds(bare, size.requests))
             requests = requests_of(batch, max(2 * rollout.games // rollout.groups, 1))
-            asked = Asked(address, layout.hash, config.learning.lstm_unroll_length)
+            asked = InferenceTarget(address, layout.hash, config.learning.lstm_unroll_length)
             if len(requests) == 1:
                 rate, latency = runner.run(_through_service(size, asked, seen, batch))
                 clients: Conditions = {"in_flight": 2}
             else:
-                with Crowd(asked, seen, requests) as crowd:
+                with LoadClientPool(asked, seen, requests) as crowd:
                     rate = statistics.median(crowd.rate(size.seconds) for _ in range(size.repeats))
                     latency = crowd.latency(size.requests)
                     clients = {"in_flight": crowd.in_flight, "rows_a_request": max(requests),
@@ -220,9 +220,9 @@ def measure(size: Size | None = None) -> list[Row]:
     return rows
 
 
-async def _through_service(size: Size, asked: Asked, seen: Arrays, batch: int) -> tuple[float, list[float]]:
+async def _through_service(size: InferenceWorkload, asked: InferenceTarget, seen: Arrays, batch: int) -> tuple[float, list[float]]:
     """(team-steps a second with two requests under way, milliseconds of each request with one)."""
-    players = [Player(asked, seen, batch, 1 + i * batch) for i in range(2)]
+    players = [LoadClient(asked, seen, batch, 1 + i * batch) for i in range(2)]
     for player in players:
         await player.step()
     rates = []

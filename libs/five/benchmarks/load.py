@@ -27,7 +27,7 @@ from five.agent.learning.samples import Arrays, learning_specs
 from five.agent.learning.segments import Segment
 from five.agent.model.recurrent_state import state_specs
 from five.benchmarks import recorded_data
-from five.benchmarks.child_process import RPC, Child, prepare
+from five.benchmarks.child_process import RPC, ChildProcess, prepare
 from five.benchmarks.results import Row, machine, row
 from five.capacity import inputs
 from five.capacity.cluster_sizes import clusters
@@ -53,7 +53,7 @@ RUN = "bench"
 
 
 @dataclass(frozen=True)
-class Size:
+class LoadWorkload:
     """How much is measured."""
 
     preset: str = "laptop-1v1"
@@ -99,19 +99,19 @@ def _intake(pipe: Connection, config: RunConfig) -> None:
         RUN, layout.hash, config.learning.lstm_unroll_length, steps, states, intake, epoch=1)))
 
 
-def _asked(server: Child) -> float:
+def _asked(server: ChildProcess) -> float:
     server.pipe.send("")
-    return float(server.hear())
+    return float(server.receive())
 
 
-async def _cost(server: Child, calls: Sequence[Callable[[], Awaitable[Any]]]) -> float:
+async def _cost(server: ChildProcess, calls: Sequence[Callable[[], Awaitable[Any]]]) -> float:
     """Processor seconds that the server takes for each call, all of them under way at once."""
     before = await asyncio.to_thread(_asked, server)
     await asyncio.gather(*(call() for call in calls))
     return (await asyncio.to_thread(_asked, server) - before) / len(calls)
 
 
-async def _games(server: Child, size: Size) -> tuple[float, float]:
+async def _games(server: ChildProcess, size: LoadWorkload) -> tuple[float, float]:
     """Processor seconds of the opponents service for an assignment, and for a result."""
     clients = [OpponentsClient([server.first], RPC, RUN, epoch=1) for _ in range(size.rollouts)]
     drawn: list[tuple[OpponentsClient, str, int]] = []
@@ -131,7 +131,7 @@ async def _games(server: Child, size: Size) -> tuple[float, float]:
     return assign, report
 
 
-async def _segments(server: Child, config: RunConfig, size: Size, parts: list[Arrays]) -> tuple[float, float]:
+async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload, parts: list[Arrays]) -> tuple[float, float]:
     """Processor seconds of the intake for a segment, and the segment's bytes on the wire."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     turn = itertools.cycle(parts)
@@ -164,7 +164,7 @@ def _used(client: redis.Redis) -> float:
     return float(info["used_cpu_user"] + info["used_cpu_sys"])
 
 
-def _beats(url: str, size: Size) -> tuple[float, float, float]:
+def _beats(url: str, size: LoadWorkload) -> tuple[float, float, float]:
     """Processor seconds of Redis for a heartbeat, for a look at all of them, and for the record of a game."""
     watch = redis.Redis.from_url(url)
     leases = [RunState(redis.Redis.from_url(url), RUN).lease("rollout", str(i), 60.0, metrics_address="10.0.0.1:9100")
@@ -199,10 +199,10 @@ def _beats(url: str, size: Size) -> tuple[float, float, float]:
     return each, look, (_used(watch) - before) / (size.rollouts * 10)
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: LoadWorkload | None = None) -> list[Row]:
     """Rows ``load.*``: calls a second at which one core of the server is full. The reference is the same from the
     figures of libs/five/capacity: a ratio above 1 has room that the model does not reckon with."""
-    size = size or Size()
+    size = size or LoadWorkload()
     prepare()
     config = load(size.preset, size.overrides)
     samples = config.learning.samples_per_segment
@@ -215,9 +215,9 @@ def measure(size: Size | None = None) -> list[Row]:
             rows: Any = {f"version:{v}": "[1.0, 10, 5]" for v in range(size.versions)}
             state.redis.hset(state.keys.table(TABLE), mapping={**rows, LAST_ADDED: str(size.versions - 1)})
             beat, look, record = _beats(server.url, size)
-            with Child(_opponents, server.url, config) as opponents:
+            with ChildProcess(_opponents, server.url, config) as opponents:
                 assign, report = runner.run(_games(opponents, size))
-        with Child(_intake, config) as intake:
+        with ChildProcess(_intake, config) as intake:
             segment, nbytes = runner.run(_segments(intake, config, size, parts))
     largest = clusters()[-1]
     conditions = machine(preset=size.preset, rollouts=size.rollouts, versions=size.versions, segment_bytes=int(nbytes))

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 
 from five.agent.learning.samples import Arrays
-from five.benchmarks.child_process import RPC, Child
+from five.benchmarks.child_process import RPC, ChildProcess
 from five.clients.inference import NEWEST, RESET, WANT_STATE, InferenceClient
 
 SPARSE = ("shared", "private")
@@ -21,7 +21,7 @@ SPARE_CORES = 2  # that are left to the server
 
 
 @dataclass(frozen=True)
-class Asked:
+class InferenceTarget:
     """What players ask: ``address`` of the server, the hash of its ``layout``, steps of an ``unroll``."""
 
     address: str
@@ -29,12 +29,12 @@ class Asked:
     unroll: int
 
 
-class Player:
+class LoadClient:
     """Plays ``rows`` sessions on recorded observations, a step a call, as a group of a rollout does. ``first``: the
     lowest of its sessions' numbers; ``phase``: its steps when it begins, of which every unroll's first wants states.
     """
 
-    def __init__(self, asked: Asked, seen: Arrays, rows: int, first: int, phase: int = 0) -> None:
+    def __init__(self, asked: InferenceTarget, seen: Arrays, rows: int, first: int, phase: int = 0) -> None:
         self._client = InferenceClient([asked.address], RPC, asked.layout, sparse=SPARSE, epoch=1)
         self._sessions = np.arange(first, first + rows, dtype=np.int64)
         self._policies = np.full(rows, NEWEST, np.int64)
@@ -88,11 +88,11 @@ def requests_of(batch: int, most: int) -> list[int]:
     return [batch // count + (i < batch % count) for i in range(count)]
 
 
-class Crowd:
+class LoadClientPool:
     """Players in processes of their own, as one could not send what a GPU takes: two batches of them, so that one
     batch gathers while the other is evaluated. Use as a context manager."""
 
-    def __init__(self, asked: Asked, seen: Arrays, requests: Sequence[int]) -> None:
+    def __init__(self, asked: InferenceTarget, seen: Arrays, requests: Sequence[int]) -> None:
         both = [*requests, *requests]
         firsts = [1, *(1 + np.cumsum(both)).tolist()]
         players = [(rows, firsts[i], i, i < len(requests)) for i, rows in enumerate(both)]
@@ -102,12 +102,12 @@ class Crowd:
         # Enough of what was seen for two different requests of each player's size.
         seen = {name: array.reshape(1, -1, *array.shape[2:])[:, :2 * max(requests)] for name, array in seen.items()}
         self._asked = [(asked, seen, players[i::self.processes]) for i in range(self.processes)]
-        self._children: list[Child] = []
+        self._children: list[ChildProcess] = []
         self._stack = ExitStack()
 
-    def __enter__(self) -> "Crowd":
+    def __enter__(self) -> "LoadClientPool":
         with ExitStack() as stack:
-            self._children = [Child(_play, *arguments) for arguments in self._asked]
+            self._children = [ChildProcess(_play, *arguments) for arguments in self._asked]
             for child in self._children:  # all of them start at once
                 stack.enter_context(child)
             self._stack = stack.pop_all()
@@ -127,13 +127,13 @@ class Crowd:
     def _ask(self, what: str, much: float) -> list[list[float]]:
         for child in self._children:
             child.pipe.send((what, much))
-        return [child.hear() for child in self._children]
+        return [child.receive() for child in self._children]
 
 
-def _play(pipe: Connection, asked: Asked, seen: Arrays, players: list[tuple[int, int, int, bool]]) -> None:
+def _play(pipe: Connection, asked: InferenceTarget, seen: Arrays, players: list[tuple[int, int, int, bool]]) -> None:
     """The process of some players (rows, first session, phase, whether they play where latency is asked)."""
     async def run() -> None:
-        all_of_them = [(Player(asked, seen, rows, first, phase), alone) for rows, first, phase, alone in players]
+        all_of_them = [(LoadClient(asked, seen, rows, first, phase), alone) for rows, first, phase, alone in players]
         await asyncio.gather(*(player.step() for player, _ in all_of_them))
         pipe.send("playing")
         try:

@@ -26,7 +26,7 @@ SIDE = 2048  # of the square matrices at most; larger ones are no faster
 
 
 @dataclass(frozen=True)
-class Size:
+class OptimizerWorkload:
     """How much is measured: draws and whole gradient steps of the preset's batch."""
 
     preset: str = "laptop-1v1"
@@ -83,11 +83,11 @@ def steps_from_buffer(learner: Learner, batches: BatchPrefetcher, samples: int, 
     return step
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: OptimizerWorkload | None = None) -> list[Row]:
     """Rows ``optimizer.flops`` and ``optimizer.samples``: from the packed sample in the buffer to the end of the step
     that learned from it. ``optimizer.step.samples``: of the steps alone, batches made beforehand. The reference of all
     is the matrix product's speed."""
-    size = size or Size()
+    size = size or OptimizerWorkload()
     prepare()
     config = load(size.preset, size.overrides)
     settings, learning = config.services.optimizer, config.learning

@@ -31,7 +31,7 @@ FIRST_SECONDS = 300.0  # that these may take
 
 
 @dataclass(frozen=True)
-class Size:
+class TrainWorkload:
     """How much is measured: ``seconds`` of a run once its first version is out, and each stage alone."""
 
     preset: str = "laptop-1v1"
@@ -95,7 +95,7 @@ def _shares(cluster: LocalCluster) -> dict[str, float]:
     return {name: statistics.fmean(values) for name, values in out.items()}
 
 
-def stages(config: RunConfig, size: Size) -> dict[str, float]:
+def stages(config: RunConfig, size: TrainWorkload) -> dict[str, float]:
     """Hero-steps a second of each stage by itself, with the threads and batches that the run gives it."""
     layout, services = Layout(config.game), config.services
     heroes = layout.heroes
@@ -149,13 +149,13 @@ def possible(config: RunConfig, alone: Mapping[str, float], cores: int) -> float
     return cores / sum(used[name] / rate for name, rate in alone.items())
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: TrainWorkload | None = None) -> list[Row]:
     """Row ``train.hero_steps``: hero-steps/s that went the whole way from game to gradient, those that left the buffer
     unused not among them; the reference is the slowest stage alone. ``train.efficiency``: the same over what the cores
     could reach (`possible`). ``optimizer.stall_seconds``: how long learning stood still for a version.
     ``train.alone.*``: each stage alone; ``train.share.*``: share of its time a stage
     worked."""
-    size = size or Size()
+    size = size or TrainWorkload()
     prepare()
     config = load(size.preset, [*size.overrides, "name=bench-train"])
     alone = stages(config, size)

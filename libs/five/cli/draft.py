@@ -10,7 +10,7 @@ from typing import Any
 from five.agent.draft.pick_order import DraftError
 from five.cli.run_selection import add_address, controller_of
 from five.local.rest_client import Controller
-from five.local.run_folder import RunFolder, find
+from five.local.run_folder import RunFolder, find_run
 
 Arguments = argparse.Namespace
 
@@ -39,12 +39,12 @@ def _names(text: str) -> list[str]:
 
 
 def run(arguments: Arguments) -> int:
-    """With --url the controller is asked, else the run's folder, whether the run goes on or has ended. Raises Refused,
-    NoRun, RuntimeError."""
+    """With --url the controller is asked, else the run's folder, whether the run goes on or has ended. Raises ApiError,
+    RunUnavailable, RuntimeError."""
     try:
         if arguments.url:
             return _remote(controller_of(arguments), arguments)
-        return _here(find(arguments.run), arguments)
+        return _here(find_run(arguments.run), arguments)
     except DraftError as error:
         raise RuntimeError(str(error)) from None
 
@@ -70,7 +70,7 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
     from five.agent.draft.advice import advise
     from five.agent.draft.summary import summarize_draft
     from five.evaluation.archived_versions import ArchivedVersions
-    from five.evaluation.saved_state import kept_evidence
+    from five.evaluation.saved_state import load_evidence
     from five.run import draft_tables
 
     archive = ArchivedVersions(folder)
@@ -78,7 +78,7 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
     if arguments.tables:
         _tables([{"name": name, **tables.about(name)} for name in tables.names()], arguments)
         return 0
-    evidence = kept_evidence(folder.evidence)
+    evidence = load_evidence(folder.evidence)
     reliability = dataclasses.asdict(evidence.calibration())
     if arguments.calibration:
         _calibration(reliability, arguments)

@@ -7,10 +7,10 @@ from typing import Any
 
 from five.agent.ratings import wilson_interval
 from five.clients.evaluator import EvaluatorClient, MatchResult
-from five.evaluation.saved_state import keep_evidence, keep_record
-from five.local.run_folder import Cluster, NoRun, RunFolder
+from five.evaluation.saved_state import save_evidence, save_record
+from five.local.run_folder import ClusterInfo, RunFolder, RunUnavailable
 from five.reports import run_report
-from five.reports.html_page import page, rebuilt
+from five.reports.html_page import page, rebuild_page
 from five.run.load import ConfigError, load_stored
 from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobStore
@@ -25,10 +25,10 @@ MATCH_SECONDS = 3600.0
 def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: int, as_json: bool,
              greedy: bool = False, offline: bool = False) -> int:
     """Plays a match and prints the result: on the run's evaluator while the run goes on, else in this process from the
-    archived versions; there also when ``offline`` or ``greedy`` is asked for. Raises NoRun, CallFailed, ConfigError."""
+    archived versions; there also when ``offline`` or ``greedy`` is asked for. Raises RunUnavailable, CallFailed, ConfigError."""
     try:
         cluster = None if offline or greedy else folder.cluster()
-    except NoRun:
+    except RunUnavailable:
         cluster = None
     outcome = _offline(folder, version, against, games, seed, greedy) if cluster is None else \
         _on_evaluator(folder, cluster, version, against, games, seed)
@@ -47,7 +47,7 @@ def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: in
     return 0
 
 
-def _on_evaluator(folder: RunFolder, cluster: Cluster, version: int, against: str, games: int, seed: int
+def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against: str, games: int, seed: int
                   ) -> dict[str, Any]:
     config = load_stored(folder.path / "cluster.yaml")
 
@@ -105,15 +105,15 @@ def render_report(data: Path) -> int:
 
 def write_report(folder: RunFolder) -> int:
     """Writes the report of a run now. That of a run that has ended is made again from its own data, with charts where
-    ``make console`` was run after it. Raises NoRun for one that is not running and left no report, RuntimeError for a
+    ``make console`` was run after it. Raises RunUnavailable for one that is not running and left no report, RuntimeError for a
     report that cannot be read."""
     try:
         folder.cluster()
-    except NoRun:
+    except RunUnavailable:
         if not folder.report.exists():
             raise
         try:
-            run_report.replace(folder.report, rebuilt(folder.report.read_text()))
+            run_report.replace(folder.report, rebuild_page(folder.report.read_text()))
         except ValueError as error:
             raise RuntimeError(f"{folder.report}: {error}") from None
         print(folder.report)
@@ -125,7 +125,7 @@ def write_report(folder: RunFolder) -> int:
     records = run_report.collect(RunState(client, config.name), Series(client, config.name))
     blobs = BlobStore(config.blobs.url or str(folder.path / "blobs"))
     run_report.write(records, folder.report, run_report.newest_film(Recordings(lambda: blobs)))
-    keep_record(RunState(client, config.name), folder.record)
-    keep_evidence(records.games, folder.evidence)
+    save_record(RunState(client, config.name), folder.record)
+    save_evidence(records.games, folder.evidence)
     print(folder.report)
     return 0

@@ -9,7 +9,15 @@ from typing import Any
 
 from dota.vec_game import Winner
 from five.agent.ratings import pairs_interval, wilson_interval
-from five.evaluation.bot_games import MARKS, TIMED_ITEMS, GameRecord, TeamRecord, play, quick_game, whole_game
+from five.evaluation.bot_games import (
+    MARKS,
+    TIMED_ITEMS,
+    GameRecord,
+    TeamRecord,
+    full_game_config,
+    play,
+    quick_game_config,
+)
 
 BY_MINUTE = ("net_worth", "xp", "marked_last_hits")
 
@@ -47,7 +55,7 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
     holds: many games can be played in several sittings of different seeds. Raises RuntimeError for a line of the file
     that is no game of these two bots.
     """
-    game = quick_game() if quick else whole_game()
+    game = quick_game_config() if quick else full_game_config()
     records = read_log(log, first, second) if log is not None and log.exists() else []
 
     def note(record: GameRecord) -> None:

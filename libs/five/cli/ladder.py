@@ -7,7 +7,7 @@ from typing import Any
 
 from five.agent.standings import Standing
 from five.evaluation.journal import Journal
-from five.local.run_folder import NoRun, RunFolder
+from five.local.run_folder import RunFolder, RunUnavailable
 from five.run.load import ConfigError, load_stored
 from rapid.store import acl
 from rapid.store.connection import connect
@@ -16,7 +16,7 @@ from rapid.store.state import RunState
 
 def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_json: bool) -> int:
     """Prints the standings; with ``games`` plays first what is missing for each archived version, or each of
-    ``versions``, to be rated by so many. Raises ConfigError, NoRun."""
+    ``versions``, to be rated by so many. Raises ConfigError, RunUnavailable."""
     from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.ladder import OfflineLadder
 
@@ -27,7 +27,7 @@ def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_jso
     if games:
         archived = archive.numbers()
         if strangers := set(versions or ()) - set(archived):
-            raise NoRun(f"version {min(strangers)} of run {folder.name!r} is not archived; there are "
+            raise RunUnavailable(f"version {min(strangers)} of run {folder.name!r} is not archived; there are "
                         f"{', '.join(map(str, archived)) or 'none'}")
         for version in kept.missing(versions or archived, games):
             standing = kept.rate(archive, version, games, (lambda text: None) if as_json else print)
@@ -46,7 +46,7 @@ def rows_of(folder: RunFolder) -> dict[str, Any]:
     """The rows of a run's ratings: its store's while the run goes on, else those that it left in its folder."""
     try:
         cluster = folder.cluster()
-    except NoRun:
+    except RunUnavailable:
         return dict(json.loads(folder.ladder.read_text())) if folder.ladder.exists() else {}
     config = load_stored(folder.path / "cluster.yaml")
     client = connect(cluster.state_url, config.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from five.cli.run_selection import add_address
-from five.local.rest_client import Controller, Refused
+from five.local.rest_client import ApiError, Controller
 
 if TYPE_CHECKING:
     from five.services.controller.surgery.rehearsals import RehearsalScope
@@ -79,13 +79,13 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
 
 
 def scope_of(arguments: argparse.Namespace) -> "RehearsalScope":
-    """How much is rehearsed. Raises Refused."""
+    """How much is rehearsed. Raises ApiError."""
     from five.services.controller.surgery.rehearsals import RehearsalScope
 
     try:
         return RehearsalScope(versions=arguments.versions, games=arguments.games, minutes=arguments.minutes)
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise ApiError(str(error)) from None
 
 
 def run(arguments: argparse.Namespace, controller: Controller) -> int:
@@ -172,7 +172,7 @@ class Surgery:
         try:
             return str(Plan.from_yaml(_text(file)).digest)
         except ValueError as error:
-            raise Refused(f"{file}: {error}") from None
+            raise ApiError(f"{file}: {error}") from None
 
     def rehearse(self) -> int:
         """Has a plan rehearsed, and follows it."""
@@ -185,13 +185,13 @@ class Surgery:
         return 0 if rehearsal["state"] in GOES_ON or (result and not result["worse"]) else 1
 
     def _later(self, path: str) -> Any:
-        """What stands there after a while. The controller may be away for up to AWAY_SECONDS. Raises Refused."""
+        """What stands there after a while. The controller may be away for up to AWAY_SECONDS. Raises ApiError."""
         until = time.monotonic() + AWAY_SECONDS
         while True:
             time.sleep(LOOK_SECONDS)
             try:
                 return self._rest.get(path)
-            except Refused:
+            except ApiError:
                 if time.monotonic() > until:
                     raise
 
@@ -212,7 +212,7 @@ class Surgery:
             identity = given.rehearsal or next((r["id"] for r in self._rest.get("surgery/rehearsals")["items"]
                                                 if r["state"] in GOES_ON), None)
             if identity is None:
-                raise Refused("no rehearsal is under way")
+                raise ApiError("no rehearsal is under way")
             found = [self._order(f"surgery/rehearsals/{identity}/cancel", {"reason": given.reason})]
         elif given.rehearsal:
             found = [self._rest.get(f"surgery/rehearsals/{given.rehearsal}")]
@@ -257,7 +257,7 @@ class Surgery:
             return self._rest.get(f"operations/{self._given.operation}")
         found = self._rest.get("operations", limit=1)["items"]
         if not found or (going and found[0]["state"] in OVER):
-            raise Refused("no operation is under way" if going else "there was no operation yet")
+            raise ApiError("no operation is under way" if going else "there was no operation yet")
         return found[0]
 
     def _order(self, path: str, body: dict[str, Any]) -> Any:
@@ -367,4 +367,4 @@ def _text(file: str) -> str:
     try:
         return Path(file).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{file}: {error}") from None
+        raise ApiError(f"{file}: {error}") from None

@@ -1,4 +1,4 @@
-"""Client of an optimizer's intake: pushes segments, keeps those not acknowledged, sends them again after a loss."""
+"""Client of an optimizer's experience service: pushes segments, and resends unacknowledged ones after a loss."""
 
 import asyncio
 import logging
@@ -32,21 +32,22 @@ STALE_EPOCH = experience_pb2.PUSH_VERDICT_STALE_EPOCH
 
 
 class _Pushed(NamedTuple):
-    """A segment's message: ``data`` is a PushRequest in bytes."""
+    """A segment's message: ``data`` is a serialized PushRequest."""
 
     segment_id: str
     data: bytes
 
 
 class ExperienceClient:
-    """Pushes segments of the run's ``epoch`` to an optimizer, at most ``in_flight`` of them not acknowledged.
+    """Pushes segments of the fencing epoch ``epoch`` to an optimizer, at most ``in_flight`` of them unacknowledged.
 
-    A full window makes ``push`` wait: that is how learning sets the pace. Use within one asyncio loop, as
-    ``async with``. The first address is kept through losses of the connection; another is taken only when no server
-    answers there for ``failover_seconds``. What was sent to the first and not answered is then given up
-    (``abandoned``): it may have been taken in there, and servers know only what they took in themselves.
-    ``changes`` names arrays that travel as what changes from row to row within each ``period`` of rows (a sample's
-    timesteps); ``sparse`` those of the others that are mostly zero, ``zstd`` compresses all.
+    A full window makes ``push`` wait, so learning sets the pace. Use it within one asyncio loop, as ``async with``. The
+    client stays with its first address through losses of the connection. It moves to the next address only when no
+    server responds for ``failover_seconds``. Unanswered segments are then given up (``abandoned``): the old server may
+    have accepted them, and servers do not share what they accepted.
+
+    ``changes`` names arrays sent as row-to-row changes within each ``period`` of rows (a sample's timesteps).
+    ``sparse`` names other arrays that are mostly zero. ``zstd`` compresses all.
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, run: str, rollout: str,
@@ -78,28 +79,31 @@ class ExperienceClient:
         self._task: asyncio.Task[None] | None = None
         self.verdicts: Counter[int] = Counter()
         self.resent = 0
-        self.abandoned = 0  # that may have counted at the server that was left
-        self._sent: set[str] = set()  # of those not acknowledged: to the present server
+        self.abandoned = 0  # which the previous server may have counted
+        self._sent: set[str] = set()  # unacknowledged ids sent to the current server
         self.bytes_sent = 0
 
     @property
     def stale(self) -> int:
-        """Segments that were dropped because the run's next epoch had begun."""
+        """Segments dropped because the run's next epoch had begun."""
         return self.verdicts[STALE_EPOCH]
 
     @property
     def unacknowledged(self) -> int:
-        """Segments under way."""
+        """Segments in flight."""
         return len(self._unacked)
 
     def start(self) -> None:
-        """Starts sending; within the loop."""
+        """Start sending. Call it within the loop."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run_forever())
 
     async def push(self, segment: Segment[Mapping[str, Array | PackedRows]]) -> None:
-        """Takes a segment, once there is room for it. Raises CallFailed once the server refused one for good,
-        MessageTooLarge for a segment that no message holds."""
+        """Queue a segment once the window has room.
+
+        Raises CallFailed once the server has refused a segment permanently, MessageTooLarge for a segment over the
+        limit.
+        """
         self.start()
         request = experience_pb2.PushRequest(
             segment_id=segment.segment_id, run=self._run, rollout=self._rollout, samples=segment.samples,
@@ -116,7 +120,7 @@ class ExperienceClient:
         self._fresh.put_nowait(pushed)
 
     async def flush(self, timeout: float) -> bool:
-        """Waits until everything is acknowledged. Returns False when ``timeout`` seconds are not enough."""
+        """Wait until everything is acknowledged. Return False after ``timeout`` seconds."""
         try:
             await asyncio.wait_for(self._unless_failed(self._idle.wait()), timeout)
         except TimeoutError:
@@ -124,7 +128,7 @@ class ExperienceClient:
         return True
 
     async def close(self, timeout: float = 0.0) -> bool:
-        """Ends the stream after at most ``timeout`` seconds of flushing. Returns whether all was acknowledged."""
+        """End the stream after at most ``timeout`` seconds of flushing. Return whether everything was acknowledged."""
         done = not self._unacked
         if not done and timeout > 0 and self._failure is None:
             done = await self.flush(timeout)
@@ -142,7 +146,7 @@ class ExperienceClient:
         await self.close()
 
     async def _unless_failed(self, waiting: Any) -> None:
-        """Waits for ``waiting`` or for the client to fail, whichever is first."""
+        """Wait for ``waiting`` or for the client's failure, whichever is first."""
         loop = asyncio.get_running_loop()
         if self._failure is None:
             tasks = [loop.create_task(waiting), loop.create_task(self._failed.wait())]
@@ -172,8 +176,8 @@ class ExperienceClient:
                 failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, str(error))
             except grpc.aio.AioRpcError as error:
                 failure = failure_of(error, target, METHOD)
-            except Exception as error:  # a bug here must not leave pushers waiting without end
-                log.exception("pushing segments failed")
+            except Exception as error:  # pushers must not wait forever after a bug here
+                log.exception("segment push failed")
                 failure = CallFailed(StatusCode.INTERNAL, target, METHOD, f"{type(error).__name__}: {error}")
             finally:
                 await channel.close()
@@ -183,29 +187,29 @@ class ExperienceClient:
                 self._failure = failure
                 self._failed.set()
                 self._window.fail(failure)
-                log.error("segments are refused: %s", failure)
+                log.error("segments refused: %s", failure)
                 return
             if loop.time() - reached_at > self._failover_seconds and len(self._addresses) > 1:
                 self._at = (self._at + 1) % len(self._addresses)
                 reached_at = loop.time()
                 self._abandon()
-            log.warning("%d segments wait for the optimizer: %s", len(self._unacked), failure)
+            log.warning("waiting for the optimizer segments=%d: %s", len(self._unacked), failure)
             await asyncio.sleep(next(pauses))
 
     def _abandon(self) -> None:
-        """Another server is about to be asked: what may have counted at this one must not count there."""
+        """Give up unanswered segments before the client moves to another server, where they must not count again."""
         for identity in self._sent:
             del self._unacked[identity]
             self.abandoned += 1
             self._window.release()
         if self._sent:
-            log.warning("%d segments are given up with the optimizer that they were sent to", len(self._sent))
+            log.warning("segments abandoned with their optimizer segments=%d", len(self._sent))
         self._sent.clear()
         if not self._unacked:
             self._idle.set()
 
     async def _exchange(self, channel: Channel) -> None:
-        """Sends what was not acknowledged, then what is new, until the stream ends."""
+        """Send unacknowledged segments, then new ones, until the stream ends."""
         again = list(self._unacked.values())
         self.resent += len(again) - self._fresh.qsize()
         self._fresh = asyncio.Queue()
@@ -230,7 +234,7 @@ class ExperienceClient:
                 self._sent.discard(answer.segment_id)
                 self.verdicts[answer.verdict] += 1
                 if answer.verdict in (TOO_OLD, STALE_EPOCH):
-                    log.info("segment %s was dropped: %s", answer.segment_id, answer.reason)
+                    log.info("segment dropped id=%s: %s", answer.segment_id, answer.reason)
                 self._window.release()
                 if not self._unacked:
                     self._idle.set()

@@ -11,8 +11,8 @@ from dota.spaces import Layout
 from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec
-from five.evaluation.saved_state import kept_record
-from five.local.run_folder import NoRun, RunFolder
+from five.evaluation.saved_state import load_record
+from five.local.run_folder import RunFolder, RunUnavailable
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load_stored
@@ -21,7 +21,7 @@ from rapid.bfloat16 import from_bfloat16
 from rapid.blobs import BlobMissing, BlobStore
 
 
-class VersionNotArchived(NoRun):
+class VersionNotArchived(RunUnavailable):
     """A version that the run's blob store does not hold."""
 
 
@@ -36,7 +36,7 @@ class ArchivedVersions:
         """The configuration that the run was last started with, with what its record holds in its place."""
         started = self.folder.path / "cluster.yaml"
         config = load_stored(started if started.exists() else self.folder.config)
-        kept = kept_record(self.folder.record)
+        kept = load_record(self.folder.record)
         return config if kept is None else overlay(config, kept.record)
 
     @cached_property
@@ -84,7 +84,7 @@ class ArchivedVersions:
         schema = meta.get("schema", spec.schema)
         if schema == spec.schema:
             return tensors
-        kept = kept_record(self.folder.record)
+        kept = load_record(self.folder.record)
         if kept is None or schema not in kept.chain.schemas:
             raise ValueError(f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, "
                              f"the run's record describes {spec.layout.hash} and {spec.schema}: `five report` brings "

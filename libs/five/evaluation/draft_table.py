@@ -15,7 +15,7 @@ from dota.config import GameConfig
 from five.agent.compute import torch_threads
 from five.agent.draft.leaves import Floats, HeroPool, Ints, LeafTable
 from five.agent.model.policy import Policy
-from five.evaluation.line_up_values import BATCH, InGames, Reads, parts_of
+from five.evaluation.line_up_values import BATCH, LineUpReader, PerGameReader, factored_reader
 from five.run import draft_tables
 from five.run.line_ups import HOW
 
@@ -36,7 +36,7 @@ def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any]
     todo = np.flatnonzero(np.isnan(win))
     chunks = [todo[at:at + CHUNK] for at in range(0, len(todo), CHUNK)]
     began = kept = time.monotonic()
-    readers: SimpleQueue[Reads] = SimpleQueue()
+    readers: SimpleQueue[LineUpReader] = SimpleQueue()
 
     def work(leaves: Ints) -> tuple[Ints, Floats]:
         reader = readers.get()
@@ -47,9 +47,9 @@ def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any]
 
     done = 0
     with torch_threads(1), ThreadPoolExecutor(threads) as pool_of_threads:
-        parts = parts_of(policy, game, pool, batch)
+        parts = factored_reader(policy, game, pool, batch)
         for _ in range(threads):
-            readers.put(parts or InGames(policy, game, pool, batch))
+            readers.put(parts or PerGameReader(policy, game, pool, batch))
         try:
             for leaves, found in pool_of_threads.map(work, chunks):
                 win[leaves] = found

@@ -11,7 +11,7 @@ from five.agent.ladder import AssignedGame, Ladder
 from five.agent.standings import FORMAT, FORMAT_ROW, RATED, Standing, parse_standings, player_name, player_version
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.journal import Journal
-from five.evaluation.match import Contestant, Game, play_games
+from five.evaluation.match import Contestant, Game, play_planned
 
 SEED_OFFSET = 15_485_000  # apart from the evaluator's games
 _SCALE = "scale"  # the journal's row of the run's anchors, as they were when something was rated beside them
@@ -95,7 +95,7 @@ class OfflineLadder:
             def record(replay: Replay, final: int, path: Path = path) -> None:
                 replay.save(path, final)
 
-            match = play_games(archive.config.game, first, second, list(ids), games[0].seed % 2**32, on_game=on_game,
+            match = play_planned(archive.config.game, first, second, list(ids), games[0].seed % 2**32, on_game=on_game,
                                record=record if wanted else None)
             won, drawn, lost = match.counts
             say(f"{names[0]} against {names[1]}: {won} won, {drawn} drawn, {lost} lost")

@@ -24,7 +24,7 @@ CHECKED = 32  # line-ups whose parts are held against real games
 APART = 1e-4, 0.02  # how far they may be from them in float32, and where games are read in bfloat16
 
 
-class Reads(Protocol):
+class LineUpReader(Protocol):
     """Says what line-ups are worth."""
 
     def read(self, leaves: Ints) -> Floats:
@@ -32,7 +32,7 @@ class Reads(Protocol):
         ...
 
 
-class InGames:
+class PerGameReader:
     """Sets each line-up up in a game. Not to be shared between threads."""
 
     def __init__(self, policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> None:
@@ -40,7 +40,7 @@ class InGames:
         self._policy = policy
 
     def read(self, leaves: Ints) -> Floats:
-        """As of `Reads`."""
+        """As of `LineUpReader`."""
         batch = self._line_ups.games
         return np.concatenate([self._some(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
 
@@ -51,7 +51,7 @@ class InGames:
         return win_from_heads(heads.reshape(len(leaves), TEAMS, -1))
 
 
-class InParts:
+class FactoredReader:
     """Plays a game for each set of heroes on each side, and puts every line-up together from the two parts that
     `FactoredWinHead` takes of what is seen in these. May be shared between threads.
 
@@ -77,7 +77,7 @@ class InParts:
                 self._enemies[1 - side, these] = enemies.view(-1, TEAMS, *own.shape[1:])[:, 1 - side]
 
     def read(self, leaves: Ints) -> Floats:
-        """As of `Reads`."""
+        """As of `LineUpReader`."""
         return np.concatenate([self._some(leaves[at:at + PAIRS]) for at in range(0, len(leaves), PAIRS)])
 
     def _some(self, leaves: Ints) -> Floats:
@@ -87,14 +87,14 @@ class InParts:
         return win_from_heads(torch.stack(heads, 1).cpu().numpy())
 
 
-def parts_of(policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> InParts | None:
+def factored_reader(policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> FactoredReader | None:
     """A reader in parts, held against real games for some line-ups; None where games are as fast, or where an
     observation does not come apart: where it holds what follows from both teams together."""
     if pool.line_ups < WORTH * TEAMS * len(pool.radiant):
         return None
-    parts = InParts(policy, game, pool, batch)
+    parts = FactoredReader(policy, game, pool, batch)
     some = np.random.default_rng(0).choice(pool.line_ups, min(CHECKED, pool.line_ups), replace=False)
-    off = float(np.abs(parts.read(some) - InGames(policy, game, pool, batch).read(some)).max())
+    off = float(np.abs(parts.read(some) - PerGameReader(policy, game, pool, batch).read(some)).max())
     if off <= APART[policy.config.precision == "bfloat16"]:
         return parts
     log.warning("line-ups put together from their teams are off by %.5f: each is read in a game of its own", off)

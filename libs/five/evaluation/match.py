@@ -57,7 +57,7 @@ class Game(NamedTuple):
 
 
 @dataclass
-class Match:
+class PairedMatch:
     """The games of a match between two contestants, two for each pair."""
 
     first: str
@@ -97,7 +97,7 @@ class Match:
 
 def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, seed: int = 0, *, greedy: bool = False,
          concurrent: int = 32, threads: int = 1, on_game: Callable[[Game], None] = lambda game: None,
-         record: Callable[[Replay, int], None] | None = None) -> Match:
+         record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
     """Plays ``pairs`` pairs of games of ``game`` as it is evaluated.
 
     ``greedy`` policies take their most probable action instead of sampling. ``record`` gets the first game's replay
@@ -106,14 +106,14 @@ def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, se
     """
     if pairs < 1:
         raise ValueError(f"{pairs} pairs of games: at least one is needed")
-    return play_games(game, first, second, [(pair, side) for pair in range(pairs) for side in range(TEAMS)], seed,
+    return play_planned(game, first, second, [(pair, side) for pair in range(pairs) for side in range(TEAMS)], seed,
                       greedy=greedy, concurrent=concurrent, threads=threads, on_game=on_game, record=record)
 
 
-def play_games(game: GameConfig, first: Contestant, second: Contestant, planned: Sequence[tuple[int, int]],
+def play_planned(game: GameConfig, first: Contestant, second: Contestant, planned: Sequence[tuple[int, int]],
                seed: int = 0, *, greedy: bool = False, concurrent: int = 32, threads: int = 1,
                on_game: Callable[[Game], None] = lambda game: None,
-               record: Callable[[Replay, int], None] | None = None) -> Match:
+               record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
     """As ``play``, of some games only: those of ``planned``, each a pair's number and the side of ``first``."""
     game = evaluation_game(game)
     plan = deque(planned)
@@ -123,7 +123,7 @@ def play_games(game: GameConfig, first: Contestant, second: Contestant, planned:
             raise ValueError(f"{contestant.name} reads layout {contestant.policy.layout.hash}, the game's is "
                              f"{games.layout.hash}")
     with torch_threads(_threads(first, second)):
-        return _Play(games, first, second, plan, seed, greedy, on_game, record).run()
+        return _MatchPlayer(games, first, second, plan, seed, greedy, on_game, record).run()
 
 
 def _threads(*contestants: Contestant) -> int:
@@ -132,7 +132,7 @@ def _threads(*contestants: Contestant) -> int:
     return 1 if max(sizes, default=0) < LARGE else torch.get_num_threads()
 
 
-class _Play:
+class _MatchPlayer:
     """One match under way: which game each place plays, and each side's recurrent state."""
 
     def __init__(self, games: VecGame, first: Contestant, second: Contestant, plan: "deque[tuple[int, int]]", seed: int,
@@ -150,9 +150,9 @@ class _Play:
         self._states: list[dict[str, Tensor]] = [
             c.policy.initial_state(games.games) if c.policy is not None else {} for c in self._contestants]
         self._actions = np.zeros((games.games, TEAMS, games.layout.heroes, 6), np.int16)
-        self._match = Match(first.name, second.name)
+        self._match = PairedMatch(first.name, second.name)
 
-    def run(self) -> Match:
+    def run(self) -> PairedMatch:
         for place in range(self._games.games):
             self._begin(place)
         while self._playing:

@@ -18,7 +18,7 @@ from rapid.store.state import RunState
 from rapid.store.surgery_plans import PlanStore
 
 
-class KeptRecord(NamedTuple):
+class SavedRecord(NamedTuple):
     """What the file holds."""
 
     record: RunRecord
@@ -30,7 +30,7 @@ class KeptRecord(NamedTuple):
         return chain_of(self.record, self.plans)
 
 
-def keep_record(state: RunState, path: Path) -> None:
+def save_record(state: RunState, path: Path) -> None:
     """Writes the record and the plans that it names, beside first and then renamed. A run without a record is left."""
     record = state.record()
     if record is None:
@@ -42,7 +42,7 @@ def keep_record(state: RunState, path: Path) -> None:
     beside.replace(path)
 
 
-def keep_ladder(state: RunState, path: Path) -> None:
+def save_ladder(state: RunState, path: Path) -> None:
     """Writes the rows of the run's ratings, beside first and then renamed. A run without ratings is left."""
     rows = state.table("ratings").all()
     if rows:
@@ -51,7 +51,7 @@ def keep_ladder(state: RunState, path: Path) -> None:
         beside.replace(path)
 
 
-def keep_evidence(games: Sequence[Record], path: Path) -> None:
+def save_evidence(games: Sequence[Record], path: Path) -> None:
     """Writes what the newest games' records say of a draft's numbers, beside first and then renamed."""
     evidence = DraftEvidence(load().heroes)
     for record in games[-EVIDENCE_GAMES:]:
@@ -61,18 +61,18 @@ def keep_evidence(games: Sequence[Record], path: Path) -> None:
     beside.replace(path)
 
 
-def kept_evidence(path: Path) -> DraftEvidence:
-    """What ``keep_evidence`` wrote; nothing is known where it never did. Raises ValueError for what cannot be read."""
+def load_evidence(path: Path) -> DraftEvidence:
+    """What ``save_evidence`` wrote; nothing is known where it never did. Raises ValueError for what cannot be read."""
     try:
         return DraftEvidence.from_json(json.loads(path.read_text()))
     except FileNotFoundError:
         return DraftEvidence(())
 
 
-def kept_record(path: Path) -> KeptRecord | None:
-    """What ``keep_record`` wrote; None when it never did. Raises ValueError for what cannot be read."""
+def load_record(path: Path) -> SavedRecord | None:
+    """What ``save_record`` wrote; None when it never did. Raises ValueError for what cannot be read."""
     try:
         row = json.loads(path.read_text())
     except FileNotFoundError:
         return None
-    return KeptRecord(RunRecord.from_json(json.dumps(row["record"])), row["plans"])
+    return SavedRecord(RunRecord.from_json(json.dumps(row["record"])), row["plans"])

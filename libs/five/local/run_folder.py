@@ -23,12 +23,12 @@ from rapid.store.connection import Login, Role
 ROOT = Path("runs")
 
 
-class NoRun(LookupError):
+class RunUnavailable(LookupError):
     """A run that is not there, or is not running. The message says what to do."""
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterInfo:
     """A running local cluster: the supervisor's process, where REST and Redis answer. ``environment_pages`` are the
     pages of its environment servers, which no store lists."""
 
@@ -103,7 +103,7 @@ class RunFolder:
         load_or_create_token(self.path / "token")
         own = load_or_create_token(self.path / "operator_token")
         if not self.tokens.exists():
-            tokens.write(self.tokens, [tokens.TokenEntry(name=user(), role="operator", sha256=tokens.token_hash(own))])
+            tokens.write(self.tokens, [tokens.TokenEntry(name=current_user(), role="operator", sha256=tokens.token_hash(own))])
 
     @property
     def tokens(self) -> Path:
@@ -111,35 +111,35 @@ class RunFolder:
         return self.path / "tokens.json"
 
     def token(self) -> str:
-        """What services call each other with; it opens no REST endpoint. Raises NoRun when the run was never
+        """What services call each other with; it opens no REST endpoint. Raises RunUnavailable when the run was never
         started."""
         return self._read("token")
 
     def operator_token(self) -> str:
-        """What the REST API is called with. Raises NoRun when the run was never started."""
+        """What the REST API is called with. Raises RunUnavailable when the run was never started."""
         return self._read("operator_token")
 
     def _read(self, name: str) -> str:
         try:
             return next(iter((self.path / name).read_text().split()), "")
         except FileNotFoundError:
-            raise NoRun(f"{self.path}: there is no such run; `five train` starts one") from None
+            raise RunUnavailable(f"{self.path}: there is no such run; `five train` starts one") from None
 
     def embedded(self, role: Role, users: Path | None = None, login: Login | None = None) -> EmbeddedRedis:
         """The run's own Redis of a role; ``users`` and ``login`` are EmbeddedRedis'."""
         return EmbeddedRedis(self.path / "redis" / role, role == "state", users, login)
 
     def login(self, user: str, url: str) -> Login | None:
-        """A user of the run's own Redis; None for a Redis at ``url`` that is another's. Raises NoRun when the run has
+        """A user of the run's own Redis; None for a Redis at ``url`` that is another's. Raises RunUnavailable when the run has
         no such user."""
         if url not in {self.embedded(role).url for role in acl.ROLES}:
             return None
         try:
             return Passwords(self.path).login(user)
         except LookupError as error:
-            raise NoRun(str(error)) from None
+            raise RunUnavailable(str(error)) from None
 
-    def announce(self, cluster: Cluster) -> None:
+    def announce(self, cluster: ClusterInfo) -> None:
         """Writes down where the cluster answers, beside first and then renamed."""
         beside = self.path / ".cluster.json"
         beside.write_text(json.dumps(asdict(cluster)))
@@ -149,31 +149,31 @@ class RunFolder:
         """The cluster has ended."""
         (self.path / "cluster.json").unlink(missing_ok=True)
 
-    def cluster(self) -> Cluster:
-        """The running cluster. Raises NoRun when there is none."""
+    def cluster(self) -> ClusterInfo:
+        """The running cluster. Raises RunUnavailable when there is none."""
         again = f"`five train --resume {self.name}` starts it again"
         try:
             row = json.loads((self.path / "cluster.json").read_text())
-            found = Cluster(**{**row, "environment_pages": tuple(row.get("environment_pages", ()))})
+            found = ClusterInfo(**{**row, "environment_pages": tuple(row.get("environment_pages", ()))})
         except FileNotFoundError:
-            raise NoRun(f"run {self.name!r} is not running; {again}") from None
+            raise RunUnavailable(f"run {self.name!r} is not running; {again}") from None
         if not _alive(found.pid):
-            raise NoRun(f"run {self.name!r} is not running: its process has died; {again}")
+            raise RunUnavailable(f"run {self.name!r} is not running: its process has died; {again}")
         return found
 
 
-def find(name: str | None, root: Path = ROOT) -> RunFolder:
-    """The run of that name; without one the run that was started last, and no rehearsal's fork. Raises NoRun."""
+def find_run(name: str | None, root: Path = ROOT) -> RunFolder:
+    """The run of that name; without one the run that was started last, and no rehearsal's fork. Raises RunUnavailable."""
     if name:
         folder = RunFolder(root / name)
         if not folder.config.exists():
             known = ", ".join(sorted(p.parent.name for p in root.glob("*/config.yaml"))) or "none"
-            raise NoRun(f"there is no run {name!r} in {root}/; there is: {known}")
+            raise RunUnavailable(f"there is no run {name!r} in {root}/; there is: {known}")
         return folder
     runs = (path for path in root.glob("*/config.yaml") if not RunFolder(path.parent).fork_of.exists())
     newest = max(runs, key=lambda p: p.stat().st_mtime, default=None)
     if newest is None:
-        raise NoRun(f"there is no run in {root}/ yet; `five train` starts one")
+        raise RunUnavailable(f"there is no run in {root}/ yet; `five train` starts one")
     return RunFolder(newest.parent)
 
 
@@ -185,7 +185,7 @@ def free_name(base: str, root: Path = ROOT) -> str:
     return name
 
 
-def user() -> str:
+def current_user() -> str:
     """The name that events carry for the command's own token: the user's, where it can be one."""
     try:
         return tokens.TokenEntry(name=getpass.getuser(), role="operator", sha256="0" * 64).name

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from five.agent.surgery import Plan
 from five.local.run_folder import RunFolder
-from five.rehearsal.progress import Stopped
-from five.rehearsal.rehearsal import carry_out, run_state
+from five.rehearsal.progress import RehearsalStopped
+from five.rehearsal.rehearsal import run_rehearsal, run_state
 from five.services.controller.surgery.rehearsals import Rehearsals
 
 
@@ -24,8 +24,8 @@ def main(path: str, identity: str) -> int:
         print("another rehearsal goes on", flush=True)
         return 1
     try:
-        carry_out(folder, Plan.from_yaml(rehearsal.plan), rehearsal, kept, lambda text: print(text, flush=True))
-    except Stopped as stopped:
+        run_rehearsal(folder, Plan.from_yaml(rehearsal.plan), rehearsal, kept, lambda text: print(text, flush=True))
+    except RehearsalStopped as stopped:
         print(stopped, flush=True)
         return 1
     return 0

@@ -15,10 +15,10 @@ import redis
 
 from five.agent.surgery import AgentSpec, Plan, migrate_learner
 from five.evaluation.archived_versions import ArchivedVersions
-from five.evaluation.match import Contestant, Game, Match, play
+from five.evaluation.match import Contestant, Game, PairedMatch, play
 from five.local.cluster import LocalCluster
-from five.local.run_folder import RunFolder, free_name, user
-from five.rehearsal.progress import Progress, Stopped, stoppable
+from five.local.run_folder import RunFolder, current_user, free_name
+from five.rehearsal.progress import RehearsalProgress, RehearsalStopped, raise_on_signals
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load_stored, save
@@ -55,14 +55,14 @@ class Fork:
 
 def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     """Runs the plan on a fork and plays the match, here, and writes into the run's state how far it is. Returns 1 when
-    the fork is worse than the version before, with 95 % confidence. Raises RuntimeError, TimeoutError, NoRun,
+    the fork is worse than the version before, with 95 % confidence. Raises RuntimeError, TimeoutError, RunUnavailable,
     ValueError."""
     text = Path(plan_file).read_text()
     plan = Plan.from_yaml(text)
     state = run_state(folder)
     kept, record = Rehearsals(state), state.record()
     epoch = 0 if record is None else record.epoch
-    rehearsal = new_rehearsal(text, plan.digest, plan.name, epoch, user(), scope, by="command")
+    rehearsal = new_rehearsal(text, plan.digest, plan.name, epoch, current_user(), scope, by="command")
     if not kept.hold(rehearsal.id):
         raise RuntimeError("another rehearsal of this run goes on: `five surgery rehearsals` lists them; wait for it, "
                            "or cancel it")
@@ -71,26 +71,26 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     except RehearsalInProgress as busy:
         kept.release(rehearsal.id)
         raise RuntimeError(str(busy)) from None
-    result = carry_out(folder, plan, rehearsal, kept, print)
+    result = run_rehearsal(folder, plan, rehearsal, kept, print)
     if result.worse:
         print("WORSE than before")
     return int(result.worse)
 
 
-def carry_out(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Rehearsals,
+def run_rehearsal(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Rehearsals,
               say: Callable[[str], None] = lambda text: None) -> RehearsalResult:
     """Does a rehearsal that is written down and held by this process, and writes down how it goes and ends. To be
-    called in the main thread. Raises RuntimeError, TimeoutError, NoRun, ValueError; Stopped when it was cancelled or
+    called in the main thread. Raises RuntimeError, TimeoutError, RunUnavailable, ValueError; RehearsalStopped when it was cancelled or
     the process told to end."""
-    progress = Progress(kept, rehearsal.id)
+    progress = RehearsalProgress(kept, rehearsal.id)
     try:
-        with stoppable(), progress:
+        with raise_on_signals(), progress:
             progress.tell(state=RehearsalState.PREPARING)
-            result = _carry_out(folder, plan, rehearsal.scope, progress, say)
-    except Stopped as stopped:
+            result = _run_rehearsal(folder, plan, rehearsal.scope, progress, say)
+    except RehearsalStopped as stopped:
         progress.end(RehearsalState.CANCELLED, error="" if progress.cancelled else str(stopped))
         if progress.cancelled:
-            raise Stopped("the rehearsal was cancelled") from None
+            raise RehearsalStopped("the rehearsal was cancelled") from None
         raise
     except BaseException as error:
         progress.end(RehearsalState.FAILED, error=str(error)[:2000] or type(error).__name__)
@@ -99,9 +99,9 @@ def carry_out(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Rehears
     return result
 
 
-def _carry_out(folder: RunFolder, plan: Plan, scope: RehearsalScope, progress: Progress, say: Callable[[str], None]
+def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progress: RehearsalProgress, say: Callable[[str], None]
                ) -> RehearsalResult:
-    fork = make_fork(folder, plan)
+    fork = create_fork(folder, plan)
     until = fork.warm + scope.versions
     say(f"rehearsal of {plan.name!r} in {fork.folder.path}/: versions {fork.first} to {fork.warm} warm up, then "
         f"{scope.versions} are learned")
@@ -111,7 +111,7 @@ def _carry_out(folder: RunFolder, plan: Plan, scope: RehearsalScope, progress: P
     def learned(version: int) -> None:
         progress.tell(version=version, state=RehearsalState.WARMING if version < fork.warm else RehearsalState.LEARNING)
 
-    learn(fork, until, scope.minutes, learned)
+    train_fork(fork, until, scope.minutes, learned)
     progress.tell(state=RehearsalState.PLAYING, played=0)
     played = 0
 
@@ -130,7 +130,7 @@ def _carry_out(folder: RunFolder, plan: Plan, scope: RehearsalScope, progress: P
 
 
 def run_state(folder: RunFolder) -> RunState:
-    """The state of a run of this machine, as the controller reads it. Raises NoRun when it is not running."""
+    """The state of a run of this machine, as the controller reads it. Raises RunUnavailable when it is not running."""
     cluster = folder.cluster()
     started = load_stored(folder.path / "cluster.yaml")
     client = connect(cluster.state_url, started.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))
@@ -138,8 +138,8 @@ def run_state(folder: RunFolder) -> RunState:
     return RunState(client, started.name)
 
 
-def make_fork(folder: RunFolder, plan: Plan) -> Fork:
-    """The fork's folder, with its checkpoint in it. The run goes on. Raises NoRun when it is not running, ValueError
+def create_fork(folder: RunFolder, plan: Plan) -> Fork:
+    """The fork's folder, with its checkpoint in it. The run goes on. Raises RunUnavailable when it is not running, ValueError
     when the plan does not fit."""
     run = run_state(folder)
     started = load_stored(folder.path / "cluster.yaml")
@@ -188,7 +188,7 @@ def _fork_config(now: RunConfig, target: AgentSpec, name: str) -> RunConfig:
         "blobs": mine.blobs.model_copy(update={"url": ""})})
 
 
-def learn(fork: Fork, until: int, minutes: float, learned: Callable[[int], None]) -> None:
+def train_fork(fork: Fork, until: int, minutes: float, learned: Callable[[int], None]) -> None:
     """Lets the fork learn up to a version; ``learned`` is told the newest. Raises RuntimeError when it ends by itself,
     TimeoutError."""
     end = time.monotonic() + 60 * minutes
@@ -214,7 +214,7 @@ def learn(fork: Fork, until: int, minutes: float, learned: Callable[[int], None]
         cluster.stop("the rehearsal is over")
 
 
-def compare(fork: Fork, version: int, games: int, on_game: Callable[[Game], None] = lambda game: None) -> Match:
+def compare(fork: Fork, version: int, games: int, on_game: Callable[[Game], None] = lambda game: None) -> PairedMatch:
     """The match of a version of the fork against its first one, in pairs of games with sides swapped; ``on_game`` is
     told of each game's end."""
     archive = ArchivedVersions(fork.folder)

@@ -11,7 +11,7 @@ from rapid.store.events import event_fields
 from rapid.store.state import RunState
 from rapid.store.tables import Table, transaction
 
-PAIRS_TABLE = "guard"  # pairs that the guard has played
+PAIRS_TABLE = "guard"  # pairs of games that the guard has played
 Json = Any
 Edit = Callable[[Json], tuple[Json, str, dict[str, Json]] | None]
 

@@ -79,7 +79,7 @@ class DraftAnalyzer:
     def reliability(self) -> Calibration:
         """Return the calibration of the win head on the recorded training games."""
         with self._lock:
-            return self._updated_evidence().reliability()
+            return self._updated_evidence().calibration()
 
     def _table(self, tables: DraftTables, name: str, digest: str) -> LeafTable:
         if digest not in self._leaves:

@@ -86,7 +86,7 @@ def agent_spec(record: RunRecord) -> "AgentSpec":
     from five.agent.surgery import AgentSpec
 
     try:
-        return AgentSpec.of(record.game, record.model)
+        return AgentSpec.from_trees(record.game, record.model)
     except ValueError as error:
         raise InvalidPlan(f"the run's record is unreadable: {error}") from None
 
@@ -122,7 +122,7 @@ def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options:
             raise InvalidPlan(f"override {override!r}: only keys of {' and '.join(SECTIONS)} are allowed")
     try:
         target = apply_overrides({"game": dict(record.game), "model": dict(record.model)}, list(overrides))
-        plan = derive_plan(agent_spec(record), AgentSpec.of(target["game"], target["model"]), name)
+        plan = derive_plan(agent_spec(record), AgentSpec.from_trees(target["game"], target["model"]), name)
         return Plan.from_values({**plan.model_dump(mode="json"), **options})
     except (ConfigError, ValueError, OverflowError) as error:
         raise InvalidPlan(str(error)) from None
@@ -137,7 +137,7 @@ def preview_plan(plan: "Plan", record: RunRecord) -> PlanPreview:
         target = plan.target(now)
         rows = list_changes(plan, now)
         findings = lint_plan(plan, now)
-        anneals = [PlannedAnneal(values=a.values, versions=a.versions) for a in plan.anneals(now)]
+        anneals = [PlannedAnneal(values=a.values, versions=a.versions) for a in plan.deferred_anneals(now)]
     except ValueError as error:
         raise InvalidPlan(str(error)) from None
     return PlanPreview(

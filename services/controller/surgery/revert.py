@@ -107,9 +107,9 @@ def list_targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> li
     whole = {r.version for r in store.records() if r.blob is not None}
     found = []
     for version in sorted((complete | whole) - {head}, reverse=True):
-        stretch = lineage.stretch(version)
-        if version < head and stretch is not None:
-            found.append(RevertTarget(version=version, complete=version in complete, epoch=stretch.record.epoch,
+        segment = lineage.segment(version)
+        if version < head and segment is not None:
+            found.append(RevertTarget(version=version, complete=version in complete, epoch=segment.record.epoch,
                                 line=lineage.is_ancestor(version, head)))
     return found
 
@@ -121,8 +121,8 @@ def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, tar
         raise RevertError("the run has no version yet")
     if target >= head:
         raise RevertError(f"version {target}: must be below the newest version, {head}")
-    stretch = lineage.stretch(target)
-    if stretch is None:
+    segment = lineage.segment(target)
+    if segment is None:
         raise RevertError(f"version {target}: older than the run's recorded lineage")
     complete = target in complete_versions(state, blobs)
     known = store.record(target)
@@ -135,7 +135,7 @@ def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, tar
     def lost(version: int) -> bool:
         return not any(version in run for run in last)
 
-    rows, then = PlanStore(state).all(), stretch.record
+    rows, then = PlanStore(state).all(), segment.record
     surgeries = [d for d in reversed(record.chain) if d not in then.chain]
     rated = parse_standings(state.table("ratings").all())
     anneal = _anneal_after(state, target)
@@ -146,7 +146,7 @@ def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, tar
                          record=[*_record_differences("game", record.game, then.game),
                                  *_record_differences("model", record.model, then.model)],
                          schedules=_schedules_after(state, known.created_at if known is not None
-                                                    else stretch.at),
+                                                    else segment.at),
                          opponents=sorted(int(name.removeprefix("version:")) for name in state.table("league").all()
                                           if name.startswith("version:")
                                           and lost(int(name.removeprefix("version:")))),

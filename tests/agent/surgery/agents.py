@@ -1,4 +1,4 @@
-"""Small agents, policies that look trained, and recorded play, for the tests of surgery."""
+"""Small agents with synthetic trained weights and recorded samples."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ SLOTS = {"allied_creeps": 5, "neutral_creeps": 2, "buildings": 4, "wards": 1, "h
 
 def agent(heroes: int = 1, observation: Mapping[str, Any] | None = None, model: Mapping[str, Any] | None = None,
           **game: Any) -> AgentSpec:
-    """A small agent; keys of its observation, model and game as given."""
+    """Return a small agent with these keys of its observation, model and game."""
     slots = ObservationConfig.model_validate(SLOTS | dict(observation or {}))
     kind: dict[str, Any] = {"heroes_per_team": heroes, "observation": slots.model_dump()}
     if heroes == 1:
@@ -29,27 +29,27 @@ def agent(heroes: int = 1, observation: Mapping[str, Any] | None = None, model: 
 
 
 def trained(spec: AgentSpec, seed: int = 0) -> dict[str, np.ndarray]:
-    """A version whose weights are no initial ones."""
+    """Return a version with synthetic trained weights."""
     return make_trained_version(spec, seed)
 
 
 def recorded(spec: AgentSpec, steps: int = 5, teams: int = 3, seed: int = 1) -> RecordedSamples:
-    """Random but valid play."""
+    """Return random valid samples."""
     return make_random_samples(spec, steps, teams, seed)
 
 
 def plan(spec: AgentSpec, *steps: Mapping[str, Any], name: str = "test", **more: Any) -> Plan:
-    """A plan of these steps for the agent."""
+    """Return a plan of these steps for the agent."""
     return Plan.from_values({"name": name, "parent": spec.schema, "steps": list(steps), **more})
 
 
 def load(spec: AgentSpec, version: Mapping[str, np.ndarray]) -> Policy:
-    """A version as a policy."""
+    """Return a version as a policy."""
     policy = Policy(spec.layout, spec.model)
     policy.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in version.items()})
     return policy
 
 
 def kinds(of: Plan) -> Sequence[str]:
-    """The kinds of its steps."""
+    """Return the kinds of the plan's steps."""
     return [step.kind for step in of.steps]

@@ -1,5 +1,3 @@
-"""The chain of applied plans: what it refuses, and that any version reaches the newest schema."""
-
 import json
 
 import numpy as np
@@ -10,7 +8,7 @@ from tests.agent.surgery.agents import agent, plan, trained
 
 
 def three() -> tuple[list[AppliedMigration], list[AgentSpec]]:
-    """An input goes, a layer grows, the input comes back; in between a change of the game without weights."""
+    """An input is removed, a layer grows, the game changes, and the input is added again."""
     specs = [agent(1, {"omit": ("global.day",)})]
     links = []
     for i, steps in enumerate([
@@ -24,7 +22,7 @@ def three() -> tuple[list[AppliedMigration], list[AgentSpec]]:
     return links, specs
 
 
-def test_every_schema_reaches_the_newest() -> None:
+def test_every_schema_migrates_to_the_newest() -> None:
     links, specs = three()
     chain = MigrationChain(links, [link.plan.digest for link in links])
     assert chain.newest == specs[-1].schema and chain.schemas == tuple(s.schema for s in specs)
@@ -32,19 +30,19 @@ def test_every_schema_reaches_the_newest() -> None:
     version = trained(specs[0])
     made = version
     for link, spec in zip(links, specs, strict=False):
-        got = chain.to_newest(made, spec.schema)
+        got = chain.migrate_to_newest(made, spec.schema)
         assert {n: a.shape for n, a in got.items()} == specs[-1].tensor_shapes()
         made = migrate_policy(link.plan, link.old, made)
-    for name, array in chain.to_newest(version, specs[0].schema).items():
+    for name, array in chain.migrate_to_newest(version, specs[0].schema).items():
         np.testing.assert_array_equal(array, made[name])
-    assert chain.to_newest(made, chain.newest).keys() == made.keys()
-    assert chain.plans_from(chain.newest) == ()
-    assert len(chain.plans_from(specs[0].schema)) == 4 and len(chain.plans_from(specs[1].schema)) == 2
+    assert chain.migrate_to_newest(made, chain.newest).keys() == made.keys()
+    assert chain.migrations_from(chain.newest) == ()
+    assert len(chain.migrations_from(specs[0].schema)) == 4 and len(chain.migrations_from(specs[1].schema)) == 2
     assert len({chain.digest_from(s.schema) for s in specs}) == 4
     assert chain.digest_from(specs[0].schema) == chain.digest
 
 
-def test_a_schema_that_came_back_fits_where_it_was_last() -> None:
+def test_repeated_schema_counts_at_its_last_position() -> None:
     first = agent(1)
     away = plan(first, {"kind": "remove_inputs", "fields": ["global.time"]}, name="away")
     middle = away.target(first)
@@ -52,15 +50,15 @@ def test_a_schema_that_came_back_fits_where_it_was_last() -> None:
     assert back.target(middle).schema == first.schema
     chain = MigrationChain([AppliedMigration(away, first), AppliedMigration(back, middle)])
     version = trained(first)
-    assert all(chain.to_newest(version, first.schema)[n] is version[n] for n in version)
-    assert len(chain.plans_from(middle.schema)) == 1
+    assert all(chain.migrate_to_newest(version, first.schema)[n] is version[n] for n in version)
+    assert len(chain.migrations_from(middle.schema)) == 1
 
 
-def test_an_edited_an_exchanged_and_a_missing_plan_are_refused() -> None:
+def test_edited_replaced_or_missing_plan_is_rejected() -> None:
     links, _ = three()
     digests = [link.plan.digest for link in links]
     edited = AppliedMigration(links[2].plan.model_copy(update={"warm_up_versions": 99}), links[2].old)
-    with pytest.raises(ValueError, match="plan 3 of the chain is plan-2 .* it was edited or exchanged"):
+    with pytest.raises(ValueError, match="plan 3 of the chain, plan-2, .*edited or replaced"):
         MigrationChain([*links[:2], edited, links[3]], digests)
     with pytest.raises(ValueError, match="plan 4 of the chain, .*, is missing"):
         MigrationChain(links[:3], digests)
@@ -76,29 +74,30 @@ def test_an_edited_an_exchanged_and_a_missing_plan_are_refused() -> None:
             AppliedMigration.from_json(bad)
 
 
-def test_a_second_plan_on_one_parent_is_refused() -> None:
+def test_second_plan_on_one_parent_is_rejected() -> None:
     links, specs = three()
     other = plan(specs[2], {"kind": "widen", "layer": "unit", "to": 30}, name="other")
     with pytest.raises(ValueError, match="plan other is a second plan on schema .*: plan-1 was applied to it"):
-        MigrationChain(links).follow(other, specs[2])
+        MigrationChain(links).append(other, specs[2])
     with pytest.raises(ValueError, match="plan plan-3 is for schema .*, but plan 1 led to"):
         MigrationChain([links[0], links[3]])
-    longer = MigrationChain(links).follow(plan(specs[-1], {"kind": "widen", "layer": "unit", "to": 30}, name="next"), specs[-1])
+    following = plan(specs[-1], {"kind": "widen", "layer": "unit", "to": 30}, name="next")
+    longer = MigrationChain(links).append(following, specs[-1])
     assert len(longer.links) == 5
 
 
-def test_a_version_of_another_run_is_refused() -> None:
+def test_version_of_another_run_is_rejected() -> None:
     links, specs = three()
     chain = MigrationChain(links)
-    with pytest.raises(ValueError, match="schema .* is not of this run's chain"):
-        chain.to_newest({}, agent(5).schema)
-    with pytest.raises(ValueError, match="not a version of schema"):
-        chain.to_newest({"a": np.zeros(1)}, specs[0].schema)
-    assert MigrationChain([]).to_newest({"a": np.zeros(1)}, "anything") and MigrationChain([]).newest == ""
+    with pytest.raises(ValueError, match="is not in this run's chain"):
+        chain.migrate_to_newest({}, agent(5).schema)
+    with pytest.raises(ValueError, match="do not match schema"):
+        chain.migrate_to_newest({"a": np.zeros(1)}, specs[0].schema)
+    assert MigrationChain([]).migrate_to_newest({"a": np.zeros(1)}, "anything") and MigrationChain([]).newest == ""
 
 
-def test_a_build_that_makes_another_schema_of_the_configuration_says_so() -> None:
+def test_release_with_another_schema_is_rejected() -> None:
     links, _ = three()
     other = AppliedMigration(links[0].plan, agent(1))
-    with pytest.raises(ValueError, match="it is of another version of five"):
+    with pytest.raises(ValueError, match="use the release of the run"):
         MigrationChain([other])

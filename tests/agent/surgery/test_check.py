@@ -1,5 +1,3 @@
-"""The check: what it measures, that it refuses what breaks a promise, and that it touches nothing."""
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,7 @@ from five.agent.surgery.steps.widen import WidenLayer
 from tests.agent.surgery.agents import agent, load, plan, recorded, trained
 
 
-def test_the_report_is_whole_and_is_json() -> None:
+def test_report_is_complete_json() -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "grow_lstm", "to": 48, "scale": 0.02}, {"kind": "widen", "layer": "set", "to": 9})
     report = check_plan(of, spec, trained(spec), recorded(spec))
@@ -21,7 +19,7 @@ def test_the_report_is_whole_and_is_json() -> None:
     assert report.difference.mean_kl == pytest.approx(report.steps[0].difference.mean_kl, abs=1e-6)
 
 
-def test_a_larger_scale_disturbs_more_until_the_bounds_stop_it() -> None:
+def test_larger_scale_exceeds_the_bounds() -> None:
     spec = agent(5)
     version, play = trained(spec), recorded(spec)
     kl = []
@@ -30,27 +28,26 @@ def test_a_larger_scale_disturbs_more_until_the_bounds_stop_it() -> None:
         report = check_plan(of, spec, version, play)
         kl.append(report.difference.mean_kl)
     assert kl == sorted(kl) and kl[0] < 1e-6 < kl[-1]
-    assert not report.ok and any(words in " ".join(report.problems) for words in ("mean_kl is", "mean_value_change is"))
+    assert not report.ok and any(name in " ".join(report.problems) for name in ("mean_kl", "mean_value_change"))
     tight = plan(spec, {"kind": "grow_lstm", "to": 48, "scale": 0.01}, bounds={"max_logit_change": 1e-9})
     report = check_plan(tight, spec, version, play)
-    assert not report.ok and report.problems[0].startswith("max_logit_change is")
+    assert not report.ok and report.problems[0].startswith("max_logit_change")
 
 
-def test_a_step_that_breaks_its_promise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights that were to be zero are not: the check sees one of them."""
+def test_broken_promise_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "widen", "layer": "unit_hidden", "to": 14})
 
-    def finish(self: WidenLayer, name: str, move: object, array: np.ndarray) -> None:
+    def finish_tensor(self: WidenLayer, name: str, move: object, array: np.ndarray) -> None:
         if name == "trunk.towers.allied_heroes.second.weight":
             array[3, 13] = 0.5
 
-    monkeypatch.setattr(WidenLayer, "finish", finish)
+    monkeypatch.setattr(WidenLayer, "finish_tensor", finish_tensor)
     report = check_plan(of, spec, trained(spec), recorded(spec))
     assert not report.ok and "step 1 (widen unit_hidden 12 to 14) promises to be exact" in report.problems[0]
 
 
-def test_removing_what_the_policy_uses_holds_its_promise_and_is_measured() -> None:
+def test_removing_a_used_input_is_measured() -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "remove_inputs", "fields": ["units.position", "units.vector", "items"]},
               bounds={"max_logit_change": 1e-3})
@@ -58,10 +55,10 @@ def test_removing_what_the_policy_uses_holds_its_promise_and_is_measured() -> No
     (step,) = report.steps
     assert step.holds and step.difference.max_logit_change < 1e-4
     assert report.difference.max_logit_change > 1e-2
-    assert not report.ok and report.problems[0].startswith("max_logit_change is")
+    assert not report.ok and report.problems[0].startswith("max_logit_change")
 
 
-def test_it_touches_nothing() -> None:
+def test_check_changes_no_argument_or_random_state() -> None:
     spec = agent(1)
     version, play = trained(spec), recorded(spec)
     copies = {name: array.copy() for name, array in version.items()}
@@ -80,17 +77,17 @@ def test_it_touches_nothing() -> None:
     assert check_plan(of, spec, version, play) == one, "measured twice, it is the same"
 
 
-def test_a_batch_of_the_buffer_is_a_recording() -> None:
+def test_buffer_batch_becomes_recorded_samples() -> None:
     spec = agent(1)
     play = recorded(spec)
     batch = {**play.observation, "actions": play.actions, "resets": play.resets, "returns": np.zeros((5, 3, 1)),
              **{f"state/{n}": a for n, a in play.state.items()}}
-    again = RecordedSamples.of_batch(batch)
+    again = RecordedSamples.from_batch(batch)
     assert again.observation.keys() == play.observation.keys() and again.state.keys() == play.state.keys()
 
 
 @pytest.mark.parametrize("heroes", [1, 5])
-def test_a_version_played_in_bfloat16_keeps_its_function_as_far_as_that_goes(heroes: int) -> None:
+def test_bfloat16_version_keeps_its_function(heroes: int) -> None:
     spec = agent(heroes, {"omit": ("units.position",)}, {"precision": "bfloat16"})
     version, play = trained(spec), recorded(spec)
     of = plan(spec, {"kind": "widen", "layer": "unit_hidden", "to": 20}, {"kind": "grow_lstm", "to": 32, "exact": True},
@@ -112,11 +109,11 @@ def test_a_version_played_in_bfloat16_keeps_its_function_as_far_as_that_goes(her
     assert difference.mean_kl < 1e-3
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_mismatched_arguments_are_rejected() -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "widen", "layer": "set", "to": 9})
     version = trained(spec)
-    with pytest.raises(ValueError, match="observation arrays|it is not of layout"):
+    with pytest.raises(ValueError, match="observation arrays|of layout"):
         check_plan(of, spec, version, recorded(agent(1, {"wards": 4})))
-    with pytest.raises(ValueError, match=r"value\.weight is \[1, 2\] instead of \[1, 24\]"):
+    with pytest.raises(ValueError, match=r"value\.weight has shape \[1, 2\], expected \[1, 24\]"):
         check_plan(of, spec, {**version, "value.weight": np.zeros((1, 2), np.float32)}, recorded(spec))

@@ -1,5 +1,3 @@
-"""A plan from two configurations, the table of its changes, and what the lint finds."""
-
 import itertools
 
 import numpy as np
@@ -16,7 +14,7 @@ TO = agent(
      "id_rows": {"item": 300}, "precision": "bfloat16"}, buyback=True, neutrals=False)
 
 
-def test_a_derived_plan_leads_where_it_should() -> None:
+def test_derived_plan_reaches_the_target() -> None:
     of = derive_plan(FROM, TO, "derived")
     assert of.target(FROM).schema == TO.schema and of.target(FROM).game == TO.game
     assert kinds(of) == ["widen", "widen", "widen", "embedding", "add_ids", "split_head", "grow_lstm", "remove_inputs",
@@ -26,7 +24,7 @@ def test_a_derived_plan_leads_where_it_should() -> None:
     assert all(step.holds for step in report.steps)
 
 
-def test_a_map_of_another_size_goes_and_comes_back() -> None:
+def test_resized_map_is_removed_and_added_again() -> None:
     to = agent(1, {"minimap": 4, "passability": 5})
     of = derive_plan(agent(1), to, "maps")
     assert kinds(of) == ["remove_inputs", "game", "add_observations"]
@@ -35,18 +33,18 @@ def test_a_map_of_another_size_goes_and_comes_back() -> None:
 
 
 @pytest.mark.parametrize(("to", "words"), [
-    (agent(1), "nothing differs"), (agent(1, model={"precision": "bfloat16"}), "nothing differs"),
-    (agent(1, model={"unit": 7}), "a layer only grows"),
+    (agent(1), "do not differ"), (agent(1, model={"precision": "bfloat16"}), "do not differ"),
+    (agent(1, model={"unit": 7}), "can only grow"),
     (agent(1, model={"input_clip": 4.0}), "model.input_clip to 4.0"),
     (agent(1, model={"cross_hero_share": 0.5}), "model.cross_hero_share to 0.5"),
-    (agent(5), "train another run"),
+    (agent(5), "heroes_per_team"),
 ])
-def test_what_no_step_changes_is_named(to: AgentSpec, words: str) -> None:
+def test_unsupported_changes_are_named(to: AgentSpec, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         derive_plan(agent(1), to, "wrong")
 
 
-def test_the_table_counts_parameters() -> None:
+def test_change_table_counts_parameters() -> None:
     rows = list_changes(derive_plan(FROM, TO, "derived"), FROM)
     assert rows[0].parameters_before == FROM.parameters and rows[-1].parameters_after == TO.parameters
     for one, two in itertools.pairwise(rows):
@@ -64,7 +62,7 @@ def codes(of: Plan, spec: AgentSpec, **more) -> list[tuple[str, str, int]]:
     return [(f.level, f.code, f.step) for f in lint_plan(of, spec, **more)]
 
 
-def test_lint() -> None:
+def test_lint_findings_by_code() -> None:
     spec = agent(1, {"omit": ("units.position", "global.time")}, scripted_actions=["glyph"])
     clean = plan(spec, {"kind": "add_observations", "fields": ["global.time"], "prior": {"global.time": {"std": 2}}},
                  {"kind": "add_actions", "actions": ["glyph"], "anneal_versions": 10},
@@ -88,7 +86,7 @@ def test_lint() -> None:
     assert f"{spec.version_bytes:,} bytes" in memory.message
 
 
-def test_bytes_are_those_of_the_arrays() -> None:
+def test_spec_bytes_equal_the_arrays() -> None:
     spec = agent(5)
     assert spec.version_bytes == sum(array.nbytes for array in trained(spec).values())
     assert AgentSpec.from_json(spec.to_json()).schema == spec.schema

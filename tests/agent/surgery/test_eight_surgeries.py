@@ -28,7 +28,7 @@ LEFT_OUT = ("global.roshan_spawn_min", "global.roshan_spawn_max", "global.stock"
             "allied_heroes.next_item", "heroes.in_line", "hero_modifiers.remaining", "nearby_map.area",
             "nearby_map.area_effect", "items.treads", "items.enable_time", "items.disabled", "heroes.teleporting")
 
-# Date and change as the paper's table lists them.
+# Date and change as in the paper's table.
 SURGERIES: list[tuple[str, list[dict[str, Any]]]] = [
     ("2018-08-17 Dota 7.19", [{"kind": "game", "values": {"patch": "7.21d"}}]),
     ("2018-08-18 single courier; cheating observations removed", [
@@ -61,28 +61,29 @@ def first(heroes: int) -> AgentSpec:
     return agent(heroes, {"omit": LEFT_OUT, "couriers": 0, "unit_modifiers": 0}, patch="7.19", buyback=False)
 
 
-def carried_out(spec: AgentSpec, version: dict[str, np.ndarray]) -> tuple[MigrationChain, AgentSpec, dict[str, np.ndarray]]:
+def apply_all(spec: AgentSpec, version: dict[str, np.ndarray]
+              ) -> tuple[MigrationChain, AgentSpec, dict[str, np.ndarray]]:
     chain = MigrationChain([])
     for i, (what, steps) in enumerate(SURGERIES, 1):
         of = Plan.from_values({"name": f"surgery-{i}", "parent": spec.schema, "steps": steps,
                                "bounds": {"mean_kl": 5.0, "mean_value_change": 5.0}})
         report = check_plan(of, spec, version, recorded(spec, seed=i))
         assert report.ok, f"{what}: {report.problems}"
-        chain = chain.follow(of, spec)
+        chain = chain.append(of, spec)
         version = migrate_policy(of, spec, version)
         spec = of.target(spec)
     return chain, spec, version
 
 
 def at_constants(spec: AgentSpec, version: dict[str, np.ndarray]) -> RecordedSamples:
-    """Recorded play in which the inputs that are removed later stand at their means."""
+    """Return samples in which the inputs removed later have their means."""
     play = recorded(spec, seed=42)
     shown = replace_removed_inputs(RemoveInputs(fields=REMOVED), spec, version, play.observation)
     return RecordedSamples(shown, play.actions, play.state, play.resets)
 
 
 def scores(spec: AgentSpec, version: dict[str, np.ndarray], play: RecordedSamples) -> dict[str, torch.Tensor]:
-    """What a version makes of recorded play."""
+    """Return a version's outputs on recorded samples."""
     def on(arrays: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
         return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
 
@@ -90,11 +91,11 @@ def scores(spec: AgentSpec, version: dict[str, np.ndarray], play: RecordedSample
                                       torch.from_numpy(play.resets))
 
 
-def test_the_last_model_has_the_function_of_the_first() -> None:
+def test_last_model_keeps_the_function_of_the_first() -> None:
     for heroes in (1, 5):
         start = first(heroes)
         version = trained(start)
-        chain, end, newest = carried_out(start, version)
+        chain, end, newest = apply_all(start, version)
         assert end.parameters > 2 * start.parameters and len(chain.links) == 8
         play = at_constants(start, version)
         arrays = {**play.observation, "actions": play.actions}
@@ -112,16 +113,16 @@ def test_the_last_model_has_the_function_of_the_first() -> None:
         assert difference.mean_kl < 1e-9
 
 
-def test_an_opponent_of_any_age_is_brought_to_the_newest_schema() -> None:
+def test_any_old_opponent_migrates_to_the_newest_schema() -> None:
     start = first(1)
     version = trained(start)
-    chain, end, newest = carried_out(start, version)
-    for name, array in chain.to_newest(version, start.schema).items():
+    chain, end, newest = apply_all(start, version)
+    for name, array in chain.migrate_to_newest(version, start.schema).items():
         np.testing.assert_array_equal(array, newest[name], err_msg=name)
     assert chain.newest == end.schema
 
 
-def test_the_log_reads_like_the_papers() -> None:
+def test_surgery_log_matches_the_papers_table() -> None:
     spec, rows = first(1), []
     for i, (_, steps) in enumerate(SURGERIES, 1):
         of = Plan.from_values({"name": f"surgery-{i}", "parent": spec.schema, "steps": steps})

@@ -1,5 +1,3 @@
-"""A narrower embedding: the nearest of that width, exact where nothing is lost, and moments that begin again."""
-
 import numpy as np
 import pytest
 
@@ -13,8 +11,8 @@ SPACES = ("item", "area", "unit", "animation")
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_what_had_less_to_say_keeps_all_of_it(space: str) -> None:
-    """An embedding of rank 2 in 6 columns loses nothing in 2."""
+def test_low_rank_embedding_is_narrowed_without_loss(space: str) -> None:
+    """An embedding of rank 2 in 6 columns fits into 2."""
     spec = agent(5, model={f"{space}_embedding": 6})
     version = trained(spec)
     rng = np.random.default_rng(0)
@@ -30,7 +28,7 @@ def test_what_had_less_to_say_keeps_all_of_it(space: str) -> None:
     assert [f.code for f in lint_plan(of, spec)] == ["lossy", "memory"]
 
 
-def test_no_other_pair_of_that_width_is_nearer() -> None:
+def test_narrowing_is_the_best_approximation() -> None:
     spec = agent(1, model={"pickup_embedding": 5})
     version = trained(spec)
     of = plan(spec, {"kind": "embedding", "space": "pickup", "to": 3})
@@ -43,14 +41,14 @@ def test_no_other_pair_of_that_width_is_nearer() -> None:
     np.testing.assert_array_equal(made[layer][:, :-3], version[layer][:, :-5])
 
 
-def test_a_cut_to_the_bone_is_stopped_by_the_bounds() -> None:
+def test_too_narrow_embedding_exceeds_the_bounds() -> None:
     spec = agent(1, model={"unit_embedding": 8})
     of = plan(spec, {"kind": "embedding", "space": "unit", "to": 1}, bounds={"max_logit_change": 0.01})
     report = check_plan(of, spec, trained(spec), recorded(spec))
     assert not report.ok and report.difference.max_logit_change > 0.01
 
 
-def test_moments_of_the_columns_that_turned_begin_again() -> None:
+def test_moments_of_rotated_columns_are_zero() -> None:
     from five.agent.surgery import migrate_learner
 
     spec = agent(1)

@@ -1,4 +1,4 @@
-"""Ids that a release adds: a running agent takes them without surgery while it has rows, and by surgery beyond."""
+"""Ids that a release adds use spare rows; beyond these, surgery adds rows."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from tests.agent.surgery.agents import agent, load, plan, recorded, trained
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A release that knows more: one more action and ability, and 100 more items."""
+    """Add one action, one ability and 100 items to the registry."""
     more = registry.load().with_names({
         "action": ["new_hero_new_spell unit enemy"], "ability": ["new_hero_new_spell"],
         "item": [f"item_new_{i}" for i in range(100)]})
@@ -29,7 +29,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cached.cache_clear()
 
 
-def test_a_release_that_knows_more_ids_keeps_layouts_and_schemas(request: pytest.FixtureRequest) -> None:
+def test_new_ids_change_no_layout_or_schema(request: pytest.FixtureRequest) -> None:
     wide = {"id_rows": {"item": 400}}
     before = agent(1, model=wide)
     seen = before.layout.hash, before.schema, len(before.layout.actions)
@@ -42,7 +42,7 @@ def test_a_release_that_knows_more_ids_keeps_layouts_and_schemas(request: pytest
     assert int(policy.heads.table.mask_class[seen[2]]) == 1, "what the new action aims at is known"
 
 
-def test_ids_without_a_row_are_told_before_anything_is_played(later: None) -> None:
+def test_ids_without_a_row_are_rejected(later: None) -> None:
     spec = agent(1)
     with pytest.raises(ValueError, match=r"have 268 item ids, the model has rows for 256.*add_ids, rows: {item: 268}"):
         Policy(spec.layout, spec.model)
@@ -53,7 +53,7 @@ def test_ids_without_a_row_are_told_before_anything_is_played(later: None) -> No
     assert torch.isfinite(load(of.target(spec), made).embeddings.table("item")).all()
 
 
-def test_rows_are_named_by_the_registry() -> None:
+def test_row_labels_come_from_the_registry() -> None:
     items = id_labels("item", 256)
     assert items[0] == "item:none" and items[1] == "item:item_blink" and items[-1] == "item:#255"
     actions = id_labels("action", 512)
@@ -62,9 +62,9 @@ def test_rows_are_named_by_the_registry() -> None:
         "ability:", "area:")
 
 
-def test_a_field_that_a_release_adds_is_shown_by_surgery(monkeypatch: pytest.MonkeyPatch) -> None:
-    """global.stock as if it had come with generation 2 and the run had begun before."""
-    for later in list(omission.LATER):  # fields that really came later are no matter here
+def test_new_field_is_added_by_surgery(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if global.stock had been added in generation 2, after the run began."""
+    for later in list(omission.LATER):  # ignore fields that were really added later
         monkeypatch.delitem(omission.LATER, later)
     before = agent(1, {"omit": ("global.stock", "global.day")})
     version = trained(before)
@@ -81,7 +81,7 @@ def test_a_field_that_a_release_adds_is_shown_by_surgery(monkeypatch: pytest.Mon
     assert new.schema == after.schema and derive_plan(run, new, "later").target(run).schema == new.schema
 
 
-def test_generations_are_counted() -> None:
+def test_generation_counts_added_fields() -> None:
     assert max(omission.LATER.values(), default=1) == FIELDS == ObservationConfig().generation
     assert not set(omission.LATER) & set(omission.NEEDED)
     assert omission.left_out(("items",), FIELDS) == ("items",)

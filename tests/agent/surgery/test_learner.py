@@ -1,4 +1,4 @@
-"""A learner goes on behind a surgery: same function, same moments for what survives, none for what is new."""
+"""Migration of a learner's checkpoint."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def start(heroes: int = 1) -> AgentSpec:
 
 
 def batch_of(spec: AgentSpec, seed: int = 1) -> dict[str, np.ndarray]:
-    """A batch of recorded play with labels that pull somewhere."""
+    """Return a batch of recorded samples with random labels."""
     play = recorded(spec, seed=seed)
     rng = np.random.default_rng(seed)
     lead, heroes = play.actions.shape[:2], spec.layout.heroes
@@ -80,8 +80,8 @@ def scores(learner: Learner, batch: dict[str, np.ndarray], names: list[str]) -> 
 
 
 @pytest.mark.parametrize("heroes", [1, 5])
-def test_a_step_at_learning_rate_0_keeps_the_function(heroes: int) -> None:
-    """The hold: statistics of inputs take the data in, on either side of the surgery alike; no parameter moves."""
+def test_held_step_keeps_the_function(heroes: int) -> None:
+    """Input statistics update equally before and after the surgery, and no parameter moves."""
     spec = start(heroes)
     of = plan(spec, *EVERYTHING, warm_up_versions=1)
     before = learned(spec)
@@ -104,7 +104,7 @@ def test_a_step_at_learning_rate_0_keeps_the_function(heroes: int) -> None:
     assert difference.max_logit_change < 1e-4 and difference.max_value_change < 1e-4
 
 
-def test_what_survives_is_equal_to_the_bit_and_what_is_new_begins_at_zero() -> None:
+def test_old_moments_are_kept_and_new_ones_are_zero() -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "grow_lstm", "to": 40}, {"kind": "widen", "layer": "unit_hidden", "to": 15})
     learner = learned(spec)
@@ -127,7 +127,7 @@ def test_what_survives_is_equal_to_the_bit_and_what_is_new_begins_at_zero() -> N
     assert all(torch.equal(new[name], old[name]) for name in old if name.startswith("adam/step/"))
 
 
-def test_a_clone_has_its_parents_moments_and_a_new_layer_counts_from_the_start() -> None:
+def test_clone_gets_its_parents_moments() -> None:
     spec = agent(1, {"neutral_creeps": 0})
     of = plan(spec, {"kind": "split_head", "head": "unit.ally"}, {"kind": "split_head", "head": "offset.move"},
               {"kind": "slots", "slots": {"neutral_creeps": 2}})
@@ -148,8 +148,8 @@ def test_a_clone_has_its_parents_moments_and_a_new_layer_counts_from_the_start()
     assert float(after.state_dict()["adam/step/" + tower]) == 1
 
 
-def test_the_gradient_reaches_what_is_new() -> None:
-    """Symmetric or dead new weights would never learn: behind a few steps every new entry that data reach has moved."""
+def test_gradient_reaches_every_new_entry() -> None:
+    """Symmetric or dead weights would never learn. After a few steps every new entry with data has changed."""
     spec = agent(5)
     of = plan(spec, {"kind": "widen", "layer": "unit_hidden", "to": 18}, {"kind": "grow_lstm", "to": 32, "exact": True},
               {"kind": "widen", "layer": "lstm_input", "to": 20}, {"kind": "widen", "layer": "key", "to": 8},
@@ -170,7 +170,7 @@ def test_the_gradient_reaches_what_is_new() -> None:
     assert len(torch.unique(columns, dim=1)[0]) == columns.shape[1], "new units that stay alike"
 
 
-def test_before_the_first_step_there_are_no_moments() -> None:
+def test_initial_checkpoint_has_no_moments() -> None:
     spec = agent(1)
     learner = Learner(Policy(spec.layout, spec.model), CONFIG)
     of = plan(spec, {"kind": "widen", "layer": "set", "to": 9}, warm_up_versions=3)
@@ -181,7 +181,7 @@ def test_before_the_first_step_there_are_no_moments() -> None:
     continued(of, spec, learner)
 
 
-def test_nothing_that_is_passed_in_changes_and_a_wrong_state_is_refused() -> None:
+def test_arguments_are_kept_and_a_wrong_state_rejected() -> None:
     spec = agent(1)
     learner = learned(spec, steps=1)
     state, extra = learner.state_dict(), learner.extra()
@@ -194,5 +194,5 @@ def test_nothing_that_is_passed_in_changes_and_a_wrong_state_is_refused() -> Non
     assert torch.equal(made[f"adam/m/{bias}"], state[f"adam/m/{bias}"])
     with pytest.raises(ValueError, match=r"value\.bias is missing"):
         migrate_learner(of, spec, {n: t for n, t in state.items() if n != "policy/value.bias"}, extra)
-    with pytest.raises(ValueError, match="make the plan again"):
+    with pytest.raises(ValueError, match="derive the plan again"):
         migrate_learner(of, of.target(spec), made, extra)

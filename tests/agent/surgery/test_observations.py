@@ -1,5 +1,3 @@
-"""What was seen in one layout, shown in another."""
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from tests.agent.surgery.agents import agent, plan
 
 def read(layout: Layout, arrays: dict[str, np.ndarray], block: str, name: str, lead: tuple[int, ...],
          hero: int = 0) -> np.ndarray:
-    """A field's values [instances, count] in one team-step."""
+    """Return a field's values [instances, count] in one team-step."""
     b = layout.blocks[block]
     f = b.field(name)
     row = arrays[f.array][lead]
@@ -22,7 +20,7 @@ def read(layout: Layout, arrays: dict[str, np.ndarray], block: str, name: str, l
 
 
 @pytest.mark.parametrize("heroes", [1, 5])
-def test_every_number_of_a_team_step_has_a_label(heroes: int) -> None:
+def test_every_entry_of_a_team_step_has_a_label(heroes: int) -> None:
     layout = agent(heroes).layout
     for array, labels in cell_labels(layout).items():
         assert len(labels) == layout.array_specs()[array][0][-1] == len(set(labels))
@@ -30,7 +28,7 @@ def test_every_number_of_a_team_step_has_a_label(heroes: int) -> None:
     assert ids == set(SPACES)
 
 
-def test_what_both_have_is_the_same_and_what_is_new_is_empty() -> None:
+def test_shared_entries_move_and_new_ones_are_empty() -> None:
     spec = agent(5, {"omit": ("heroes.gold", "items", "previous_action.action"), "pickups": 1})
     of = plan(spec, {"kind": "add_observations", "fields": ["heroes.gold", "items", "previous_action.action"]},
               {"kind": "slots", "slots": {"allied_creeps": 7, "unit_modifiers": 3, "pickups": 4}},
@@ -81,7 +79,7 @@ def test_targets_follow_their_slots() -> None:
     assert made["private_ids"][0, 0, 0, place] == now + 1
 
 
-def test_states_begin_at_zero_where_they_are_new() -> None:
+def test_new_state_units_begin_at_zero() -> None:
     spec = agent(1)
     after = plan(spec, {"kind": "grow_lstm", "to": 30}, {"kind": "widen", "layer": "key", "to": 8}).target(spec)
     state = {"h": np.ones((2, 1, 24), np.float32), "target_embedding": np.ones((2, 1, 6), np.float32)}
@@ -89,8 +87,8 @@ def test_states_begin_at_zero_where_they_are_new() -> None:
     assert made["h"].shape == (2, 1, 30) and made["h"].sum() == 48 and made["target_embedding"].sum() == 12
 
 
-def test_arrays_of_another_layout_are_refused() -> None:
+def test_arrays_of_another_layout_are_rejected() -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "slots", "slots": {"wards": 3}})
-    with pytest.raises(ValueError, match="it is not of layout"):
+    with pytest.raises(ValueError, match="of layout"):
         convert_observations(of, spec, random_arrays(agent(1, {"wards": 4}).layout, 1))

@@ -27,7 +27,7 @@ steps:
 """
 
 
-def test_a_plan_is_read_and_written() -> None:
+def test_plan_yaml_round_trip() -> None:
     of = Plan.from_yaml(TEXT)
     assert [step.kind for step in of.steps] == ["grow_lstm", "widen", "add_observations"]
     assert of.bounds.mean_kl == 0.02 and of.hold is False
@@ -37,44 +37,44 @@ def test_a_plan_is_read_and_written() -> None:
     assert Plan.from_yaml(TEXT.encode()).digest == of.digest
 
 
-def test_the_digest_is_of_what_a_plan_says_and_stays_from_release_to_release() -> None:
+def test_digest_covers_content_and_is_stable() -> None:
     of = Plan.from_yaml(TEXT)
     assert of.digest == Plan.from_yaml(TEXT.replace("steps:", "# a comment\nsteps:")).digest
     for change in (("256", "257"), ("bigger", "larger"), ("0.02", "0.03"), ("versions: 4", "versions: 5")):
         assert Plan.from_yaml(TEXT.replace(*change)).digest != of.digest
-    # Runs remember digests: a field that is added must not change those of plans that do not use it.
+    # Runs store digests, so a new field must not change those of plans that do not use it.
     assert of.digest == "7a27a18cae7707ffe23ff1f80c18aaa79b349471a9b1879ea587cc79832e3e4b"
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("", "a plan is a mapping"), ("[1, 2]", "a plan is a mapping"), ("name: {", "line 1"), ("\x00", "not YAML"),
+    ("", "must be a mapping"), ("[1, 2]", "must be a mapping"), ("name: {", "line 1"), ("\x00", "invalid YAML"),
     (TEXT.replace("bounds", "bound"), r"bound: unknown key; did you mean 'bounds'\?"),
     (TEXT.replace("mean_kl", "mean_lk"), r"bounds\.mean_lk: unknown key; did you mean 'mean_kl'\?"),
     (TEXT.replace("scale", "scales"), r"steps\[0\]\.scales: unknown key; did you mean 'scale'\?"),
-    (TEXT.replace("grow_lstm", "grow_lstn"), r"no kind of step is called 'grow_lstn'; did you mean 'grow_lstm'\?"),
-    (TEXT.replace("kind: grow_lstm", "sort: grow_lstm"), r"steps\[0\]: a step needs its kind"),
+    (TEXT.replace("grow_lstm", "grow_lstn"), r"unknown kind of step 'grow_lstn'; did you mean 'grow_lstm'\?"),
+    (TEXT.replace("kind: grow_lstm", "sort: grow_lstm"), r"steps\[0\]: kind is required"),
     (TEXT.replace("unit_hidden", "unit_hiden"), r"steps\[1\]\.layer"),
     (TEXT.replace("bigger-core", "../../etc/passwd"), "name"), (TEXT.replace("bigger-core", "Bigger"), "name"),
     (TEXT.replace("bigger-core", "x" * 64), "name"), (TEXT.replace("0123456789abcdef", "zz"), "parent"),
     (TEXT.replace("to: 256", "to: 1000000000000"), r"steps\[0\]\.to"), (TEXT.replace("to: 256", "to: x"), "to"),
     (TEXT.replace("0.001", ".nan"), "scale"), (TEXT.replace("0.001", "0"), "scale"),
-    (TEXT.replace("to: 96", "to: 99999999"), "unit_hidden may have 65536 outputs at most"),
-    (TEXT + "name: again\n", "'name' is given twice"),
+    (TEXT.replace("to: 96", "to: 99999999"), "unit_hidden 99999999: at most 65536"),
+    (TEXT + "name: again\n", "duplicate key 'name'"),
     (TEXT.replace("name:", "name: &a"), "anchors"), ("a: *b", "aliases"), ("name: !!python/object:os.system x", "tags"),
     ("a: " + "[" * 40 + "]" * 40, "nested deeper"), (TEXT.replace("0.02", "1e400"), "mean_kl"),
-    ("steps: []\nname: x\nparent: 0123456789abcdef", "steps"), ("1: 2", "keys are names"),
-    (TEXT + "- {kind: game, values: {kills_to_win: .inf}}\n", "values are numbers"),
-    (TEXT + "- {kind: game, values: {patch: 2019-01-01}}\n", "values are numbers"),
-    (TEXT + f"- {{kind: game, values: {{kills_to_win: 0x{'f' * 6000}}}}}\n", "values are numbers"),
+    ("steps: []\nname: x\nparent: 0123456789abcdef", "steps"), ("1: 2", "keys must be strings"),
+    (TEXT + "- {kind: game, values: {kills_to_win: .inf}}\n", "values must be numbers"),
+    (TEXT + "- {kind: game, values: {patch: 2019-01-01}}\n", "values must be numbers"),
+    (TEXT + f"- {{kind: game, values: {{kills_to_win: 0x{'f' * 6000}}}}}\n", "values must be numbers"),
     ("a: " + "9" * 60000, "."), ("--- a\n--- b", "line 2"),
 ])
-def test_what_is_no_plan_is_refused_in_words(text: str, words: str) -> None:
+def test_invalid_plan_is_rejected_with_its_place(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words) as error:
         Plan.from_yaml(text)
     assert len(str(error.value)) < 1500
 
 
-def test_a_bomb_is_refused_before_it_goes_off() -> None:
+def test_yaml_bomb_is_rejected_quickly() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
     tracemalloc.start()
@@ -90,11 +90,11 @@ def test_a_bomb_is_refused_before_it_goes_off() -> None:
 @pytest.mark.parametrize("step", [
     {"kind": "widen", "layer": "lstm_input", "to": 65536}, {"kind": "grow_lstm", "to": 65536},
     {"kind": "widen", "layer": "unit_hidden", "to": 65536}])
-def test_a_plan_for_too_many_parameters_is_refused_before_anything_is_allocated(step: dict) -> None:
+def test_oversized_model_is_rejected_before_allocation(step: dict) -> None:
     spec = agent(1, model={"lstm": 8192, "unit": 4096, "unit_hidden": 4096})
     of = plan(spec, step)
     tracemalloc.start()
-    with pytest.raises(ValueError, match=r"step 1 of plan test .* a model of [\d,]+ parameters; at most 300,"):
+    with pytest.raises(ValueError, match=r"step 1 of plan test .* a model of [\d,]+ parameters: at most 300,"):
         of.target(spec, max_parameters=300_000_000)
     assert tracemalloc.get_traced_memory()[1] < 256 << 20
     tracemalloc.stop()
@@ -104,43 +104,43 @@ def test_a_plan_for_too_many_parameters_is_refused_before_anything_is_allocated(
 
 
 @pytest.mark.parametrize(("step", "words"), [
-    ({"kind": "widen", "layer": "unit", "to": 8}, "has 8 outputs, and a layer only grows"),
+    ({"kind": "widen", "layer": "unit", "to": 8}, "has 8 outputs"),
     ({"kind": "widen", "layer": "key", "to": 9}, r"key \(9\) is cut from a unit's row"),
     ({"kind": "grow_lstm", "to": 24}, "it has 24 units"),
-    ({"kind": "embedding", "space": "item", "to": 3}, "it is 3 wide already"),
+    ({"kind": "embedding", "space": "item", "to": 3}, "width is 3 already"),
     ({"kind": "add_ids", "rows": {"item": 20}}, "item has 256 rows"),
-    ({"kind": "split_head", "head": "unit.ally"}, "it is one of its own already"),
-    ({"kind": "add_observations", "fields": ["units.position"]}, r"not left out .* \(left out: global.time\)"),
-    ({"kind": "add_observations", "fields": ["global.time"], "prior": {"global.tim": {}}}, "a prior for global.tim"),
+    ({"kind": "split_head", "head": "unit.ally"}, "has its own parameters"),
+    ({"kind": "add_observations", "fields": ["units.position"]}, r"position is observed .*\(left out: global.time\)"),
+    ({"kind": "add_observations", "fields": ["global.time"], "prior": {"global.tim": {}}}, "prior for global.tim"),
     ({"kind": "remove_inputs", "fields": ["global.time"]}, "left out already"),
     ({"kind": "remove_inputs", "fields": ["units.unit"]}, "it says whether a slot is taken"),
     ({"kind": "remove_inputs", "fields": ["unit.position"]}, "did you mean 'units.position'"),
-    ({"kind": "remove_inputs", "fields": ["items"], "constants": {"units.position": 1}}, "a constant for units"),
+    ({"kind": "remove_inputs", "fields": ["items"], "constants": {"units.position": 1}}, "constant for units"),
     ({"kind": "slots", "slots": {"wards": 1}}, "wards is 1 already"),
     ({"kind": "slots", "slots": {"buildings": 40}}, "buildings"),
-    ({"kind": "add_actions", "actions": ["shrine"]}, "it is offered to the policy already"),
+    ({"kind": "add_actions", "actions": ["shrine"]}, "shrine: it is offered already"),
     ({"kind": "game", "values": {"neutrals": True}}, "already have these values"),
-    ({"kind": "game", "values": {"nothing.there": 1}}, "there is no key nothing.there"),
+    ({"kind": "game", "values": {"nothing.there": 1}}, "unknown key nothing.there"),
     ({"kind": "game", "values": {"neutrals": "perhaps"}}, "neutrals"),
-    ({"kind": "game", "values": {"heroes_per_team": 5}}, "train another run"),
-    ({"kind": "game", "values": {"observation.minimap": 4}}, "change what the network reads"),
-    ({"kind": "game", "values": {"observation.mirror_dire": True}, "anneal_versions": 3}, "share one layout"),
+    ({"kind": "game", "values": {"heroes_per_team": 5}}, "heroes_per_team"),
+    ({"kind": "game", "values": {"observation.minimap": 4}}, "change the network's inputs"),
+    ({"kind": "game", "values": {"observation.mirror_dire": True}, "anneal_versions": 3}, "cannot be annealed"),
 ])
-def test_a_step_that_does_not_fit_is_named(step: dict, words: str) -> None:
+def test_step_that_does_not_fit_is_named(step: dict, words: str) -> None:
     spec = agent(1, {"omit": ("global.time",)}, {"split_heads": ("unit.ally",)})
     of = plan(spec, {"kind": "widen", "layer": "set", "to": 6}, step)
     with pytest.raises(ValueError, match=f"step 2 of plan test: .*{words}"):
         of.target(spec)
 
 
-def test_a_plan_for_another_schema_is_refused() -> None:
+def test_plan_for_another_schema_is_rejected() -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "widen", "layer": "set", "to": 6})
-    with pytest.raises(ValueError, match=rf"of schema {spec.schema}, these are of .*make the plan again"):
+    with pytest.raises(ValueError, match=rf"applies to schema {spec.schema}, but .*derive the plan again"):
         of.target(of.target(spec))
 
 
-def test_what_is_annealed_is_left_out_of_the_surgery() -> None:
+def test_annealed_changes_are_not_part_of_the_surgery() -> None:
     spec = agent(1, buyback=False, scripted_actions=["glyph"])
     of = plan(spec, {"kind": "add_actions", "actions": ["glyph", "buyback"], "anneal_versions": 40},
               {"kind": "game", "values": {"neutrals": False}, "anneal_versions": 20},
@@ -148,10 +148,10 @@ def test_what_is_annealed_is_left_out_of_the_surgery() -> None:
     after = of.target(spec)
     assert after.game.scripted_actions == ["glyph"] and not after.game.buyback and after.game.neutrals
     assert not after.game.runes
-    assert of.anneals(spec) == [({"buyback": True, "scripted_actions": []}, 40), ({"neutrals": False}, 20)]
+    assert of.deferred_anneals(spec) == [({"buyback": True, "scripted_actions": []}, 40), ({"neutrals": False}, 20)]
 
 
-def test_every_kind_of_step_says_what_it_is() -> None:
+def test_every_step_has_kind_and_docstring() -> None:
     assert len(STEPS) == 10
     for kind, step in STEPS.items():
         assert step.model_fields["kind"].default == kind and step.__doc__

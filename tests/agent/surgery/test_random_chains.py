@@ -1,4 +1,4 @@
-"""Random chains of steps on random small models: what is promised exact stays so, however steps follow each other."""
+"""Random chains of steps on random small models keep every promise."""
 
 from typing import Any, get_args
 
@@ -25,7 +25,7 @@ HEADS = ("unit.attack", "unit.enemy", "unit.ally", "offset.move", "offset.follow
 
 @st.composite
 def agents(draw: st.DrawFn) -> AgentSpec:
-    """A small agent of 1 to 3 heroes with some inputs left out and any sizes."""
+    """Draw a small agent of 1 to 3 heroes with some inputs left out."""
     size = st.integers(4, 12)
     omit = draw(st.lists(st.sampled_from((*FIELDS, *WHOLE_BLOCKS)), max_size=6, unique=True))
     unit = draw(size)
@@ -39,7 +39,7 @@ def agents(draw: st.DrawFn) -> AgentSpec:
 
 
 def step_for(draw: st.DrawFn, spec: AgentSpec) -> dict[str, Any]:
-    """A step; it may not fit."""
+    """Draw a step that may not fit."""
     more = st.integers(1, 4)
     model, o = spec.model, spec.game.observation
     match draw(st.sampled_from(("widen", "widen", "grow_lstm", "embedding", "add_observations", "remove_inputs",
@@ -77,7 +77,7 @@ def step_for(draw: st.DrawFn, spec: AgentSpec) -> dict[str, Any]:
 
 @st.composite
 def chains(draw: st.DrawFn) -> tuple[AgentSpec, list[dict[str, Any]]]:
-    """An agent and up to six steps that fit, one after another."""
+    """Draw an agent and up to six steps that fit."""
     first = spec = draw(agents())
     steps = []
     for _ in range(draw(st.integers(2, 7))):
@@ -95,7 +95,7 @@ def chains(draw: st.DrawFn) -> tuple[AgentSpec, list[dict[str, Any]]]:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(chain=chains(), seed=st.integers(0, 2**16))
-def test_a_chain_of_steps_holds_at_each_step(chain: tuple[AgentSpec, list[dict[str, Any]]], seed: int) -> None:
+def test_chain_keeps_the_promise_of_each_step(chain: tuple[AgentSpec, list[dict[str, Any]]], seed: int) -> None:
     spec, steps = chain
     of = Plan.from_values({"name": "random", "parent": spec.schema, "steps": steps,
                            "bounds": {"mean_kl": 1e6, "mean_value_change": 1e6}})
@@ -103,7 +103,7 @@ def test_a_chain_of_steps_holds_at_each_step(chain: tuple[AgentSpec, list[dict[s
     report = check_plan(of, spec, version, recorded(spec, steps=3, teams=2, seed=seed))
     assert report.ok, report.problems
 
-    # As plans of one step each, applied one after another: the same configuration, and every shape fits.
+    # As plans of one step each the result has the same configuration and shapes.
     links, now, made = [], spec, version
     for i, values in enumerate(steps):
         one = Plan.from_values({"name": f"step-{i}", "parent": now.schema, "steps": [values]})

@@ -1,5 +1,3 @@
-"""Surgery on what a game really shows: layouts of the core against converted ones, and the check on games played."""
-
 import numpy as np
 import pytest
 import torch
@@ -23,7 +21,7 @@ def game_of(spec: AgentSpec, steps: int) -> VecGame:
 
 
 @pytest.mark.parametrize("heroes", [1, 3])
-def test_converted_observations_are_what_the_core_writes_for_the_new_layout(heroes: int) -> None:
+def test_conversion_matches_the_core_in_the_new_layout(heroes: int) -> None:
     spec = agent(heroes, SLOTS, start_seconds=-5.0)
     of = plan(spec, {"kind": "remove_inputs", "fields": REMOVED})
     after = of.target(spec)
@@ -33,7 +31,7 @@ def test_converted_observations_are_what_the_core_writes_for_the_new_layout(hero
         np.testing.assert_array_equal(array, less.obs[name], err_msg=name)
 
 
-def test_slots_that_go_are_those_of_the_farthest_and_least_important() -> None:
+def test_removed_slots_are_the_least_important() -> None:
     spec = agent(1, SLOTS, start_seconds=-5.0)
     of = plan(spec, {"kind": "slots", "slots": {"allied_creeps": 3, "buildings": 4}})
     full, less = game_of(spec, 300), game_of(of.target(spec), 300)
@@ -44,7 +42,7 @@ def test_slots_that_go_are_those_of_the_farthest_and_least_important() -> None:
 
 
 @pytest.mark.parametrize("heroes", [1, 2])
-def test_the_check_on_games_that_were_played(heroes: int) -> None:
+def test_check_on_real_games(heroes: int) -> None:
     spec = agent(heroes, SLOTS | {"omit": ("items", "units.position")}, start_seconds=-5.0, scripted_actions=["glyph"])
     version = trained(spec)
     policy, game = load(spec, version), VecGame(spec.game, 2, seed=4)

@@ -1,5 +1,3 @@
-"""The page's table is the one that the command prints, and lists every kind of step."""
-
 import re
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from five.agent.surgery.steps import STEPS
 PAGE = (Path(__file__).parents[3] / "docs" / "surgery-plans.md").read_text()
 
 
-def test_the_page_lists_every_kind_of_step_and_its_keys() -> None:
+def test_page_lists_every_step_with_its_keys() -> None:
     writing = PAGE.split("## What each step holds")[0]
     for kind, step in STEPS.items():
         (row,) = re.findall(rf"^\| `{kind}` \| ([^|]*) \|", writing, re.M)
@@ -19,7 +17,7 @@ def test_the_page_lists_every_kind_of_step_and_its_keys() -> None:
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_the_pages_rows_are_current(case: Case) -> None:
+def test_page_rows_are_current(case: Case) -> None:
     measured_part = PAGE.split("## What each step holds")[1]
     (row,) = [line for line in measured_part.splitlines() if line.startswith(f"| {case.name} |")]
     spec, plan = spec_and_plan(case)
@@ -30,7 +28,7 @@ def test_the_pages_rows_are_current(case: Case) -> None:
     assert max(logit, value) < 1e-5 and kl < 1e-10 if exact else logit > 0
 
 
-def test_every_kind_of_step_is_measured() -> None:
+def test_every_step_is_measured() -> None:
     assert {step["kind"] for case in cases() for step in case.steps} == STEPS.keys()
     (step,) = measured(next(cases()), steps=2, teams=1).steps
     assert step.holds and step.difference.max_logit_change < 1e-5

@@ -1,5 +1,3 @@
-"""Every kind of step alone, on one hero and on five: it holds what it promises, on play that it was not made for."""
-
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ OMITTED = {"omit": ("units.animation", "units.position", "heroes.in_line", "glob
                     "previous_action.offsets", "previous_action.action", "allied_heroes.next_item", "items",
                     "minimap")}
 NONE = {"neutral_creeps": 0, "unit_modifiers": 0, "hero_modifiers": 0, "pickups": 0, "couriers": 0}
-# Name: observation and model before, the step, whether parameters are more (1), the same (0) or fewer (-1).
+# Name: observation and model before, the step, whether parameters grow (1), stay (0) or shrink (-1).
 STEPS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], int]] = {
     **{f"widen {layer}": ({}, {}, {"kind": "widen", "layer": layer, "to": to}, 1)
        for layer, to in {"unit_hidden": 19, "unit": 11, "set_hidden": 12, "set": 9, "lstm_input": 27,
@@ -58,7 +56,7 @@ STEPS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], int]] = {
 
 @pytest.mark.parametrize("heroes", [1, 5])
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_holds_what_it_promises(name: str, heroes: int) -> None:
+def test_step_keeps_its_promise(name: str, heroes: int) -> None:
     observation, model, step, more = STEPS[name]
     spec = agent(heroes, observation, model, scripted_actions=["glyph"])
     of = plan(spec, step, bounds={"mean_kl": 100.0, "mean_value_change": 100.0})

@@ -1,5 +1,3 @@
-"""The label map covers every tensor of a policy, and says its initial scale."""
-
 import numpy as np
 import pytest
 import torch
@@ -50,7 +48,7 @@ def test_every_tensor_has_labels(name: str) -> None:
             assert other in labels, tensor
 
 
-def test_what_inputs_read_is_what_the_normaliser_keeps() -> None:
+def test_inputs_read_labels_of_the_normaliser() -> None:
     labels = policy_labels(*CASES["five heroes"])
     kept = set(labels["normaliser.mean"].axes[0].labels)
     read = {label for labelled in labels.values() for axis in labelled.axes for label in axis.reads
@@ -59,7 +57,7 @@ def test_what_inputs_read_is_what_the_normaliser_keeps() -> None:
 
 
 @pytest.mark.parametrize("name", ["five heroes", "split"])
-def test_the_initial_scale_is_that_of_the_layer(name: str) -> None:
+def test_initializer_matches_the_layer(name: str) -> None:
     of, config = CASES[name]
     torch.manual_seed(0)
     state = Policy(of, config).state_dict()
@@ -82,6 +80,6 @@ def test_the_initial_scale_is_that_of_the_layer(name: str) -> None:
             assert values.std() == pytest.approx(labelled.initial.scale, rel=0.3), tensor
 
 
-def test_labels_of_the_papers_size_are_cheap() -> None:
+def test_labels_at_the_papers_size_are_fast() -> None:
     labels = policy_labels(Layout(GameConfig()), ModelConfig())
     assert sum(x.size for x in labels.values() if x.trained) == pytest.approx(158_502_815, rel=0.05)

@@ -52,7 +52,7 @@ def advise(leaves: LeafTable, radiant: Sequence[str] = (), dire: Sequence[str] =
     if short:
         raise DraftError(f"{len(banned)} bans leave too few heroes: {len(for_radiant)} are open and "
                          f"{len(left)} picks to come; take bans back")
-    solved = solve(leaves.below(mine, theirs, out), len(for_radiant), len(for_dire), left, pool.shared)
+    solved = solve(leaves.remaining(mine, theirs, out), len(for_radiant), len(for_dire), left, pool.shared)
     moving = left[:1]
     heroes = for_radiant if moving == RADIANT else for_dire
     choices = [PickAdvice(pool.heroes[hero], float(win)) for hero, win in zip(heroes, solved.choices, strict=False)]

@@ -90,25 +90,25 @@ class DraftEvidence:
         first, last = self._versions or (version, version)
         self._versions = min(first, version), max(last, version)
 
-    def played(self, hero: str) -> int:
+    def teams_with(self, hero: str) -> int:
         """Teams that a hero was in."""
-        at = self._at(hero)
+        at = self._index(hero)
         return 0 if at is None else int(self.allied[at, at])
 
-    def together(self, hero: str, other: str) -> int:
+    def games_together(self, hero: str, other: str) -> int:
         """Games in which both were in one team."""
-        a, b = self._at(hero), self._at(other)
+        a, b = self._index(hero), self._index(other)
         return 0 if a is None or b is None else int(self.allied[a, b])
 
-    def against(self, hero: str, other: str) -> int:
+    def games_against(self, hero: str, other: str) -> int:
         """Games in which one was in each team."""
-        a, b = self._at(hero), self._at(other)
+        a, b = self._index(hero), self._index(other)
         return 0 if a is None or b is None else int(self.opposed[a, b])
 
-    def _at(self, hero: str) -> int | None:
+    def _index(self, hero: str) -> int | None:
         return self.heroes.index(hero) if hero in self.heroes else None
 
-    def reliability(self) -> Calibration:
+    def calibration(self) -> Calibration:
         """How often the win head was right."""
         games = int(self._bins[:, 0].sum())
         bins = []

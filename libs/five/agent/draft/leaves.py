@@ -38,7 +38,7 @@ class HeroPool:
             raise ValueError("the pool names a hero twice")
 
     @classmethod
-    def of_game(cls, heroes: list[str], team: int) -> "HeroPool":
+    def from_game(cls, heroes: list[str], team: int) -> "HeroPool":
         """What a game's configuration comes to: heroes are picked once, where the pool has enough of them for that."""
         return cls(tuple(heroes), team, shared=len(heroes) < 2 * team)
 
@@ -102,7 +102,7 @@ class LeafTable:
             raise ValueError(f"a table of leaves has shape {list(self.win.shape)}, the pool's is "
                              f"{list(self.pool.shape)}")
 
-    def below(self, radiant: int, dire: int, banned: int) -> Floats:
+    def remaining(self, radiant: int, dire: int, banned: int) -> Floats:
         """The leaves that are left, float32 [C(a, r), C(b, d)]: line-ups that contain the heroes picked so far and none
         of the banned ones, all given as masks. They are numbered as those of the heroes still open, ``open_heroes``,
         of which Radiant takes r more and Dire d."""

@@ -21,7 +21,7 @@ def summarize_draft(leaves: LeafTable, evidence: DraftEvidence, advice: DraftAdv
     moving = advice.to_move
     mine, theirs = (radiant, dire) if moving == RADIANT else (dire, radiant)
     choices = [{"hero": choice.hero, "win": choice.win, "own": choice.win if moving == RADIANT else 1.0 - choice.win,
-                "played": evidence.played(choice.hero) if evidence.games else None,
+                "played": evidence.teams_with(choice.hero) if evidence.games else None,
                 "rarest": _rarest(evidence, [(choice.hero, other, True) for other in mine]
                                   + [(choice.hero, other, False) for other in theirs])}
                for choice in advice.choices]
@@ -38,6 +38,6 @@ def _rarest(evidence: DraftEvidence, pairs: Sequence[tuple[str, str, bool]]) -> 
     """The pair (hero, other, whether they are in one team) that was played least."""
     if not evidence.games or not pairs:
         return None
-    counted = [(evidence.together(a, b) if allied else evidence.against(a, b), a, b, allied) for a, b, allied in pairs]
+    counted = [(evidence.games_together(a, b) if allied else evidence.games_against(a, b), a, b, allied) for a, b, allied in pairs]
     games, hero, other, allied = min(counted, key=lambda found: found[0])
     return {"hero": hero, "other": other, "allied": allied, "games": games}

@@ -1,9 +1,9 @@
-"""Surgery: changes a running agent's model and observations without starting over (Berner et al. 2019, appendix B).
+"""Surgery: changes of a running agent's model and observations without a restart (Berner et al. 2019, appendix B).
 
-A `Plan` leads from one `AgentSpec` to the next by steps, each of which says what it holds. `derive` makes one from two
-specifications; `list_changes` and `lint` say what it would do; `check` (five.agent.surgery.check_plan) measures it on
-recorded play; `migrate_policy` and `migrate_learner` carry it out; a `MigrationChain` brings stored versions to the newest
-schema. All but the check and the learner's part work without torch.
+A `Plan` leads from one `AgentSpec` to the next in steps. `derive_plan` makes a plan from two specifications.
+`list_changes` and `lint_plan` describe it, and `check_plan` (five.agent.surgery.check) measures it on recorded samples.
+`migrate_policy` and `migrate_learner` apply it, and a `MigrationChain` migrates stored versions to the newest schema.
+Only the check and the learner's migration need torch.
 """
 
 from five.agent.surgery.chain import AppliedMigration, MigrationChain
@@ -16,6 +16,6 @@ from five.agent.surgery.plan import MAX_PARAMETERS, Bounds, DeferredAnneal, Plan
 from five.agent.surgery.spec import AgentSpec
 
 __all__ = [
-    "MAX_PARAMETERS", "AgentSpec", "DeferredAnneal", "Bounds", "MigrationChain", "StepChange", "LintFinding", "AppliedMigration", "Plan", "PlanStage",
-    "as_markdown", "convert_observations", "convert_state", "derive", "lint", "migrate_learner", "migrate_policy",
-    "table_of_changes"]
+    "MAX_PARAMETERS", "AgentSpec", "AppliedMigration", "Bounds", "DeferredAnneal", "LintFinding", "MigrationChain",
+    "Plan", "PlanStage", "StepChange", "changes_to_markdown", "convert_observations", "convert_state", "derive_plan",
+    "lint_plan", "list_changes", "migrate_learner", "migrate_policy"]

@@ -1,4 +1,4 @@
-"""The chain of plans that a run has been through, and how any of its versions is brought to the newest schema."""
+"""The sequence of plans applied to a run, and migration of any of its versions to the newest schema."""
 
 import hashlib
 import json
@@ -13,44 +13,45 @@ from five.agent.surgery.spec import AgentSpec
 
 @dataclass(frozen=True)
 class AppliedMigration:
-    """An applied plan with the agent that it was applied to."""
+    """An applied plan with the agent specification that it was applied to."""
 
     plan: Plan
     old: AgentSpec
 
     @property
     def new(self) -> AgentSpec:
-        """What it led to."""
+        """Specification after the plan."""
         return self.plan.target(self.old, MAX_PARAMETERS * 1000)
 
     def to_json(self) -> str:
-        """JSON text that ``from_json`` reads: what a run keeps of an applied plan."""
+        """Return JSON text that ``from_json`` reads, which a run stores for each applied plan."""
         return json.dumps({"digest": self.plan.digest, "plan": self.plan.model_dump(mode="json"),
                            "old": self.old.trees()}, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "AppliedMigration":
-        """Reads ``to_json``. Raises ValueError when the plan is not the one whose digest stands beside it."""
+        """Read the result of ``to_json``. Raise ValueError if the plan does not match the stored digest."""
         try:
             values = json.loads(text)
-            link = cls(Plan.from_values(values["plan"]), AgentSpec.of(values["old"]["game"], values["old"]["model"]))
+            old = AgentSpec.from_trees(values["old"]["game"], values["old"]["model"])
+            link = cls(Plan.from_values(values["plan"]), old)
             digest = values["digest"]
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"not an applied plan: {error}") from error
         if link.plan.digest != digest:
-            raise ValueError(f"plan {link.plan.name} was edited after it was applied: its checksum is "
-                             f"{link.plan.digest[:16]}, applied was {digest[:16]}")
+            raise ValueError(f"plan {link.plan.name} was edited after it was applied: its digest is "
+                             f"{link.plan.digest[:16]}, the applied digest is {digest[:16]}")
         return link
 
 
 class MigrationChain:
-    """The plans in the order in which they were applied, each on what the one before led to.
+    """Applied plans in order, each on the result of the previous one.
 
     Args:
         links: the applied plans.
-        digests: what the run's record says was applied, if that is known.
+        digests: digests of applied plans in the run's record, if known.
 
-    Raises ValueError for an edited plan, a plan that is missing, and a second plan on one parent.
+    Raise ValueError for an edited plan, a missing plan, or a second plan on one parent.
     """
 
     def __init__(self, links: Sequence[AppliedMigration], digests: Sequence[str] | None = None) -> None:
@@ -60,17 +61,17 @@ class MigrationChain:
             if i >= len(applied):
                 raise ValueError(f"plan {i + 1} of the chain, {digest[:16]}, is missing")
             if applied[i] != digest:
-                raise ValueError(f"plan {i + 1} of the chain is {self.links[i].plan.name} with checksum "
-                                 f"{applied[i][:16]}; applied was {digest[:16]}: it was edited or exchanged")
+                raise ValueError(f"plan {i + 1} of the chain, {self.links[i].plan.name}, has digest {applied[i][:16]}, "
+                                 f"but the applied digest is {digest[:16]}: it was edited or replaced")
         if digests is not None and len(applied) > len(digests):
             raise ValueError(f"{self.links[len(digests)].plan.name} was never applied to this run")
         self.schemas: tuple[str, ...] = tuple(link.plan.parent for link in self.links[:1])
         for i, link in enumerate(self.links):
             if link.old.schema != link.plan.parent:
-                raise ValueError(f"plan {link.plan.name} was applied to schema {link.plan.parent}; this build makes "
-                                 f"{link.old.schema} of the same configuration: it is of another version of five")
+                raise ValueError(f"plan {link.plan.name} was applied to schema {link.plan.parent}, but this release "
+                                 f"derives {link.old.schema} from the same configuration: use the release of the run")
             if link.plan.parent != self.newest:
-                raise self._branch(link.plan, i)
+                raise self._branch_error(link.plan, i)
             self.schemas = (*self.schemas, link.new.schema)
 
     @property
@@ -80,43 +81,46 @@ class MigrationChain:
 
     @property
     def digest(self) -> str:
-        """sha256 over the plans' digests, 64 hex digits: equal for equal chains."""
+        """sha256 over the plans' digests, 64 hex digits."""
         return self._digest(0)
 
-    def follow(self, plan: Plan, old: AgentSpec) -> "MigrationChain":
-        """The chain with one more plan. Raises ValueError as the constructor does."""
+    def append(self, plan: Plan, old: AgentSpec) -> "MigrationChain":
+        """Return the chain with one more plan. Raise ValueError as the constructor does."""
         return MigrationChain((*self.links, AppliedMigration(plan, old)))
 
-    def plans_from(self, schema: str) -> tuple[AppliedMigration, ...]:
-        """The plans that versions of a schema still have to go through.
+    def migrations_from(self, schema: str) -> tuple[AppliedMigration, ...]:
+        """Return the migrations that versions of a schema still need.
 
-        A schema that came back, as when an input is removed and added again, fits where it was last: such a version
-        needs nothing. Raises ValueError for a schema that the run never had.
+        If a schema occurs twice, as after removing and adding an input, its last position counts. Raise ValueError
+        for a
+        schema that the run never had.
         """
         if schema not in self.schemas:
             if not self.links:
                 return ()
             known = " -> ".join(self.schemas)
-            raise ValueError(f"schema {schema} is not of this run's chain ({known}): the version cannot be migrated")
+            raise ValueError(f"schema {schema} is not in this run's chain ({known}), so the version cannot be migrated")
         return self.links[len(self.schemas) - 1 - self.schemas[::-1].index(schema):]
 
     def digest_from(self, schema: str) -> str:
-        """Digest of what ``to_newest`` does to versions of a schema: with the version's own, the key of a cache."""
-        return self._digest(len(self.links) - len(self.plans_from(schema)))
+        """Return the digest of the migrations from a schema: together with a version's own, a cache key."""
+        return self._digest(len(self.links) - len(self.migrations_from(schema)))
 
-    def to_newest(self, tensors: Mapping[str, Array], schema: str) -> dict[str, Array]:
-        """A version of any schema that the run had, in the newest one. Raises ValueError as `plans_from` does, or when
-        the tensors are not of that schema."""
+    def migrate_to_newest(self, tensors: Mapping[str, Array], schema: str) -> dict[str, Array]:
+        """Return a version of any of the run's schemas migrated to the newest one.
+
+        Raise ValueError as `migrations_from` does, or if the tensors do not match the schema.
+        """
         found = dict(tensors)
-        for link in self.plans_from(schema):
+        for link in self.migrations_from(schema):
             found = migrate_policy(link.plan, link.old, found, MAX_PARAMETERS * 1000)
         return found
 
-    def _branch(self, plan: Plan, at: int) -> ValueError:
+    def _branch_error(self, plan: Plan, at: int) -> ValueError:
         if plan.parent in self.schemas[:-1]:
             first = self.links[self.schemas.index(plan.parent)].plan
             return ValueError(f"plan {plan.name} is a second plan on schema {plan.parent}: {first.name} was applied to "
-                              f"it, and the run is at {self.schemas[-1]}; make the plan again from there")
+                              f"it, and the run is at {self.schemas[-1]}; derive the plan again from there")
         return ValueError(f"plan {plan.name} is for schema {plan.parent}, but plan {at} led to {self.schemas[-1]}")
 
     def _digest(self, start: int) -> str:

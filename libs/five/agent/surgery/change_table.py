@@ -1,4 +1,4 @@
-"""The table of what a plan changes, before it is carried out."""
+"""Table of a plan's changes, before it is applied."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from five.agent.surgery.spec import AgentSpec
 
 
 class TensorChange(NamedTuple):
-    """A tensor's shape before and after; None where there is none."""
+    """A tensor's shape before and after; None where the tensor does not exist."""
 
     name: str
     before: tuple[int, ...] | None
@@ -16,7 +16,7 @@ class TensorChange(NamedTuple):
 
 
 class StepChange(NamedTuple):
-    """One step of a plan. ``promise``: "exact" or "approximate", and on which condition."""
+    """One step of a plan. ``promise``: "exact" or "approximate", with its condition."""
 
     number: int
     kind: str
@@ -29,7 +29,7 @@ class StepChange(NamedTuple):
 
 
 def list_changes(plan: Plan, old: AgentSpec, max_parameters: int = MAX_PARAMETERS) -> list[StepChange]:
-    """A row for each step. Raises as `Plan.stages` does."""
+    """Return a row for each step. Raise as `Plan.stages` does."""
     rows = []
     for stage in plan.stages(old, max_parameters):
         promise = stage.step.promise(stage.before)
@@ -45,7 +45,7 @@ def list_changes(plan: Plan, old: AgentSpec, max_parameters: int = MAX_PARAMETER
 
 
 def changes_to_markdown(rows: Sequence[StepChange]) -> str:
-    """The table as Markdown, with the parameters before and after each step."""
+    """Return the table as Markdown, with the parameters before and after each step."""
     lines = ["| | step | holds | parameters before | after | change |", "|---|---|---|---:|---:|---:|"]
     lines += [f"| {r.number} | {r.what} | {r.promise} | {r.parameters_before:,} | {r.parameters_after:,} | "
               f"{r.parameters_after - r.parameters_before:+,} |" for r in rows]

@@ -1,4 +1,4 @@
-"""Measures on recorded play what a plan does to a policy, step by step, before anything is changed."""
+"""Measurement, on recorded samples, of what a plan changes in a policy, step by step, before it is applied."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,8 +27,12 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class RecordedSamples:
-    """Samples from games, time first: ``observation`` arrays [T, B, ...], ``actions`` int16 [T, B, H, 6], ``state``
-    [B, ...] before the first step, ``resets`` bool [T, B]."""
+    """Samples from games, time first.
+
+    ``observation`` arrays [T, B, ...], ``actions`` int16 [T, B, H, 6], ``state`` [B, ...] before the first step,
+    ``resets``
+    bool [T, B].
+    """
 
     observation: dict[str, Array]
     actions: Array
@@ -36,15 +40,19 @@ class RecordedSamples:
     resets: Array
 
     @classmethod
-    def of_batch(cls, batch: Mapping[str, Array]) -> "RecordedSamples":
-        """From a batch as `SampleBuffer.draw` makes it."""
+    def from_batch(cls, batch: Mapping[str, Array]) -> "RecordedSamples":
+        """Read a batch of `SampleBuffer.sample`."""
         observation, state, learning = split_batch(batch)
         return cls(observation, learning["actions"], state, learning["resets"])
 
 
 class PolicyDifference(BaseModel):
-    """How far two policies are apart on the same recorded steps. Logits are those of available actions, valid targets,
-    delays and offsets read; KL is of the primary action, first to second, in nats."""
+    """Difference of two policies on the same recorded steps.
+
+    Logits are those of available actions, valid targets, and used delays and offsets. KL is of the primary action,
+    first
+    to second policy, in nats.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -52,12 +60,12 @@ class PolicyDifference(BaseModel):
     max_value_change: float
     max_auxiliary_change: float
     mean_kl: float
-    mean_value_change: float  # in deviations of the first policy's values
-    largest: float  # logit or value, of both policies: what tolerances are relative to
+    mean_value_change: float  # in standard deviations of the first policy's values
+    largest: float  # logit or value of both policies, the reference of tolerances
 
 
 class StepReport(BaseModel):
-    """A step's promise, and what was measured under its condition (``while_``)."""
+    """A step's promise, and the difference measured under its condition ``while_``."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -74,9 +82,12 @@ class StepReport(BaseModel):
 
 
 class CheckReport(BaseModel):
-    """What a plan does to a version: each step by itself, and the whole. ``difference`` compares the policy before,
-    shown what was recorded, with the one after, shown that in its own layout. ``ok``: every promise holds and the whole
-    stays within the plan's bounds; ``problems`` says what does not."""
+    """Effect of a plan on a version, per step and in total.
+
+    ``difference`` compares the policy before the plan on the recorded samples with the policy after it on the converted
+    samples. ``ok`` is True if every promise holds and the total stays within the plan's bounds; ``problems`` lists
+    violations.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -96,11 +107,12 @@ class CheckReport(BaseModel):
 
 def check_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: RecordedSamples,
           max_parameters: int = MAX_PARAMETERS, device: str = "cpu") -> CheckReport:
-    """Carries the plan out on a version's tensors, compares, and keeps nothing.
+    """Apply the plan to a copy of a version's tensors and return the measured differences.
 
-    ``tensors`` are the version's, ``recorded`` what its games saw. New inputs are shown random numbers where a step
-    promises to hold whatever they show. Computed in float32 whatever the run's precision; the process's random state is
-    left as it is. Raises ValueError as `migrate_policy` and `convert_observations` do.
+    ``tensors`` are the version's, ``recorded`` comes from its games. If a step promises to hold for any value of its
+    new
+    inputs, they are random. The computation is in float32, and the process's random state does not change. Raise
+    ValueError as `migrate_policy` and `convert_observations` do.
     """
     stages = list(plan.stages(old, max_parameters))
     versions = migrate_stepwise(plan, old, tensors, max_parameters)
@@ -108,26 +120,27 @@ def check_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorde
     seen, first, last = recorded, None, None
     for stage, before, after in zip(stages, versions, versions[1:], strict=False):
         promise = stage.step.promise(stage.before)
-        one, two = _policy(stage.before, before, device), _policy(stage.after, after, device)
-        then = _shown(stage, seen, promise)
-        live = _scores(one, seen) if last is None else last
-        first = live if first is None else first
-        last = _scores(two, then)
-        still = _under_promise(stage, before, seen)
-        pair = (live, last) if still is None else (_scores(one, still), _scores(two, _shown(stage, still, promise)))
+        one, two = _load_policy(stage.before, before, device), _load_policy(stage.after, after, device)
+        converted = _convert_samples(stage, seen, promise)
+        scores = _score(one, seen) if last is None else last
+        first = scores if first is None else first
+        last = _score(two, converted)
+        conditional = _samples_under_promise(stage, before, seen)
+        pair = (scores, last) if conditional is None else (
+            _score(one, conditional), _score(two, _convert_samples(stage, conditional, promise)))
         difference = compare_policies(*pair, stage.before, stage.after)
         steps.append(StepReport(
             number=stage.number, kind=str(getattr(stage.step, "kind", "")), what=stage.step.describe(stage.before),
             exact=promise.exact, tolerance=promise.tolerance if promise.exact else 0.0, while_=promise.while_,
             difference=difference, parameters_before=stage.before.parameters,
-            parameters_after=stage.after.parameters, holds=_holds(promise, difference)))
-        seen = then
+            parameters_after=stage.after.parameters, holds=_is_within_tolerance(promise, difference)))
+        seen = converted
     assert first is not None and last is not None
     whole = compare_policies(first, last, old, stages[-1].after)
     problems = [f"step {s.number} ({s.what}) promises to be exact, but logits change by "
                 f"{s.difference.max_logit_change:.2g} and values by {s.difference.max_value_change:.2g}"
                 for s in steps if not s.holds]
-    problems += _over(plan.bounds, whole)
+    problems += _exceeded_bounds(plan.bounds, whole)
     acts = int((recorded.observation["available"][..., 0] != 0).sum())
     return CheckReport(
         plan=plan.name, digest=plan.digest, parent=old.schema, target=stages[-1].after.schema, hero_steps=acts,
@@ -135,16 +148,17 @@ def check_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorde
         parameters_after=stages[-1].after.parameters, bounds=plan.bounds, ok=not problems, problems=tuple(problems))
 
 
-def compare_policies(one: Mapping[str, Tensor], two: Mapping[str, Tensor], before: AgentSpec, after: AgentSpec) -> PolicyDifference:
-    """Compares `Policy.scores` of two policies on the same steps, the second's target units found by their slots."""
+def compare_policies(one: Mapping[str, Tensor], two: Mapping[str, Tensor], before: AgentSpec, after: AgentSpec
+                     ) -> PolicyDifference:
+    """Compare `Policy.scores` of two policies on the same steps, matching target units by their slots."""
     slots = {label: i for i, label in enumerate(slot_labels(after.layout))}
     kept = [(i, slots[label]) for i, label in enumerate(slot_labels(before.layout)) if label in slots]
-    places = torch.tensor(kept, device=one["values"].device).T
-    # A slot that goes takes its targets with it; that is no change of the others' logits.
-    pairs = [(one["primary"], two["primary"]), (one["unit"][..., places[0]], two["unit"][..., places[1]]),
+    slot_pairs = torch.tensor(kept, device=one["values"].device).T
+    # Targets of a removed slot do not count; the logits of the others do.
+    pairs = [(one["primary"], two["primary"]), (one["unit"][..., slot_pairs[0]], two["unit"][..., slot_pairs[1]]),
              (one["small"], two["small"])]
-    logits = [_change(a, b) for a, b in pairs]
-    auxiliary = [_change(one[name][..., :two[name].shape[-1]] if name.endswith("events") else one[name],
+    logits = [_max_change(a, b) for a, b in pairs]
+    auxiliary = [_max_change(one[name][..., :two[name].shape[-1]] if name.endswith("events") else one[name],
                          two[name][..., :one[name].shape[-1]] if name.endswith("events") else two[name])
                  for name in one if name.startswith("aux/")]
     acts = one["primary"].isfinite().any(-1)
@@ -152,25 +166,25 @@ def compare_policies(one: Mapping[str, Tensor], two: Mapping[str, Tensor], befor
     deviation = one["values"][acts].std(unbiased=False).clamp_min(1e-3) if acts.any() else torch.ones(())
     finite = [x[x.isfinite()].abs() for pair in pairs for x in pair] + [one["values"][acts].abs()]
     return PolicyDifference(
-        max_logit_change=max(logits), max_value_change=_largest(values), max_auxiliary_change=max(auxiliary),
-        mean_kl=_kl(one["primary"][acts], two["primary"][acts]),
+        max_logit_change=max(logits), max_value_change=_max_or_zero(values), max_auxiliary_change=max(auxiliary),
+        mean_kl=_mean_kl(one["primary"][acts], two["primary"][acts]),
         mean_value_change=float(values.mean() / deviation) if values.numel() else 0.0,
-        largest=max(_largest(x) for x in finite))
+        largest=max(_max_or_zero(x) for x in finite))
 
 
-def _change(one: Tensor, two: Tensor) -> float:
-    """Largest change where both have a number; infinite where one can choose what the other cannot."""
+def _max_change(one: Tensor, two: Tensor) -> float:
+    """Return the largest change of finite entries; infinite if an entry is finite in only one of the tensors."""
     if (one.isfinite() != two.isfinite()).any():
         return float("inf")
     both = one.isfinite()
-    return _largest((one[both] - two[both]).abs())
+    return _max_or_zero((one[both] - two[both]).abs())
 
 
-def _largest(x: Tensor) -> float:
+def _max_or_zero(x: Tensor) -> float:
     return float(x.max()) if x.numel() else 0.0
 
 
-def _kl(one: Tensor, two: Tensor) -> float:
+def _mean_kl(one: Tensor, two: Tensor) -> float:
     if not one.numel():
         return 0.0
     a, b = one.double().log_softmax(-1), two.double().log_softmax(-1)
@@ -178,26 +192,26 @@ def _kl(one: Tensor, two: Tensor) -> float:
     return max(float(terms.sum(-1).mean()), 0.0)
 
 
-def _holds(promise: Promise, difference: PolicyDifference) -> bool:
+def _is_within_tolerance(promise: Promise, difference: PolicyDifference) -> bool:
     if not promise.exact:
         return True
     allowed = promise.tolerance * max(1.0, difference.largest)
     return max(difference.max_logit_change, difference.max_value_change, difference.max_auxiliary_change) <= allowed
 
 
-def _over(bounds: Bounds, whole: PolicyDifference) -> list[str]:
-    return [f"{name} is {getattr(whole, name):.3g}, the plan allows {bound:g}"
+def _exceeded_bounds(bounds: Bounds, whole: PolicyDifference) -> list[str]:
+    return [f"{name} {getattr(whole, name):.3g} exceeds the plan's bound {bound:g}"
             for name, bound in bounds.model_dump().items() if bound is not None and getattr(whole, name) > bound]
 
 
-def _under_promise(stage: PlanStage, version: Mapping[str, Array], seen: RecordedSamples) -> RecordedSamples | None:
-    """What the promise of a step that takes inputs away is about: the old policy shown what it will count them as.
-    None: what was recorded as it is."""
+def _samples_under_promise(stage: PlanStage, version: Mapping[str, Array], seen: RecordedSamples
+                           ) -> RecordedSamples | None:
+    """Return samples that meet the condition of a step that removes inputs, or None if the recorded ones do."""
     if isinstance(stage.step, RemoveInputs):
         shown = replace_removed_inputs(stage.step, stage.before, version, seen.observation)
         return RecordedSamples(shown, seen.actions, seen.state, seen.resets)
     if isinstance(stage.step, ResizeSlots) and stage.step.lossy(stage.before):
-        # There and back: what has no slot behind the step is empty.
+        # Converted there and back, so that units in removed slots are empty.
         arrays = convert(stage.before, stage.after, {**seen.observation, "actions": seen.actions})
         arrays = convert(stage.after, stage.before, arrays)
         actions = arrays.pop("actions")
@@ -205,22 +219,22 @@ def _under_promise(stage: PlanStage, version: Mapping[str, Array], seen: Recorde
     return None
 
 
-def _shown(stage: PlanStage, seen: RecordedSamples, promise: Promise) -> RecordedSamples:
+def _convert_samples(stage: PlanStage, seen: RecordedSamples, promise: Promise) -> RecordedSamples:
     fill: NewInputs = "random" if promise.new_inputs == "any" else "empty"
     arrays = convert(stage.before, stage.after, {**seen.observation, "actions": seen.actions}, fill, stage.number)
     actions = arrays.pop("actions")
     return RecordedSamples(arrays, actions, convert_state(stage.before, stage.after, seen.state), seen.resets)
 
 
-def _policy(spec: AgentSpec, tensors: Mapping[str, Array], device: str) -> Policy:
-    """A version as a policy in float32, without a draw from the process's random state."""
+def _load_policy(spec: AgentSpec, tensors: Mapping[str, Array], device: str) -> Policy:
+    """Return a version as a float32 policy, without changing the process's random state."""
     with torch.random.fork_rng(devices=[]):
         policy = Policy(spec.layout, spec.model.model_copy(update={"precision": "float32"}))
     policy.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in tensors.items()})
     return policy.to(device).eval()
 
 
-def _scores(policy: Policy, recorded: RecordedSamples) -> dict[str, Tensor]:
+def _score(policy: Policy, recorded: RecordedSamples) -> dict[str, Tensor]:
     def on(array: Array) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(policy.device)
 

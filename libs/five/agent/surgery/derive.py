@@ -1,4 +1,4 @@
-"""Makes the plan that leads from one agent to another."""
+"""Derivation of a plan from two agent specifications."""
 
 from typing import Any, get_args
 
@@ -13,23 +13,23 @@ from five.agent.surgery.steps.embedding import Space
 from five.agent.surgery.steps.slots import Count
 from five.agent.surgery.steps.widen import Layer
 
-LSTM_SCALE_SHARE = 0.05  # of the LSTM's own initial scale: what new weights of a grown LSTM are drawn with
+LSTM_SCALE_SHARE = 0.05  # scale of new LSTM weights as a share of the LSTM's own initial scale
 MAPS = {"minimap": "minimap", "nearby_map": "nearby_map", "passability": "allied_heroes.passability"}
 
 
 def derive_plan(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
-    """The plan from ``old`` to ``new``, in an order in which every step fits. ``precision`` is no matter of surgery.
+    """Return the plan from ``old`` to ``new``, with its steps in a valid order. ``precision`` is ignored.
 
-    Raises ValueError naming every key that no step can change in that way, or as `Plan.stages` does.
+    Raise ValueError naming every key that no step can change, or as `Plan.stages` does.
     """
     builder = _PlanBuilder(old, new)
     builder.model()
     builder.observation()
     builder.game()
     if wrong := _remaining_differences(builder.spec, new):
-        raise ValueError(f"no step changes {'; '.join(wrong)}")
+        raise ValueError(f"no surgery step can change {'; '.join(wrong)}")
     if not builder.steps:
-        raise ValueError("nothing differs that surgery could change")
+        raise ValueError("the specifications do not differ in anything that surgery changes")
     plan = Plan(name=name, parent=old.schema, steps=tuple(builder.steps))
     plan.target(old)
     return plan
@@ -47,7 +47,7 @@ class _PlanBuilder:
 
     def model(self) -> None:
         old, new = self.spec.model, self.new.model
-        for layer in get_args(Layer):  # a unit's width comes before the key that is cut from it
+        for layer in get_args(Layer):  # a unit's width first, because its key is a slice of it
             if getattr(new, layer) != getattr(old, layer):
                 self.add(kind="widen", layer=layer, to=getattr(new, layer))
         for space in get_args(Space):
@@ -65,20 +65,20 @@ class _PlanBuilder:
     def observation(self) -> None:
         old, new = self.spec.game.observation, self.new.game.observation
         without = left_out(old.omit, old.generation), left_out(new.omit, new.generation)
-        gone = [field for field in without[1] if field not in without[0]]
-        back = [field for field in without[0] if field not in without[1] and field.split(".")[0] not in without[1]]
+        removed = [field for field in without[1] if field not in without[0]]
+        added = [field for field in without[0] if field not in without[1] and field.split(".")[0] not in without[1]]
         sides = {key: getattr(new, key) for key in MAPS if getattr(new, key) != getattr(old, key)}
-        # Cells of a map of another size mean something else: it goes, and comes back with nothing learned.
-        again = [MAPS[key] for key in sides if MAPS[key] not in (*without[0], *without[1])]
-        if gone or again:
-            self.add(kind="remove_inputs", fields=[*gone, *again])
+        # A map of another size has other cells: it is removed and added again, untrained.
+        resized = [MAPS[key] for key in sides if MAPS[key] not in (*without[0], *without[1])]
+        if removed or resized:
+            self.add(kind="remove_inputs", fields=[*removed, *resized])
         if sides:
             self.add(kind="game", values={f"observation.{key}": side for key, side in sides.items()})
         slots = {key: getattr(new, key) for key in get_args(Count) if getattr(new, key) != getattr(old, key)}
         if slots:
             self.add(kind="slots", slots=slots)
-        if back or again:
-            self.add(kind="add_observations", fields=[*back, *again])
+        if added or resized:
+            self.add(kind="add_observations", fields=[*added, *resized])
 
     def game(self) -> None:
         old, new = self.spec.game, self.new.game
@@ -95,28 +95,28 @@ class _PlanBuilder:
 
 
 def _changed_keys(old: dict[str, Any], new: dict[str, Any], at: str = "") -> dict[str, Any]:
-    builder: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     for key, value in new.items():
         if isinstance(value, dict):
-            builder |= _changed_keys(old[key], value, f"{at}{key}.")
+            changed |= _changed_keys(old[key], value, f"{at}{key}.")
         elif value != old[key]:
-            builder[f"{at}{key}"] = value
-    return builder
+            changed[f"{at}{key}"] = value
+    return changed
 
 
 def _remaining_differences(reached: AgentSpec, wanted: AgentSpec) -> list[str]:
-    """Keys that differ still, with both values."""
-    builder = []
+    """Return the keys that still differ, with their wanted values."""
+    changed = []
     pairs = [("model", _comparable_model(reached.model), _comparable_model(wanted.model)),
              ("game", _comparable_game(reached), _comparable_game(wanted))]
     for section, one, two in pairs:
-        builder += [f"{section}.{key} to {value}" for key, value in _changed_keys(one, two).items()]
-    return builder
+        changed += [f"{section}.{key} to {value}" for key, value in _changed_keys(one, two).items()]
+    return changed
 
 
 def _comparable_model(model: ModelConfig) -> dict[str, Any]:
     values = model.model_dump(mode="json", exclude={"precision"})
-    values["id_rows"] = {}  # rows are compared as what they come to
+    values["id_rows"] = {}  # compared by their effective number of rows below
     return values | {f"rows of {space}": id_rows(model, space) for space in model.id_rows}
 
 

@@ -1,4 +1,4 @@
-"""Carries a plan out on tensors: a version's, or a learner's whole state."""
+"""Application of a plan to tensors: those of a version, or a learner's checkpoint."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,53 +18,59 @@ _ADAM = {"m": "adam/m/", "v": "adam/v/", "step": "adam/step/"}
 
 def migrate_policy(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array],
                    max_parameters: int = MAX_PARAMETERS) -> dict[str, Array]:
-    """A version of schema ``plan.parent`` as one of the plan's target.
+    """Return a version of schema ``plan.parent`` migrated to the plan's target.
 
-    ``tensors``: the version's, by name, float32 and float64. Arrays that no step touches are returned as they are, the
-    others are new. The same version gives the same bits on every machine: new weights are drawn from the plan's digest.
-    Raises ValueError when the tensors are not those of ``old``, or as `Plan.stages` does.
+    ``tensors`` are the version's by name, float32 and float64. Arrays that no step changes are returned as they are.
+    The
+    result is bit-identical on every machine, because new weights are seeded by the plan's digest. Raise ValueError
+    if the
+    tensors are not those of ``old``, or as `Plan.stages` does.
     """
     return migrate_stepwise(plan, old, tensors, max_parameters)[-1]
 
 
 def migrate_stepwise(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array],
                      max_parameters: int = MAX_PARAMETERS) -> list[dict[str, Array]]:
-    """The version before the plan and after each of its steps."""
+    """Return the version before the plan and after each of its steps."""
     stages = list(plan.stages(old, max_parameters))
     require_version_tensors(old, tensors)
     versions = [dict(tensors)]
     for stage in stages:
-        versions.append(_step(plan, stage, versions[-1]))
+        versions.append(_apply_step(plan, stage, versions[-1]))
     return versions
 
 
 def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", extra: Mapping[str, Any],
                     gradient_steps_per_version: int = 32, max_parameters: int = MAX_PARAMETERS
                     ) -> "tuple[dict[str, Tensor], dict[str, Any]]":
-    """A checkpoint (`Learner.state_dict` and `Learner.extra`) of schema ``plan.parent`` as one of the plan's target.
+    """Return a checkpoint (`Learner.state_dict`, `Learner.extra`) of schema ``plan.parent`` migrated to the plan's
+    target.
 
-    Adam's m and v and the clip's v move with their parameters: what survives is equal to the bit, a clone gets its
-    parent's. New entries begin with zero moments: they have had no gradient, and any other number would claim so. But
-    both divide by (1 - decay^steps) with the steps of the whole run, so that a v which has just begun is read as too
-    small: Adam would step up to three times too far, and the clip would bind too early. That is what the hold is for:
-    ``extra["hold_steps"]`` becomes ``warm_up_versions`` times ``gradient_steps_per_version`` (or what was still to be
-    held, if more), steps at learning rate 0 in which moments, the clip's v and the normaliser's statistics of new
-    inputs fill while no parameter moves. After n of them a new v is short by 0.999^n.
+    Adam's m and v and the clip's v move with their parameters bit-identically, and a clone gets its parent's. New
+    entries
+    have zero moments. Both optimizer and clip correct their bias by the steps of the whole run, so a new v is too
+    small at
+    first: Adam's steps would be up to three times too large and the clip too narrow. Therefore the learning rate is
+    held
+    at 0 for ``warm_up_versions`` times ``gradient_steps_per_version`` steps (``extra["hold_steps"]``, or the present
+    value if larger), while the moments and the statistics of new inputs fill. After n steps a new v is short by
+    0.999^n.
 
-    A tensor that is new as a whole counts Adam's steps from 0. Nothing that is passed in changes; tensors that no step
-    touches share its memory. Raises ValueError when the state is not one of ``old``.
+    Adam's step counter of a new tensor starts at 0. Arguments are not modified, and unchanged tensors share their
+    memory.
+    Raise ValueError if the state is not one of ``old``.
     """
     import torch
 
     stages = list(plan.stages(old, max_parameters))
-    groups = {prefix: _part(state, prefix) for prefix in (_POLICY, _CLIP, _ADAM["m"], _ADAM["v"])}
+    groups = {prefix: _arrays_below(state, prefix) for prefix in (_POLICY, _CLIP, _ADAM["m"], _ADAM["v"])}
     require_version_tensors(old, groups[_POLICY])
     steps = {n.removeprefix(_ADAM["step"]): t for n, t in state.items() if n.startswith(_ADAM["step"])}
     for stage in stages:
         for prefix in groups:
             if prefix != _POLICY and groups[prefix]:
-                groups[prefix] = _moments(stage, groups[prefix])
-        groups[_POLICY] = _step(plan, stage, groups[_POLICY])
+                groups[prefix] = _apply_step_to_moments(stage, groups[prefix])
+        groups[_POLICY] = _apply_step(plan, stage, groups[_POLICY])
         if steps:
             fresh = torch.zeros((), dtype=torch.float32)
             steps = {name: steps.get(name, steps.get(labelled.clone_of, fresh)).clone()
@@ -77,38 +83,38 @@ def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", e
 
 
 def require_version_tensors(spec: AgentSpec, tensors: Mapping[str, Array]) -> None:
-    """Raises ValueError naming the tensors that are not those of a version of ``spec``."""
+    """Raise ValueError naming the tensors that are not those of a version of ``spec``."""
     shapes = spec.tensor_shapes()
     wrong = [f"{name} is missing" for name in shapes if name not in tensors]
-    wrong += [f"{name} is not known" for name in tensors if name not in shapes]
-    wrong += [f"{name} is {list(tensors[name].shape)} instead of {list(shape)}"
+    wrong += [f"{name} is unknown" for name in tensors if name not in shapes]
+    wrong += [f"{name} has shape {list(tensors[name].shape)}, expected {list(shape)}"
               for name, shape in shapes.items() if name in tensors and tuple(tensors[name].shape) != shape]
     if wrong:
         more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise ValueError(f"the tensors are not a version of schema {spec.schema}: {'; '.join(wrong[:5])}{more}")
+        raise ValueError(f"tensors do not match schema {spec.schema}: {'; '.join(wrong[:5])}{more}")
 
 
-def _step(plan: Plan, stage: PlanStage, tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """A version after one step."""
+def _apply_step(plan: Plan, stage: PlanStage, tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return a version after one step."""
     step = stage.step
-    prepared = step.prepare(stage.before, dict(tensors))
+    prepared = step.prepare_tensors(stage.before, dict(tensors))
     made = {}
     for name, move in list_remaps(stage.before.labels, stage.after.labels).items():
-        array = remap_tensor(move, prepared.get(move.source), step.fill(name, move),
+        array = remap_tensor(move, prepared.get(move.source), step.initializers(name, move),
                       f"{plan.digest}/{stage.number}/{getattr(step, 'seed', 0)}/{name}")
         if not move.same:
-            step.finish(name, move, array)
+            step.finish_tensor(name, move, array)
         made[name] = array
     return made
 
 
-def _moments(stage: PlanStage, part: Mapping[str, Array]) -> dict[str, Array]:
-    """Moments after one step: new entries zero."""
-    kept = stage.step.forget(stage.before, dict(part))
+def _apply_step_to_moments(stage: PlanStage, part: Mapping[str, Array]) -> dict[str, Array]:
+    """Return moments after one step, with new entries zero."""
+    kept = stage.step.prepare_moments(stage.before, dict(part))
     return {name: remap_tensor(move, kept.get(move.source), EntryInitializers(ZERO), "")
             for name, move in list_remaps(stage.before.labels, stage.after.labels).items() if move.labelled.trained}
 
 
-def _part(state: "Mapping[str, Tensor]", prefix: str) -> dict[str, Array]:
+def _arrays_below(state: "Mapping[str, Tensor]", prefix: str) -> dict[str, Array]:
     numbers: Callable[[Any], Array] = lambda tensor: tensor.detach().cpu().numpy()  # noqa: E731
     return {name.removeprefix(prefix): numbers(tensor) for name, tensor in state.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""What every number of a team-step stands for, by name: what observations are moved by from one layout to another."""
+"""Labels of all entries of a team-step's arrays, which map observations from one layout to another."""
 
 from collections.abc import Iterator
 
@@ -16,12 +16,12 @@ SPACES = {"units.unit": "unit", "units.animation": "animation", "allied_heroes.b
 
 
 def slot_labels(layout: Layout) -> tuple[str, ...]:
-    """A label for each unit slot."""
+    """Return a label for each unit slot."""
     return tuple(f"{group.name}:{i}" for group in layout.groups.values() for i in range(group.count))
 
 
 def cell_labels(layout: Layout) -> dict[Array, tuple[str, ...]]:
-    """A label for each number of each array's row: "block|instance|field[k]"."""
+    """Return a label for each entry of each array's row: "block|instance|field[k]"."""
     found: dict[Array, tuple[str, ...]] = {}
     for array in ARRAYS:
         found[array] = tuple(f"{block}|{instance}|{label}" for block in layout.blocks
@@ -32,7 +32,7 @@ def cell_labels(layout: Layout) -> dict[Array, tuple[str, ...]]:
 
 
 def instance_labels(layout: Layout, block: str) -> tuple[str, ...]:
-    """A label for each row of a block: whose it is, and which of its."""
+    """Return a label for each row of a block: its owner and its index within the owner."""
     return tuple(_instances(layout, block))
 
 

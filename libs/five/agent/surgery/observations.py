@@ -1,6 +1,6 @@
-"""Shows what was observed in one layout in another: what both have is moved, what is new is empty or random.
+"""Conversion of recorded observations between layouts: shared entries move, new ones are empty or random.
 
-Ids need no care: they mean the same in every patch and in every layout (`dota.registry`).
+Ids need no conversion, because they are the same in every patch and layout (`dota.registry`).
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ NewInputs = Literal["empty", "random"]
 
 def convert_observations(plan: Plan, old: AgentSpec, arrays: Mapping[str, Array], new_inputs: NewInputs = "empty",
                          seed: int = 0) -> Arrays:
-    """Team-steps (and ``actions``, if they are there) of the plan's parent in the layout of its target.
+    """Convert team-steps, and ``actions`` if present, from the layout of the plan's parent to that of its target.
 
-    ``arrays``: `Layout.array_specs` with any leading dimensions. What the plan adds is zero; with ``new_inputs``
-    "random" new fields hold random numbers and ids, slots that were added stay empty. Raises ValueError for arrays of
-    another layout, or as `Plan.stages` does.
+    ``arrays``: `Layout.array_specs` with any leading dimensions. New entries are zero. With ``new_inputs`` "random" new
+    fields hold random numbers and ids, and added slots stay empty. Raise ValueError for arrays of another layout, or as
+    `Plan.stages` does.
     """
     found = dict(arrays)
     for stage in plan.stages(old):
@@ -39,14 +39,14 @@ def convert_observations(plan: Plan, old: AgentSpec, arrays: Mapping[str, Array]
 
 def convert(old: AgentSpec, new: AgentSpec, arrays: Mapping[str, Array], new_inputs: NewInputs = "empty",
             seed: int = 0) -> Arrays:
-    """One step's worth of `convert_observations`."""
+    """Convert arrays over one step; see `convert_observations`."""
     before, after = old.layout, new.layout
     if before.heroes != after.heroes:
-        raise ValueError(f"what {before.heroes} heroes saw cannot be shown to {after.heroes}")
+        raise ValueError(f"observations of {before.heroes} heroes cannot be converted to {after.heroes} heroes")
     for name, (shape, _) in before.array_specs().items():
         if name in arrays and arrays[name].shape[-len(shape):] != shape:
-            raise ValueError(f"{name} is {list(arrays[name].shape)} and does not end in {list(shape)}: it is not of "
-                             f"layout {before.hash}")
+            raise ValueError(f"{name} is {list(arrays[name].shape)} and does not end in {list(shape)} of layout "
+                             f"{before.hash}")
     if before.hash == after.hash:
         return dict(arrays)
     random = np.random.default_rng(seed)
@@ -68,8 +68,8 @@ def convert(old: AgentSpec, new: AgentSpec, arrays: Mapping[str, Array], new_inp
 
 
 def convert_state(old: AgentSpec, new: AgentSpec, state: Mapping[str, Array]) -> Arrays:
-    """A recurrent state [..., H, width] of the old model as one of the new: what is new begins at zero, as at the start
-    of a game."""
+    """Convert a recurrent state [..., H, width] to the new model. New units begin at zero, as at the start of a
+    game."""
     widths = {"h": new.model.lstm, "c": new.model.lstm, "target_embedding": new.model.key}
     out = {}
     for name, array in state.items():
@@ -82,8 +82,8 @@ def _convert_array(source: Array, old: tuple[str, ...], new: tuple[str, ...], ne
            random: np.random.Generator, spec: AgentSpec) -> Array:
     if old == new:
         return source
-    place = {label: i for i, label in enumerate(old)}
-    index = np.array([place.get(label, -1) for label in new], np.int64)
+    old_index = {label: i for i, label in enumerate(old)}
+    index = np.array([old_index.get(label, -1) for label in new], np.int64)
     out = np.zeros((*source.shape[:-1], len(new)), source.dtype)
     out[..., index >= 0] = source[..., index[index >= 0]]
     if new_inputs == "random":
@@ -105,23 +105,23 @@ def _id_rows(model: ModelConfig, space: str) -> int:
 
 
 def _convert_actions(actions: Array, units: int, kept: Array) -> Array:
-    """Actions with their targets in the new slots; 0 where the slot is gone."""
-    place = np.zeros(units + 1, np.int64)
-    place[kept[kept >= 0]] = np.flatnonzero(kept >= 0)
+    """Return actions with their targets in the new slots, 0 for removed slots."""
+    new_slot = np.zeros(units + 1, np.int64)
+    new_slot[kept[kept >= 0]] = np.flatnonzero(kept >= 0)
     out = actions.copy()
     for part in (ActionPart.UNIT, ActionPart.TELEPORT):
-        out[..., part] = place[np.clip(actions[..., part], 0, units - 1)]
+        out[..., part] = new_slot[np.clip(actions[..., part], 0, units - 1)]
     return out
 
 
 def _convert_target_slots(before: Layout, after: Layout, array: Array) -> Array:
-    """The ids of previously targeted slots (a slot plus one) with the slots' new numbers, in the old layout."""
-    places = {label: i for i, label in enumerate(slot_labels(after))}
-    table = np.array([0, *(places.get(label, -1) + 1 for label in slot_labels(before))], np.int64)
+    """Return previously targeted slots (slot plus one) with their new numbers, in the old layout."""
+    new_slots = {label: i for i, label in enumerate(slot_labels(after))}
+    table = np.array([0, *(new_slots.get(label, -1) + 1 for label in slot_labels(before))], np.int64)
     block = before.blocks["previous_action"]
     if (table == np.arange(len(table))).all() or not block.has("target_slot"):
         return array
     out = array.copy()
-    place = block.offset["private_ids"] + block.field("target_slot").offset
-    out[..., place] = table[np.minimum(array[..., place], before.units)]
+    column = block.offset["private_ids"] + block.field("target_slot").offset
+    out[..., column] = table[np.minimum(array[..., column], before.units)]
     return out

@@ -1,4 +1,4 @@
-"""A plan: the ordered steps from one schema to the next, as a YAML file that can be read, checked and kept."""
+"""Plans: ordered surgery steps from one schema to the next, stored as YAML."""
 
 import difflib
 import hashlib
@@ -19,9 +19,10 @@ MAX_STEPS = 64
 
 
 class Bounds(BaseModel):
-    """What a surgery may change, measured on recorded observations; one that changes more is not applied.
+    """Largest changes that a surgery may cause, measured on recorded observations. A plan that exceeds them is not
+    applied.
 
-    Steps that promise to be exact are held to their tolerance besides.
+    Steps that promise to be exact must also meet their tolerance.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -37,7 +38,7 @@ class Bounds(BaseModel):
 
 
 class PlanStage(NamedTuple):
-    """One step of a plan with what it is applied to and what it gives."""
+    """One step of a plan with the specifications before and after it."""
 
     number: int
     step: SurgeryStep
@@ -46,43 +47,45 @@ class PlanStage(NamedTuple):
 
 
 class DeferredAnneal(NamedTuple):
-    """A change of the game that a plan leaves to an anneal behind it: dotted keys, and versions from none to all."""
+    """A game change that is annealed in after the plan: dotted keys, and the number of versions from none to all
+    games."""
 
     values: dict[str, Any]
     versions: int
 
 
 class Plan(BaseModel):
-    """See the fields. Equal plans have equal digests; the digest is what is approved, applied and remembered."""
+    """An ordered list of steps with its bounds. Equal plans have equal digests; approval and application refer to the
+    digest."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="Letters a-z, digits and dashes.")]
-    parent: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$", description="Schema id of the versions that it changes.")]
+    parent: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$", description="Schema id of the versions to migrate.")]
     steps: Annotated[tuple[AnyStep, ...], Field(min_length=1, max_length=MAX_STEPS)]
-    hold: bool = Field(False, description="Stop before anything is published, until someone says to go on.")
+    hold: bool = Field(False, description="Wait for an operator's approval before anything is published.")
     warm_up_versions: Annotated[int, Field(ge=0, le=10_000)] = Field(
-        8, description="Versions at learning rate 0 behind the surgery, while moments and statistics settle.")
-    bounds: Bounds = Field(default_factory=Bounds, description="What it may change.")
+        8, description="Versions at learning rate 0 after the surgery, while moments and statistics settle.")
+    bounds: Bounds = Field(default_factory=Bounds, description="Largest allowed changes.")
 
     @classmethod
     def from_yaml(cls, text: str | bytes) -> "Plan":
-        """Reads a plan. Raises ValueError saying what is wrong and where, with the nearest name for an unknown one."""
+        """Read a plan. Raise ValueError with the place of the error, and the nearest known name for an unknown one."""
         values = parse_yaml(text)
         if not isinstance(values, dict):
-            raise ValueError("a plan is a mapping of name, parent, steps, hold, warm_up_versions and bounds")
+            raise ValueError("a plan must be a mapping of name, parent, steps, hold, warm_up_versions and bounds")
         return cls.from_values(values)
 
     @classmethod
     def from_values(cls, values: Any) -> "Plan":
-        """A plan from JSON values. Raises ValueError as `from_yaml` does."""
+        """Read a plan from JSON values. Raise ValueError as `from_yaml` does."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ValueError("; ".join(_words(e, values) for e in error.errors()[:5])) from error
+            raise ValueError("; ".join(_format_error(e, values) for e in error.errors()[:5])) from error
 
     def to_yaml(self) -> str:
-        """YAML that `from_yaml` reads: the keys that are not at their defaults."""
+        """Return YAML that `from_yaml` reads, without keys at their defaults."""
         import yaml
 
         values = self.model_dump(mode="json", exclude_defaults=True)
@@ -93,7 +96,7 @@ class Plan(BaseModel):
         return text
 
     def canonical(self) -> str:
-        """The JSON text that the digest is taken of: every key, sorted."""
+        """Return the JSON text with all keys sorted, from which the digest is computed."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @property
@@ -102,34 +105,34 @@ class Plan(BaseModel):
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
     def stages(self, spec: AgentSpec, max_parameters: int = MAX_PARAMETERS) -> Iterator[PlanStage]:
-        """Its steps on ``spec``, one after another; nothing of a tensor's size is allocated.
+        """Yield the steps applied to ``spec`` in order, without allocating tensors.
 
-        Raises ValueError when ``spec`` is not the parent, naming the step that does not fit, or when a step would give
-        a model more than ``max_parameters`` parameters.
+        Raise ValueError if ``spec`` is not the parent, if a step does not fit, or if a model would have more than
+        ``max_parameters`` parameters.
         """
         if spec.schema != self.parent:
-            raise ValueError(f"plan {self.name} is for versions of schema {self.parent}, these are of {spec.schema}: "
-                             "make the plan again from the run's present configuration")
+            raise ValueError(f"plan {self.name} applies to schema {self.parent}, but the versions have schema "
+                             f"{spec.schema}: derive the plan again from the run's present configuration")
         for number, step in enumerate(self.steps, 1):
             try:
                 after = step.apply(spec)
                 parameters = after.parameters
             except ValueError as error:
-                raise ValueError(f"step {number} of plan {self.name}: {_plain(error)}") from error
+                raise ValueError(f"step {number} of plan {self.name}: {_format_value_error(error)}") from error
             if parameters > max_parameters:
-                raise ValueError(f"step {number} of plan {self.name} ({step.describe(spec)}) would make a model of "
-                                 f"{parameters:,} parameters; at most {max_parameters:,} are allowed here")
+                raise ValueError(f"step {number} of plan {self.name} ({step.describe(spec)}) gives a model of "
+                                 f"{parameters:,} parameters: at most {max_parameters:,} are allowed")
             yield PlanStage(number, step, spec, after)
             spec = after
 
     def target(self, spec: AgentSpec, max_parameters: int = MAX_PARAMETERS) -> AgentSpec:
-        """What it makes of ``spec``. Raises as `stages` does."""
+        """Return the specification after the plan. Raise as `stages` does."""
         for stage in self.stages(spec, max_parameters):
             spec = stage.after
         return spec
 
-    def anneals(self, spec: AgentSpec) -> list[DeferredAnneal]:
-        """The changes of the game that are not made by the plan but annealed in behind it."""
+    def deferred_anneals(self, spec: AgentSpec) -> list[DeferredAnneal]:
+        """Return the game changes that are annealed in after the plan."""
         found = []
         for stage in self.stages(spec):
             step = stage.step
@@ -140,36 +143,35 @@ class Plan(BaseModel):
 
 
 def read_step(values: Any) -> SurgeryStep:
-    """One step from JSON values. Raises ValueError as `Plan.from_values` does."""
+    """Read one step from JSON values. Raise ValueError as `Plan.from_values` does."""
     try:
         step: SurgeryStep = TypeAdapter(AnyStep).validate_python(values)
     except ValidationError as error:
-        raise ValueError("; ".join(_words(e, values) for e in error.errors()[:5])) from error
+        raise ValueError("; ".join(_format_error(e, values) for e in error.errors()[:5])) from error
     return step
 
 
-def _plain(error: ValueError) -> str:
-    """A validation error's own words."""
+def _format_value_error(error: ValueError) -> str:
     if isinstance(error, ValidationError):
-        return "; ".join(_words(e, {}) for e in error.errors()[:3])
+        return "; ".join(_format_error(e, {}) for e in error.errors()[:3])
     return str(error)
 
 
-def _words(error: Any, values: Any) -> str:
+def _format_error(error: Any, values: Any) -> str:
     path = [p for p in error["loc"] if not (isinstance(p, str) and p in STEPS)]
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
     if error["type"] == "extra_forbidden":
         known = _known_keys(error["loc"])
         near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
+        hint = f"; did you mean '{near[0]}'?" if near else f"; allowed: {', '.join(known)}"
         return f"{where}: unknown key{hint}"
     if error["type"] == "union_tag_invalid":
         given = str(error.get("ctx", {}).get("tag", ""))
         near = difflib.get_close_matches(given, list(STEPS), n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(STEPS)}"
-        return f"{where}: no kind of step is called '{given[:40]}'{hint}"
+        hint = f"; did you mean '{near[0]}'?" if near else f"; allowed: {', '.join(STEPS)}"
+        return f"{where}: unknown kind of step '{given[:40]}'{hint}"
     if error["type"] == "union_tag_not_found":
-        return f"{where}: a step needs its kind, one of {', '.join(STEPS)}"
+        return f"{where}: kind is required, one of {', '.join(STEPS)}"
     message = error["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
 

@@ -1,4 +1,4 @@
-"""Where the numbers of a tensor come from: each new index from the old one of the same label."""
+"""Remapping of tensors: each new index takes the entry of the old index with the same label."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ ZERO = Initializer("zero")
 
 @dataclass(frozen=True)
 class EntryInitializers:
-    """What new numbers are drawn from: ``out`` for new outputs (whole slices), ``into`` for what the outputs that were
-    there read of new inputs."""
+    """Initializers of new entries: ``out`` for new outputs (whole slices), ``into`` for weights of old outputs on new
+    inputs."""
 
     out: Initializer
     into: Initializer = ZERO
@@ -25,8 +25,12 @@ class EntryInitializers:
 
 @dataclass(frozen=True)
 class TensorRemap:
-    """How one tensor is made. ``source`` is the old tensor ("" when all of it is new); ``indices`` by axis the old
-    index of each new one, -1 for none; ``same``: it is the old tensor as it is."""
+    """Construction of one new tensor.
+
+    ``source`` is the old tensor's name, "" for a new tensor. ``indices`` holds, per axis, the old index of each new
+    one, -1
+    for none. ``same`` is True if the old tensor is used unchanged.
+    """
 
     labelled: TensorLabels
     source: str
@@ -35,37 +39,39 @@ class TensorRemap:
 
     @property
     def new(self) -> tuple[npt.NDArray[np.int64], ...]:
-        """By axis, the indices that have no old one."""
+        """Per axis, the indices without an old one."""
         return tuple(np.flatnonzero(index < 0) for index in self.indices)
 
 
 def list_remaps(old: Mapping[str, TensorLabels], new: Mapping[str, TensorLabels]) -> dict[str, TensorRemap]:
-    """How each tensor of the new labels is made of the old ones'."""
-    return {name: _move(name, labelled, old) for name, labelled in new.items()}
+    """Return the construction of each tensor of ``new`` from those of ``old``."""
+    return {name: _remap(name, labelled, old) for name, labelled in new.items()}
 
 
-def _move(name: str, labelled: TensorLabels, old: Mapping[str, TensorLabels]) -> TensorRemap:
+def _remap(name: str, labelled: TensorLabels, old: Mapping[str, TensorLabels]) -> TensorRemap:
     source = name if name in old else labelled.clone_of if labelled.clone_of in old else ""
     if not source:
         return TensorRemap(labelled, "", tuple(np.full(len(axis), -1) for axis in labelled.axes), False)
     pairs = list(zip(labelled.axes, old[source].axes, strict=True))
     same = source == name and all(axis.labels == before.labels for axis, before in pairs)
-    return TensorRemap(labelled, source, tuple(_index(axis, before) for axis, before in pairs), same)
+    return TensorRemap(labelled, source, tuple(_old_indices(axis, before) for axis, before in pairs), same)
 
 
-def _index(axis: Axis, before: Axis) -> npt.NDArray[np.int64]:
+def _old_indices(axis: Axis, before: Axis) -> npt.NDArray[np.int64]:
     if axis.labels == before.labels:
         return np.arange(len(axis))
-    place = {label: i for i, label in enumerate(before.labels)}
+    old_index = {label: i for i, label in enumerate(before.labels)}
     parents = axis.parents or {}
-    return np.array([place.get(label, place.get(parents.get(label, ""), -1)) for label in axis.labels], np.int64)
+    indices = [old_index.get(label, old_index.get(parents.get(label, ""), -1)) for label in axis.labels]
+    return np.array(indices, np.int64)
 
 
 def remap_tensor(move: TensorRemap, source: Array | None, fill: EntryInitializers, seed: str) -> Array:
-    """The new tensor. ``source``: the old tensor's numbers (None when all of it is new).
+    """Return the new tensor. ``source`` holds the old tensor's entries, None for a new tensor.
 
-    Entries with an old counterpart are equal to it to the bit. ``seed`` is any text: the same text draws the same
-    numbers on any machine, so that a version is the same wherever it is migrated.
+    Entries with an old counterpart are bit-identical to it. ``seed`` is any text. Equal texts give equal random
+    entries on
+    every machine, so a version migrates to the same bits everywhere.
     """
     if move.same:
         assert source is not None
@@ -74,7 +80,7 @@ def remap_tensor(move: TensorRemap, source: Array | None, fill: EntryInitializer
     dtype = np.dtype(labelled.dtype) if source is None else source.dtype
     array = np.zeros(labelled.shape, dtype)
     random = np.random.Generator(np.random.Philox(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:16], "big")))
-    # Inputs first, then whole outputs, then what stays zero: a slice is what its last rule says.
+    # Inputs, then whole outputs, then zeros; a later rule overwrites an earlier one.
     for role, initial in (("in", fill.into), ("out", fill.out), ("query", ZERO)):
         for at, (axis, new) in enumerate(zip(labelled.axes, move.new, strict=True)):
             if axis.role == role and len(new) and (initial.kind != "zero" or role == "query"):
@@ -89,7 +95,7 @@ def remap_tensor(move: TensorRemap, source: Array | None, fill: EntryInitializer
 
 
 def sample_initial(initial: Initializer, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """float32 numbers from an initial distribution."""
+    """Return float32 samples of an initial distribution."""
     if initial.kind == "normal":
         return initial.scale * random.standard_normal(shape, np.float32)
     if initial.kind == "uniform":

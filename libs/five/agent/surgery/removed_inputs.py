@@ -1,4 +1,4 @@
-"""Recorded team-steps with some inputs standing at constants: what removing them is measured against."""
+"""Recorded team-steps with some inputs replaced by constants, the reference for removing these inputs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,12 +14,15 @@ from five.agent.surgery.steps.remove import RemoveInputs
 Array = npt.NDArray[Any]
 
 
-def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping[str, Array], arrays: Mapping[str, Array]
-                    ) -> dict[str, Array]:
-    """``arrays`` with the fields that ``step`` removes at what they will count as: ``constants``, else the running
-    mean of their row's group; ids are none. Arrays of numbers come back as float32: a mean is no float16."""
+def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping[str, Array],
+                           arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return ``arrays`` with the fields that ``step`` removes replaced by constants.
+
+    A field gets its value of ``constants``, otherwise the running mean of its row's group; ids become "none". Numeric
+    arrays are returned as float32, because a mean may not be a float16.
+    """
     removed = set(step.apply(spec).layout.omitted) - set(spec.layout.omitted)
-    place = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
+    statistic_index = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
     stream_of = {(stream.block.name, stream.array): (name, stream.groups)
                  for name, stream in streams(spec.layout).items()}
     tower_of = _unit_branches(spec)
@@ -36,20 +39,20 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
             if changed.dtype.kind == "f":
                 stream, groups = stream_of[block, name]
                 group = tower_of[instance] if len(groups) > 1 or groups[0] else ""
-                value = _constant_value(step, label, place[f"{stream}:{group}:{label}"], tensors)
+                value = _constant_value(step, label, statistic_index[f"{stream}:{group}:{label}"], tensors)
             changed[..., i] = value
         out[name] = changed
     return out
 
 
-def _constant_value(step: RemoveInputs, label: str, place: int, tensors: Mapping[str, Array]) -> float:
+def _constant_value(step: RemoveInputs, label: str, index: int, tensors: Mapping[str, Array]) -> float:
     field = label.partition("[")[0].partition("/")[0]
     if field in step.constants:
         return step.constants[field]
-    return float(tensors["normaliser.mean"][place]) if tensors["normaliser.count"][place] > 0 else 0.0
+    return float(tensors["normaliser.mean"][index]) if tensors["normaliser.count"][index] > 0 else 0.0
 
 
 def _unit_branches(spec: AgentSpec) -> dict[str, str]:
-    """The tower of each unit slot, by the slot's label."""
+    """Return the network branch of each unit slot, by the slot's label."""
     labels = slot_labels(spec.layout)
     return {labels[slot]: tower.name for tower in towers(spec.layout) for slot in tower.slots}

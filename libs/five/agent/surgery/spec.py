@@ -1,4 +1,4 @@
-"""What surgery changes: the game that is played and the model that plays it, as one value."""
+"""Specification of an agent: the game and the model, which surgery changes together."""
 
 import json
 from collections.abc import Mapping
@@ -15,45 +15,45 @@ from five.agent.surgery.tensor_labels import TensorLabels, policy_labels
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """A run's game and model: all that says which arrays its agents see and which tensors its versions have.
+    """Game and model of a run, which determine the arrays its agents observe and the tensors of its versions.
 
-    Nothing is allocated and torch is not needed: names and shapes come from the labels.
+    Names and shapes come from labels, without torch and without allocating tensors.
     """
 
     game: GameConfig
     model: ModelConfig
 
     @classmethod
-    def of(cls, game: Mapping[str, Any], model: Mapping[str, Any]) -> "AgentSpec":
-        """From a run record's trees; a model without ``precision`` gets the default. Raises ValueError."""
+    def from_trees(cls, game: Mapping[str, Any], model: Mapping[str, Any]) -> "AgentSpec":
+        """Read a run record's trees; a model without ``precision`` gets the default. Raise ValueError."""
         return cls(GameConfig.model_validate(dict(game)), ModelConfig.model_validate(dict(model)))
 
     @classmethod
     def from_json(cls, text: str) -> "AgentSpec":
-        """Reads ``to_json``. Raises ValueError when it is no agent's specification."""
+        """Read the result of ``to_json``. Raise ValueError for other text."""
         try:
             values = json.loads(text)
-            return cls.of(values["game"], values["model"])
+            return cls.from_trees(values["game"], values["model"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"not an agent's specification: {error}") from error
 
     def to_json(self) -> str:
-        """JSON text that ``from_json`` reads."""
+        """Return JSON text that ``from_json`` reads."""
         return json.dumps(self.trees(), sort_keys=True)
 
     def trees(self) -> dict[str, Any]:
-        """``game`` and ``model`` as JSON values, as a run record keeps them (without ``precision``)."""
+        """Return ``game`` and ``model`` as JSON values of a run record, without ``precision``."""
         return {"game": self.game.model_dump(mode="json"),
                 "model": self.model.model_dump(mode="json", exclude={"precision"})}
 
     @cached_property
     def layout(self) -> Layout:
-        """The observation's layout."""
+        """Layout of the observation."""
         return Layout(self.game)
 
     @cached_property
     def labels(self) -> dict[str, TensorLabels]:
-        """The labels of every tensor of a version, in the order of its state dict."""
+        """Labels of every tensor of a version, in state-dict order."""
         return policy_labels(self.layout, self.model)
 
     @cached_property
@@ -63,12 +63,12 @@ class AgentSpec:
         return Schema(tensors, self.layout.hash, self.model).id
 
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of a version's tensors by name."""
+        """Return the shapes of a version's tensors by name."""
         return {name: labelled.shape for name, labelled in self.labels.items()}
 
     @cached_property
     def parameters(self) -> int:
-        """Trained numbers; statistics are not counted."""
+        """Number of trained parameters, without statistics."""
         return sum(labelled.size for labelled in self.labels.values() if labelled.trained)
 
     @cached_property

@@ -1,7 +1,7 @@
-"""What each kind of step holds, measured: ``python -m five.agent.surgery.step_table`` prints the table of docs/surgery-plans.md.
+"""Measurement of each kind of surgery step: ``python -m five.agent.surgery.step_table`` prints the table of the docs.
 
-A model of five heroes at the paper's slots, weights that are no initial ones, random play. Logits are all those that
-the play could choose from.
+The model has five heroes and the paper's slots, with synthetic trained weights and random samples. Logits are all those
+that the samples could choose from.
 """
 
 import argparse
@@ -26,7 +26,7 @@ LEFT_OUT = ("global.roshan_spawn_min", "global.roshan_spawn_max", "heroes.in_lin
 
 
 class Case(NamedTuple):
-    """A row: what the agent has before, and the steps."""
+    """A table row: the observation settings before, and the steps."""
 
     name: str
     steps: tuple[Mapping[str, Any], ...]
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """The rows, one or more for each kind of step."""
+    """Yield the rows, at least one for each kind of step."""
     wider = {"unit_hidden": 128, "unit": 128, "set_hidden": 64, "set": 64, "lstm_input": 512, "conv_filters": 16,
              "auxiliary_hidden": 64, "key": 64}
     for layer, to in wider.items():
@@ -65,7 +65,7 @@ def cases() -> Iterator[Case]:
 
 
 def spec_and_plan(case: Case) -> tuple[AgentSpec, Plan]:
-    """The agent and the plan of one row."""
+    """Return the agent and the plan of one row."""
     game = GameConfig(observation=ObservationConfig.model_validate(dict(case.observation)), scripted_actions=["glyph"])
     spec = AgentSpec(game, SIZES)
     plan = Plan.from_values({"name": "table", "parent": spec.schema, "steps": list(case.steps),
@@ -74,13 +74,13 @@ def spec_and_plan(case: Case) -> tuple[AgentSpec, Plan]:
 
 
 def measured(case: Case, steps: int = 8, teams: int = 4) -> CheckReport:
-    """The check of one row."""
+    """Return the check of one row."""
     spec, plan = spec_and_plan(case)
     return check_plan(plan, spec, make_trained_version(spec), make_random_samples(spec, steps, teams))
 
 
 def markdown() -> Iterator[str]:
-    """The lines of the table. Differences are those under the step's promise."""
+    """Yield the lines of the table, with the differences under each step's promise."""
     yield "| step | promise | max \\|Δlogit\\| | max \\|Δvalue\\| | mean KL | parameters before | after |"
     yield "|---|---|---:|---:|---:|---:|---:|"
     for case in cases():
@@ -98,7 +98,7 @@ def _number(value: float) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Prints the table."""
+    """Print the table."""
     argparse.ArgumentParser(prog="python -m five.agent.surgery.step_table", description=__doc__).parse_args(arguments)
     torch.set_num_threads(1)  # sums in one order
     for line in markdown():

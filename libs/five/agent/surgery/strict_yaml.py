@@ -1,4 +1,4 @@
-"""Reads YAML that a stranger sent: bounded in size and depth, without aliases, tags or keys given twice."""
+"""Parsing of untrusted YAML: bounded in size and depth, without aliases, tags or duplicate keys."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ class _Loader(yaml.SafeLoader):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         where = f"line {event.start_mark.line + 1}"
         if isinstance(event, yaml.events.AliasEvent):
-            raise ValueError(f"{where}: aliases (*name) are not taken; write the value out")
+            raise ValueError(f"{where}: aliases (*name) are not allowed; repeat the value")
         if getattr(event, "anchor", None) is not None:
-            raise ValueError(f"{where}: anchors (&name) are not taken")
+            raise ValueError(f"{where}: anchors (&name) are not allowed")
         if getattr(event, "tag", None) is not None:
-            raise ValueError(f"{where}: tags (!name) are not taken")
+            raise ValueError(f"{where}: tags (!name) are not allowed")
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise ValueError(f"{where}: nested deeper than {MAX_DEPTH} levels")
@@ -32,21 +32,21 @@ class _Loader(yaml.SafeLoader):
         seen = set()
         for key, _ in node.value:
             if key.value in seen:
-                raise ValueError(f"line {key.start_mark.line + 1}: the key '{key.value}' is given twice")
+                raise ValueError(f"line {key.start_mark.line + 1}: duplicate key '{key.value}'")
             if not isinstance(key.value, str) or key.tag != "tag:yaml.org,2002:str":
-                raise ValueError(f"line {key.start_mark.line + 1}: keys are names")
+                raise ValueError(f"line {key.start_mark.line + 1}: keys must be strings")
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def parse_yaml(text: str | bytes) -> Any:
-    """The one document of a YAML text.
+    """Return the single document of a YAML text.
 
-    Raises ValueError naming the line when it is too long, too deep, no YAML, or uses what is not taken.
+    Raise ValueError with the line if it is too long, too deep, invalid, or uses a forbidden feature.
     """
     data = text.encode() if isinstance(text, str) else text
     if len(data) > MAX_BYTES:
-        raise ValueError(f"{len(data)} bytes, at most {MAX_BYTES} are read")
+        raise ValueError(f"{len(data)} bytes: at most {MAX_BYTES} are allowed")
     try:
         loader = _Loader(data.decode())
         try:
@@ -58,4 +58,4 @@ def parse_yaml(text: str | bytes) -> Any:
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise ValueError(f"{where}not YAML: {getattr(error, 'problem', None) or error}") from error
+        raise ValueError(f"{where}invalid YAML: {getattr(error, 'problem', None) or error}") from error

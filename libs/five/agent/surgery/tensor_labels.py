@@ -1,9 +1,8 @@
-"""What every index of every tensor of a policy stands for, by name: what surgery moves weights by.
+"""Labels of all indices of all tensors of a policy, which surgery uses to move weights.
 
-An axis is a list of labels ("units.position[0]", "f:lstm[17]", "item:17"). Two models share what has the same label,
-wherever it lies in their arrays. Computed from the layout and the configuration alone: no torch, nothing allocated. A
-test holds that the labels cover `Policy.state_dict()` by name, order, shape and dtype, so that a tensor that is added
-to the model without labels is an error by its name.
+An axis is a list of labels ("units.position[0]", "f:lstm[17]", "item:17"). Entries with equal labels correspond in two
+models, wherever they are in the arrays. Labels follow from the layout and the configuration, without torch. A test
+compares them with `Policy.state_dict()` by name, order, shape and dtype, so a tensor without labels fails by its name.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,19 +17,22 @@ from five.agent.model.head_names import DELAYS, PARENT_PAIR, offset_pairs, unit_
 from five.agent.model.input_structure import UnitGroup, embedding_widths, id_rows, map_sizes, sets, streams, towers
 from five.agent.surgery.id_labels import id_labels
 
-POLICY_SCALE = 0.1  # as five.agent.model.heads: the first policy is close to uniform
+POLICY_SCALE = 0.1  # as in five.agent.model.heads: the initial policy is close to uniform
 KERNEL = 2
 
-# What a new index gets. "out": the slice is random, as the layer was at first. "in": zero, so that nothing that was
-# there before reads it. "query": zero, because it meets a key that is not. "kept": there are no new ones.
+# Initialization of a new index. "out": the slice is random, as in a new layer. "in": zero, so that old outputs do not
+# read it. "query": zero, because it is multiplied with a nonzero key. "kept": new indices do not occur.
 Role = Literal["out", "in", "query", "kept"]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One dimension. ``parents`` names, for a label that was cut from another, which it is a clone of. ``reads``: for
-    every label of an input the normaliser's label of what it reads, or "space:field:column" of an embedding; empty
-    where inputs are no fields."""
+    """One dimension of a tensor.
+
+    ``parents`` maps a label that was split off another to its original. ``reads`` gives, for every label of an
+    input, the
+    normaliser's label of its field, or "space:field:column" of an embedding; it is empty if inputs are not fields.
+    """
 
     labels: tuple[str, ...]
     role: Role
@@ -43,7 +45,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Initializer:
-    """The distribution that a layer begins with: "uniform" on ± ``scale``, "normal" of that deviation, or "zero"."""
+    """Initial distribution of a layer: "uniform" on ± ``scale``, "normal" with that deviation, or "zero"."""
 
     kind: Literal["uniform", "normal", "zero"]
     scale: float = 0.0
@@ -51,8 +53,11 @@ class Initializer:
 
 @dataclass(frozen=True)
 class TensorLabels:
-    """A tensor's axes. ``bias`` is the tensor that takes what its inputs give when they become constant; ``clone_of``
-    the one it was split from; ``none``: row 0 stays zero; ``trained``: a parameter, not a statistic."""
+    """A tensor's axes.
+
+    ``bias`` names the tensor that absorbs inputs that become constant. ``clone_of`` names the tensor that it was split
+    from. If ``none``, row 0 stays zero. ``trained`` is False for statistics.
+    """
 
     axes: tuple[Axis, ...]
     initial: Initializer
@@ -69,19 +74,19 @@ class TensorLabels:
 
     @property
     def size(self) -> int:
-        """Numbers in it."""
+        """Number of entries."""
         return prod(self.shape)
 
 
 @lru_cache(maxsize=256)
 def numbered(name: str, count: int) -> tuple[str, ...]:
-    """name[0], name[1], ..."""
+    """Return name[0], name[1], ..."""
     return tuple(f"{name}[{i}]" for i in range(count))
 
 
 def field_labels(layout: Layout, block: str, array: Array) -> tuple[str, ...]:
-    """A label for each number of a block's row in ``array``."""
-    # Cells of a grid mean something else when the grid has another size.
+    """Return a label for each number of a block's row in ``array``."""
+    # Cells of grids of different sizes do not correspond.
     sides = {"passability": layout.observation.passability}
     names = {name: f"{block}.{name}/{side}" for name, side in sides.items()}
     return tuple(label for field in layout.blocks[block].fields if field.array == array
@@ -93,21 +98,21 @@ def _linear(outs: Axis, ins: Axis, fan_in: int, scale: float = 1.0, bias: str = 
 
 
 class _InputLabels:
-    """Labels of concatenated inputs, with what each reads."""
+    """Labels of concatenated inputs, with the statistic or embedding that each one reads."""
 
     def __init__(self) -> None:
         self.labels: list[str] = []
         self.reads: list[str] = []
 
     def fields(self, layout: Layout, block: str, array: Array, stream: str, group: str = "") -> "_InputLabels":
-        """The numbers of a block's row."""
+        """Add the numbers of a block's row."""
         for label in field_labels(layout, block, array):
             self.labels.append(label)
             self.reads.append(f"{stream}:{group}:{label}")
         return self
 
     def embedded(self, layout: Layout, block: str, field: str, space: str, width: int) -> "_InputLabels":
-        """The embeddings of a categorical field, where the layout has it."""
+        """Add the embeddings of a categorical field, if the layout has it."""
         if layout.blocks[block].has(field):
             for i in range(layout.blocks[block].field(field).count):
                 for k in range(width):
@@ -116,7 +121,7 @@ class _InputLabels:
         return self
 
     def plain(self, *labels: Iterable[str]) -> "_InputLabels":
-        """What is no field."""
+        """Add inputs that are not fields."""
         for more in labels:
             for label in more:
                 self.labels.append(label)
@@ -124,12 +129,12 @@ class _InputLabels:
         return self
 
     def axis(self) -> Axis:
-        """As the input of a layer."""
+        """Return the input axis of a layer."""
         return Axis(tuple(self.labels), "in", reads=tuple(self.reads))
 
 
 def policy_labels(layout: Layout, config: ModelConfig) -> dict[str, TensorLabels]:
-    """Every tensor of `Policy.state_dict()`, in its order."""
+    """Return the labels of every tensor of `Policy.state_dict()`, in its order."""
     return dict(_LabelBuilder(layout, config).tensors())
 
 
@@ -253,7 +258,7 @@ class _LabelBuilder:
         yield from self._split_layer("join", Axis(self._joined(), "out"), shared, private)
 
     def _joined(self) -> tuple[str, ...]:
-        # What is pooled over the heroes stays in the first share, wherever that ends.
+        # Outputs that are pooled over the heroes stay pooled, wherever the pooled share ends.
         pooled = self.config.pooled
         return numbered("join:pooled", pooled) + numbered("join:own", self.config.lstm_input - pooled)
 

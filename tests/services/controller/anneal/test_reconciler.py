@@ -161,7 +161,7 @@ def test_the_guards_pass_opens_the_gates_and_the_last_makes_it_the_game(run: Run
     assert record == before.changed(new_epoch=False, game=GAME.model_copy(update={"patch": "7.21d"}).model_dump(
         mode="json"))
     assert run.now() is AnnealState.PROMOTED and run.state.record() == record  # and once only
-    assert [s.what for s in run.state.lineage().stretches][-1] == "anneal.made_the_game"
+    assert [s.what for s in run.state.lineage().segments][-1] == "anneal.made_the_game"
     assert run.ask("GET", "/v1/anneal")["share"] == 0.0
 
 

@@ -35,7 +35,7 @@ def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
 
 
 def items(rest: LiveController, path: str, **query: Any) -> tuple[list[Any], dict[str, Any]]:
-    answer = rest.add("GET", path, VIEWER, params=query)
+    answer = rest.ask("GET", path, VIEWER, params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()["items"], answer.json()
 
@@ -68,9 +68,9 @@ def test_events_are_read_both_ways_without_knowing_an_id(rest: LiveController) -
     onwards = walk(rest, "/v1/events", "after", "newer", limit=7, after="0-0")
     assert [e["details"].get("n") for e in onwards] == everything
     assert items(rest, "/v1/events", before="0-0")[0] == items(rest, "/v1/series/games", before="00-0")[0] == []
-    problem(rest.add("GET", "/v1/events?after=1-0&before=2-0"), 422, "invalid")
+    problem(rest.ask("GET", "/v1/events?after=1-0&before=2-0"), 422, "invalid")
     for wrong in ("0", "-", "1-", "(1-0", "99999999999999999999-0"):
-        problem(rest.add("GET", "/v1/events", params={"after": wrong}), 422, "invalid")
+        problem(rest.ask("GET", "/v1/events", params={"after": wrong}), 422, "invalid")
 
 
 def test_series_give_the_newest_first(rest: LiveController) -> None:
@@ -135,7 +135,7 @@ def test_ratings_are_paged_by_version_and_followed(rest: LiveController) -> None
     assert names(items(rest, "/v1/ratings", after=-3, limit=3)[0]) == ["scripted", "random", "version-3"]
     table.update(lambda: {"rated:version-9": None})
     assert names(items(rest, "/v1/ratings", limit=1)[0]) == ["version-8"]
-    problem(rest.add("GET", "/v1/ratings", VIEWER, params={"after": 1, "before": 5}), 422, "invalid")
+    problem(rest.ask("GET", "/v1/ratings", VIEWER, params={"after": 1, "before": 5}), 422, "invalid")
 
 
 RESULT = MatchResult(7, 12, 6, 2, {"last_hits": 30.0}, {"last_hits": 20.0}, 600.0, "")
@@ -158,7 +158,7 @@ def playing(rest: LiveController, play: Any) -> Iterator[None]:
 
 def until(rest: LiveController, path: str, state: str) -> dict[str, Any]:
     end = time.monotonic() + 10
-    while (found := rest.add("GET", path).json())["state"] != state:
+    while (found := rest.ask("GET", path).json())["state"] != state:
         assert time.monotonic() < end, found
         time.sleep(0.01)
     return dict(found)
@@ -173,14 +173,14 @@ def test_a_match_is_played_and_its_evaluator_may_be_away_at_first(rest: LiveCont
             raise CallFailed(StatusCode.UNAVAILABLE, "127.0.0.1:1", "PlayMatch", "connection refused")
         return RESULT
 
-    answer = rest.add("POST", "/v1/matches", json={"against": "scripted", "games": 20, "seed": 3})
+    answer = rest.ask("POST", "/v1/matches", json={"against": "scripted", "games": 20, "seed": 3})
     assert answer.status_code == 202 and answer.json()["state"] == "waiting" and answer.json()["who"] == "ada"
     path = answer.headers["location"]
     with playing(rest, play):
         found = until(rest, path, "done")
     assert found["outcome"]["won"] == 12 and found["tries"] == 3 and found["error"] is None
     assert [(m.request.games, m.id) for m in asked] == [(20, found["id"])] * 3
-    problem(rest.add("POST", path + "/cancel"), 409, "conflict")
+    problem(rest.ask("POST", path + "/cancel"), 409, "conflict")
     assert [e.what for e in rest.state.events.read()][-1] == "match.asked"
 
 
@@ -188,7 +188,7 @@ def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
     async def play(match: RequestedMatch) -> MatchResult:
         raise CallFailed(StatusCode.NOT_FOUND, "127.0.0.1:1", "PlayMatch", "version 99 was never published")
 
-    path = rest.add("POST", "/v1/matches", json={"version": 99}).headers["location"]
+    path = rest.ask("POST", "/v1/matches", json={"version": 99}).headers["location"]
     with playing(rest, play):
         assert "never published" in until(rest, path, "failed")["error"]
 
@@ -203,11 +203,11 @@ def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
             ended.set()
         return RESULT
 
-    path = rest.add("POST", "/v1/matches", json={}).headers["location"]
+    path = rest.ask("POST", "/v1/matches", json={}).headers["location"]
     with playing(rest, play):
         until(rest, path, "playing")
-        assert rest.add("POST", path + "/cancel").json()["state"] == "cancelled"
-        assert rest.add("POST", path + "/cancel").json()["state"] == "cancelled"
+        assert rest.ask("POST", path + "/cancel").json()["state"] == "cancelled"
+        assert rest.ask("POST", path + "/cancel").json()["state"] == "cancelled"
         assert ended.wait(5)
     assert until(rest, path, "cancelled")["ended_at"]
 
@@ -225,8 +225,8 @@ def test_a_match_of_a_controller_that_died_is_played_by_the_next(rest: LiveContr
 
 def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(MAX_WAITING):
-        assert rest.add("POST", "/v1/matches", json={}).status_code == 202
-    answer = rest.add("POST", "/v1/matches", json={})
+        assert rest.ask("POST", "/v1/matches", json={}).status_code == 202
+    answer = rest.ask("POST", "/v1/matches", json={})
     problem(answer, 429, "too-many-requests")
     assert answer.headers["retry-after"]
     monkeypatch.setattr("five.services.controller.games.matches.MAX_RECORDS", 20)
@@ -238,19 +238,19 @@ def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPat
         assert len(matches.all()) == min(MAX_WAITING + 1 + n, 20)
     assert matches.all()[0].request.seed == 7
     for wrong in ("../../etc/passwd", "m-1", "m-00000000000g"):
-        assert rest.add("GET", f"/v1/matches/{wrong}").status_code in (404, 422)
-    problem(rest.add("GET", "/v1/matches/m-000000000000"), 404, "not-found")
+        assert rest.ask("GET", f"/v1/matches/{wrong}").status_code in (404, 422)
+    problem(rest.ask("GET", "/v1/matches/m-000000000000"), 404, "not-found")
     for body in ({"games": 0}, {"games": 10**9}, {"against": "../x"}, {"against": "1" * 16}, {"replay": "yes"}):
-        problem(rest.add("POST", "/v1/matches", json=body), 422, "invalid")
+        problem(rest.ask("POST", "/v1/matches", json=body), 422, "invalid")
 
 
 def test_without_an_evaluator_no_match_is_taken(redis_client: redis.Redis, redis_url: str) -> None:
     with live(redis_url, evaluator=False) as rest:
-        problem(rest.add("POST", "/v1/matches", json={}), 409, "conflict")
+        problem(rest.ask("POST", "/v1/matches", json={}), 409, "conflict")
 
 
 def test_openapi_describes_every_answer(rest: LiveController) -> None:
-    document = rest.add("GET", "/openapi.json", "").json()
+    document = rest.ask("GET", "/openapi.json", "").json()
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     seen = set()
     for path, methods in document["paths"].items():
@@ -282,15 +282,15 @@ def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> 
     """Examples are checked against their own schemas: a stranger codes against them."""
     from jsonschema_rs import validator_for
 
-    document = rest.add("GET", "/openapi.json", "").json()
+    document = rest.ask("GET", "/openapi.json", "").json()
     schemas = document["components"]["schemas"]
     generic = {name for name in schemas if name.startswith(("Page_", "Slice_"))}
-    inner = {"Blob", "Drift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig",
+    inner = {"ArchivedBlob", "ConfigDrift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig",
              "MatchOutcome", "RatingPage", "SeriesKind", "Status", "MatchState", "OperationKind",
              "OperationState", "OperationStep", "AnnealPolicy", "AnnealRamp", "AnnealState", "Arm",
              "GuardConfig", "UndoneSchedule", "UndoneSurgery", "VersionRange", "Anneal", "PlannedAnneal",
              "PlanNote", "PlanStep", "StepState", "OperationRequest", "OperatorDecision",
-             "RehearsalResult", "RehearsalState", "Scope"}
+             "RehearsalResult", "RehearsalState", "RehearsalScope"}
     for name, schema in schemas.items():
         if name in generic | inner:
             continue

@@ -79,8 +79,8 @@ def test_a_written_plan_is_told_as_a_derived_one_and_changes_nothing(rest: LiveC
 
 
 @pytest.mark.parametrize(("overrides", "why"), [
-    (["model.lstm=8"], "nothing differs"),
-    (["model.lstm=4"], "it only grows"),
+    (["model.lstm=8"], "do not differ"),
+    (["model.lstm=4"], "can only grow"),
     (["learning.batch_samples=4"], "keys of game and model"),
     (["model.nothing=1"], "nothing"),
     (["model.lstm=1000000000"], "65536"),

@@ -1,4 +1,4 @@
-"""The kinds of steps of a plan. Each changes an agent's specification and says what it holds."""
+"""Kinds of surgery steps. Each changes an agent's specification and promises what it preserves."""
 
 from typing import Annotated
 
@@ -17,13 +17,13 @@ from five.agent.surgery.steps.split_head import SplitHead
 from five.agent.surgery.steps.widen import WidenLayer
 
 AnyStep = Annotated[
-    WidenLayer | GrowLstm | ResizeEmbedding | AddObservations | RemoveInputs | ResizeSlots | AddIds | AddActions | SplitHead
-    | ChangeGame,
+    WidenLayer | GrowLstm | ResizeEmbedding | AddObservations | RemoveInputs | ResizeSlots | AddIds | AddActions
+    | SplitHead | ChangeGame,
     Field(discriminator="kind")]
 
 STEPS: dict[str, type[SurgeryStep]] = {
     step.model_fields["kind"].default: step
-    for step in (WidenLayer, GrowLstm, ResizeEmbedding, AddObservations, RemoveInputs, ResizeSlots, AddIds, AddActions, SplitHead,
-                 ChangeGame)}
+    for step in (WidenLayer, GrowLstm, ResizeEmbedding, AddObservations, RemoveInputs, ResizeSlots, AddIds,
+                 AddActions, SplitHead, ChangeGame)}
 
 __all__ = ["STEPS", "AnyStep", "Promise", "SurgeryStep"]

@@ -1,4 +1,4 @@
-"""Hand an action from the script to the policy."""
+"""Step that offers scripted actions to the policy."""
 
 from typing import Annotated, Literal
 
@@ -11,11 +11,12 @@ Scripted = Literal["buyback", "glyph", "shrine"]
 
 
 class AddActions(SurgeryStep):
-    """``actions`` are offered to the policy from now on. Their rows are in the vocabulary and have never been trained.
+    """Offer ``actions`` to the policy. Their rows are in the vocabulary but were never trained.
 
-    Exact while none of them is offered. Once offered, a new action draws from the others' probability, and a policy
-    that has not learned it misuses it (Berner et al. 2019, section 4.1 on buyback): give ``anneal_versions``, and
-    the switch is not part of the surgery but annealed in behind it, over that many versions.
+    Exact while none of them is offered. Once offered, a new action takes probability from the others, and an untrained
+    policy misuses it (Berner et al. 2019, section 4.1 on buyback). With ``anneal_versions`` the switch is not part
+    of the
+    surgery but annealed in after it, over that many versions.
     """
 
     kind: Literal["add_actions"] = "add_actions"
@@ -28,14 +29,14 @@ class AddActions(SurgeryStep):
         return spec if self.anneal_versions else replace_game(spec, **changes)
 
     def switches(self, spec: AgentSpec) -> dict[str, object]:
-        """The keys of the game that offer the actions. Raises ValueError for one that is offered already."""
+        """Return the game's keys that offer the actions. Raise ValueError for an action that is offered already."""
         scripted = list(spec.game.scripted_actions)
         changes: dict[str, object] = {}
         for action in self.actions:
             if action in scripted:
                 scripted.remove(action)
             elif action != "buyback" or spec.game.buyback:
-                raise ValueError(f"add action {action}: it is offered to the policy already")
+                raise ValueError(f"add action {action}: it is offered already")
             if action == "buyback" and not spec.game.buyback:
                 changes["buyback"] = True
         return changes | {"scripted_actions": scripted}

@@ -1,4 +1,4 @@
-"""What every kind of step has: the specification that it leads to, the rule for new weights, and its promise."""
+"""Interface of a surgery step."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -10,17 +10,17 @@ from five.agent.config import ModelConfig
 from five.agent.surgery.remap import Array, EntryInitializers, TensorRemap
 from five.agent.surgery.spec import AgentSpec
 
-# Matrix products over more columns add up in another order: sums of float32 differ in their last bits, and a deep
-# network carries that on. Measured in docs/surgery-plans.md; a mistake of one weight shows in the first decimals.
+# Matrix products over more columns add up in another order, so float32 sums differ in their last bits. Measured in
+# docs/surgery-plans.md; a single wrong weight changes the first decimals.
 ROUNDING = 1e-4
 
 
 class Promise(NamedTuple):
-    """What a step holds, compared with the policy before it.
+    """What a step preserves, compared with the policy before it.
 
-    ``exact``: logits and values are equal, up to ``tolerance`` times the larger of 1 and the largest of them (0: to the
-    bit). Not exact: the change is measured and held to the plan's bounds. ``new_inputs``: "any" when that holds
-    whatever the inputs show that the step adds, "empty" while they are empty. ``while_``: the condition in words.
+    ``exact``: logits and values are equal up to ``tolerance`` times max(1, largest of them); 0 means bit-identical.
+    Otherwise the change is measured and checked against the plan's bounds. ``new_inputs``: "any" if this holds for all
+    values of the added inputs, "empty" if only while they are empty. ``while_``: the condition in words.
     """
 
     exact: bool
@@ -35,53 +35,57 @@ class SurgeryStep(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """The specification after the step. Raises ValueError saying what does not fit."""
+        """Return the specification after the step. Raise ValueError if the step does not fit."""
         raise NotImplementedError
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """What it holds when it is applied to ``spec``."""
+        """Return what the step preserves when it is applied to ``spec``."""
         raise NotImplementedError
 
     def describe(self, spec: AgentSpec) -> str:
-        """What changes, in a few words, with the values before and after."""
+        """Return a short description of the change, with the values before and after."""
         raise NotImplementedError
 
     def lossy(self, spec: AgentSpec) -> str:
-        """What is lost for good; '' when nothing is."""
+        """Return what is lost permanently, or ''."""
         return ""
 
-    def prepare(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
-        """The old version's tensors before they are moved; ``tensors`` may be changed as a mapping, its arrays not."""
+    def prepare_tensors(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
+        """Return the old version's tensors as they are before remapping. ``tensors`` may be modified, its arrays may
+        not."""
         return tensors
 
-    def fill(self, name: str, move: TensorRemap) -> EntryInitializers:
-        """What the new entries of a tensor are drawn from."""
+    def initializers(self, name: str, move: TensorRemap) -> EntryInitializers:
+        """Return the initializers of a tensor's new entries."""
         return EntryInitializers(move.labelled.initial)
 
-    def finish(self, name: str, move: TensorRemap, array: Array) -> None:
-        """Last word on a tensor with new entries; changes it in place."""
+    def finish_tensor(self, name: str, move: TensorRemap, array: Array) -> None:
+        """Adjust a tensor with new entries in place, after remapping."""
 
-    def forget(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:
-        """Moments before they are moved, by tensor: those of weights that `prepare` makes others of at zero. Arrays may
-        not be changed."""
+    def prepare_moments(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:
+        """Return moments by tensor as they are before remapping. Moments of weights that `prepare_tensors` replaces are
+        zero.
+
+        Arrays may not be modified.
+        """
         return moments
 
 
 def replace_game(spec: AgentSpec, **changes: Any) -> AgentSpec:
-    """``spec`` with other keys of its game. Raises ValueError when the values do not fit together."""
+    """Return ``spec`` with other values of game keys. Raise ValueError if they are inconsistent."""
     return AgentSpec(GameConfig.model_validate(spec.game.model_dump() | changes), spec.model)
 
 
 def replace_observation(spec: AgentSpec, **changes: Any) -> AgentSpec:
-    """``spec`` with other keys of its observation."""
+    """Return ``spec`` with other values of observation keys."""
     return replace_game(spec, observation=spec.game.observation.model_dump() | changes)
 
 
 def replace_model(spec: AgentSpec, **changes: Any) -> AgentSpec:
-    """``spec`` with other keys of its model."""
+    """Return ``spec`` with other values of model keys."""
     return AgentSpec(spec.game, ModelConfig.model_validate(spec.model.model_dump() | changes))
 
 
 def format_changes(names: Mapping[str, tuple[Any, Any]]) -> str:
-    """ "a 1 to 2, b 3 to 4". """
+    """Return "a 1 to 2, b 3 to 4"."""
     return ", ".join(f"{name} {old} to {new}" for name, (old, new) in names.items())

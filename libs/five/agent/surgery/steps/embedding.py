@@ -1,4 +1,4 @@
-"""Another width for an id space's embedding."""
+"""Step that changes the width of an id space's embedding."""
 
 from collections import defaultdict
 from typing import Annotated, Literal
@@ -14,11 +14,12 @@ Space = Literal["unit", "animation", "modifier", "ability", "item", "pickup", "b
 
 
 class ResizeEmbedding(SurgeryStep):
-    """The embedding of ``space`` gets the width ``to``.
+    """Change the width of the embedding of ``space`` to ``to``.
 
-    Wider: new columns are random and read with zero weights; exact. Narrower: the embedding and the weights that read
-    it are replaced by those of that width whose products come nearest (a truncated singular value decomposition over
-    all readers); approximate, and their moments go back to zero, for they are of other directions.
+    Wider is exact: new columns are random and read with zero weights. Narrower is approximate: the embedding and the
+    weights that read it are replaced by the best approximation of their products at that width (a truncated singular
+    value
+    decomposition over all readers), and their moments become zero.
 
     An action's embedding is as wide as a key: widen ``key`` instead.
     """
@@ -30,7 +31,7 @@ class ResizeEmbedding(SurgeryStep):
     def apply(self, spec: AgentSpec) -> AgentSpec:
         """See `SurgeryStep`."""
         if self.to == self._width(spec):
-            raise ValueError(f"embedding of {self.space}: it is {self.to} wide already")
+            raise ValueError(f"embedding of {self.space}: its width is {self.to} already")
         return replace_model(spec, **{f"{self.space}_embedding": self.to})
 
     def promise(self, spec: AgentSpec) -> Promise:
@@ -44,15 +45,17 @@ class ResizeEmbedding(SurgeryStep):
     def lossy(self, spec: AgentSpec) -> str:
         """See `SurgeryStep`."""
         width = self._width(spec)
-        return f"what the {width} columns of {self.space} say and {self.to} cannot" if self.to < width else ""
+        if self.to >= width:
+            return ""
+        return f"information of the {width} columns of {self.space} that does not fit into {self.to}"
 
-    def prepare(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
+    def prepare_tensors(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
         """See `SurgeryStep`."""
         if self.to > self._width(spec):
             return tensors
         table = tensors[self._table].astype(np.float64)
         readers = [(name, columns) for name, all_columns in self._readers(spec).items() for columns in all_columns]
-        # Every place that reads the embedding, its outputs (and cells of a kernel) as rows: [places * outputs, width].
+        # All weights that read the embedding as rows, with outputs and kernel cells: [readers * outputs, width].
         weights = [np.moveaxis(tensors[name].astype(np.float64)[:, columns], 1, -1) for name, columns in readers]
         stacked = np.concatenate([w.reshape(-1, w.shape[-1]) for w in weights])
         (left, one), (right, two) = np.linalg.qr(table), np.linalg.qr(stacked)
@@ -61,7 +64,7 @@ class ResizeEmbedding(SurgeryStep):
         made = dict(tensors)
         made[self._table] = np.zeros_like(tensors[self._table])
         made[self._table][:, :rank] = left @ u[:, :rank] * np.sqrt(s[:rank])
-        made[self._table][0] = 0  # "none", which rounding would make almost so
+        made[self._table][0] = 0  # row "none" is exactly zero despite rounding
         nearest = right @ v[:rank].T * np.sqrt(s[:rank])
         start = 0
         for (name, columns), weight in zip(readers, weights, strict=True):
@@ -74,7 +77,7 @@ class ResizeEmbedding(SurgeryStep):
             start += rows
         return made
 
-    def forget(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:
+    def prepare_moments(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:
         """See `SurgeryStep`."""
         if self.to > self._width(spec):
             return moments
@@ -94,14 +97,14 @@ class ResizeEmbedding(SurgeryStep):
         return width
 
     def _readers(self, spec: AgentSpec) -> dict[str, list[list[int]]]:
-        """Layers that read the embedding, and the columns of each place where they do."""
+        """Return the layers that read the embedding, with the input columns of each occurrence."""
         found: dict[str, list[list[int]]] = {}
         for name, labelled in spec.labels.items():
-            places: dict[str, list[int]] = defaultdict(list)
+            occurrences: dict[str, list[int]] = defaultdict(list)
             for axis in labelled.axes:
                 for i, reads in enumerate(axis.reads):
                     if reads.startswith(f"embedding:{self.space}:"):
-                        places[axis.labels[i].rpartition(":")[0]].append(i)
-            if places:
-                found[name] = list(places.values())
+                        occurrences[axis.labels[i].rpartition(":")[0]].append(i)
+            if occurrences:
+                found[name] = list(occurrences.values())
         return found

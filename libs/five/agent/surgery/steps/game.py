@@ -1,4 +1,4 @@
-"""Change the game that is played: a patch, a switch, a randomisation. No weight changes."""
+"""Step that changes the game (patch, switches, randomisation) and no weight."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -10,10 +10,11 @@ from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_game
 
 
 class ChangeGame(SurgeryStep):
-    """Keys of the game, dotted (``randomisation.stats``), get other values, the observation's form excepted.
+    """Set dotted keys of the game (``randomisation.stats``), except those that change the observation's shape.
 
-    The policy's function is the same to the bit; the game that it plays is not. With ``anneal_versions`` the change is
-    not part of the surgery but annealed in behind it, from none to all games over that many versions.
+    The policy's function is bit-identical; the game that it plays changes. With ``anneal_versions`` the change is
+    not part
+    of the surgery but annealed in after it, from none to all games over that many versions.
     """
 
     kind: Literal["game"] = "game"
@@ -26,7 +27,7 @@ class ChangeGame(SurgeryStep):
         try:
             text = json.dumps(values, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"values are numbers, texts, lists and mappings: {error}") from error
+            raise ValueError(f"values must be numbers, strings, lists and mappings: {error}") from error
         kept: dict[str, Any] = json.loads(text)
         return kept
 
@@ -35,35 +36,35 @@ class ChangeGame(SurgeryStep):
         after = self.changed(spec)
         if self.anneal_versions:
             if after.layout.hash != spec.layout.hash:
-                raise ValueError(f"game: {', '.join(self.values)} cannot be annealed: games of both kinds have to "
-                                 "share one layout")
+                raise ValueError(f"game: {', '.join(self.values)} cannot be annealed, because it changes the "
+                                 "observation's layout")
             return spec
         return after
 
     def changed(self, spec: AgentSpec) -> AgentSpec:
-        """The specification with the new values. Raises ValueError for keys that need another kind of step."""
+        """Return the specification with the new values. Raise ValueError for keys that need another kind of step."""
         tree = spec.game.model_dump()
         for path, value in self.values.items():
             if path == "heroes_per_team":
-                raise ValueError("game: heroes_per_team changes what every array is; train another run")
+                raise ValueError("game: heroes_per_team changes the shape of every array; start a new run")
             *sections, key = path.split(".")
-            place = tree
+            section_tree = tree
             for section in sections:
-                place = place.get(section, {}) if isinstance(place, dict) else {}
-            if not isinstance(place, dict) or key not in place:
-                raise ValueError(f"game: there is no key {path}")
-            place[key] = value
+                section_tree = section_tree.get(section, {}) if isinstance(section_tree, dict) else {}
+            if not isinstance(section_tree, dict) or key not in section_tree:
+                raise ValueError(f"game: unknown key {path}")
+            section_tree[key] = value
         after = replace_game(spec, **tree)
         if after.game == spec.game:
             raise ValueError(f"game: {', '.join(self.values)} already have these values")
         if {n: x.axes for n, x in after.labels.items()} != {n: x.axes for n, x in spec.labels.items()}:
-            raise ValueError(f"game: {', '.join(self.values)} change what the network reads; use the steps for slots "
-                             "and observations (a map of another size is removed, changed, and added again)")
+            raise ValueError(f"game: {', '.join(self.values)} change the network's inputs; use the steps for slots "
+                             "and observations (to resize a map, remove it, change it, and add it again)")
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
         """See `SurgeryStep`."""
-        return Promise(exact=True, tolerance=0.0, while_="given the same observations; the game itself differs")
+        return Promise(exact=True, tolerance=0.0, while_="given the same observations")
 
     def describe(self, spec: AgentSpec) -> str:
         """See `SurgeryStep`."""

@@ -1,4 +1,4 @@
-"""Grow the LSTM: small random new weights, of a scale that the plan gives (Berner et al. 2019, appendix B)."""
+"""Step that grows the LSTM, with small random new weights (Berner et al. 2019, appendix B)."""
 
 from typing import Annotated, Literal
 
@@ -11,13 +11,14 @@ from five.agent.surgery.tensor_labels import Initializer
 
 
 class GrowLstm(SurgeryStep):
-    """The LSTM gets ``to`` units.
+    """Grow the LSTM to ``to`` units.
 
-    By default as OpenAI Five did it in August 2018: all new weights, also those with which the old units and the heads
-    read the new ones, are uniform on ± ``scale``, far below what is there. That is approximate: state flows back from
-    the new units into the old ones. With ``exact`` the old units and the heads read nothing of the new ones, which
-    themselves begin at the layer's own scale (``scale`` is then not used): the gradient reaches the new columns first
-    and the new rows after them. New forget gates start open, as in a new model.
+    By default all new weights are uniform on ± ``scale``, far below the present ones, as OpenAI Five did in August
+    2018.
+    That is approximate, because state flows from the new units back into the old ones. With ``exact`` the old units and
+    the heads have zero weights on the new units, which start at the layer's own scale (``scale`` is ignored). The
+    gradient then reaches the new columns first and the new rows after them. New forget gates start open, as in a new
+    model.
     """
 
     kind: Literal["grow_lstm"] = "grow_lstm"
@@ -29,7 +30,7 @@ class GrowLstm(SurgeryStep):
     def apply(self, spec: AgentSpec) -> AgentSpec:
         """See `SurgeryStep`."""
         if self.to <= spec.model.lstm:
-            raise ValueError(f"grow the LSTM to {self.to}: it has {spec.model.lstm} units, and it only grows")
+            raise ValueError(f"grow the LSTM to {self.to}: it has {spec.model.lstm} units and can only grow")
         return replace_model(spec, lstm=self.to)
 
     def promise(self, spec: AgentSpec) -> Promise:
@@ -38,17 +39,17 @@ class GrowLstm(SurgeryStep):
 
     def describe(self, spec: AgentSpec) -> str:
         """See `SurgeryStep`."""
-        how = "nothing reads the new units yet" if self.exact else f"new weights within ±{self.scale:g}"
+        how = "zero weights on the new units" if self.exact else f"new weights within ±{self.scale:g}"
         return "grow " + format_changes({"lstm": (spec.model.lstm, self.to)}) + f", {how}"
 
-    def fill(self, name: str, move: TensorRemap) -> EntryInitializers:
+    def initializers(self, name: str, move: TensorRemap) -> EntryInitializers:
         """See `SurgeryStep`."""
         if self.exact:
             return EntryInitializers(move.labelled.initial, ZERO)
         small = Initializer("uniform", self.scale)
         return EntryInitializers(ZERO if name == "core.lstm.bias_hh_l0" else small, small)
 
-    def finish(self, name: str, move: TensorRemap, array: Array) -> None:
+    def finish_tensor(self, name: str, move: TensorRemap, array: Array) -> None:
         """See `SurgeryStep`."""
         if name == "core.lstm.bias_ih_l0":
             for i in move.new[0]:

@@ -1,4 +1,4 @@
-"""Room for more categorical ids."""
+"""Step that adds embedding rows."""
 
 from typing import Annotated, Literal
 
@@ -11,10 +11,11 @@ from five.agent.surgery.steps.base import ROUNDING, Promise, SurgeryStep, format
 
 
 class AddIds(SurgeryStep):
-    """Embeddings get more rows. A new row is random, and unreachable until its id appears.
+    """Add rows to embeddings. A new row is random and unused until its id appears.
 
-    Needed only where there are more ids than rows: an id that a release adds to the registry takes a spare row without
-    any surgery. `five.agent.model.embeddings` refuses to start where one has none.
+    It is needed only if ids outnumber rows. An id that a release adds to the registry takes a spare row without
+    surgery,
+    and `five.agent.model.embeddings` refuses to start without a spare row.
     """
 
     kind: Literal["add_ids"] = "add_ids"
@@ -24,12 +25,12 @@ class AddIds(SurgeryStep):
         """See `SurgeryStep`."""
         for space, rows in self.rows.items():
             if rows <= (now := id_rows(spec.model, space)):
-                raise ValueError(f"add ids: {space} has {now} rows, and only gets more, not {rows}")
+                raise ValueError(f"add ids: {space} has {now} rows and can only get more, not {rows}")
         return replace_model(spec, id_rows=dict(spec.model.id_rows) | dict(self.rows))
 
     def promise(self, spec: AgentSpec) -> Promise:
         """See `SurgeryStep`."""
-        # The whole vocabulary of actions is scored in one product, which is then another one.
+        # All actions are scored in one matrix product, whose shape changes.
         return Promise(exact=True, tolerance=ROUNDING if "action" in self.rows else 0.0,
                        while_="no id of a new row appears")
 

@@ -1,4 +1,4 @@
-"""Add observations (Berner et al. 2019, equation 9): zero weights for what is new."""
+"""Step that adds observations with zero weights (Berner et al. 2019, equation 9)."""
 
 from typing import Literal
 
@@ -13,11 +13,12 @@ from five.agent.surgery.steps.prior import InputPrior, write_priors
 
 
 class AddObservations(SurgeryStep):
-    """``fields`` that were left out (``block.field``, or a whole block) are shown to the policy: left out by
-    ``observation.omit``, or because a release later than the run's first one added them.
+    """Show ``fields`` (``block.field``, or a whole block) to the policy that ``observation.omit`` or an older release
+    left out.
 
-    Exact whatever they show: every weight that reads them begins at zero; the layers of a new block are random, and
-    what reads those begins at zero. ``prior`` gives the statistics that a field is normalised with at first.
+    Exact for any values: all weights on the fields start at zero. The layers of a new block are random, and the
+    weights on
+    their outputs start at zero. ``prior`` gives the initial normalisation statistics of a field.
     """
 
     kind: Literal["add_observations"] = "add_observations"
@@ -31,12 +32,12 @@ class AddObservations(SurgeryStep):
         for field in self.fields:
             if field not in omit:
                 left = ", ".join(omit) or "nothing"
-                raise ValueError(f"add observations: {field} is not left out of the observation (left out: {left})")
+                raise ValueError(f"add observations: {field} is observed already (left out: {left})")
             omit.remove(field)
         after = replace_observation(spec, omit=tuple(omit), generation=FIELDS)
         known = {f"{block.name}.{field.name}" for block in after.layout.blocks.values() for field in block.fields}
         if unknown := sorted(set(self.prior) - known):
-            raise ValueError(f"add observations: a prior for {unknown[0]}, which is no field of the observation")
+            raise ValueError(f"add observations: prior for {unknown[0]}, which is not a field of the observation")
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
@@ -47,6 +48,6 @@ class AddObservations(SurgeryStep):
         """See `SurgeryStep`."""
         return f"observe {', '.join(self.fields)}"
 
-    def finish(self, name: str, move: TensorRemap, array: Array) -> None:
+    def finish_tensor(self, name: str, move: TensorRemap, array: Array) -> None:
         """See `SurgeryStep`."""
         write_priors(self.prior, name, move, array)

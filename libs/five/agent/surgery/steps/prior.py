@@ -1,4 +1,4 @@
-"""Statistics that a new input begins with."""
+"""Initial normalisation statistics of a new input."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -11,7 +11,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class InputPrior(BaseModel):
-    """Mean and deviation that a field is normalised with at first, counted as ``rows`` rows seen."""
+    """Initial mean and deviation of a field, weighted as ``rows`` observed rows."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -21,10 +21,10 @@ class InputPrior(BaseModel):
 
 
 def write_priors(prior: Mapping[str, InputPrior], name: str, move: TensorRemap, array: Array) -> None:
-    """Writes the priors of new fields into one of the normaliser's three vectors, in place.
+    """Write the priors of new fields into one of the normaliser's three vectors, in place.
 
-    A field without one keeps a count of 0: it is passed on as it is until the first data come in, and from then on
-    normalised with their statistics.
+    A field without a prior keeps count 0. It is not normalised until the first data arrive, and then by their
+    statistics.
     """
     if not name.startswith("normaliser."):
         return

@@ -1,4 +1,4 @@
-"""Remove an input: it becomes a constant, and what the network made of that constant is folded into its biases."""
+"""Step that removes inputs by folding a constant into biases."""
 
 from typing import Literal
 
@@ -15,13 +15,12 @@ from five.agent.surgery.tensor_labels import Axis, TensorLabels
 
 
 class RemoveInputs(SurgeryStep):
-    """``fields`` (``block.field``, or a whole block) are left out of the observation.
+    """Leave ``fields`` (``block.field``, or a whole block) out of the observation.
 
-    The policy goes on as if each of their numbers stood at its running mean, an id at "none", and a set had no rows;
-    ``constants`` gives other values for fields of numbers, in the observation's units. The share of the constant is
-    folded into the bias of the layer that read the field, and its weights go: exact against the old policy shown the
-    constant. Against the old policy shown what it saw, the policy changes as far as it used the field; that change is
-    measured and held to the plan's bounds.
+    The policy then behaves as if each number were at its running mean, an id were "none", and a set had no rows.
+    ``constants`` gives other values for numeric fields, in the observation's units. The contribution of the constant is
+    added to the bias of the layer that read the field, and the field's weights are removed. This is exact compared with
+    the old policy on the constant. The change on real observations is measured and checked against the plan's bounds.
     """
 
     kind: Literal["remove_inputs"] = "remove_inputs"
@@ -34,19 +33,19 @@ class RemoveInputs(SurgeryStep):
         omitted = left_out(now.omit, now.generation)
         if twice := [field for field in self.fields if field in omitted]:
             raise ValueError(f"remove inputs: {twice[0]} is left out already")
-        # A block takes its fields with it.
+        # Removing a block removes its fields.
         kept = tuple(f for f in omitted if f.split(".")[0] not in self.fields)
         after = replace_observation(spec, omit=(*kept, *self.fields), generation=FIELDS)
         fields = {name for name in after.layout.omitted if name not in spec.layout.omitted}
         numbers = {f"{b.name}.{f.name}" for b in spec.layout.blocks.values() for f in b.fields
                    if f.array in ("shared", "private")}
         if wrong := sorted(set(self.constants) - (fields & numbers)):
-            raise ValueError(f"remove inputs: a constant for {wrong[0]}, which is no field of numbers that is removed")
+            raise ValueError(f"remove inputs: constant for {wrong[0]}, which is not a removed numeric field")
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
         """See `SurgeryStep`."""
-        return Promise(exact=True, while_="the removed inputs stand at their constants")
+        return Promise(exact=True, while_="the removed inputs have their constants")
 
     def describe(self, spec: AgentSpec) -> str:
         """See `SurgeryStep`."""
@@ -54,9 +53,9 @@ class RemoveInputs(SurgeryStep):
 
     def lossy(self, spec: AgentSpec) -> str:
         """See `SurgeryStep`."""
-        return f"what the policy learned from {', '.join(self.fields)}"
+        return f"everything the policy learned from {', '.join(self.fields)}"
 
-    def prepare(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
+    def prepare_tensors(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
         """See `SurgeryStep`."""
         after = self.apply(spec).labels
         constants = _Constants(self, spec, tensors)
@@ -77,8 +76,8 @@ class RemoveInputs(SurgeryStep):
 
 
 class _Constants:
-    """What each input of a layer is once the fields stand at their constants: after the normaliser, or after the
-    layers of a map that goes as a whole."""
+    """Values of a layer's inputs while the fields have their constants: after the normaliser, or after the layers of a
+    map."""
 
     def __init__(self, step: RemoveInputs, spec: AgentSpec, tensors: dict[str, Array]) -> None:
         self.step, self.spec, self.tensors = step, spec, tensors
@@ -86,8 +85,7 @@ class _Constants:
         self.maps: dict[str, Array] = {}
 
     def of(self, ins: Axis, index: int) -> float:
-        """The constant input at an index of a layer's inputs; 0 for ids (none), pools of sets (no rows) and what
-        stands at its mean."""
+        """Return the constant of one input; 0 for ids (none), pools of sets (no rows) and numbers at their mean."""
         label, reads = ins.labels[index], ins.reads[index] if ins.reads else ""
         if reads.startswith("embedding:"):
             return 0.0
@@ -112,7 +110,7 @@ class _Constants:
         return min(max((self.step.constants[field] - mean) * scale, -clip), clip)
 
     def _map(self, name: str) -> Array:
-        """What each filter of a map's last layer gives everywhere when every cell holds the constants."""
+        """Return the output of each filter of a map's last layer when every cell holds the constants."""
         if name not in self.maps:
             first: TensorLabels = self.spec.labels[f"trunk.{name}.first.weight"]
             values = np.array([self.of(first.axes[1], i) for i in range(len(first.axes[1]))])

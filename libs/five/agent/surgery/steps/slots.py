@@ -1,4 +1,4 @@
-"""Other numbers of slots: of units, of modifiers, of pickups."""
+"""Step that changes the number of slots for units, modifiers or pickups."""
 
 from typing import Annotated, Literal
 
@@ -14,10 +14,11 @@ Count = Literal["allied_creeps", "neutral_creeps", "buildings", "wards", "courie
 
 
 class ResizeSlots(SurgeryStep):
-    """The observation gets these numbers of slots (``allied_creeps`` counts for the enemy's too).
+    """Set the observation's numbers of slots (``allied_creeps`` counts for the enemy's too).
 
-    Exact while the slots that were added (or taken away) are empty: weights are shared by the units of a group. A
-    group or set that had no slots at all gets new layers, which nothing reads yet.
+    Exact while the added or removed slots are empty, because the units of a group share weights. A group or set that
+    had
+    no slots gets new layers, on which all weights start at zero.
     """
 
     kind: Literal["slots"] = "slots"
@@ -42,8 +43,8 @@ class ResizeSlots(SurgeryStep):
     def lossy(self, spec: AgentSpec) -> str:
         """See `SurgeryStep`."""
         fewer = [n for n, count in self.slots.items() if count < getattr(spec.game.observation, n)]
-        return f"units in the {', '.join(fewer)} slots that go are no longer seen" if fewer else ""
+        return f"units in the {', '.join(fewer)} slots that are removed are no longer observed" if fewer else ""
 
-    def finish(self, name: str, move: TensorRemap, array: Array) -> None:
+    def finish_tensor(self, name: str, move: TensorRemap, array: Array) -> None:
         """See `SurgeryStep`."""
         write_priors(self.prior, name, move, array)

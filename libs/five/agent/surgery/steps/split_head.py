@@ -1,4 +1,4 @@
-"""Split a head in two with equal parameters, which then learn apart."""
+"""Step that splits a head into two with equal parameters."""
 
 from typing import Literal
 
@@ -8,9 +8,9 @@ from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_model
 
 
 class SplitHead(SurgeryStep):
-    """``head`` gets parameters of its own, cloned from the head that it shared, moments included. Exact.
+    """Give ``head`` its own parameters, cloned with their moments from the head that it shared. Exact.
 
-    OpenAI Five did so when wards kept landing in the direction of walking: a shared head for offsets became two.
+    OpenAI Five did this because wards were placed in the direction of walking while both shared a head for offsets.
     """
 
     kind: Literal["split_head"] = "split_head"
@@ -19,7 +19,7 @@ class SplitHead(SurgeryStep):
     def apply(self, spec: AgentSpec) -> AgentSpec:
         """See `SurgeryStep`."""
         if self.head in spec.model.split_heads:
-            raise ValueError(f"split head {self.head}: it is one of its own already")
+            raise ValueError(f"split head {self.head}: it has its own parameters already")
         return replace_model(spec, split_heads=(*spec.model.split_heads, self.head))
 
     def promise(self, spec: AgentSpec) -> Promise:

@@ -1,4 +1,4 @@
-"""Widen a layer (Berner et al. 2019, equation 6): new outputs random, and nothing reads them yet."""
+"""Step that widens a layer with random new outputs that nothing reads yet (Berner et al. 2019, equation 6)."""
 
 from typing import Annotated, Literal
 
@@ -7,18 +7,20 @@ from pydantic import Field, model_validator
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.base import Promise, SurgeryStep, format_changes, replace_model
 
-# Nothing is allocated before the parameters are counted, but labels are made to count them.
-WIDEST = {"unit_hidden": 65536, "unit": 65536, "set_hidden": 65536, "set": 65536, "lstm_input": 65536,
+# Labels are generated to count the parameters before any tensor is allocated, so widths are bounded.
+MAX_WIDTHS = {"unit_hidden": 65536, "unit": 65536, "set_hidden": 65536, "set": 65536, "lstm_input": 65536,
           "conv_filters": 4096, "auxiliary_hidden": 65536, "key": 4096}
 
 Layer = Literal["unit_hidden", "unit", "set_hidden", "set", "lstm_input", "conv_filters", "auxiliary_hidden", "key"]
 
 
 class WidenLayer(SurgeryStep):
-    """``layer`` of the model gets ``to`` outputs, the old ones first; of the LSTM's input the pooled ones stay pooled.
+    """Give ``layer`` of the model ``to`` outputs, the old ones first. The LSTM input keeps its pooled outputs in the
+    pooled share.
 
-    Exact: what reads a new output does so with zero weights. A wider ``key`` gives each unit's embedding and each
-    action's a longer vector to be scored by; the queries' new rows are zero instead.
+    Exact: weights on new outputs start at zero. A wider ``key`` lengthens the vectors that score units and actions;
+    there
+    the queries' new rows start at zero instead.
     """
 
     kind: Literal["widen"] = "widen"
@@ -27,15 +29,15 @@ class WidenLayer(SurgeryStep):
 
     @model_validator(mode="after")
     def _bounded(self) -> "WidenLayer":
-        if self.to > WIDEST[self.layer]:
-            raise ValueError(f"{self.layer} may have {WIDEST[self.layer]} outputs at most, not {self.to}")
+        if self.to > MAX_WIDTHS[self.layer]:
+            raise ValueError(f"{self.layer} {self.to}: at most {MAX_WIDTHS[self.layer]} outputs are allowed")
         return self
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
         """See `SurgeryStep`."""
         width = getattr(spec.model, self.layer)
         if self.to <= width:
-            raise ValueError(f"widen {self.layer} to {self.to}: it has {width} outputs, and a layer only grows")
+            raise ValueError(f"widen {self.layer} to {self.to}: it has {width} outputs and can only grow")
         return replace_model(spec, **{self.layer: self.to})
 
     def promise(self, spec: AgentSpec) -> Promise:
