@@ -1,4 +1,4 @@
-"""Checkpoints of the learner: safetensors in the blob store, named by version, whole or not at all."""
+"""Checkpoints of the learner: safetensors in the blob store, named by version and written atomically."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -18,80 +18,83 @@ from rapid.tensorfile import Array
 log = logging.getLogger(__name__)
 
 
-class _Named(NamedTuple):
-    """What a file's name says: its version, and the epoch and fence number of who wrote it (0: before there were)."""
+class _CheckpointName(NamedTuple):
+    """Parts of a checkpoint's name: its version and the writer's epoch and fence (0: written without a fencing
+    token)."""
 
     version: int
     epoch: int = 0
     fence: int = 0
 
     @classmethod
-    def parse(cls, name: str) -> "_Named":
+    def parse(cls, name: str) -> "_CheckpointName":
         return cls(*map(int, name.split(".")))
 
     def text(self) -> str:
-        """Names of different writers differ, so that none touches another's file."""
+        """Return the name. Names of different writers differ, so no writer overwrites another's file."""
         return f"{self.version:012d}" + (f".{self.epoch:06d}.{self.fence:08d}" if self.fence else "")
 
 
 class Checkpoints:
-    """The newest ``keep`` checkpoints of a run. Runs may share a blob store: their names keep them apart.
+    """The newest ``keep`` checkpoints of a run. Runs may share a blob store, because names start with the run.
 
-    With an ``index`` a checkpoint counts once it is committed there under the ``authority``: a file that a group wrote
-    after another had replaced it is passed over. Without one (or where the index is empty, its Redis having been lost)
-    the files count as they are. ``counts`` says whether to go on from a version: one that was reverted is only kept.
+    With an ``index`` a checkpoint exists once it is committed there under ``authority``, so a file of a replaced
+    writer is
+    ignored. Without an index, or with an empty one after a loss of Redis, every file is a checkpoint. `newest` skips
+    versions for which ``is_current`` is false, such as reverted ones.
     """
 
     def __init__(self, blobs: BlobStore, run: str, keep: int, index: CheckpointIndex | None = None,
                  authority: Callable[[], FencingToken | None] = lambda: None,
-                 counts: Callable[[int], bool] = lambda version: True) -> None:
-        self._counts = counts
+                 is_current: Callable[[int], bool] = lambda version: True) -> None:
+        self._is_current = is_current
         self._blobs = blobs
         self._keep = keep
         self._prefix = f"{run}/checkpoints/"
         self._index = index
         self._authority = authority
 
-    def _named(self) -> dict[int, _Named]:
-        """The files by version; of several of one version the last writer's."""
-        found = sorted(_Named.parse(name.removeprefix(self._prefix)) for name in self._blobs.refs(self._prefix))
+    def _files(self) -> dict[int, _CheckpointName]:
+        """Return the files by version; of several files of one version, the last writer's."""
+        names = self._blobs.refs(self._prefix)
+        found = sorted(_CheckpointName.parse(name.removeprefix(self._prefix)) for name in names)
         return {named.version: named for named in found}
 
     def versions(self) -> list[int]:
-        """Versions that there is a checkpoint of, in order."""
+        """Return the versions that have a checkpoint, in order."""
         committed = {} if self._index is None else self._index.all()
-        return list(committed) or sorted(self._named())
+        return list(committed) or sorted(self._files())
 
     def ref(self, version: int) -> Ref:
-        """The contents of a version's checkpoint. Raises BlobMissing."""
+        """Return the blob of a version's checkpoint. Raises BlobMissing."""
         committed = None if self._index is None else self._index.all().get(version)
         if committed is not None:
             return committed.ref
-        named = self._named().get(version, _Named(version))
+        named = self._files().get(version, _CheckpointName(version))
         return self._blobs.ref(self._prefix + named.text())
 
     def save(self, version: int, tensors: Mapping[str, Array | Tensor], extra: Mapping[str, Any]) -> None:
-        """Stores a checkpoint, of arrays or tensors on the CPU, then forgets those beyond ``keep``. Raises FencedOut
-        when another publishes by now, or the run is in another epoch; what counted before does so still."""
+        """Store a checkpoint of arrays or CPU tensors, then remove those beyond ``keep``.
+
+        Raises FencedOut when another process publishes or the run is in another epoch; earlier checkpoints stay.
+        """
         arrays = {name: np.asarray(tensor) for name, tensor in tensors.items()}
         index = tensorfile.index_of(arrays, dict(extra))
         self._commit(version, [index.header(), *tensorfile.pieces_of(index, arrays)])
 
     def adopt(self, version: int, ref: Ref) -> None:
-        """Makes contents that are in the blob store already the checkpoint of a version; again changes nothing.
-
-        Raises BlobMissing when they are not there, FencedOut as ``save``.
-        """
+        """Make a blob of the store the checkpoint of a version. Idempotent. Raises BlobMissing, or FencedOut as
+        `save`."""
         self._blobs.get_start(ref, 8)
         self._commit(version, ref)
 
-    def staged(self, name: str) -> Ref:
-        """Contents that lie beside the run's own under a name. Raises BlobMissing."""
+    def staged_ref(self, name: str) -> Ref:
+        """Return the blob that an operation staged under a name. Raises BlobMissing."""
         return self._blobs.ref(name)
 
     def _commit(self, version: int, contents: Ref | list[Any]) -> None:
-        mine = self._named_by_me(version)
-        name = self._prefix + mine.text()
+        own = self._own_name(version)
+        name = self._prefix + own.text()
         if isinstance(contents, Ref):
             self._blobs.set_ref(name, contents)
             ref = contents
@@ -99,67 +102,66 @@ class Checkpoints:
             ref = self._blobs.put(contents, name)
         kept = {version}
         if self._index is not None:
-            counting = sorted({*self._index.all(), version})
-            kept = set(counting[-self._keep:])
+            committed = sorted({*self._index.all(), version})
+            kept = set(committed[-self._keep:])
             try:
-                self._index.commit(self._authority_held(), version, name, ref, set(counting) - kept)
+                self._index.commit(self._require_authority(), version, name, ref, set(committed) - kept)
             except FencedOut:
                 self._blobs.remove_ref(name)
                 raise
-        self._forget(mine, kept)
+        self._remove_old(own, kept)
 
-    def _named_by_me(self, version: int) -> _Named:
+    def _own_name(self, version: int) -> _CheckpointName:
         if self._index is None:
-            return _Named(version)
-        authority = self._authority_held()
-        return _Named(version, authority.epoch, authority.fence or 0)
+            return _CheckpointName(version)
+        authority = self._require_authority()
+        return _CheckpointName(version, authority.epoch, authority.fence or 0)
 
-    def _authority_held(self) -> FencingToken:
+    def _require_authority(self) -> FencingToken:
         authority = self._authority()
         if authority is None:
             raise FencedOut("lease", "no checkpoint is written: this optimizer does not hold the publisher's lease")
         return authority
 
-    def _forget(self, mine: _Named, kept: set[int]) -> None:
-        """Removes files that count no more; what a later writer may be about to commit stays."""
+    def _remove_old(self, own: _CheckpointName, kept: set[int]) -> None:
+        """Remove files that are no checkpoints any more, except those that a later writer may be about to commit."""
         if self._index is None:
             for old in self.versions()[:-self._keep]:
-                self._blobs.remove_ref(self._prefix + _Named(old).text())
+                self._blobs.remove_ref(self._prefix + _CheckpointName(old).text())
             return
         names = {row.name for version, row in self._index.all().items() if version in kept}
         for name in self._blobs.refs(self._prefix):
-            named = _Named.parse(name.removeprefix(self._prefix))
-            if name not in names and (named.epoch, named.fence) <= (mine.epoch, mine.fence):
+            named = _CheckpointName.parse(name.removeprefix(self._prefix))
+            if name not in names and (named.epoch, named.fence) <= (own.epoch, own.fence):
                 self._blobs.remove_ref(name)
 
     def commit_unindexed(self) -> None:
-        """Commits the files of a run whose index is empty: one of an earlier release, or one whose Redis was lost."""
+        """Commit the files of a run whose index is empty, because of an earlier release or a loss of Redis."""
         if self._index is None or self._index.all():
             return
-        for version, named in self._named().items():
+        for version, named in self._files().items():
             name = self._prefix + named.text()
-            self._index.commit(self._authority_held(), version, name, self._blobs.ref(name))
+            self._index.commit(self._require_authority(), version, name, self._blobs.ref(name))
 
     def newest(self) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
-        """The newest checkpoint that can be read, damaged ones passed over, as version, tensors and extra values;
-        None when there is none at all.
+        """Return version, tensors and extra values of the newest readable checkpoint; None when there is none.
 
-        Raises Corrupt when there are some and none can be read: going on from nothing would lose the run.
+        Raises Corrupt when checkpoints exist and none is readable, because starting over would lose the run.
         """
         errors = []
-        counting = [version for version in self.versions() if self._counts(version)]
-        # Where none that counts is there any more (a restored Redis knows old ones), the files are gone by.
-        for version in [*reversed(counting), *sorted(self._named().keys() - set(self.versions()), reverse=True)]:
+        current = [version for version in self.versions() if self._is_current(version)]
+        # A restored Redis may list only removed checkpoints; then the files that it does not list are tried.
+        for version in [*reversed(current), *sorted(self._files().keys() - set(self.versions()), reverse=True)]:
             try:
                 return version, *self.load(version)
             except (Corrupt, BlobMissing, ValueError) as error:
-                log.warning("the checkpoint of version %d cannot be read: %s", version, error)
+                log.warning("checkpoint not readable version=%d: %s", version, error)
                 errors.append(f"version {version}: {error}")
         if errors:
-            raise Corrupt(f"no checkpoint can be read: {'; '.join(errors)}")
+            raise Corrupt(f"no checkpoint is readable: {'; '.join(errors)}")
         return None
 
     def load(self, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Tensors and extra values of a checkpoint. Raises BlobMissing, Corrupt, ValueError."""
+        """Return tensors and extra values of a checkpoint. Raises BlobMissing, Corrupt, ValueError."""
         arrays, index = tensorfile.parse(self._blobs.get_array(self.ref(version)))
         return {name: torch.from_numpy(array) for name, array in arrays.items()}, index.meta

@@ -1,4 +1,4 @@
-"""The RPC servicer of an optimizer: segments come in."""
+"""gRPC service through which rollouts push segments to an optimizer."""
 
 import asyncio
 import math
@@ -30,14 +30,14 @@ VERDICTS = {
     "stale_epoch": experience_pb2.PUSH_VERDICT_STALE_EPOCH,
 }
 ARMS = ("", *Variant)
-GATE_SECONDS = 0.01
+ADMISSION_POLL_SECONDS = 0.01
 NAME = "five.v1.ExperienceService"
-LONG_BYTES = 1 << 16  # more to decode is done on another thread
+SLOW_DECODE_BYTES = 1 << 16  # more bytes are decoded on another thread
 MAX_SAMPLES = 4096
 
 
 def add_to_server(service: "ExperienceService", server: Any) -> None:
-    """Registers the service, as the generated function does it, for requests that stay in bytes."""
+    """Register the service like the generated function does, but pass requests as bytes."""
     push = grpc.stream_stream_rpc_method_handler(
         service.Push, response_serializer=experience_pb2.PushResponse.SerializeToString)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(NAME, {"Push": push}),))
@@ -45,11 +45,13 @@ def add_to_server(service: "ExperienceService", server: Any) -> None:
 
 
 class ExperienceService:
-    """Checks each segment against the run and its layout, and acknowledges it when pacing lets it in.
+    """Checks each segment against the run and its layout and acknowledges it when pacing admits it.
 
-    ``step_specs``: arrays with one row a timestep; ``sample_specs``: arrays with one row a sample. ``epoch`` is the
-    run's that is learned in. While the run is not ``active`` acknowledgements are not held back: rollouts end
-    their segments and wait for them.
+    ``step_specs`` are arrays with one row per timestep, ``sample_specs`` those with one row per sample. ``epoch`` is
+    the
+    run's fencing epoch. While the run is not ``active``, acknowledgements are not delayed: rollouts end their
+    segments and
+    wait for them.
     """
 
     def __init__(self, run: str, layout_hash: str, unroll: int, step_specs: Specs, sample_specs: Specs,
@@ -63,13 +65,16 @@ class ExperienceService:
         self._samples = sample_specs
         self._intake = intake
         self._reader = TensorSetReader(experience_pb2.PushRequest, "tensors")
-        self._format: tuple[tuple[TensorHeader, ...], MessageFormat | None] = ((), None)  # of the form that came last
+        self._format: tuple[tuple[TensorHeader, ...], MessageFormat | None] = ((), None)  # of the last message
 
     async def Push(self, request_iterator: AsyncIterator[bytes], context: Any
                    ) -> AsyncIterator[experience_pb2.PushResponse]:
-        """A rollout's stream of PushRequests in bytes, which the segments' arrays stay parts of. A malformed segment
-        ends it with INVALID_ARGUMENT and changes nothing, one of a newer epoch with UNAVAILABLE; one of an older epoch
-        is answered so, and the stream goes on."""
+        """Acknowledge a rollout's stream of PushRequests; the segments' arrays stay views of the requests' bytes.
+
+        A malformed segment ends the stream with INVALID_ARGUMENT and changes nothing. A segment of a newer epoch
+        ends it with
+        UNAVAILABLE. A segment of an older epoch is acknowledged as stale, and the stream continues.
+        """
         async for data in request_iterator:
             request, split = self._reader.split(data)
             verdict, reason = await self._verdict(request, split)
@@ -79,68 +84,69 @@ class ExperienceService:
 
     async def _verdict(self, request: experience_pb2.PushRequest, split: SplitMessage) -> tuple[str, str]:
         try:
-            # Before anything else of it is read: it may have the layout of its own epoch.
+            # Checked first, because a segment of another epoch may have another layout.
             require_epoch(self._epoch, request.epoch)
         except StaleEpoch as error:
             return "stale_epoch", str(error)
         tensors = self._reader.tensors(split)
-        segment, taken = (await asyncio.to_thread(self._check_and_take, request, tensors)
-                        if _takes_long(tensors) else self._check_and_take(request, tensors))
-        while taken is None:
-            if self._admits():
-                taken = await asyncio.to_thread(self._intake.admit, segment)
+        segment, answer = (await asyncio.to_thread(self._check_and_admit, request, tensors)
+                           if _is_slow_to_decode(tensors) else self._check_and_admit(request, tensors))
+        while answer is None:
+            if self._may_admit():
+                answer = await asyncio.to_thread(self._intake.admit, segment)
             else:
-                await asyncio.sleep(GATE_SECONDS)
-        verdict, reason = taken
+                await asyncio.sleep(ADMISSION_POLL_SECONDS)
+        verdict, reason = answer
         if verdict == "accepted":
             HERO_STEPS.inc(segment.arrays.hero_steps)
             if request.arm:
                 ARM_HERO_STEPS.labels(request.arm).inc(segment.arrays.hero_steps)
         return verdict, reason
 
-    def _admits(self) -> bool:
+    def _may_admit(self) -> bool:
         return not self._active() or self._intake.may_admit()
 
-    def _check_and_take(self, request: experience_pb2.PushRequest, tensors: RawTensorSet
+    def _check_and_admit(self, request: experience_pb2.PushRequest, tensors: RawTensorSet
                         ) -> tuple[Segment[StoredArrays], tuple[str, str] | None]:
-        """The segment, and its verdict unless pacing holds it back: each way to another thread costs as much as the
-        check itself."""
+        """Return the segment and its verdict, or None while pacing delays it. One call, because a thread switch is as
+        slow."""
         segment = self._check(request, tensors)
-        return segment, self._intake.admit(segment) if self._admits() else None
+        return segment, self._intake.admit(segment) if self._may_admit() else None
 
     def check(self, data: bytes) -> Segment[StoredArrays]:
-        """The segment of a PushRequest. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""
+        """Return the segment of a PushRequest. Raises ValueError naming the invalid part, LayoutMismatch naming both
+        layouts."""
         request, split = self._reader.split(data)
         return self._check(request, self._reader.tensors(split))
 
     def _check(self, request: experience_pb2.PushRequest, tensors: RawTensorSet) -> Segment[StoredArrays]:
-        """The segment's arrays. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""
+        """Return the segment. Raises ValueError naming the invalid part, LayoutMismatch naming both layouts."""
         if request.run != self._run:
-            raise ValueError(f"this optimizer learns run {self._run!r}, the segment is of run {request.run!r}")
+            raise ValueError(f"run {request.run!r}: this optimizer learns run {self._run!r}")
         if not 1 <= request.samples <= MAX_SAMPLES:
-            raise ValueError(f"samples is {request.samples}; a segment has 1 to {MAX_SAMPLES}")
+            raise ValueError(f"samples {request.samples}: a segment has 1 to {MAX_SAMPLES}")
         if request.arm not in ARMS:
             raise ValueError(f"arm is {request.arm!r}; an anneal has {' and '.join(filter(None, ARMS))}")
         if not request.segment_id:
-            raise ValueError("segment_id is empty: a segment that is sent again must be recognised")
+            raise ValueError("segment_id is empty: it identifies a segment that is sent again")
         sums = (request.reward_sum, request.reward_square_sum)
         if not all(map(math.isfinite, sums)):
-            raise ValueError(f"the reward sums are not finite: {sums}")
+            raise ValueError(f"reward sums {sums} must be finite")
         arrays = self._parse_known(request.samples, tensors) or self._parse(request.samples, tensors)
         return Segment(arrays, request.samples, request.reward_sum, request.reward_square_sum, request.reward_count,
                        request.oldest_version, request.newest_version, request.arm, request.created_at,
                        request.segment_id)
 
     def _parse_known(self, samples: int, tensors: RawTensorSet) -> StoredArrays | None:
-        """The segment when it has the form of the one before, whose names, dtypes and shapes were right: then only its
-        data can be wrong."""
+        """Return the arrays of a message in the last message's format, in which only the data can be invalid; otherwise
+        None."""
         heads, known = self._format
         if known is None or known.samples != samples or tensors.layout_hash != self._layout or tensors.heads != heads:
             return None
         try:
             return StoredArrays.from_message(known, tensors.message, tensors.places)
         except ValueError:
-            return None  # and to be named
+            return None  # _parse names the invalid tensor
 
     def _parse(self, samples: int, tensors: RawTensorSet) -> StoredArrays:
         arrays = wire.decode_stored_set(tensors, self._layout)
@@ -152,8 +158,9 @@ class ExperienceService:
         return stored
 
 
-def _takes_long(tensors: RawTensorSet) -> bool:
-    """Whether to decode takes longer than the way to another thread and back. What rests as it came does not."""
+def _is_slow_to_decode(tensors: RawTensorSet) -> bool:
+    """Return whether decoding takes longer than a switch to another thread. Tensors stored as they arrived do not
+    count."""
     to_decode = sum(size for head, (_, size) in zip(tensors.heads, tensors.places, strict=True)
                     if head.encoding not in STORED_ENCODINGS or is_encoded_on_arrival(head))
-    return to_decode > LONG_BYTES
+    return to_decode > SLOW_DECODE_BYTES

@@ -1,4 +1,4 @@
-"""The first rank's right to write: the publisher's lease, held from before the first version to the end."""
+"""Publishing of versions under the publisher's lease, which rank 0 holds from before the first version to its end."""
 
 import logging
 import threading
@@ -16,9 +16,11 @@ log = logging.getLogger(__name__)
 
 
 class LeasedPublisher:
-    """services.optimizer.neighbours.Publisher under the publisher's lease. ``lost`` is called once, from another
-    thread, when the lease has gone to somebody else: nothing can be published any more. Holding it is one of the
-    process's ``critical_tasks`` parts."""
+    """Publisher (services.optimizer.interfaces) that needs the publisher's lease.
+
+    ``lost`` is called once, from another thread, when another process has taken the lease; nothing can be published any
+    more. The thread that renews the lease is one of the process's ``critical_tasks``.
+    """
 
     def __init__(self, store: ParameterStore, lease: PublisherLease, epoch: int, lost: Callable[[str], None],
                  critical_tasks: CriticalTasks | None = None) -> None:
@@ -32,14 +34,15 @@ class LeasedPublisher:
 
     @property
     def authority(self) -> FencingToken | None:
-        """The right to write; None before the lease is held and after it is lost."""
+        """The fencing token of the lease; None before it is acquired and after it is lost."""
         return self._authority
 
     def acquire(self, wait: Callable[[str], bool], seconds: float) -> bool:
-        """Takes the lease as soon as nobody else has it, and holds it, renewed every ``seconds``.
+        """Acquire the lease as soon as it is free and renew it every ``seconds``; return whether it is held.
 
-        ``wait`` is told why it has to wait, waits, and returns whether to give up. Returns whether it is held. Raises
-        FencedOut when the run has left the epoch that this process was started in.
+        ``wait`` receives the reason for waiting, waits, and returns whether to give up. Raises FencedOut when the
+        run is not in
+        this process's epoch.
         """
         while True:
             try:
@@ -49,22 +52,22 @@ class LeasedPublisher:
                     return False
                 continue
             if found.epoch != self._epoch:
-                raise FencedOut("epoch", f"the run is in epoch {found.epoch}, this optimizer began in {self._epoch}")
+                raise FencedOut("epoch", f"the run is in epoch {found.epoch}, this optimizer in epoch {self._epoch}")
             self._authority = found
-            self._begin(found, seconds)
+            self._start_renewing(found, seconds)
             return True
 
-    def _begin(self, authority: FencingToken, seconds: float) -> None:
-        def hold() -> None:
-            self._hold(authority, seconds)
+    def _start_renewing(self, authority: FencingToken, seconds: float) -> None:
+        def renew() -> None:
+            self._renew_loop(authority, seconds)
 
         if self._critical_tasks is None:
-            threading.Thread(target=hold, name="publisher-lease", daemon=True).start()
+            threading.Thread(target=renew, name="publisher-lease", daemon=True).start()
         else:
-            self._critical_tasks.thread("holding the publisher's lease", hold, may_end=True).start()
+            self._critical_tasks.thread("publisher-lease", renew, may_end=True).start()
 
-    def _hold(self, authority: FencingToken, seconds: float) -> None:
-        """Renews the lease; a Redis that has forgotten it (killed before it wrote it down) gets it back with that."""
+    def _renew_loop(self, authority: FencingToken, seconds: float) -> None:
+        """Renew the lease. Renewing also restores a lease that Redis lost in a crash."""
         while not self._ended.wait(seconds):
             try:
                 self._lease.renew(authority)
@@ -72,26 +75,26 @@ class LeasedPublisher:
                 if error.reason == "lease":
                     self._authority = None
                     self._lost(str(error))
-                # Else the run has moved on: the process is about to renew itself, and what it writes is refused.
+                # Otherwise the run is in another epoch: this process is about to restart, and its writes are refused.
                 return
             except redis.RedisError as error:
-                log.warning("the publisher's lease could not be renewed: %s", error)
+                log.warning("publisher's lease not renewed: %s", error)
 
     def release(self) -> None:
-        """Gives the lease back; for a process that ends as it should."""
+        """Release the lease at a normal end of the process."""
         self._ended.set()
         self._authority = None
         try:
             self._lease.release()
         except redis.RedisError:
-            pass  # it runs out by itself
+            pass  # the lease expires by itself
 
     def head(self) -> int | None:
-        """The newest version; None before the first."""
+        """Return the newest version; None before the first."""
         return self._store.head()
 
     def publish(self, version: int, tensors: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
-        """Publishes under the lease. Raises FencedOut when it is another's, or the run is in another epoch."""
+        """Publish a version. Raises FencedOut when another process holds the lease or the run is in another epoch."""
         authority = self._authority
         if authority is None:
             raise FencedOut("lease", f"version {version} is not published: this optimizer has lost the publisher's "
@@ -101,5 +104,5 @@ class LeasedPublisher:
         except FencedOut as error:
             if error.reason != "lease":
                 raise
-            self._lease.renew(authority)  # raises unless it was only forgotten
+            self._lease.renew(authority)  # raises unless Redis only lost the lease
             self._store.publish(version, tensors, meta, authority=authority)

@@ -20,46 +20,45 @@ STALENESS = histogram("optimizer", "staleness", "versions", "Age of each timeste
 REUSE = set_unknown(gauge("optimizer", "sample_reuse", "ratio",
                       "Samples consumed over samples received in the last five minutes."))
 REUSE_TARGET = set_unknown(gauge("optimizer", "sample_reuse_target", "ratio", "Sample reuse that pacing aims at."))
-RECEIVED = counter("optimizer", "received_samples", "Samples taken into the buffer.")
-CONSUMED = counter("optimizer", "consumed_samples", "Samples drawn into batches, each time counted.")
-SEGMENTS = counter("optimizer", "received_segments", "Segments that came in, by verdict: accepted, duplicate, too_old, "
-                   "stale_epoch (of an epoch of the run that is over).", ("verdict",))
-HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps taken into the buffer.")
-ARM_HERO_STEPS = counter("optimizer", "arm_received_hero_steps", "Hero-steps taken into the buffer while a change was "
-                         "annealed, by the arm of the game (old: as it was, new: with the change).", ("arm",))
+RECEIVED = counter("optimizer", "received_samples", "Samples added to the buffer.")
+CONSUMED = counter("optimizer", "consumed_samples", "Samples used in batches; every use counts.")
+SEGMENTS = counter("optimizer", "received_segments", "Segments received, by verdict: accepted, duplicate, too_old, "
+                   "stale_epoch (of an earlier fencing epoch).", ("verdict",))
+HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps added to the buffer.")
+ARM_HERO_STEPS = counter("optimizer", "arm_received_hero_steps", "Hero-steps added to the buffer while a change is "
+                         "annealed, by the variant of the game (old: unchanged, new: changed).", ("arm",))
 BUFFER_SAMPLES = gauge("optimizer", "buffer", "samples", "Samples in the buffer.")
 BUFFER_BYTES = gauge("optimizer", "buffer", "bytes", "Bytes in the buffer.")
-BUFFER_LIMIT = set_unknown(gauge("optimizer", "buffer_capacity", "samples", "Samples that the buffer has room for."))
-BUFFER_NEEDED = set_unknown(gauge("optimizer", "buffer_needed", "samples", "Samples without which no batch is drawn."))
-BUFFER_AGE = gauge("optimizer", "buffer_age", "versions", "Age of the newest step of the samples in the buffer: mean, "
+BUFFER_LIMIT = set_unknown(gauge("optimizer", "buffer_capacity", "samples", "Capacity of the buffer."))
+BUFFER_NEEDED = set_unknown(gauge("optimizer", "buffer_needed", "samples", "Samples below which no batch is sampled."))
+BUFFER_AGE = gauge("optimizer", "buffer_age", "versions", "Age of the newest step of each buffered sample: mean, "
                    "median, p95, oldest.", ("statistic",))
-DROPPED = counter("optimizer", "dropped_samples", "Samples that left the buffer, or were not let in: used or unused "
-                  "when the ring turned over them, too_old, too_large, epoch (the run's next one began).",
+DROPPED = counter("optimizer", "dropped_samples", "Samples that left the buffer or were not admitted: overwritten "
+                  "used or unused, too_old, too_large, epoch (the fencing epoch ended).",
                   ("reason",))
 
-VERSION = set_unknown(gauge("optimizer", "version", "versions", "Newest version this optimizer has made."))
+VERSION = set_unknown(gauge("optimizer", "version", "versions", "Newest version of this optimizer."))
 VERSION_TIME = set_unknown(gauge("optimizer", "version", "timestamp_seconds", "When the newest version was made or "
                              "resumed from, in seconds since 1970."))
 STEPS = counter("optimizer", "gradient_steps", "Gradient steps taken.")
-SKIPPED = counter("optimizer", "skipped_steps", "Gradient steps left out because something was not finite.")
-STEP_SECONDS = histogram("optimizer", "step", "seconds", "Time of one gradient step.")
-WAIT_SECONDS = counter("optimizer", "waited_seconds", "Seconds without a batch to learn from.")
+SKIPPED = counter("optimizer", "skipped_steps", "Gradient steps skipped because a loss or gradient was not finite.")
+STEP_SECONDS = histogram("optimizer", "step", "seconds", "Duration of one gradient step.")
+WAIT_SECONDS = counter("optimizer", "waited_seconds", "Seconds without a batch to train on.")
 VERSION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120)
 PUBLISH_SECONDS = histogram("optimizer", "publish", "seconds", "Time from a version's last gradient step until it is "
-                            "published: whole in the params' Redis, and the head. Inference servers fetch it after "
-                            "that.", buckets=VERSION_BUCKETS)
-STALL_SECONDS = histogram("optimizer", "stall", "seconds", "Time that learning stands still for a version: a copy "
-                          "of the parameters, and for the version before if that is not published yet.",
+                            "published as the head. Inference servers fetch it after that.", buckets=VERSION_BUCKETS)
+STALL_SECONDS = histogram("optimizer", "stall", "seconds", "Time for which making a version pauses gradient steps: "
+                          "copying the parameters and waiting for the previous version to be published.",
                           buckets=VERSION_BUCKETS)
-HOLDING = gauge("optimizer", "holding", "seconds", "Time for which the next version has waited because the one before "
-                "or a checkpoint cannot be written: a store is away or full. 0 while learning goes on.")
-DRAIN_SECONDS = gauge("optimizer", "drain", "seconds", "Time that draining may take, from the checkpoint's size and "
-                      "the blob store's measured rate. The pod's grace period has to be longer.")
-BLOB_RATE = set_unknown(gauge("optimizer", "checkpoint_write", "rate", "Bytes a second at which the newest checkpoint was "
-                          "written to the blob store."))
+HOLDING = gauge("optimizer", "holding", "seconds", "Time for which learning has been blocked because the previous "
+                "version or a checkpoint cannot be written: a store is unavailable or full. 0 while not blocked.")
+DRAIN_SECONDS = gauge("optimizer", "drain", "seconds", "Upper bound on the time of a drain, from the checkpoint's size "
+                      "and the blob store's measured rate. The pod's grace period must be longer.")
+BLOB_RATE = set_unknown(gauge("optimizer", "checkpoint_write", "rate", "Bytes per second of the newest checkpoint's "
+                              "write to the blob store."))
 CHECKPOINTS = counter("optimizer", "written_checkpoints", "Checkpoints written.")
-CHECKPOINT_SECONDS = histogram("optimizer", "checkpoint", "seconds", "Time that writing a checkpoint takes, beside "
-                               "learning; it may span versions.", buckets=VERSION_BUCKETS)
+CHECKPOINT_SECONDS = histogram("optimizer", "checkpoint", "seconds", "Duration of a checkpoint's write in the "
+                               "background; it may span versions.", buckets=VERSION_BUCKETS)
 CHECKPOINT_TIME = set_unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "
                                 "written or resumed from, in seconds since 1970."))
 OPTIMIZERS = set_unknown(gauge("optimizer", "group", "instances", "Optimizers that average their gradients."))
@@ -74,17 +73,18 @@ LOSS = gauge("optimizer", "term", "loss", "The loss and its terms: total, policy
 ENTROPY = set_unknown(gauge("optimizer", "entropy", "nats", "Entropy of the action and the parameters that it uses."))
 KL = set_unknown(gauge("optimizer", "approximate_kl", "nats", "Estimated divergence of the policy from the one that "
                    "acted."))
-CLIPPED = set_unknown(gauge("optimizer", "clipped", "ratio", "Share of hero-steps whose probability ratio is outside the "
-                        "clip range."))
-EXPLAINED = set_unknown(gauge("optimizer", "explained_variance", "ratio", "Share of the returns' variance that the value "
-                          "head explains."))
+CLIPPED = set_unknown(gauge("optimizer", "clipped", "ratio", "Share of hero-steps whose probability ratio is "
+                            "outside the clip range."))
+EXPLAINED = set_unknown(gauge("optimizer", "explained_variance", "ratio", "Share of the returns' variance that the "
+                              "value head explains."))
 GRADIENT = set_unknown(gauge("optimizer", "gradient", "norm", "Norm of the averaged gradient before it is clipped."))
 GRADIENT_CLIPPED = set_unknown(gauge("optimizer", "gradient_clipped", "ratio", "Share of gradient elements that were "
                                  "clipped."))
-REWARD_STD = set_unknown(gauge("optimizer", "deviation", "reward", "Running standard deviation that rewards are divided "
-                           "by."))
+REWARD_STD = set_unknown(gauge("optimizer", "deviation", "reward", "Running standard deviation that divides "
+                               "rewards."))
 LEARNING_RATE = set_unknown(gauge("optimizer", "learning", "rate", "Learning rate; 0 while it is held."))
-ENTROPY_COEFFICIENT = set_unknown(gauge("optimizer", "entropy_coefficient", "ratio", "Weight of the entropy in the loss."))
+ENTROPY_COEFFICIENT = set_unknown(gauge("optimizer", "entropy_coefficient", "ratio",
+                                        "Weight of the entropy in the loss."))
 TEAM_SPIRIT = set_unknown(gauge("optimizer", "team_spirit", "ratio", "Share of a hero's reward that is its team's."))
 GAE_HORIZON = set_unknown(gauge("optimizer", "gae_horizon", "seconds", "Horizon of the discount, in game time."))
 
@@ -95,7 +95,7 @@ SHOWN = {
     "gae_horizon_seconds": GAE_HORIZON, "reuse_recent": REUSE}
 VERDICTS = ("accepted", "duplicate", "too_old", "stale_epoch")
 
-# A series that begins with its first event has no rate before the second.
+# A series that starts at its first event has no rate before the second one.
 for _verdict in VERDICTS:
     SEGMENTS.labels(_verdict)
 for _reason in DropReason:
@@ -103,7 +103,7 @@ for _reason in DropReason:
 
 
 def show_limits(config: BufferConfig, batch_samples: int, optimizers: int) -> None:
-    """What the configuration asks for, beside what is."""
+    """Show the configured limits."""
     REUSE_TARGET.set(config.sample_reuse)
     BUFFER_LIMIT.set(config.capacity_samples)
     BUFFER_NEEDED.set(max(config.minimum_samples, batch_samples))
@@ -111,7 +111,7 @@ def show_limits(config: BufferConfig, batch_samples: int, optimizers: int) -> No
 
 
 def show_start(version: int, checkpointed: bool) -> None:
-    """The version that learning goes on from."""
+    """Show the version from which learning continues."""
     VERSION.set(version)
     VERSION_TIME.set(time.time())
     if checkpointed:
@@ -119,14 +119,14 @@ def show_start(version: int, checkpointed: bool) -> None:
 
 
 def show_checkpoint(seconds: float) -> None:
-    """A checkpoint was written, in so many seconds."""
+    """Count a checkpoint and the seconds of its write."""
     CHECKPOINTS.inc()
     CHECKPOINT_SECONDS.observe(seconds)
     CHECKPOINT_TIME.set(time.time())
 
 
 def show_version(record: Mapping[str, Any]) -> None:
-    """Brings the gauges to a version's record."""
+    """Update the gauges from a version's record."""
     VERSION.set(record["version"])
     VERSION_TIME.set(time.time())
     for name, metric in SHOWN.items():
@@ -142,13 +142,14 @@ def show_version(record: Mapping[str, Any]) -> None:
 
 
 class BufferMeter:
-    """Brings the page up to the buffer's counts, which begin with the buffer."""
+    """Updates the metrics page from the buffer's statistics."""
 
     def __init__(self) -> None:
         self._shown = BufferStatistics()
 
     def show(self, statistics: BufferStatistics, ages: npt.NDArray[np.int32]) -> None:
-        """Counts what left since the last call. ``ages`` int32 [n]: of the samples held, in versions."""
+        """Count the samples dropped since the last call. ``ages`` int32 [n] are those of the buffered samples, in
+        versions."""
         before, self._shown = self._shown, statistics
         for reason, count in statistics.dropped.items():
             DROPPED.labels(str(reason)).inc(count - before.dropped[reason])

@@ -1,4 +1,4 @@
-"""Checkpoints from before a surgery: the staged one that a cut-over has made the run's, and ones of older schemas."""
+"""Checkpoints made before a surgery: commit of the staged checkpoint and migration of earlier schemas."""
 
 import logging
 from collections.abc import Callable
@@ -19,13 +19,13 @@ log = logging.getLogger(__name__)
 
 
 def commit_staged_checkpoint(state: RunState, record: RunRecord, checkpoints: Checkpoints,
-                  event: Callable[[str, dict[str, Any]], None]) -> None:
-    """Makes the checkpoint that the last surgery or revert has staged the run's, if nothing newer is there; again
-    changes nothing. ``event`` is told.
+                             event: Callable[[str, dict[str, Any]], None]) -> None:
+    """Commit the checkpoint that the last surgery or revert staged, unless there is a newer one. Idempotent.
 
-    Where a surgery's contents are gone the newest checkpoint from before is brought over instead: what was learned
-    between the two is then in the published version only. Raises Corrupt where a revert's are: the newest checkpoint is
-    of the branch that was left.
+    ``event`` receives what was committed. When a surgery's blob is missing, the newest earlier checkpoint is
+    migrated on
+    resume instead, and the steps since then are only in the published version. Raises Corrupt when a revert's blob is
+    missing, because the newest checkpoint belongs to the abandoned branch.
     """
     staged = _staged(state, record, checkpoints)
     if staged is None:
@@ -37,27 +37,27 @@ def commit_staged_checkpoint(state: RunState, record: RunRecord, checkpoints: Ch
         checkpoints.adopt(version, ref)
     except BlobMissing as error:
         if "to_version" in details:
-            raise Corrupt(f"the run was reverted to version {details['to_version']}, and the checkpoint that it goes "
-                          f"on from is gone: {error}. Revert to it again") from None
-        log.warning("the checkpoint that operation %s has staged is gone: %s", details["operation"], error)
+            raise Corrupt(f"the run was reverted to version {details['to_version']}, but the staged checkpoint is "
+                          f"missing: {error}. Revert to that version again") from None
+        log.warning("staged checkpoint missing operation=%s: %s", details["operation"], error)
         return
     event("checkpoint.committed", {"version": version, "epoch": record.epoch, **details})
-    log.info("the checkpoint of version %d, made by operation %s, is the run's", version, details["operation"])
+    log.info("staged checkpoint committed version=%d operation=%s", version, details["operation"])
 
 
 def _staged(state: RunState, record: RunRecord, checkpoints: Checkpoints) -> tuple[int, Ref, dict[str, Any]] | None:
-    """The version, contents and origin of the checkpoint that the run's last cut-over staged."""
-    stretches = state.lineage().stretches
-    reverts = [s for s in stretches if s.operation and s.parent != s.first - 1]
+    """Return version, blob and origin of the checkpoint that the last cut-over staged."""
+    segments = state.lineage().segments
+    reverts = [s for s in segments if s.operation and s.parent != s.first - 1]
     row = PlanStore(state).get(record.chain[-1]) if record.chain else None
     if reverts and (row is None or reverts[-1].first > int(row["version"])):
         last = reverts[-1]
         if any(known >= last.first for known in checkpoints.versions()):
             return None
         try:
-            ref = checkpoints.staged(operation_checkpoint(state.run, last.operation))
+            ref = checkpoints.staged_ref(operation_checkpoint(state.run, last.operation))
         except BlobMissing:
-            ref = Ref("0" * 64, 0)  # which is nowhere
+            ref = Ref("0" * 64, 0)  # no blob has this digest
         return last.first, ref, {"operation": last.operation, "to_version": last.parent}
     if row is None:
         return None
@@ -66,7 +66,7 @@ def _staged(state: RunState, record: RunRecord, checkpoints: Checkpoints) -> tup
 
 
 class CheckpointMigrations:
-    """Brings checkpoints of earlier schemas to the present one, through the chain of plans of a run's record."""
+    """Migrates checkpoints of earlier schemas to the present one by the plans in the run's record."""
 
     def __init__(self, state: RunState, record: RunRecord, schema: str, steps_per_version: int) -> None:
         self._state = state
@@ -75,11 +75,11 @@ class CheckpointMigrations:
         self._steps = steps_per_version
 
     def migrate(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """A checkpoint's tensors and values in the present schema. Raises run.migration.BrokenChain."""
+        """Return a checkpoint's tensors and values in the present schema. Raises run.migration.BrokenChain."""
         schema = str(extra.get("schema", self._schema))
         if schema == self._schema or not self._record.chain:
             return tensors, extra
         chain = chain_of(self._record, PlanStore(self._state).all())
         migrated, learner = newest_learner(chain, tensors, extra["learner"], schema, self._steps)
-        log.info("the checkpoint was migrated from schema %s to %s", schema, self._schema)
+        log.info("checkpoint migrated from_schema=%s to_schema=%s", schema, self._schema)
         return migrated, {**extra, "learner": learner, "schema": self._schema}

@@ -1,7 +1,7 @@
-"""Going back to an older version: its checkpoint, or what is left of one, as the beginning of the next stretch.
+"""Revert to an earlier version: stage its checkpoint, or what is preserved of it, as the next one.
 
-What is taken back is what was learned: the parameters, Adam's moments, the clip's v, the counters of steps. What has
-happened stays: numbers of versions, played hero-steps and the pacing of samples go on from the present.
+A revert restores what was learned: parameters, Adam's moments, the clip's second moments and the step counters. Version
+numbers, played hero-steps and the pacing of samples continue from the present.
 """
 
 import logging
@@ -27,15 +27,15 @@ from rapid.store.record import RunRecord
 from rapid.store.state import RunState
 
 log = logging.getLogger(__name__)
-PRESENT = ("pacer", "buffer", "hero_steps", "flop")  # of a checkpoint: what goes on
+CONTINUED = ("pacer", "buffer", "hero_steps", "flop")  # values of a checkpoint that are not reverted
 
 
 class VersionNotPreserved(ValueError):
-    """The version that a revert goes back to cannot be had any more; the text says what is."""
+    """The target version of a revert is not preserved; the message says what is."""
 
 
 class Source(NamedTuple):
-    """What a revert begins from. ``complete``: with Adam's moments; otherwise these begin at zero."""
+    """State from which a revert continues. Unless ``complete``, Adam's moments start at zero."""
 
     record: RunRecord
     spec: AgentSpec
@@ -46,39 +46,42 @@ class Source(NamedTuple):
 
 
 def record_of(state: RunState, version: int) -> RunRecord:
-    """What a version was made under. Raises VersionNotPreserved."""
-    stretch = state.lineage().stretch(version)
-    if stretch is None:
-        raise VersionNotPreserved(f"version {version} is from before the run's history is known")
-    return stretch.record
+    """Return the run's record at a version. Raises VersionNotPreserved."""
+    segment = state.lineage().segment(version)
+    if segment is None:
+        raise VersionNotPreserved(f"version {version} is older than the run's lineage")
+    return segment.record
 
 
 def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,
               learning: LearnerConfig, version: int) -> Source:
-    """The kept or the newest checkpoint of a version, or else the archived version itself. Raises VersionNotPreserved."""
+    """Return a version's preserved or newest checkpoint, else the archived version itself. Raises
+    VersionNotPreserved."""
     record = record_of(state, version)
     spec = AgentSpec.from_trees(record.game, record.model)
-    kept = [blobs.ref(name) for name in blobs.refs(preserved_folder(state.run)) if preserved_version(name) == version]
+    refs = [blobs.ref(name) for name in blobs.refs(preserved_folder(state.run)) if preserved_version(name) == version]
     try:
-        kept.append(checkpoints.ref(version))
+        refs.append(checkpoints.ref(version))
     except BlobMissing:
         pass
-    for ref in kept:
+    for ref in refs:
         try:
             tensors, extra = checkpoint_tensors(blobs, ref)
         except (BlobMissing, Corrupt, ValueError) as error:
-            log.warning("a checkpoint of version %d cannot be read: %s", version, error)
+            log.warning("checkpoint not readable version=%d: %s", version, error)
             continue
         if str(extra.get("schema", spec.schema)) != spec.schema:
-            raise VersionNotPreserved(f"the checkpoint of version {version} has model schema {extra['schema']}, the run's history "
-                          f"says {spec.schema}")
+            raise VersionNotPreserved(f"the checkpoint of version {version} has model schema {extra['schema']}, the "
+                                      f"lineage says {spec.schema}")
         return Source(record, spec, tensors, extra["learner"], extra.get("schedules"), True)
     try:
         arrays, meta = store.fetch(version)
     except (VersionMissing, Corrupt) as error:
-        raise VersionNotPreserved(f"neither a checkpoint of version {version} nor the version itself is kept: {error}") from None
+        raise VersionNotPreserved(f"version {version}: neither its checkpoint nor its parameters are preserved: {error}"
+                                  ) from None
     if str(meta.get("schema", spec.schema)) != spec.schema:
-        raise VersionNotPreserved(f"version {version} has model schema {meta['schema']}, the run's history says {spec.schema}")
+        raise VersionNotPreserved(f"version {version} has model schema {meta['schema']}, the lineage says "
+                                  f"{spec.schema}")
     policy = Policy(spec.layout, spec.model)
     policy.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
     fresh = Learner(policy, learning, "cpu")
@@ -88,19 +91,19 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
 
 def transform(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,
               learning: LearnerConfig, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Stages the checkpoint that the run goes on from; the answer to the order. Raises VersionNotPreserved."""
+    """Stage the checkpoint from which the run continues and return the job's result. Raises VersionNotPreserved."""
     made, target = payload["made"]["checkpoint"], int(payload["to_version"])
     source = source_of(state, store, blobs, checkpoints, learning, target)
     _, present = checkpoint_tensors(blobs, Ref(made["digest"], int(made["bytes"])))
     version = max(int(made["head"]), int(made["checkpoint"])) + 1
     if target >= int(made["head"]):
-        raise VersionNotPreserved(f"version {target} is the newest, or newer: there is nothing to go back from")
+        raise VersionNotPreserved(f"to_version {target}: must be older than the newest version {made['head']}")
     warm = int(payload["warm_up_versions"])
     learner = dict(source.learner)
-    # Without moments the learner holds as a new run does, until they are there.
+    # Without Adam's moments the learning rate is held at 0 as in a new run.
     hold = 0 if source.complete else learning.initial_hold_steps
     learner["hold_steps"] = max(hold, warm * learning.gradient_steps_per_iteration)
-    extra = {**{key: present[key] for key in PRESENT if key in present}, "learner": learner,
+    extra = {**{key: present[key] for key in CONTINUED if key in present}, "learner": learner,
              "schema": source.spec.schema, "warm_up_until": version + warm, "operation": payload["operation"],
              **({} if source.schedules is None else {"schedules": source.schedules})}
     arrays: dict[str, npt.NDArray[Any]] = {n: t.detach().cpu().numpy() for n, t in source.tensors.items()}

@@ -1,4 +1,4 @@
-"""The run's state as the training loop sees it: schedules in, records and events out."""
+"""Client of the run's state for the training loop: reads schedules, writes records and events."""
 
 import logging
 import time
@@ -22,10 +22,11 @@ SCHEDULE_SECONDS = 2.0
 
 
 class RunStateClient:
-    """services.optimizer.neighbours.StateClient over a run's Redis. The loop that learns never waits for Redis here:
-    schedules are read on a thread of their own, once `follow` has begun it, and records are written beside learning.
+    """StateClient (services.optimizer.interfaces) on a run's Redis.
 
-    Records and events are written under ``authority``: those of a group that was replaced are refused.
+    The training loop never waits for Redis here: a thread reads the schedules after `start_polling`, and records are
+    written in the background. Records and events are written under ``authority``, so those of a replaced group are
+    refused.
     """
 
     def __init__(self, state: RunState, lifecycle: Lifecycle, configured: SchedulesConfig, who: str,
@@ -41,28 +42,28 @@ class RunStateClient:
         self.last: VersionRecord = {}
 
     def active(self) -> bool:
-        """Whether the run learns now."""
+        """Return whether the run learns now."""
         return self._lifecycle.active
 
     def schedules(self) -> SchedulesConfig:
-        """The schedules in force, as they were read last; the first time they are read here."""
+        """Return the schedules as last read; the first call reads them."""
         if not self._read:
             self.read_schedules()
         return self._schedules
 
     def read_schedules(self) -> None:
-        """Reads the schedules; a Redis that is away leaves them as they are."""
+        """Read the schedules; keep the previous ones while Redis is unavailable."""
         try:
             changed = self._state.schedules()
         except redis.RedisError as error:
-            log.warning("the schedules cannot be read, the last ones hold: %s", error)
+            log.warning("cannot read schedules, keeping the previous values: %s", error)
             return
         if changed is not None:
             self._schedules = load_schedules(changed)
         self._read = True
 
     def start_polling(self, critical_tasks: CriticalTasks) -> None:
-        """Reads the schedules every few seconds from now on, on a thread of the process's critical ones."""
+        """Start the critical thread that reads the schedules periodically."""
         def read() -> None:
             while True:
                 time.sleep(SCHEDULE_SECONDS)
@@ -71,35 +72,35 @@ class RunStateClient:
         critical_tasks.thread("schedule-poller", read).start()
 
     def record(self, record: VersionRecord) -> None:
-        """Keeps a version's record, once: it may be told of again. Raises redis.RedisError while Redis is away."""
+        """Write a version's record. Idempotent. Raises redis.RedisError while Redis is unavailable."""
         self.last = record
         name = f"{record['version']}"
         self._write(self._series.once_command("versions", name, record), f"the record of version {name}", lose=False)
 
     def leave_epoch(self) -> None:
-        """Events from now on are this process's last words in its epoch: written whatever the run's is by now."""
+        """Write later events without a fencing token: they are this process's last events in its epoch."""
         self._leaving = True
 
     def event(self, what: str, details: dict[str, Any]) -> None:
-        """Keeps an event."""
+        """Write an event; log it as lost when it is refused or Redis is unavailable."""
         if self._leaving:
             try:
                 self._state.events.append(self._who, what, details)
             except redis.RedisError as error:
-                log.warning("event %s is lost: %s", what, error)
+                log.warning("event %s lost: %s", what, error)
             return
         self._write(self._state.event_command(self._who, what, details), f"event {what}")
 
     def _write(self, command: Command, what: str, lose: bool = True) -> None:
         authority = self._authority()
         if authority is None:
-            log.warning("%s is lost: this optimizer does not hold the publisher's lease", what)
+            log.warning("%s lost: this optimizer does not hold the publisher's lease", what)
             return
         try:
             self._state.fenced_write(authority, [command], what)
         except FencedOut as error:
-            log.warning("%s is lost: %s", what, error)
+            log.warning("%s lost: %s", what, error)
         except redis.RedisError as error:
             if not lose:
                 raise
-            log.warning("%s is lost: %s", what, error)
+            log.warning("%s lost: %s", what, error)

@@ -1,4 +1,4 @@
-"""Samples for checks: copied from the buffer without a trace in it, and kept as blobs."""
+"""Recordings of samples on which plans are checked, copied from the buffer and stored as blobs."""
 
 import logging
 from typing import Any
@@ -14,13 +14,13 @@ from rapid.store.operation_blobs import recording_name
 
 log = logging.getLogger(__name__)
 SAMPLES = 32
-KEPT = 5  # recordings in the blob store
+MAX_RECORDINGS = 5
 
 
 class SampleRecordings:
-    """What checks of one run are made on: at most ``samples`` samples at a time.
+    """Recordings of one run, of at most ``samples`` samples each.
 
-    An optimizer that has just begun has an empty buffer: it takes what an earlier check of the run was made on.
+    A newly started optimizer has an empty buffer and uses an earlier recording of the run.
     """
 
     def __init__(self, buffer: SampleBuffer, blobs: BlobStore, run: str, layout: str, samples: int = SAMPLES) -> None:
@@ -32,14 +32,14 @@ class SampleRecordings:
         self._wanted = samples
 
     def take(self, operation: str) -> tuple[RecordedSamples, Ref]:
-        """Samples for an operation's check and where they are kept; the same ones each time for the same operation.
+        """Return an operation's samples and their blob; the same samples in every call.
 
-        Raises RuntimeError when there are none to be had.
+        Raises RuntimeError when there are neither samples nor an earlier recording.
         """
         name = recording_name(self._run, operation)
         found = self._stored(name) or self._recorded(name) or self._newest()
         if found is None:
-            raise RuntimeError("the optimizer has no samples yet to measure the plan on, and there is no earlier "
+            raise RuntimeError("the optimizer has no samples to check the plan on, and there is no earlier "
                                "recording: let the run play for a while first")
         arrays, ref = found
         self.samples = int(arrays["actions"].shape[1])
@@ -51,13 +51,14 @@ class SampleRecordings:
             return None
         index = tensorfile.index_of(arrays, {"layout": self._layout})
         ref = self._blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)], name)
-        for old in self._names()[:-KEPT]:
+        for old in self._names()[:-MAX_RECORDINGS]:
             if old != name:
                 self._blobs.remove_ref(old)
         return arrays, ref
 
     def _names(self) -> list[str]:
-        return sorted(self._blobs.refs(recording_name(self._run, "")), key=lambda n: n.rpartition("/")[2].split("-")[1:])
+        names = self._blobs.refs(recording_name(self._run, ""))
+        return sorted(names, key=lambda name: name.rpartition("/")[2].split("-")[1:])
 
     def _stored(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
         try:

@@ -18,7 +18,8 @@ from rapid.packed_array import PackedArray
 
 Array = npt.NDArray[Any]
 # Wire encodings that are stored without decoding.
-STORED_ENCODINGS: dict[int, Encoding] = {wire.RAW: Encoding.PLAIN, wire.SPARSE: Encoding.PACKED, wire.CHANGES: Encoding.CHANGES}
+STORED_ENCODINGS: dict[int, Encoding] = {
+    wire.RAW: Encoding.PLAIN, wire.SPARSE: Encoding.PACKED, wire.CHANGES: Encoding.CHANGES}
 
 
 class SampleArray(NamedTuple):
@@ -36,7 +37,7 @@ class MessageFormat:
     """Positions of a segment's arrays among the tensors of a message.
 
     A message with the same tensor heads has the same format and needs no further check of names, shapes and dtypes.
-    ``order``, ``encodings`` and ``sample_arrays`` run parallel, sorted by name. The others are positions in the message.
+    ``order``, ``encodings`` and ``sample_arrays`` are sorted by name. The others are positions in the message.
     """
 
     samples: int
@@ -96,8 +97,8 @@ class StoredArrays:
 
         Raises ValueError without naming the invalid array; `from_arrays` names it.
         """
-        stored = [StoredArray(message, *spans[at], encoding, sample_array.rows, sample_array.row_bytes)
-                  for at, encoding, sample_array in zip(format.order, format.encodings, format.sample_arrays, strict=True)]
+        stored = [StoredArray(message, *spans[at], encoding, array.rows, array.row_bytes)
+                  for at, encoding, array in zip(format.order, format.encodings, format.sample_arrays, strict=True)]
         for at in format.bools:
             begin, size = spans[at]
             if message[begin:begin + size].translate(None, b"\0\1"):
@@ -118,7 +119,8 @@ def message_format(heads: Sequence[TensorHeader], arrays: StoredArrays) -> Messa
     names = [head.name for head in heads]
     order = tuple(names.index(sample_array.name) for sample_array in arrays.sample_arrays)
     return MessageFormat(
-        arrays.samples, order, tuple(encoding for at in order if (encoding := encodings[at]) is not None), arrays.sample_arrays,
+        arrays.samples, order, tuple(encoding for at in order if (encoding := encodings[at]) is not None),
+        arrays.sample_arrays,
         tuple(at for at, head in enumerate(heads) if head.dtype == "bool"), names.index("versions"),
         names.index("mask"))
 

@@ -1,8 +1,8 @@
-"""The first rank's part in surgery: it carries out the controller's orders that need the model.
+"""Worker on rank 0 that runs the controller's jobs that need the model.
 
-JobQueue are claimed under the publisher's lease and can be repeated: each writes what it makes under names of its own,
-beside the run's, and only the last one, the cut-over, changes anything that others read. A check works on published
-versions and on samples copied from the buffer, beside training; a checkpoint is written by the loop that learns.
+The publisher's lease authorises it to claim jobs. Jobs are idempotent: each writes under its own names, and only the
+last one, the cut-over, changes what others read. A check uses published versions and samples copied from the buffer.
+The training loop writes the checkpoint.
 """
 
 import logging
@@ -41,13 +41,13 @@ POLICY = "policy/"
 
 
 class JobRefused(ValueError):
-    """An job that another attempt would not make possible."""
+    """A job that no further attempt can complete."""
 
 
 @dataclass
 class SurgeryWorker:
-    """Carries orders out for one run. ``spec`` is what this process runs under; ``authority`` its right to write, None
-    while it has none."""
+    """Runs jobs for one run. ``spec`` is this process's agent; ``authority`` its fencing token, None while it has
+    none."""
 
     state: RunState
     store: ParameterStore
@@ -64,37 +64,37 @@ class SurgeryWorker:
         self.plans = PlanStore(self.state)
 
     def run(self, stopping: Callable[[], bool]) -> None:
-        """Carries orders out until ``stopping``. What fails is answered, and never ends the process."""
+        """Run jobs until ``stopping()``. An error completes its job as failed and never ends the process."""
         while not stopping():
             try:
                 if not self.run_once():
                     time.sleep(POLL_SECONDS)
             except Exception as error:
-                log.warning("the orders cannot be read: %s", error)
+                log.warning("cannot read jobs: %s", error)
                 time.sleep(POLL_SECONDS)
 
     def run_once(self) -> bool:
-        """Carries one job out, if there is one. Returns whether there was."""
+        """Run one job if there is one; return whether there was."""
         authority = self.authority()
         if authority is None or authority.fence is None:
             return False
         job = self.jobs.claim(authority.holder.partition("#")[0], authority.fence)
         if job is None:
             return False
-        log.info("job %s, attempt %d", job.id, job.attempt)
+        log.info("job started id=%s attempt=%d", job.id, job.attempt)
         try:
             answer = self._run_job(job, authority)
         except (JobRefused, revert.VersionNotPreserved, FencedOut) as error:
             self._fail(job, JobState.REFUSED, error)
         except Exception as error:
-            log.exception("job %s", job.id)
+            log.exception("job failed id=%s", job.id)
             self._fail(job, JobState.FAILED, error)
         else:
             self.jobs.complete(job, JobState.DONE, answer)
         return True
 
     def _fail(self, job: Job, state: JobState, error: Exception) -> None:
-        log.warning("job %s: %s", job.id, error)
+        log.warning("job %s id=%s: %s", state, job.id, error)
         self.jobs.complete(job, state, error=str(error) or type(error).__name__)
 
     def _run_job(self, job: Job, authority: FencingToken) -> Answer:
@@ -111,10 +111,10 @@ class SurgeryWorker:
                 return self.transform(plan, payload)
             case "publish":
                 return self.publish(plan, payload, job, authority)
-        raise JobRefused(f"this release does not know orders of kind {job.kind!r}")
+        raise JobRefused(f"job kind {job.kind!r} is unknown to this release")
 
     def _run_revert_job(self, job: Job, authority: FencingToken) -> Answer:
-        """The orders of a revert, and of an anneal, which keeps what it may be reverted to."""
+        """Run a job of a revert, or of an anneal that preserves a version to revert to."""
         payload, training = job.payload, self.training
         match job.kind:
             case "checkpoint" | "keep":
@@ -124,33 +124,32 @@ class SurgeryWorker:
                                            payload)
             case "publish":
                 return self.publish_revert(payload, job, authority)
-        raise JobRefused(f"this release does not know orders of kind {job.kind!r}")
+        raise JobRefused(f"job kind {job.kind!r} is unknown to this release")
 
     def _plan(self, payload: Mapping[str, Any]) -> Plan:
         try:
             plan = Plan.from_yaml(payload["plan"])
         except ValueError as error:
-            raise JobRefused(f"the plan cannot be read: {error}") from None
+            raise JobRefused(f"plan is not readable: {error}") from None
         if plan.digest != payload["digest"]:
-            raise JobRefused(f"the plan was changed: its digest is {plan.digest}, not {payload['digest']}")
+            raise JobRefused(f"plan digest {plan.digest}: the job names {payload['digest']}")
         if plan.parent != self.spec.schema:
-            raise JobRefused(f"the plan starts from model schema {plan.parent}, the run has {self.spec.schema}")
+            raise JobRefused(f"plan parent {plan.parent}: the run has model schema {self.spec.schema}")
         return plan
 
-    # The orders.
-
     def check_plan(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
-        """Measures a plan on the newest version and on recorded samples. Touches nothing of the run."""
+        """Measure a plan on the newest version and on recorded samples. Changes nothing of the run."""
         head = self.store.head()
         if head is None:
-            raise RuntimeError("no version is out yet")
+            raise RuntimeError("no version is published yet")
         tensors, _ = self.store.fetch(head)
         recorded, ref = self.recordings.take(payload["operation"])
         report = check_plan(bounded(plan, payload), self.spec, tensors, recorded)
-        return {**_report_values(report), "version": head, "recording": ref._asdict(), "samples": self.recordings.samples}
+        return {**_report_values(report), "version": head, "recording": ref._asdict(),
+                "samples": self.recordings.samples}
 
     def checkpoint(self, payload: Mapping[str, Any]) -> Answer:
-        """Everything learned so far, written by the loop that learns; and the newest version is kept for good."""
+        """Have the training loop write a checkpoint, and pin the newest version and the checkpoint."""
         version = self.training.checkpoint_now()
         head = self.store.head()
         if head is not None and head not in self.store.pins():
@@ -159,13 +158,13 @@ class SurgeryWorker:
                 self.store.archive(head)
             self.store.pin(head, pin_reason(payload["operation"]))
         ref = self.training.checkpoints.ref(version)
-        # Newer checkpoints push this one out; a revert goes back to what is kept.
+        # Newer checkpoints replace this one; a revert needs it.
         self.blobs.set_ref(preserved_checkpoint(self.state.run, version, payload["operation"]), ref)
         return {"checkpoint": version, "digest": ref.digest, "bytes": ref.size, "head": head,
                 "gradient_steps": self.training.learner.gradient_steps}
 
     def transform(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
-        """The checkpoint in the new schema, staged; measured once more on the parameters that will be published."""
+        """Stage the checkpoint in the new schema and measure the plan on the parameters to be published."""
         made = payload["made"]["checkpoint"]
         tensors, extra = checkpoint_tensors(self.blobs, Ref(made["digest"], int(made["bytes"])))
         recorded, _ = self.recordings.take(payload["operation"])
@@ -188,14 +187,14 @@ class SurgeryWorker:
                 "layout": target.layout.hash, "checkpoint": ref._asdict()}
 
     def publish(self, plan: Plan, payload: Mapping[str, Any], job: Job, authority: FencingToken) -> Answer:
-        """Uploads the new version beside the head, and cuts the run over to it in one step."""
+        """Upload the new version next to the head, then cut the run over to it in one transaction."""
         made = payload["made"]["transform"]
         version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
         before = self.state.record()
         if before is None:
             raise JobRefused("the run has no record")
         if before.epoch > payload["epoch"] and plan.digest in before.chain:
-            return {"version": version}  # an earlier attempt went through
+            return {"version": version}  # an earlier attempt succeeded
         target = plan.target(self.spec)
         tensors, meta = self._version(target, ref, version)
         staged = self.store.stage(version, tensors, meta)
@@ -207,30 +206,30 @@ class SurgeryWorker:
             "epoch": after.epoch, "version": version, "warm_up_until": int(made["warm_up_until"]),
             "checkpoint": ref._asdict(), "operation": payload["operation"], "who": payload["who"], "at": time.time()})
         if not self.jobs.is_held(job):
-            raise JobRefused("the job was withdrawn")
+            raise JobRefused("the job was cancelled")
         self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "plan": plan.name, "digest": plan.digest, "schema": target.schema,
             "warm_up_until": int(made["warm_up_until"])})
         return {"version": version}
 
     def publish_revert(self, payload: Mapping[str, Any], job: Job, authority: FencingToken) -> Answer:
-        """Uploads the version that goes on from an older one beside the head, and cuts the run over to it and to the
-        older one's record in one step."""
+        """Upload the version that continues from an earlier one, then cut the run over to it and its record in one
+        transaction."""
         made = payload["made"]["transform"]
         version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
         target = int(payload["to_version"])
         before = self.state.record()
         if before is None:
             raise JobRefused("the run has no record")
-        if any(stretch.operation == payload["operation"] for stretch in self.state.lineage().stretches):
-            return {"version": version}  # an earlier attempt went through
+        if any(segment.operation == payload["operation"] for segment in self.state.lineage().segments):
+            return {"version": version}  # an earlier attempt succeeded
         record = revert.record_of(self.state, target)
         tensors, meta = self._version(AgentSpec.from_trees(record.game, record.model), ref, version)
         staged = self.store.stage(version, tensors, meta)
         after = before.changed(new_epoch=True, game=record.game, model=record.model, layout=made["layout"],
                                schema=made["schema"], chain=record.chain)
         if not self.jobs.is_held(job):
-            raise JobRefused("the job was withdrawn")
+            raise JobRefused("the job was cancelled")
         self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "to_version": target, "schema": made["schema"],
             "warm_up_until": int(made["warm_up_until"])}, parent=target)
@@ -238,7 +237,7 @@ class SurgeryWorker:
 
     def _version(self, target: AgentSpec, ref: Ref, version: int
                  ) -> tuple[dict[str, npt.NDArray[np.generic]], dict[str, Any]]:
-        """The version that a staged checkpoint holds, and its metadata."""
+        """Return tensors and metadata of the version in a staged checkpoint."""
         tensors, extra = checkpoint_tensors(self.blobs, ref)
         policy = Policy(target.layout, target.model)
         policy.load_state_dict({n.removeprefix(POLICY): t for n, t in tensors.items() if n.startswith(POLICY)})
@@ -251,13 +250,13 @@ class SurgeryWorker:
 
 
 def bounded(plan: Plan, payload: Mapping[str, Any]) -> Plan:
-    """The plan with the bounds that were approved, where others than its own were."""
+    """Return the plan with the approved bounds, if the approval named other bounds than the plan's."""
     if not payload.get("bounds"):
         return plan
     try:
         return Plan.from_values({**plan.model_dump(mode="json"), "bounds": payload["bounds"]})
     except ValueError as error:
-        raise JobRefused(f"the approved bounds cannot be read: {error}") from None
+        raise JobRefused(f"approved bounds are not readable: {error}") from None
 
 
 def _report_values(report: CheckReport) -> Answer:
@@ -265,7 +264,7 @@ def _report_values(report: CheckReport) -> Answer:
 
 
 def finite(value: Any) -> Any:
-    """JSON values with numbers that JSON has not (infinite ones) as text."""
+    """Return JSON values with infinite and NaN numbers as text, which JSON cannot represent."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list):

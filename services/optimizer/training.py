@@ -97,7 +97,7 @@ class Training:
     def start(self) -> None:
         """Resume from the newest checkpoint, or publish version 0. All ranks load rank 0's checkpoint."""
         checkpoint = self._resume_or_initialize() if self.group.rank == 0 else -1
-        checkpoint, self.version = map(int, self.group.from_first([checkpoint, self.version]))
+        checkpoint, self.version = map(int, self.group.broadcast([checkpoint, self.version]))
         if self.group.rank != 0:
             try:
                 tensors, extra = self.checkpoints.load(checkpoint)
@@ -109,7 +109,7 @@ class Training:
         page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
         self.intake.version = self.version
         self._received = self.intake.pacer.received
-        (self._hero_steps,) = self.group.total([self.intake.hero_steps])
+        (self._hero_steps,) = self.group.sum_over_ranks([self.intake.hero_steps])
 
     def _resume_or_initialize(self) -> int:
         """Start rank 0; return the version of the checkpoint that all ranks load."""
@@ -158,7 +158,7 @@ class Training:
                 batch = self._batches.next()
             self._count_received()
             self._blocked.update(self._next_version_blocked_reason())
-            running, has_batch, unblocked, no_request = self.group.everywhere(
+            running, has_batch, unblocked, no_request = self.group.all_ranks(
                 not (stopping() or self.is_fenced_out), batch is not None, not self._blocked.reason,
                 not (self._requests and self._writer.is_idle))
             if not no_request:
@@ -192,7 +192,7 @@ class Training:
                 previous = self.learner.record_event()
         self._read_step_metrics()
         self._run_fenced(self._writer.finish)
-        hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
+        hero_steps, flop = self.group.sum_over_ranks([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
             self._run_fenced(self._checkpoint_write(int(hero_steps), flop))
 
@@ -244,7 +244,7 @@ class Training:
         return self._requests.request(timeout)
 
     def _save_requested_checkpoint(self) -> None:
-        hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
+        hero_steps, flop = self.group.sum_over_ranks([self.intake.hero_steps, self.flop])
         waiters = self._requests.take()
         if self.group.rank != 0:
             return
@@ -256,7 +256,7 @@ class Training:
     def _hyperparameters(self) -> Hyperparameters:
         """Return rank 0's reading of the schedules at the present version."""
         read = hyperparameters_at(self.client.schedules(), self.version).as_dict()
-        return Hyperparameters(**dict(zip(read, self.group.from_first(list(read.values())), strict=True)))
+        return Hyperparameters(**dict(zip(read, self.group.broadcast(list(read.values())), strict=True)))
 
     def _step(self, batch: HostAndDeviceBatch, hyper: Hyperparameters, previous: DeviceEvent) -> DeviceEvent:
         """Submit a gradient step and return its end. ``previous`` is the end of the device's previous work."""
@@ -295,7 +295,7 @@ class Training:
         self.version += 1
         self._require_equal_parameters()
         pacer = self.intake.pacer
-        hero_steps, consumed_hero_steps, received, consumed, flop = self.group.total(
+        hero_steps, consumed_hero_steps, received, consumed, flop = self.group.sum_over_ranks(
             [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed, self.flop])
         self._checkpoint_due = self._checkpoint_due or self.version % self.checkpoint_every == 0
         publish: Write | None = None
@@ -335,8 +335,8 @@ class Training:
         if self.group.size == 1:
             return
         own = self.learner.fingerprint()
-        first = int(self.group.from_first([own])[0])
-        if not all(self.group.everywhere(first == own)):
+        first = int(self.group.broadcast([own])[0])
+        if not all(self.group.all_ranks(first == own)):
             raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({own:x} here, "
                                f"{first:x} on optimizer 0); the group restarts from the last checkpoint")
         self.fingerprint = self.version, own

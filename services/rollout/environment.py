@@ -67,7 +67,7 @@ class Environment(Protocol):
         """From the next step on these places are looked at, and no others."""
         ...
 
-    def seen(self, place: int, camera: Camera) -> bool:
+    def capture(self, place: int, camera: Camera) -> bool:
         """Lets the camera look at a place that is watched. False when nothing of it is here yet."""
         ...
 
@@ -105,8 +105,8 @@ class LocalEnvironment:
     def watch(self, places: Collection[int]) -> None:
         pass  # whatever is played here can be looked at
 
-    def seen(self, place: int, camera: Camera) -> bool:
-        camera.look(self._games, place)
+    def capture(self, place: int, camera: Camera) -> bool:
+        camera.record(self._games, place)
         return True
 
     def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:
@@ -197,7 +197,7 @@ class RemoteEnvironment:
     def watch(self, places: Collection[int]) -> None:
         self._watched = tuple(places)
 
-    def seen(self, place: int, camera: Camera) -> bool:
+    def capture(self, place: int, camera: Camera) -> bool:
         seen = self._seen.get(place)
         if seen is None or seen.schema != self._schema.hash:
             return False
@@ -207,7 +207,7 @@ class RemoteEnvironment:
             for name, array in frame.items():
                 out[name][...] = array
 
-        camera.look_at(write, json.loads(seen.happened or b"[]"))
+        camera.record_frame(write, json.loads(seen.happened or b"[]"))
         return True
 
     def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:

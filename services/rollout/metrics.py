@@ -70,8 +70,8 @@ class RolloutMeter:
 
     def __init__(self) -> None:
         self._shown = GroupProgress()
-        self._told = GroupProgress()
-        self._told_at = time.monotonic()
+        self._reported = GroupProgress()
+        self._reported_at = time.monotonic()
         self._unassigned = 0
         self._dropped = dict.fromkeys(DROP_REASONS, 0)
 
@@ -96,7 +96,7 @@ class RolloutMeter:
 
     def show(self, progress: Sequence[GroupProgress], sender: Sender, unassigned: int) -> None:
         """Counts what came since the last call."""
-        total = summed(progress)
+        total = sum_progress(progress)
         for name, metric in _COUNTERS.items():
             metric.inc(getattr(total, name) - getattr(self._shown, name))
         for name, stage in _STAGES.items():
@@ -111,9 +111,9 @@ class RolloutMeter:
 
     def recent(self, progress: Sequence[GroupProgress], sender: Sender) -> dict[str, Any]:
         """ScheduleValues since the last call, JSON values; shares are of the groups' time."""
-        total, before, now = summed(progress), self._told, time.monotonic()
-        seconds = max(now - self._told_at, 1e-3)
-        self._told, self._told_at = total, now
+        total, before, now = sum_progress(progress), self._reported, time.monotonic()
+        seconds = max(now - self._reported_at, 1e-3)
+        self._reported, self._reported_at = total, now
 
         def share(name: str) -> float:
             spent: float = getattr(total, name) - getattr(before, name)
@@ -128,12 +128,12 @@ class RolloutMeter:
             "throttled_seconds": round(sender.throttled.seconds / max(len(progress), 1), 3)}
 
 
-def summed(progress: Sequence[GroupProgress]) -> GroupProgress:
+def sum_progress(progress: Sequence[GroupProgress]) -> GroupProgress:
     """Totals over the groups; the newest version is the newest of any."""
     total = GroupProgress()
     for part in progress:
         for item in dataclasses.fields(GroupProgress):
-            if item.name not in ("newest_version", "idle"):
+            if item.name not in ("newest_version", "is_idle"):
                 setattr(total, item.name, getattr(total, item.name) + getattr(part, item.name))
         total.newest_version = max(total.newest_version, part.newest_version)
     return total

@@ -117,4 +117,4 @@ class RolloutService:
         """Return whether the run is paused, every group has ended its segments, and none is unacknowledged."""
         # In this order: a group clears its idle flag before it checks whether the run is still paused.
         paused = not self._service.lifecycle.active
-        return paused and all(group.progress.idle for group in self._groups) and self._sender.unsent == 0
+        return paused and all(group.progress.is_idle for group in self._groups) and self._sender.unsent == 0

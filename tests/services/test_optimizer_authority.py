@@ -75,7 +75,7 @@ def test_the_second_group_waits_and_knows_for_whom(state: RunState, blobs: BlobS
     first, second = Group(state, blobs, "optimizer 0"), Group(state, blobs, "optimizer 0 of another")
     assert first.join()
     assert not second.join(give_up=True)
-    assert second.publisher.authority is None and "publisher: optimizer 0 on " in second.waited[0]
+    assert second.publisher.authority is None and "optimizer 0 on " in second.waited[0]
     with pytest.raises(FencedOut):
         second.publisher.publish(0, {"w": np.ones(3, np.float32)}, {})
     assert first.publisher.head() is None
@@ -138,7 +138,7 @@ def test_a_lease_is_of_the_epoch_that_the_process_came_up_in(state: RunState, bl
     record = state.record()
     assert record is not None
     state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
-    with pytest.raises(FencedOut, match="epoch 2, this optimizer began in 1") as caught:
+    with pytest.raises(FencedOut, match="epoch 2, this optimizer in epoch 1") as caught:
         Group(state, blobs, "optimizer 0").join()
     assert caught.value.reason == "epoch"
 

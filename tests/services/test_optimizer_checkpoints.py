@@ -101,7 +101,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_but_not_all(tmp_path: Path) 
     found = store.newest()
     assert found is not None and found[0] == 1
     damage(tmp_path, blobs, 1)
-    with pytest.raises(Corrupt, match=r"no checkpoint can be read: version 2.*version 1"):
+    with pytest.raises(Corrupt, match=r"no checkpoint is readable: version 2.*version 1"):
         store.newest()
 
 

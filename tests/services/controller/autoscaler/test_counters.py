@@ -63,5 +63,5 @@ def test_inference_counts_requests_and_their_waits() -> None:
 
 
 def test_an_optimizer_tells_what_the_autoscaler_reads() -> None:
-    source = inspect.getsource(optimizer_main.main)
+    source = inspect.getsource(optimizer_main.heartbeat_stats)
     assert all(f'"{name}":' in source for name in COUNTERS["optimizer"])
