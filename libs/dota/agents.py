@@ -28,11 +28,9 @@ class AgentView:
 
     ``observation`` is ``flat`` (one row, ``dota.flat``), ``masked`` (a dictionary of that row and the mask) or
     ``dict`` (the
-    layout's arrays and the mask). ``actions`` is a format of ``dota.choices``. The mask is called ``action_mask``
-    when an
-    action is one number, and ``action_masks`` when it has several parts: then it holds the parts' masks one after
-    another.
-    Raises ValueError for an unknown name.
+    layout's arrays and the mask). ``actions`` is a format of ``dota.choices``. The mask is called ``action_mask`` when
+    an action is one number, and ``action_masks`` when it has several parts: then it holds the parts' masks one after
+    another. Raises ValueError for an unknown name.
     """
 
     def __init__(self, config: GameConfig, layout: Layout, observation: str, actions: str, heroes: int) -> None:
@@ -80,7 +78,7 @@ class AgentView:
                for name, (shape, dtype) in self.array_shapes().items() if name != self.mask_name}
         return out | {self.mask_name: mask.copy()}
 
-    def chosen(self, actions: Any, rows: tuple[int, ...], whose: str) -> npt.NDArray[np.int64]:
+    def parse_actions(self, actions: Any, rows: tuple[int, ...], whose: str) -> npt.NDArray[np.int64]:
         """Return actions as integers [*rows, heroes, parts].
 
         Raises ValueError that names ``whose`` actions are wrong: not integers, a wrong shape, or out of range.
@@ -106,8 +104,7 @@ class Weighting:
 
     The weights are a named list, weights by signal (all others are 0, without scaling by time), or a ``RewardConfig``.
     ``team_spirit`` is the team mean's share of a reward. Without ``zero_sum`` the enemy's mean is not subtracted.
-    Raises
-    ValueError for an unknown signal or list.
+    Raises ValueError for an unknown signal or list.
     """
 
     def __init__(self, weights: str | Mapping[str, float] | RewardConfig | None, team_spirit: float,
@@ -129,8 +126,8 @@ class Weighting:
 
 
 def controller_of(opponent: str | int) -> Controller:
-    """Return a side's controller by name or number. Raises ValueError for an unknown one; ``self`` is not a
-    controller."""
+    """Return a side's controller by name or number. Raises ValueError for an unknown one; ``self`` is not a controller.
+    """
     known = {c.name.lower(): c for c in Controller if c is not Controller.POLICY}
     if isinstance(opponent, str) and opponent in known:
         return known[opponent]

@@ -71,8 +71,7 @@ def _with_parts(names: Iterable[str], items: dict[str, Any]) -> set[str]:
 
 def actions_for(config: GameConfig) -> tuple[Action, ...]:
     """Return the actions that heroes of the configuration's pool can get, by id: built-in ones, the pool's abilities,
-    and
-    items of its builds. Other items that a game may give a hero (dropped by a dead one) cannot be chosen."""
+    and items of its builds. Other items that a game may give a hero (dropped by a dead one) cannot be chosen."""
     heroes = _data(config.patch, "heroes")
     items, abilities = _data(config.patch, "items"), _data(config.patch, "abilities")
     pool = {f"npc_dota_hero_{hero}" for hero in config.hero_pool}

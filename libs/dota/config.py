@@ -43,8 +43,7 @@ class ObservationConfig(_Section):
 
 class RandomisationConfig(_Section):
     """Per-game randomisation (Berner et al. 2019, appendix O.2). The paper does not publish magnitudes; 0 disables one.
-    A null
-    magnitude of a hero statistic takes the value of ``stats``."""
+    A null magnitude of a hero statistic takes the value of ``stats``."""
 
     stats: float = Field(0.0, ge=0, le=1, description="How much a hero's stats at the start vary: the standard "
                          "deviation of those below that are null, of magic resistance ten times it.")
@@ -82,8 +81,7 @@ class RandomisationConfig(_Section):
 
 class ConsumablesConfig(_Section):
     """Consumables that the scripted buyer keeps in stock for a hero, in addition to its build. In Berner et al. 2019
-    used
-    consumables are bought again until some game time. The paper does not publish amounts, time or budget."""
+    used consumables are bought again until some game time. The paper does not publish amounts, time or budget."""
 
     tango: int = Field(1, ge=0, le=16, description="Charges of tango; 0 buys none.")
     salve: int = Field(1, ge=0, le=16, description="Charges of healing salve; 0 buys none.")
@@ -150,8 +148,8 @@ class GameConfig(_Section):
 
 
 def evaluation_game(game: GameConfig) -> GameConfig:
-    """Return the configuration without randomisation, for evaluation and human play (Berner et al. 2019, appendix
-    O.2)."""
+    """Return the configuration without randomisation, for evaluation and human play (Berner et al. 2019, appendix O.2).
+    """
     return game.model_copy(update={"randomisation": RandomisationConfig()})
 
 

@@ -1,10 +1,8 @@
 """Game events of a timestep: the transcript, the kill feed, and the moments of rewards.
 
 The core records each event once and emits its reward signal at the same place (``world/events.cpp``). The list holds
-the
-events of the last timestep in order; after a reset, those of the start (first purchases, first skill). A replay
-produces
-the same events.
+the events of the last timestep in order; after a reset, those of the start (first purchases, first skill). A replay
+produces the same events.
 """
 
 from collections.abc import Iterable

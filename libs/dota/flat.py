@@ -18,9 +18,8 @@ class FlatObservation:
     """Function from the arrays of ``layout`` for ``heroes`` heroes to one row: shared, private, shared ids, private
     ids.
 
-    Numbers keep the layout's fixed scales. An id is divided by the size of its id space, which only distinguishes
-    rows; a
-    model that embeds ids uses the arrays instead. ``size`` is the row's length, ``columns`` the slice of each
+    Numbers keep the layout's fixed scales. An id is divided by the size of its id space, which only distinguishes rows;
+    a model that embeds ids uses the arrays instead. ``size`` is the row's length, ``columns`` the slice of each
     ``block.field`` of the shared part and of the first hero's part.
     """
 

@@ -34,12 +34,9 @@ class DotaEnv(gymnasium.Env[Any, Any]):
     ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit``, ``zero_sum``: see ``dota.team_games.TeamGames``.
     ``observation`` and ``actions``: see ``dota.agents.AgentView``. A step is ``game.frameskip`` frames at 30 frames a
     second; an action takes effect four frames after the step begins. A won or lost game is terminated; a game that
-    reaches
-    its time limit is truncated, after at most ``max_steps`` steps. Infos: the mask, ``dota.vec_game.STATS`` averaged
-    over
-    the team, ``game_time`` in seconds, ``invalid_actions`` (heroes whose last choice was invalid), ``winner`` (""
-    while it
-    runs, "radiant", "dire" or "draw") and ``won``.
+    reaches its time limit is truncated, after at most ``max_steps`` steps. Infos: the mask, ``dota.vec_game.STATS``
+    averaged over the team, ``game_time`` in seconds, ``invalid_actions`` (heroes whose last choice was invalid),
+    ``winner`` ("" while it runs, "radiant", "dire" or "draw") and ``won``.
 
     Raises ValueError for invalid arguments.
     """
@@ -68,29 +65,28 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         """Start a new game, of ``seed`` or of the next seed in the stream of the last one.
 
         ``options``: ``lineup`` (hero names, one list a team), ``side`` and ``opponent`` from this game on. Raises
-        ValueError for
-        an unknown option or an invalid value.
+        ValueError for an unknown option or an invalid value.
         """
         super().reset(seed=whole_seed(seed))
         given = reset_options(options, RESET_OPTIONS)
         if "side" in given:
-            self.team.sit(given["side"])
+            self.team.set_side(given["side"])
         if "opponent" in given:
-            self.team.oppose(given["opponent"], [0])
+            self.team.set_opponent(given["opponent"], [0])
         self.team.begin(0, int(self.np_random.integers(2**63)), given.get("lineup"))
         return self._look()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one step. Raises ValueError for an action of a wrong type, shape or range."""
-        chosen = self.team.view.chosen(action, (), "the action").reshape(1, -1)
+        chosen = self.team.view.parse_actions(action, (), "the action").reshape(1, -1)
         earned = self.team.step(chosen, np.arange(1))
-        terminated, truncated = self.team.ends()
+        terminated, truncated = self.team.ended()
         observation, info = self._look()
         return observation, float(earned[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return the mask bool [mask_width], as a method for sb3-contrib."""
-        _, infos = self.team.look()
+        _, infos = self.team.observe()
         mask: npt.NDArray[np.bool_] = infos[self.team.view.mask_name][0] != 0
         return mask
 
@@ -101,7 +97,7 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         return draw(self.team.config.patch, self.team.games.spectate(0))
 
     def _look(self) -> tuple[Any, dict[str, Any]]:
-        observation, infos = self.team.look()
+        observation, infos = self.team.observe()
         first = {name: values[0] for name, values in observation.items()} if isinstance(observation, dict) \
             else observation[0]
         info = {name: values[0].item() if values.ndim == 1 else values[0] for name, values in infos.items()}

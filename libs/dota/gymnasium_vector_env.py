@@ -32,18 +32,15 @@ RESET_OPTIONS = ("reset_mask", "lineup", "opponent")
 class DotaVectorEnv(_VectorEnv):
     """Vector environment with ``num_envs`` rows, one agent each.
 
-    Against a bot there is one game a row. With ``opponent="self"`` there are half as many games: row 2 g is Radiant
-    and row
-    2 g + 1 is Dire of game g.
+    Against a bot there is one game a row. With ``opponent="self"`` there are half as many games: row 2 g is Radiant and
+    row 2 g + 1 is Dire of game g.
 
-    Everything else is as in ``dota.gymnasium_env.DotaEnv``, with arrays of leading dimension [num_envs]; ``winner``
-    in infos
-    is a number (``dota.vec_game.Winner``). ``threads`` threads step the games. ``autoreset`` defines what follows
-    the end of
-    a game. ``next_step``: the next step starts a new game and ignores the action (Gymnasium's default since 1.0).
+    Everything else is as in ``dota.gymnasium_env.DotaEnv``, with arrays of leading dimension [num_envs]; ``winner`` in
+    infos is a number (``dota.vec_game.Winner``). ``threads`` threads step the games. ``autoreset`` defines what follows
+    the end of a game. ``next_step``: the next step starts a new game and ignores the action (Gymnasium's default since
+    1.0).
     ``same_step``: the step that ended the game starts a new one, with ``final_obs`` and ``final_info`` in infos (the
-    earlier
-    default; called ``final_observation`` there). ``disabled``: nothing until reset with a mask.
+    earlier default; called ``final_observation`` there). ``disabled``: nothing until reset with a mask.
 
     Raises ValueError for invalid arguments.
     """
@@ -87,14 +84,12 @@ class DotaVectorEnv(_VectorEnv):
     def reset(self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
               ) -> tuple[Any, dict[str, Any]]:
         """Start new games, of ``seed``, ``seed + 1``, ... or of one seed a row; without a seed the games' streams
-        continue. In
-        self-play a game has the seed of its first row.
+        continue. In self-play a game has the seed of its first row.
 
         ``options``: ``reset_mask`` bool [num_envs] selects the games to reset; ``lineup`` (hero names, one list a
         team) and
         ``opponent`` hold for games that start from now on. Raises ValueError for an unknown option, and for a mask
-        or seeds of a
-        wrong length.
+        or seeds of a wrong length.
         """
         given = reset_options(options, RESET_OPTIONS)
         n, rows_of_game = self.num_envs, self.team.rows // self.team.games.games
@@ -111,13 +106,13 @@ class DotaVectorEnv(_VectorEnv):
             self._streams = [seeding.np_random(None)[0] for _ in range(len(games))]
         which = np.flatnonzero(games[:, 0])
         if "opponent" in given:
-            self.team.oppose(given["opponent"], which.tolist())
+            self.team.set_opponent(given["opponent"], which.tolist())
         self._lineup = given.get("lineup", self._lineup)
         for g in which.tolist():
             if (own := seeds[g * rows_of_game]) is not None:
                 self._streams[g], _ = seeding.np_random(own)
             self._begin(g)
-        return self.team.look()
+        return self.team.observe()
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """Play one step, ``game.frameskip`` frames of game time, of every running game.
@@ -129,14 +124,14 @@ class DotaVectorEnv(_VectorEnv):
             for g in np.flatnonzero(over).tolist():
                 self._begin(g)
         earned = self.team.step(actions, np.flatnonzero(~over))
-        terminated, truncated = self.team.ends()
-        observations, infos = self.team.look()
+        terminated, truncated = self.team.ended()
+        observations, infos = self.team.observe()
         ended = terminated | truncated
         if self._autoreset == "same_step" and ended.any():
             last = observations, infos
             for g in np.flatnonzero(self.team.games.winner != Winner.RUNNING).tolist():
                 self._begin(g)
-            observations, infos = self.team.look()
+            observations, infos = self.team.observe()
             infos |= _final(*last, ended)
         return observations, earned, terminated, truncated, infos
 

@@ -45,8 +45,7 @@ def pack_changes(array: npt.NDArray[Any], period: int) -> bytes:
     """Pack the rows of a C-contiguous array [rows, ...] as differences.
 
     Each row is XORed with the previous one in 16-bit words, except the first row and every ``period``-th after it.
-    Needs at
-    least one row. Raises ValueError for rows that are not a whole number of words.
+    Needs at least one row. Raises ValueError for rows that are not a whole number of words.
     """
     row_bytes = math.prod(array.shape[1:]) * array.itemsize
     if row_bytes % 2:
@@ -56,8 +55,7 @@ def pack_changes(array: npt.NDArray[Any], period: int) -> bytes:
 
 def join_changes(rows: Sequence[bytes], values: int, period: int) -> bytes:
     """Combine separately packed rows of ``values`` 16-bit numbers each into the form of ``pack_changes``. Raises
-    ValueError for
-    another size."""
+    ValueError for another size."""
     return bytes(_core.join_changes(rows, values, period))
 
 

@@ -16,7 +16,7 @@ from dota.game import Game
 from dota.gymnasium_env import RENDER_MODES, checked_render_mode
 from dota.gymnasium_spaces import action_space, observation_space
 from dota.picture import draw
-from dota.team_games import played, steps_of
+from dota.team_games import resolve_game, steps_of
 from dota.vec_game import STATS, TEAMS, Winner
 
 Array = npt.NDArray[Any]
@@ -28,16 +28,12 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
 
     ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit`` and ``zero_sum`` are those of
     ``dota.gymnasium_env.DotaEnv``; ``observation`` and ``actions`` are those of ``dota.agents.AgentView`` for one
-    hero. By
-    default an observation is ``{"observation": float32 [F], "action_mask": int8 [N]}`` and an action is a number. An
-    action
-    takes effect in the following step; an invalid or missing one lets the hero continue. All agents end together:
-    terminated
-    when the game is won, truncated at the time limit, after at most ``max_steps`` steps. ``infos`` hold the mask,
-    the hero's
+    hero. By default an observation is ``{"observation": float32 [F], "action_mask": int8 [N]}`` and an action is a
+    number. An action takes effect in the following step; an invalid or missing one lets the hero continue. All agents
+    end together: terminated when the game is won, truncated at the time limit, after at most ``max_steps`` steps.
+    ``infos`` hold the mask, the hero's
     ``STATS``, ``game_time`` in seconds, ``invalid_actions`` (1 when the last choice was invalid), ``winner`` (""
-    while it
-    runs, "radiant", "dire", "draw") and ``won``.
+    while it runs, "radiant", "dire", "draw") and ``won``.
 
     Raises ValueError for invalid arguments.
     """
@@ -49,7 +45,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
                  game: Mapping[str, Any] | None = None, observation: str = "masked", actions: str = "discrete",
                  rewards: str | Mapping[str, float] | RewardConfig | None = None, team_spirit: float | None = None,
                  zero_sum: bool = True, render_mode: str | None = None) -> None:
-        self.config, self._weighting = played(preset, config, game, rewards, team_spirit, zero_sum)
+        self.config, self._weighting = resolve_game(preset, config, game, rewards, team_spirit, zero_sum)
         self.render_mode = checked_render_mode(render_mode)
         self.game = Game(self.config)
         self.layout = self.game.layout
@@ -82,8 +78,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         """Start a new game, of ``seed`` or of the next seed in the stream of the last one.
 
         ``options``: ``lineup``, hero names, one list a team. Warns of an unknown option, because PettingZoo's own
-        test passes
-        one. Raises ValueError for an invalid value.
+        test passes one. Raises ValueError for an invalid value.
         """
         given = reset_options(options, ("lineup",), refuse=False)
         whole = whole_seed(seed)
@@ -105,7 +100,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self._refused[:] = 0
         for agent, action in actions.items():
             place = self._places[self._known(agent)]
-            chosen = self.view.chosen(action, (), f"the action of {agent}")
+            chosen = self.view.parse_actions(action, (), f"the action of {agent}")
             hero = {name: array[place][None] for name, array in self.game.obs.items() if not name.startswith("shared")}
             order, allowed = self.view.choices.orders(chosen, self.view.seen(hero))
             orders[place], self._refused[place] = order[0], not allowed[0]
@@ -121,8 +116,8 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         return out
 
     def state(self) -> npt.NDArray[np.float32]:
-        """Return float32 [2 F] (``state_space``): the flat observations of all Radiant heroes, then of all Dire
-        heroes."""
+        """Return float32 [2 F] (``state_space``): the flat observations of all Radiant heroes, then of all Dire heroes.
+        """
         return self._state(self.game.obs).reshape(-1)
 
     def render(self) -> Any:

@@ -1,10 +1,9 @@
 """Game that people take part in: frame by frame, some heroes follow people's orders, the others policies and bots.
 
 A timestep begins with the choices of policies and bots (``begin``) and has 4 engine frames (``frame``); observations
-are
-written after the last one. A hero under human control (``take``) follows only its person's orders. An order is checked
-when it is given and executed at the start of the next frame. Without people such a game is bit for bit the same as a
-stepped one.
+are written after the last one. A hero under human control (``take``) follows only its person's orders. An order is
+checked when it is given and executed at the start of the next frame. Without people such a game is bit for bit the same
+as a stepped one.
 """
 
 import math
@@ -41,9 +40,8 @@ class Order:
     ``target``: unit by slot and generation, as in ``spectate`` and a frame's unit table. ``at``: position in world
     units.
     ``slot``, ``to``: slots of abilities (0-5), talents (0-7) or items (0-5 inventory, 6-8 backpack, 9-14 stash, 15
-    teleport
-    scrolls). ``item``: an item's name, or the courier's errand. ``queue``: execute after the current order instead
-    of now.
+    teleport scrolls). ``item``: an item's name, or the courier's errand. ``queue``: execute after the current order
+    instead of now.
     """
 
     kind: str
@@ -104,8 +102,7 @@ class PlayedGame(Game):
         """Give a hero (team * 5 + seat) to a person, or back (``held`` False), from the next frame on.
 
         Policy and bot commands do not affect a hero under human control. With ``scripted`` False the script does not
-        buy, learn,
-        arrange, pick up or use the courier for it either. Raises IndexError for a hero that does not play.
+        buy, learn, arrange, pick up or use the courier for it either. Raises IndexError for a hero that does not play.
         """
         self._play.take(int(hero), bool(held), bool(scripted))
         self._note(PersonRow(self.engine_frame, int(hero), held=bool(held), scripted=bool(scripted)))
@@ -113,14 +110,13 @@ class PlayedGame(Game):
     def order(self, hero: int, order: Order) -> Verdict:
         """Check an order for a hero under human control; it is executed at the next frame if still possible.
 
-        An order that cannot be executed is refused and changes nothing, whatever its numbers. The refusal of an
-        order at an
-        unseen unit is the same as at a unit that does not exist.
+        An order that cannot be executed is refused and changes nothing, whatever its numbers. The refusal of an order
+        at an unseen unit is the same as at a unit that does not exist.
         """
         row = PersonRow(self.engine_frame, int(hero), _KIND.get(order.kind, -1), _pair(order.target), _place(order.at),
                         _whole(order.slot), _whole(order.to), order.item if order.kind in _NAMED else "",
                         bool(order.queue))
-        reason = give(self._play, row)
+        reason = apply_person_row(self._play, row)
         if not reason:
             self._note(row)
         return Verdict(not reason, reason)
@@ -142,9 +138,8 @@ class PlayedGame(Game):
         Policies may think while the frames are played: before the last frame this equals passing the actions to
         ``begin``;
         without it, their heroes continue. ``age``: how many timesteps older the ``obs`` were, less than OFFERED
-        (actions keep
-        the meaning that they had there). Raises ValueError as ``begin``, for an age out of range, and between
-        timesteps.
+        (actions keep the meaning that they had there). Raises ValueError as ``begin``, for an age out of range, and
+        between timesteps.
         """
         self._play.choose(self._actions(actions), self.controllers, age)
 
@@ -178,8 +173,7 @@ class PlayedGame(Game):
         """Write the game into the arrays of a frame of ``dota.spectator.schema``.
 
         ``team`` None writes everything; 0 or 1 writes only what that team sees. Raises ValueError for another team
-        and for a
-        frame that lacks a part.
+        and for a frame that lacks a part.
         """
         self._play.write_seen(team, out)
 
@@ -208,7 +202,7 @@ class PlayedGame(Game):
             self._tape.people.append(row)
 
 
-def give(play: Any, row: PersonRow) -> str:
+def apply_person_row(play: Any, row: PersonRow) -> str:
     """Apply a replay's row to a core game; return the reason of a refusal, or ''."""
     if row.kind is None:
         play.take(row.hero, row.held, row.scripted)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota import _core
-from dota.play import give
+from dota.play import apply_person_row
 from dota.replay import CHECK_EVERY, PersonRow, Replay
 from dota.tables import made_by
 from dota.vec_game import VecGame
@@ -48,7 +48,7 @@ def _with_people(game: VecGame, people: list[PersonRow]) -> Callable[[npt.NDArra
         while waiting and waiting[0].frame <= core.engine_frame():
             row = waiting.popleft()
             try:
-                give(core, row)
+                apply_person_row(core, row)
             except IndexError as error:
                 raise ValueError(f"the replay has an order to hero {row.hero}: {error}") from error
 

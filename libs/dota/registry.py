@@ -58,8 +58,8 @@ class Registry:
         return tuple(name.removeprefix(HERO_PREFIX) for name in self.names["build"])
 
     def ids(self, space: str, names: Iterable[str]) -> list[int]:
-        """Return the ids of names. Raises ValueError that lists names without an id and the command that assigns
-        one."""
+        """Return the ids of names. Raises ValueError that lists names without an id and the command that assigns one.
+        """
         known = self._ids[SAME_IDS_AS.get(space, space)]
         wanted = list(names)
         if missing := [name for name in wanted if name not in known]:

@@ -61,8 +61,8 @@ def signal_weights(config: RewardConfig) -> npt.NDArray[np.float32]:
 
 
 def time_weights(game_time: Floats, config: RewardConfig) -> npt.NDArray[np.float32]:
-    """Return the factor on each signal at ``game_time`` seconds [...], float32 [..., len(SIGNALS)]; 1 before the
-    horn."""
+    """Return the factor on each signal at ``game_time`` seconds [...], float32 [..., len(SIGNALS)]; 1 before the horn.
+    """
     decay = config.time_decay ** (np.maximum(game_time, 0.0) / config.time_decay_seconds)
     timeless = np.array([name in TIMELESS[config.preset] for name in SIGNALS])
     return np.where(timeless, 1.0, np.asarray(decay)[..., None]).astype(np.float32)
@@ -78,9 +78,8 @@ def rewards(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return the rewards of both teams' heroes.
 
-    A hero's reward is (1 - τ) of its own plus τ of its team's mean, minus the enemy team's mean, so that the rewards
-    of a
-    game sum to zero.
+    A hero's reward is (1 - τ) of its own plus τ of its team's mean, minus the enemy team's mean, so that the rewards of
+    a game sum to zero.
 
     Args:
         signals: [..., 2, H, len(SIGNALS)], teams in the order Radiant, Dire.

@@ -163,8 +163,7 @@ def target_type_of(ability: dict[str, Any]) -> TargetType | None:
     action.
 
     A point target whose effect covers the surroundings of a unit (``aoe``) is a unit-offset target, as Sniper's
-    Shrapnel in
-    the paper's table 5. Trees have no unit slots: abilities that target a tree use the nearest one.
+    Shrapnel in the paper's table 5. Trees have no unit slots: abilities that target a tree use the nearest one.
     """
     behavior = set(ability.get("behavior", []))
     primitives = {e.get("p") for e in ability.get("effects") or []}
@@ -222,8 +221,7 @@ def action_entries(patch: str, known: Sequence[str]) -> list[str]:
     """Return entries of the space ``action`` for the actions of a patch, built-in ones first.
 
     ``known`` are the existing entries: an ability that aims differently than its entry there gets a separate one,
-    with the
-    kind of target after a slash.
+    with the kind of target after a slash.
     """
     taken = {entry.split()[0]: entry for entry in known}
     entries = []
@@ -260,9 +258,8 @@ class Layout:
 
     Attributes: ``heroes`` H per team; ``units`` U unit slots; ``shared``, ``private``, ``shared_ids``,
     ``private_ids`` array
-    widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions`` by id, of all patches, so that
-    games of
-    several patches share a layout; ``omitted`` fields; ``hash`` 16 hex digits.
+    widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions`` by id, of all patches, so that games
+    of several patches share a layout; ``omitted`` fields; ``hash`` 16 hex digits.
     """
 
     def __init__(self, game: GameConfig) -> None:

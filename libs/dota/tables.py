@@ -73,8 +73,7 @@ def core_layout(layout: Layout) -> dict[str, Any]:
 
 def names_of(patch: str, known: Registry) -> dict[str, list[str]]:
     """Return all names that games of a patch can show, by id space in the order of the core's tables; actions have the
-    names
-    that ``known`` gives them."""
+    names that ``known`` gives them."""
     tables = load_tables(patch)
     return {"unit": tables.units, "ability": tables.abilities, "item": tables.items, "modifier": tables.modifiers,
             "build": tables.heroes, "animation": _core.ANIMATIONS, "pickup": _core.PICKUPS,
@@ -84,8 +83,7 @@ def names_of(patch: str, known: Registry) -> dict[str, list[str]]:
 @functools.cache
 def core_ids(patch: str) -> dict[str, Any]:
     """Return the registry ids of a patch's table entries, by space in table order, and for each action the ability or
-    item of
-    this patch that it casts, '' when the patch has none.
+    item of this patch that it casts, '' when the patch has none.
 
     Raises ValueError when the registry lacks a name of the patch.
     """

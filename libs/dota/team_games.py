@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 DEFAULT_PRESET = "laptop-1v1"
 
 
-def played(preset: str | None, config: GameConfig | None, game: Mapping[str, Any] | None,
+def resolve_game(preset: str | None, config: GameConfig | None, game: Mapping[str, Any] | None,
            rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool
            ) -> tuple[GameConfig, Weighting]:
     """Return game and rewards: those of a preset, or a ``config``, with overrides from ``game``.
@@ -47,7 +47,7 @@ class TeamGames:
                  observation: str, actions: str, opponent: str | int, side: int,
                  rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool,
                  threads: int) -> None:
-        self.config, self.weighting = played(preset, config, game, rewards, team_spirit, zero_sum)
+        self.config, self.weighting = resolve_game(preset, config, game, rewards, team_spirit, zero_sum)
         self.games = VecGame(self.config, games, threads=threads)
         self.heroes = self.games.layout.heroes
         self.view = AgentView(self.config, self.games.layout, observation, actions, self.heroes)
@@ -57,12 +57,12 @@ class TeamGames:
             self.game_of, self.team_of = np.repeat(np.arange(games), TEAMS), np.tile(np.arange(TEAMS), games)
         else:
             self.game_of, self.team_of = np.arange(games), np.zeros(games, np.int64)
-            self.sit(side)
+            self.set_side(side)
             self.games.controllers[self.game_of, 1 - self.team_of] = controller_of(opponent)
         self.rows = len(self.game_of)
         self.refused = np.zeros(self.rows, np.int64)
 
-    def sit(self, side: Any) -> None:
+    def set_side(self, side: Any) -> None:
         """Set the team that all rows' agents command from the next reset on. Raises ValueError for an unknown side."""
         if self.self_play or isinstance(side, bool) or side not in (0, 1):
             raise ValueError("in self-play an agent commands each side" if self.self_play else
@@ -72,7 +72,7 @@ class TeamGames:
         self.games.controllers[:] = Controller.POLICY
         self.games.controllers[self.game_of, 1 - self.team_of] = who
 
-    def oppose(self, opponent: str | int, games: Iterable[int]) -> None:
+    def set_opponent(self, opponent: str | int, games: Iterable[int]) -> None:
         """Set the opponent in these games. Raises ValueError for an unknown opponent."""
         if self.self_play or opponent == SELF:
             raise ValueError("the opponent of self-play is chosen when the environment is made")
@@ -90,7 +90,7 @@ class TeamGames:
         Raises ValueError for actions of a wrong shape, type or range.
         """
         arrays = self._arrays()
-        chosen = self.view.chosen(actions, (self.rows,), "actions")
+        chosen = self.view.parse_actions(actions, (self.rows,), "actions")
         orders, allowed = self.view.choices.orders(chosen, self.view.seen(arrays))
         self._orders[self.game_of, self.team_of] = orders
         going = np.isin(self.game_of, running)
@@ -102,7 +102,7 @@ class TeamGames:
             earned[going] = each[going]
         return earned
 
-    def look(self) -> tuple[Any, dict[str, Any]]:
+    def observe(self) -> tuple[Any, dict[str, Any]]:
         """Return the rows' observations and infos, in new memory."""
         arrays = self._arrays()
         mask = self.view.mask(arrays)
@@ -113,7 +113,7 @@ class TeamGames:
                   "won": winner == self.team_of + 1, "invalid_actions": self.refused.copy(), self.view.mask_name: mask}
         return self.view.observe(arrays, mask), infos
 
-    def ends(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def ended(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return which rows are terminated (won or lost) and which are truncated (time limit)."""
         winner = self.games.winner[self.game_of]
         return (winner == Winner.RADIANT) | (winner == Winner.DIRE), winner == Winner.DRAW

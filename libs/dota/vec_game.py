@@ -1,14 +1,11 @@
 """Vector of games in one process, stepped together by the compiled core on a thread pool.
 
 All arrays are numpy arrays that the core writes in place: a step replaces their contents. A timestep is 4 engine
-frames.
-The actions of a step were chosen from the observations before it and take effect in the timestep after it (Berner et
-al.
-2019, appendix L): game and policy can work at the same time.
+frames. The actions of a step were chosen from the observations before it and take effect in the timestep after it
+(Berner et al. 2019, appendix L): game and policy can work at the same time.
 
 A step is one timestep, as in the paper, or as many as make ``GameConfig.frameskip`` frames: a policy then chooses in
-the
-first of them and its heroes continue during the others; observations are written after the last.
+the first of them and its heroes continue during the others; observations are written after the last.
 """
 
 import copy
@@ -79,9 +76,8 @@ class VecGame:
     - ``controllers`` uint8 [G, 2]: ``Controller``, set by the caller.
     - ``variants``: the configurations, the first is ``config``; a game uses it until a reset names another.
 
-    Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step restarts
-    the games
-    that ended in the previous step, instead of stepping them: their actions are ignored.
+    Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step restarts the
+    games that ended in the previous step, instead of stepping them: their actions are ignored.
 
     ``observations`` are written in full (True), not at all (False), or ``"packed"``: then the two large arrays of a
     team-step exist only in packed form, for callers that send or store them.
@@ -172,9 +168,8 @@ class VecGame:
 
         ``lineups`` int16 [len(indices), 2, H] fixes the heroes; otherwise they are sampled from the pool.
         ``variants`` gives the
-        configuration of each as an index into the attribute; otherwise a game keeps its own. Recordings of these
-        games end.
-        Raises ValueError for a wrong shape, IndexError for an unknown game or variant.
+        configuration of each as an index into the attribute; otherwise a game keeps its own. Recordings of these games
+        end. Raises ValueError for a wrong shape, IndexError for an unknown game or variant.
         """
         which = self._which(indices)
         if lineups is not None:
@@ -205,10 +200,8 @@ class VecGame:
         """Play one step, ``frameskip`` frames, of the games ``which`` (all by default).
 
         ``actions`` int16 [G, 2, H, 6], columns ``dota.spaces.ActionPart``, cover all games; rows of teams that a bot
-        controls,
-        and of games that are not stepped, are ignored. Any invalid action does nothing. Raises ValueError for
-        another shape or
-        dtype or an unknown controller, IndexError for an unknown game.
+        controls, and of games that are not stepped, are ignored. Any invalid action does nothing. Raises ValueError for
+        another shape or dtype or an unknown controller, IndexError for an unknown game.
         """
         games = self._which(which)
         if actions is None:
@@ -236,8 +229,7 @@ class VecGame:
     def step_commands(self, commands: npt.NDArray[np.int16],
                       which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> None:
         """Play one timestep of the games ``which`` (all by default) by ``commands`` int16 [len(which), 10, 8], which
-        replace
-        actions and bots and are not recorded.
+        replace actions and bots and are not recorded.
 
         Raises ValueError for another shape or dtype and for an unknown command, IndexError for an unknown game.
         """
@@ -247,8 +239,7 @@ class VecGame:
 
     def packed_obs(self, name: str, which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> list[bytes]:
         """Return the array ``name`` of the games ``which`` (all by default) in packed form (``dota.packing``), one row
-        a team-step:
-        Radiant's and Dire's of one game after another. Needs ``observations="packed"``.
+        a team-step: Radiant's and Dire's of one game after another. Needs ``observations="packed"``.
 
         Raises ValueError for other games and for a name that is not in ``PACKED``, IndexError for an unknown game.
         """
@@ -274,11 +265,9 @@ class VecGame:
         """Play ``steps`` timesteps of all games with ``bots`` on both sides and return the time of each part.
 
         Times are seconds of processor time of one thread: ``engine``, ``bots``, ``views``, ``encode`` (0 without
-        observations),
-        and ``alone``: the same commands replayed without any work between timesteps. For benchmarks: no game may
-        end, and
-        signals, stats and observations are not updated. Raises ValueError for zero steps and for a controller that
-        is not a bot.
+        observations), and ``alone``: the same commands replayed without any work between timesteps. For benchmarks: no
+        game may end, and signals, stats and observations are not updated. Raises ValueError for zero steps and for a
+        controller that is not a bot.
         """
         return dict(self._core.time_parts(steps, int(bots)))
 
@@ -292,16 +281,14 @@ class VecGame:
 
     def snapshot(self, index: int) -> bytes:
         """Return a snapshot, from which ``restore`` continues in the same variant. It carries fingerprints of the core,
-        the data
-        and the settings, and is valid for those only."""
+        the data and the settings, and is valid for those only."""
         return bytes(self._core.snapshot(index))
 
     def restore(self, index: int, snapshot: bytes) -> None:
         """Restore a snapshot into a game and write its observation; signals keep the values of the last step.
 
         Raises ValueError for a damaged snapshot, or for another core, data or settings, and names the difference.
-        Nothing
-        changes then.
+        Nothing changes then.
         """
         self._core.restore(index, snapshot)
         self._forget([index])
@@ -332,8 +319,7 @@ class VecGame:
 
     def spectate(self, index: int) -> dict[str, Any]:
         """Return the whole state for a viewer, without fog of war: ``time``, ``winner``, ``units`` (kind, name, team,
-        x, y, hp,
-        ...), ``projectiles`` (x, y, team), ``areas`` (x, y, radius, team)."""
+        x, y, hp, ...), ``projectiles`` (x, y, team), ``areas`` (x, y, radius, team)."""
         return dict(self._core.spectate(index))
 
     def write_seen(self, index: int, out: dict[str, npt.NDArray[Any]]) -> None:
@@ -351,9 +337,8 @@ class VecGame:
         """Map each side's ``enemy_buildings`` slots to the owner's ``allied_buildings`` slots, int16 [2, n]; -1 for
         none.
 
-        Slots count from the first of their group. A standing building is visible to its owner always, and to the
-        enemy only with
-        vision.
+        Slots count from the first of their group. A standing building is visible to its owner always, and to the enemy
+        only with vision.
         """
         count = self.layout.groups["enemy_buildings"].count
         out = np.full((TEAMS, count), -1, np.int16)

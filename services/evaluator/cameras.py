@@ -13,7 +13,7 @@ from dota.config import GameConfig, RewardConfig
 from dota.rewards import signal_weights, time_weights
 from dota.spectator.camera import Camera
 from dota.spectator.recording import RecordingWriter
-from dota.spectator.thoughts import building_slots, show_thoughts
+from dota.spectator.policy_debug import building_slots, record_policy_outputs
 from dota.vec_game import VecGame
 from five.clients.inference import ActResult
 from five.services.evaluator.matches import Pairing
@@ -49,7 +49,7 @@ class Cameras:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             film = self._films[place] = RecordingWriter(path, self._config(place), self._about(place))
-            film.camera.look(self._games, place)
+            film.camera.record(self._games, place)
         except OSError as error:
             self._lose(place, error)
 
@@ -84,9 +84,9 @@ class Cameras:
             for camera in self._cameras(place):
                 weights = self._weights * time_weights(self._games.game_time[place], self._rewards)
                 try:
-                    camera.look(self._games, place)
+                    camera.record(self._games, place)
                     for side in range(2):
-                        camera.earn(side, self._games.signals[place, side] * weights)
+                        camera.record_rewards(side, self._games.signals[place, side] * weights)
                 except Exception as error:
                     self._lose(place, error)
 
@@ -154,7 +154,7 @@ class Cameras:
             "chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps}), FIRST_STEPS)
         self._live[place] = camera
         source.put("header", game, camera.packed_header())
-        camera.look(self._games, place)
+        camera.record(self._games, place)
 
     def _lose(self, place: int, error: Exception) -> None:
         log.warning("a game is not recorded for watching: %s", error, exc_info=not isinstance(error, OSError))
@@ -167,6 +167,6 @@ class Cameras:
 
     def _think(self, camera: Camera, place: int, side: int, row: int, answer: ActResult, thoughts: Mapping[str, Array]
                ) -> None:
-        show_thoughts(camera, side, thoughts, values=answer.values[row], version=int(answer.versions[row]),
+        record_policy_outputs(camera, side, thoughts, values=answer.values[row], version=int(answer.versions[row]),
                       actions=answer.actions[row], available=self._games.obs["available"][place, side],
                       units=self._games.slot_units(place, side), buildings=self._buildings)

@@ -10,7 +10,7 @@ from typing import Any
 from dota import registry
 from dota.play import FRAMES, OFFERED, PlayedGame
 from dota.spectator.camera import UNIT_PER_STEP
-from dota.spectator.happenings import happenings
+from dota.spectator.console_events import console_events
 from dota.tables import HERO_PREFIX
 from five.protos.v1 import play_pb2
 from five.run.config.play import PlayConfig
@@ -161,10 +161,10 @@ class Match:
         for view in self._views if fresh else ():
             outboxes = [player.outbox for player in self._players if player.heroes and player.team == view.team]
             if outboxes:
-                view.look(partial(game.write_seen, view.team), game.engine_frame, happenings(game.events(view.team)))
+                view.look(partial(game.write_seen, view.team), game.engine_frame, console_events(game.events(view.team)))
             for outbox in outboxes:
                 outbox.show(view)
-        self._happened += happenings(game.events(None))
+        self._happened += console_events(game.events(None))
         if (fresh and game.engine_frame % FRAMES == 0) or self.winner:
             happened, self._happened = self._happened, []
             self._whole.look(partial(game.write_seen, None), game.engine_frame, happened)

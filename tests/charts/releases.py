@@ -86,8 +86,7 @@ class Release:
 
     def objects(self) -> Objects:
         """Return all objects of the namespace except helm's own records. On a real cluster: those with the release's
-        label and
-        without an owner."""
+        label and without an owner."""
         if self._store is None:
             return self._listed()
         with self.store.changed:

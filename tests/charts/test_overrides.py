@@ -62,8 +62,8 @@ def test_what_the_chart_computes_is_refused_in_its_own_words(path: str) -> None:
 
 
 def test_that_is_all_that_the_chart_computes_whatever_its_values() -> None:
-    """Keys that the chart computes only under some values are checked for range: the schema cannot know the
-    condition."""
+    """Keys that the chart computes only under some values are checked for range: the schema cannot know the condition.
+    """
     every = [{p.split(".of.")[0] for p in paths(yaml.safe_load(run_config(v)))} for v in variants()]
     assert set.intersection(*every) == set(COMPUTED)
 

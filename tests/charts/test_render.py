@@ -62,8 +62,8 @@ def test_nothing_is_left_behind_by_templates(values: Values) -> None:
 
 @functools.cache
 def definitions(version: str) -> Any:
-    """Return the version's schema definitions with a cached index, which kubernetes-validate rebuilds for each
-    object."""
+    """Return the version's schema definitions with a cached index, which kubernetes-validate rebuilds for each object.
+    """
     contents = utils.schema_contents(f"kubernetes-json-schema/{folder(version)}/_definitions.json", version)
     return referencing.Resource.from_contents(contents) @ referencing.Registry()
 

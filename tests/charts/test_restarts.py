@@ -62,8 +62,8 @@ def test_a_step_of_readers_restarts_the_parameters_redis() -> None:
 
 
 def test_the_checksum_has_all_that_a_component_reads() -> None:
-    """A key that a component reads is part of the checksum in its pod annotations; one key is tried for each
-    component."""
+    """A key that a component reads is part of the checksum in its pod annotations; one key is tried for each component.
+    """
     reads = yaml.safe_load(FILE.read_text())
     assert reads.keys() == {"rollout", "dota-env", "inference", "optimizer", "controller", "opponents", "evaluator",
                             "play"}

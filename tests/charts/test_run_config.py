@@ -95,8 +95,7 @@ def test_an_optimizer_has_the_time_that_its_checkpoint_takes() -> None:
 
 def test_files_are_where_the_configuration_says(values: Values, tmp_path: Path) -> None:
     """Configured certificates are mounted in every container that reads the configuration. Test pods are exempt: each
-    dials
-    one kind of endpoint."""
+    dials one kind of endpoint."""
     config = loaded(values, tmp_path)
     stores = [config.store.tls_authority] if config.store.tls_authority else []
     tls = config.rpc.tls

@@ -128,8 +128,7 @@ def templates(found: list[Object] | tuple[Object, ...]) -> dict[str, tuple[Objec
 
 def test_a_broken_pod_does_not_hold_a_rollback_back(values: Values) -> None:
     """An ordered set replaces a pod only when the earlier ones are ready, which a pod without an image never is. A
-    Parallel
-    set replaces it."""
+    Parallel set replaces it."""
     for o in objects(values, "StatefulSet"):
         assert o["spec"]["podManagementPolicy"] == "Parallel"
 

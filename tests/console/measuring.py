@@ -69,7 +69,7 @@ def record(path: Path, seconds: float) -> None:
         game.step()
     writer = RecordingWriter(path, game.config, {"players": ["scripted-hard", "scripted-hard"]})
     for _ in range(round(seconds * STEPS)):
-        writer.camera.look(game, 0)
+        writer.camera.record(game, 0)
         game.step()
     writer.close()
 

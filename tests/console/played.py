@@ -19,7 +19,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from dota.config import GameConfig
 from dota.play import Order, PlayedGame
 from dota.spectator.chunks import ChunkWriter
-from dota.spectator.happenings import happenings
+from dota.spectator.console_events import console_events
 from dota.spectator.header import make_header
 from dota.spectator.schema import game_schema
 from dota.vec_game import Controller
@@ -129,7 +129,7 @@ class PlayedHere:
                 await self._answer(socket, order, "")
             due.clear()
             game.write_seen(team, out)
-            writer.add(out, game.engine_frame, happenings(game.events(team)))
+            writer.add(out, game.engine_frame, console_events(game.events(team)))
             raw = b"".join(writer._parts)
             writer._parts.clear()
             await socket.send_bytes(bytes([kind]) + struct.pack("<I", game.engine_frame) + raw)

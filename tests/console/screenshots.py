@@ -24,9 +24,9 @@ from dota.config import GameConfig
 from five.cli.console import link
 from five.cli.run_selection import add_address, controller_of
 from five.local.rest_client import Controller
+from five.local.run_folder import find_run
 from five.reports.run_report import collect, newest_film
 from five.reports.run_report import write as write_report
-from five.local.run_folder import find
 from tests.console.browser import PATIENCE, Watched, chromium
 from tests.console.ended import ended
 from tests.console.played import GAME, POOL, PlayedHere
@@ -258,7 +258,7 @@ def main() -> None:
             return
         if not arguments.seeded:
             controller = controller_of(arguments)
-            written = None if arguments.url else find(arguments.run).report
+            written = None if arguments.url else find_run(arguments.run).report
             wanted = trained(browser, controller, written, arguments.folder, wanted)
         made_up(browser, arguments.folder, wanted)
 

@@ -35,11 +35,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(1)
     for _ in range(220):
         vec.step()
-        writer.camera.look(vec, 0)
-        writer.camera.think(0, rng.normal(size=5), 0.6, 12, np.full((5, 6), 2, np.int16))
+        writer.camera.record(vec, 0)
+        writer.camera.record_outputs(0, rng.normal(size=5), 0.6, 12, np.full((5, 6), 2, np.int16))
         writer.camera.choose(3, np.arange(1, 9), rng.dirichlet(np.ones(8)))
         writer.camera.aim(3, np.arange(40), rng.dirichlet(np.ones(40)))
-        writer.camera.earn(0, rng.normal(size=(5, 21)))
+        writer.camera.record_rewards(0, rng.normal(size=(5, 21)))
     writer.close()
     return path
 

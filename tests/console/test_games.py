@@ -18,8 +18,8 @@ from rapid.blobs import BlobStore
 from tests.console import console
 from tests.console.browser import Watched, chromium
 from tests.services.conftest import redis_client, redis_url
-from tests.services.live_controller import OPERATOR, VIEWER, live
 from tests.services.controller.games.test_live_hub import GAME, playing
+from tests.services.live_controller import OPERATOR, VIEWER, live
 
 __all__ = ["redis_client", "redis_url"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
@@ -32,14 +32,14 @@ def recorded(folder: Path) -> BlobStore:
     vec.controllers[:] = [[Controller.HARD, Controller.RANDOM]]
     path = folder / "a.view"
     writer = RecordingWriter(path, config, {"players": ["version-3", NAME]})
-    writer.camera.look(vec, 0)
+    writer.camera.record(vec, 0)
     tower = np.array([u["slot"] for u in vec.spectate(0)["units"] if u["name"] == "npc_dota_goodguys_tower1_mid"])
     while not vec.winner[0]:
         vec.step()
-        writer.camera.think(1, np.array([0.25]), 0.75, 3, np.array([[2, 0, 0, 0, 0, 0]], np.int16))
+        writer.camera.record_outputs(1, np.array([0.25]), 0.75, 3, np.array([[2, 0, 0, 0, 0, 0]], np.int16))
         writer.camera.choose(5, np.array([1, 2]), np.array([0.3, 0.7]))
-        writer.camera.foresee(1, tower, np.array([0.4]))
-        writer.camera.look(vec, 0)
+        writer.camera.record_building_losses(1, tower, np.array([0.4]))
+        writer.camera.record(vec, 0)
     writer.close()
     blobs = BlobStore(str(folder / "blobs"))
     blobs.put(path, "replays/version-3.view")

@@ -26,10 +26,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     games.controllers[:] = Controller.SCRIPTED
     path = folder / "game.view"
     film = RecordingWriter(path, RULES, {"players": ["version-3", HOSTILE]})
-    film.camera.look(games, 0)
+    film.camera.record(games, 0)
     for _ in range(120):
         games.step()
-        film.camera.look(games, 0)
+        film.camera.record(games, 0)
     film.close()
     with seeded() as rest:
         records = run_report.collect(rest.state, rest.context.series)

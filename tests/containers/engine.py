@@ -74,8 +74,7 @@ def _output(command: list[str], check: bool, timeout: float, env: dict[str, str]
 
 class Project:
     """Compose project of docker-compose.yml and files of deploy/compose, by default the tiny run, with its own name and
-    free
-    ports.
+    free ports.
 
     ``changes`` go into a file layered over deploy/compose/run.yaml, which FIVE_RUN names, as a user would do it.
     """

@@ -1,5 +1,5 @@
-"""The system in containers: it trains, survives the loss of a container of each kind, scales, and resumes after a
-stop."""
+"""The system in containers: it trains, survives the loss of a container of each kind, scales, and resumes after a stop.
+"""
 
 import threading
 from pathlib import Path

@@ -1,9 +1,8 @@
 """Fuzzer of games, orders, configurations and snapshots on a core with sanitizers.
 
 ``python -m tests.dota.fuzzing --minutes 1`` runs cases of rising seeds in a subprocess that may crash. Findings are
-kept
-under ``--out`` with their seed; ``--case SEED`` repeats one. ``--only games --cases 1000`` plays that many short bot
-games. A case may be refused (ValueError, KeyError, IndexError, TypeError, OverflowError); anything else (a crash, a
+kept under ``--out`` with their seed; ``--case SEED`` repeats one. ``--only games --cases 1000`` plays that many short
+bot games. A case may be refused (ValueError, KeyError, IndexError, TypeError, OverflowError); anything else (a crash, a
 sanitizer report, a hang) is a finding. ``make fuzz`` and ``make test-asan-games`` build the core and run this.
 """
 
@@ -76,8 +75,7 @@ def number(dice: random.Random) -> int:
 
 def games(dice: random.Random) -> None:
     """Play short games of bots, random actions and random commands (some invalid), with any form of observations;
-    snapshot and
-    restore them on the way."""
+    snapshot and restore them on the way."""
     from dota.vec_game import Controller, VecGame
 
     game = VecGame(drawn_config(dice), dice.randint(1, 2), seed=dice.getrandbits(63), threads=dice.randint(1, 2),
@@ -180,8 +178,7 @@ def orders(dice: random.Random) -> None:
 
 def people(dice: random.Random) -> None:
     """Play a bot game in which people join, leave and give random orders between any two frames; read each team's view;
-    check
-    that the replay reproduces the game."""
+    check that the replay reproduces the game."""
     from dota.config import GameConfig
     from dota.play import KINDS as ORDERS
     from dota.play import Order, PlayedGame

@@ -111,8 +111,7 @@ def watch(games: VecGame, found: Liveness, places: Sequence[int], before: dict[t
 def play(config: GameConfig, sides: Sequence[tuple[Controller, Controller]], seconds: float, every: int = 30,
          seed: int = 1) -> Liveness:
     """Play one game for each pair of bots, for at most ``seconds`` of game time, and observe every ``every``-th
-    timestep;
-    count actions and rewards in all timesteps."""
+    timestep; count actions and rewards in all timesteps."""
     games = VecGame(config, len(sides), seed=seed)
     games.controllers[:] = np.array(sides, np.uint8)
     found, before = Liveness(), {}

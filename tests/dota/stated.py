@@ -1,6 +1,5 @@
 """Effect data of an ability or item, parsed without the core: the nodes of its program with their numbers at a rank.
-Tests
-compare them with the behaviour in a small scene."""
+Tests compare them with the behaviour in a small scene."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
 """Abilities with damage over time, by chance or through others: Counter Helix, Spirit Siphon, Aftershock, Rocket
-Barrage,
-Maledict, Frost Shield, Culling Blade's kill, Death Pulse's healing, Call Down's second strike."""
+Barrage, Maledict, Frost Shield, Culling Blade's kill, Death Pulse's healing, Call Down's second strike."""
 
 import math
 from typing import Any

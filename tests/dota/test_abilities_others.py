@@ -262,8 +262,8 @@ def test_shadow_strike_strikes_and_poisons(duel: Duel, rank: int) -> None:
 
 @pytest.mark.parametrize("rank", [1, 4])
 def test_ghost_shroud_hides_from_blows_and_slows_around(duel: Duel, rank: int) -> None:
-    """For its duration attacks cannot hit him, magic hurts more, heals are larger, and enemies within 750 are
-    slower."""
+    """For its duration attacks cannot hit him, magic hurts more, heals are larger, and enemies within 750 are slower.
+    """
     arena = duel("necrolyte")
     a, near, far = arena.unit(0), arena.unit(5), arena.unit(6)
 

@@ -140,9 +140,8 @@ def items_worth(vec, game):
 @pytest.mark.parametrize("bot", [Controller.SCRIPTED, Controller.HARD])
 def test_bots_hold_the_items_of_a_real_game(bot):
     """At minutes 5, 10 and 20 the average hero's items are worth at least half of the poorest and at most all of the
-    richest
-    player's total in a real game; every hero has more than at the start. At minute 20 most have boots and a finished
-    item."""
+    richest player's total in a real game; every hero has more than at the start. At minute 20 most have boots and a
+    finished item."""
     vec = VecGame(GameConfig(), 2, seed=7, observations=False)
     vec.controllers[:] = bot
     for minute in (5, 10, 20):
@@ -257,8 +256,7 @@ def test_the_strongest_stacks_camps():
 @pytest.mark.slow
 def test_the_strongest_pulls_camps():
     """Twelve games of ten minutes: in a third of them a camp's creeps and lane creeps meet for seconds away from the
-    camp.
-    Bots without pulling reach 25 such observations by chance, all in three of these games."""
+    camp. Bots without pulling reach 25 such observations by chance, all in three of these games."""
     camps = np.array([(camp["x"], camp["y"]) for camp in read_data("7.21d")["map"]["camps"]])
     vec = VecGame(GameConfig(max_game_seconds=4800), 12, seed=6, observations=False)
     vec.controllers[:] = Controller.HARD

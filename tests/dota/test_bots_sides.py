@@ -41,8 +41,7 @@ def test_the_dires_fountain_is_farther_from_the_middle(patch):
 
 def test_tangos_are_eaten_on_both_sides():
     """The trees next to the Dire's lane position are out of a tango's range, so it walks back to them. In each of
-    twelve games
-    two of three tangos are eaten within three minutes."""
+    twelve games two of three tangos are eaten within three minutes."""
     told = happened(12, 180, seed=3)
     eaten = [sum(n for (kind, what, team), n in told.items()
                  if kind == EventKind.CAST and what.startswith("item_tango") and team == side) for side in range(TEAMS)]

@@ -134,8 +134,7 @@ def test_morbid_mask_takes_nothing_from_spells_and_buildings(new_world: Any, dat
 @pytest.mark.parametrize(("hero", "name"), [(MELEE, "vampiric_aura"), (RANGED, "vampiric_aura_ranged")])
 def test_vladmirs_offering_is_for_allies_around(new_world: Any, data: dict[str, Any], hero: str, name: str) -> None:
     """Armor, mana, damage share and lifesteal for the bearer and allies within 1200; less for ranged units; none
-    farther away
-    and none for enemies."""
+    farther away and none for enemies."""
     a = arena(new_world, data, hero, ("witch_doctor",))
     fighter, bearer, enemy = a.unit(0), a.unit(1), a.unit(5)
     stated = specials("vladmir", data)

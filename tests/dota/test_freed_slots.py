@@ -1,6 +1,5 @@
 """A dead unit's slot is reused in the next frame: references to the dead unit do not apply to the new one. One scene
-for
-each loop of a frame that holds units across frames.
+for each loop of a frame that holds units across frames.
 
 ``test_world_units.py`` checks that no unit spawns into a slot freed in the same frame.
 """
@@ -168,8 +167,7 @@ def test_towers(new_world: Any, data: dict[str, Any]) -> None:
 
 def test_camps(new_world: Any, data: dict[str, Any]) -> None:
     """A camp's aggro on the dead unit does not apply to the new one, and a unit in the slot of a camp creep is not part
-    of the
-    camp."""
+    of the camp."""
     world = new_world(neutrals=True, start_s=59.0)
     world.step(12)
     arena = Arena(world, data)

@@ -69,7 +69,7 @@ def test_infos_say_who_won(side, won):
         _, _, terminated, truncated, info = env.step(dead)
     assert terminated and not truncated and info["winner"] == "dire" and not info["won"]
     env.team.team_of[:] = side  # the same game, seen from either side
-    _, infos = env.team.look()
+    _, infos = env.team.observe()
     assert bool(infos["won"][0]) is won
 
 

@@ -6,8 +6,7 @@ from tests.dota.watching import duel, field
 
 def cooldowns(hide: bool) -> tuple[float, float, float]:
     """Return the largest cooldowns in Radiant's observations of its own hero, of the enemy's abilities and of its
-    items, in 90
-    seconds of a close bot duel."""
+    items, in 90 seconds of a close bot duel."""
     game = VecGame(duel(hero="nevermore", hide_unseen=hide, kills_to_win=9), 1, seed=3)
     game.controllers[:] = Controller.SCRIPTED
     own = theirs = items = 0.0

@@ -1,6 +1,5 @@
 """Every hero ability against its data in abilities.json, in a small scene: costs, cast time, range, and its modifiers
-and
-their durations at the first and last rank. Other test_matrix files cover dispels, resistance, immunity, break and
+and their durations at the first and last rank. Other test_matrix files cover dispels, resistance, immunity, break and
 stacking. Abilities that this scene cannot show are listed with the test that shows them."""
 
 import math
@@ -139,8 +138,7 @@ RANGED = [(h, a) for h, a in ACTIVE
 @pytest.mark.parametrize(("hero", "ability"), RANGED, ids=[a for _, a in RANGED])
 def test_cast_range(new_world: Any, hero: str, ability: str) -> None:
     """Slightly within the range the hero casts without walking; slightly beyond it walks first. A range longer than the
-    level
-    ground is tried towards a point."""
+    level ground is tried towards a point."""
     d = definition(ability)
     scene = Scene(new_world, hero)
     reach = stated.at(d["cast_range"], 1)

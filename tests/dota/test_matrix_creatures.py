@@ -1,6 +1,6 @@
 """Every ability of neutral creeps and Roshan against its data in abilities.json, in a small scene: costs, cast time,
-range,
-casting by AI in a fight, auras, area damage. test_creatures_cast.py covers unique abilities and attack effects."""
+range, casting by AI in a fight, auras, area damage. test_creatures_cast.py covers unique abilities and attack effects.
+"""
 
 import math
 from typing import Any
@@ -29,8 +29,7 @@ def ids(cases: Any) -> list[str]:
 
 class Den(Arena):
     """A creature at the centre; Sven `away` from it down the river, where the ground is level, Lion and Axe far away.
-    Nobody
-    regenerates or attacks; the creature's AI runs only on request."""
+    Nobody regenerates or attacks; the creature's AI runs only on request."""
 
     def __init__(self, new_world: Any, creature: str, away: float = 140, *, thinks: bool = False,
                  team: int = 2) -> None:
@@ -178,8 +177,7 @@ AURAS = [(u, a) for u, a in ALL if definition(a)["effects"][0]["p"] == "aura"]
 @pytest.mark.parametrize("bearer", ["creep", "hero"])
 def test_aura(new_world: Any, creature: str, ability: str, bearer: str) -> None:
     """Allies slightly within the radius and the creature itself have the stated effect; allies slightly beyond it and
-    enemies
-    do not; after its death nobody has. An aura on a hero's side serves that hero."""
+    enemies do not; after its death nobody has. An aura on a hero's side serves that hero."""
     d = definition(ability)
     (node,) = d["effects"]
     r = stated.number(d, node["r"], 1)

@@ -1,6 +1,5 @@
 """Spell immunity, over every ability and item: Black King Bar blocks exactly what the data do not let through, and
-allies'
-effects still reach its bearer."""
+allies' effects still reach its bearer."""
 
 import re
 from pathlib import Path
@@ -78,8 +77,7 @@ def reached(fight: Fight, immune: bool) -> bool:
 @pytest.mark.parametrize(("subject", "way"), CASES)
 def test_it_reaches_the_immune_if_the_data_say_so(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
     """Relevant keys: `spell_immunity` of the ability or item, `magic_immune_enemies` of its targets, `pierces_immunity`
-    of an
-    effect. Without these keys it does not reach immune units."""
+    of an effect. Without these keys it does not reach immune units."""
     if subject in ELSEWHERE:
         return
     d = definition(subject)

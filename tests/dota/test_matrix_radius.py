@@ -1,5 +1,5 @@
-"""Every effect radius of an ability or item: units slightly within it are affected, units slightly beyond it are
-not."""
+"""Every effect radius of an ability or item: units slightly within it are affected, units slightly beyond it are not.
+"""
 
 from typing import Any
 

@@ -50,8 +50,8 @@ def test_full_and_empty_arrays(n: int) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.9, 1.0])
 def test_packed_the_same_whatever_the_processor_has(core: ModuleType, share: float) -> None:
-    """Compares the default implementation, the portable one, shuffles of eight values, and the CPU's compression of
-    32."""
+    """Compares the default implementation, the portable one, shuffles of eight values, and the CPU's compression of 32.
+    """
     rng = np.random.default_rng(int(100 * share))
     for n in (0, 1, 63, 64, 65, 127, 128, 200, 5000):
         values = np.where(rng.random(n) < share, rng.integers(1, 2**16, n), 0).astype(np.uint16)

@@ -36,7 +36,7 @@ def chunks(game: VecGame) -> list[bytes]:
     made: list[bytes] = []
     camera = Camera(CONFIG, {}, lambda chunk, facts: made.append(chunk))
     for _ in range(3 * CHUNK_STEPS):
-        camera.look(game, 0)
+        camera.record(game, 0)
         game.step()
     camera.end()
     return made
@@ -124,10 +124,10 @@ def test_units_that_appear_or_jump_are_marked(game: VecGame) -> None:
     made: list[bytes] = []
     camera = Camera(CONFIG, {}, lambda chunk, facts: made.append(chunk))
     hero = next(u for u in game.spectate(0)["units"] if u["hero"] == 0)
-    camera.look(game, 0)
+    camera.record(game, 0)
     before = game.snapshot(0)
     game._core.place(0, hero["slot"], hero["x"] + 900 if hero["x"] < 0 else hero["x"] - 900, hero["y"])
-    camera.look(game, 0)
+    camera.record(game, 0)
     game.restore(0, before)
     camera.end()
     first, second = (step.frame["unit"][:, 2] for step in read_chunk(made[0], camera.schema))
@@ -142,15 +142,15 @@ def test_a_recording_is_read_with_its_own_schema_and_index(tmp_path: Path) -> No
     vec = VecGame(config, 1, seed=5, observations=False)
     vec.controllers[:] = [[Controller.HARD, Controller.RANDOM]]
     writer = RecordingWriter(tmp_path / "a.view", config, {"players": ["hard", "<script>alert(1)</script>"]})
-    writer.camera.look(vec, 0)
+    writer.camera.record(vec, 0)
     steps = 1
     while not vec.winner[0]:
         vec.step()
-        writer.camera.think(0, np.array([0.25]), 0.75, 3, np.array([[2, 0, 0, 0, 0, 0]], np.int16))
-        writer.camera.earn(0, np.full((1, 21), 0.5))
+        writer.camera.record_outputs(0, np.array([0.25]), 0.75, 3, np.array([[2, 0, 0, 0, 0, 0]], np.int16))
+        writer.camera.record_rewards(0, np.full((1, 21), 0.5))
         writer.camera.rank(0, np.array([[1.0, 0, 0, 0, 0]]))
-        writer.camera.foresee(0, np.array([7, -1, 9]), np.array([0.2, 0.9, 0.8]))
-        writer.camera.look(vec, 0)
+        writer.camera.record_building_losses(0, np.array([7, -1, 9]), np.array([0.2, 0.9, 0.8]))
+        writer.camera.record(vec, 0)
         steps += 1
     writer.close()
     recording = Recording.load(tmp_path / "a.view")

@@ -1,6 +1,5 @@
 """Effects of talents, with the numbers of heroes.json. Talents that add to a special value are tested with their
-ability;
-these are the others, and a check that every talent has an effect."""
+ability; these are the others, and a check that every talent has an effect."""
 
 import math
 from typing import Any

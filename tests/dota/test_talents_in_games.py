@@ -1,6 +1,5 @@
 """Effects of talents in games: results change by the value in heroes.json. A talent could be compiled and never be
-used;
-test_talents_numbers.py tests the compiled numbers."""
+used; test_talents_numbers.py tests the compiled numbers."""
 
 import math
 from collections.abc import Callable

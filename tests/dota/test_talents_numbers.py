@@ -1,7 +1,6 @@
 """Talents' `affects` in heroes.json against the compiled programs: with a talent each number that reads the special
-value
-or the field increases by exactly the talent's value, at every rank and in both patches, and no other number of the
-hero's abilities changes. test_talents.py and test_talents_in_games.py test the use of the numbers."""
+value or the field increases by exactly the talent's value, at every rank and in both patches, and no other number of
+the hero's abilities changes. test_talents.py and test_talents_in_games.py test the use of the numbers."""
 
 from typing import Any
 

@@ -25,9 +25,9 @@ def test_rows_and_controllers(changes, controllers, rows):
 
 def test_changing_sides_takes_the_opponent_along():
     made = games(opponent="hard")
-    made.sit(1)
+    made.set_side(1)
     assert made.games.controllers.tolist() == [[4, 0], [4, 0]]
-    made.oppose("random", [1])
+    made.set_opponent("random", [1])
     assert made.games.controllers.tolist() == [[4, 0], [1, 0]]
 
 

@@ -88,8 +88,7 @@ SPEEDS = tuple(range(20, 701, 5))
 @pytest.mark.parametrize("when", BEGINS[1:])
 def test_attacks_lose_no_time(new_world: Any, when: float) -> None:
     """Five minutes of attacks at every attack speed: the last one is on the exact frame. A sum of floats was off by up
-    to three
-    frames, an hour into a game."""
+    to three frames, an hour into a game."""
     world = new_world(max_game_s=1e5)
     world.set_time(when)
     target = world.spawn("npc_dota_neutral_centaur_khan", 2, -500, -400)

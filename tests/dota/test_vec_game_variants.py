@@ -1,5 +1,5 @@
-"""Games of several configurations in one vector: each follows its own, and the first one is unaffected by the
-others."""
+"""Games of several configurations in one vector: each follows its own, and the first one is unaffected by the others.
+"""
 
 import numpy as np
 import pytest

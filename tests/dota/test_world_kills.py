@@ -15,8 +15,7 @@ STEPS_A_SECOND = 7.5
 def stage(new_world: Any, near: int, gold: Sequence[float], victim_gold: float,
           mates_gold: Sequence[float] = ()) -> Any:
     """Five against five without items: the first ``near`` Radiant heroes are next to the Dire's first, the others at
-    home. Net
-    worth is gold only."""
+    home. Net worth is gold only."""
     world = new_world(RADIANT, DIRE)
     for hero in range(10):
         world.clear_items(hero)
@@ -102,8 +101,7 @@ def test_a_level_more_is_worth_more(new_world: Any) -> None:
     (10, 480, 1250), (11, 480, 1250)])
 def test_the_end_of_a_streak_is_worth_more(new_world: Any, kills: int, gold: float, xp: float) -> None:
     """60 gold for each kill from the third to the tenth; 200 to 1,250 experience, 150 a kill. In addition: 110 + 8, the
-    area
-    bounty, and 40 experience."""
+    area bounty, and 40 experience."""
     world = stage(new_world, 0, gold=(0,) * 5, victim_gold=0)
     put_on_a_streak(world, kills)
     for hero in range(10):

@@ -59,8 +59,7 @@ def test_neutrals_fight_back_and_give_up(new_world: Any, data: dict[str, Any]) -
 
 def drawn_camps(new_world: Any, data: dict[str, Any], seconds: float) -> tuple[Any, int, int]:
     """Return three Radiant heroes far away and two camps that many seconds before their next spawn; heroes 0 and 1 have
-    each
-    pulled one of them to the open on the other side of the map."""
+    each pulled one of them to the open on the other side of the map."""
     world = new_world(radiant=("nevermore", "sniper", "lion"), neutrals=True, start_s=59.0)
     world.step(12)
     first, second = (next(k for k, camp in enumerate(data["map"]["camps"]) if camp["tier"] == tier)
@@ -87,8 +86,7 @@ def paid(world: Any, victim: int, killer: int) -> list[float]:
 
 def test_a_stack_pays_who_drew_it_whatever_camp_it_stands_in(new_world: Any, data: dict[str, Any]) -> None:
     """One camp's creeps are in another's box at the spawn time: their own camp refills and they are their hero's stack;
-    the
-    other does not, and its creeps are nobody's."""
+    the other does not, and its creeps are nobody's."""
     world, first, second = drawn_camps(new_world, data, 0.5)
     old, others = of_camp(world, first), of_camp(world, second)
     place = data["map"]["camps"][second]

@@ -121,8 +121,7 @@ def test_units_spawned_only_by_the_game_are_refused(new_world: Any, unit: str, t
 
 def test_spawned_unit_takes_no_slot_freed_in_its_frame(new_world: Any) -> None:
     """A golem's shards spawn inside the loop that killed it, which may still visit the freed slots. They are reused
-    from the
-    next frame on."""
+    from the next frame on."""
     world = new_world()
     x, y = CENTRE
     golems = [world.spawn("npc_dota_neutral_mud_golem", 2, x + 200 * k, y) for k in range(3)]

@@ -1,6 +1,5 @@
 """k8s/rotate.sh against real Redis servers and a fake kubectl: Secrets are files, exec runs redis-cli, and replaced
-pods
-are recorded with the Secrets that they would get."""
+pods are recorded with the Secrets that they would get."""
 
 import base64
 import json

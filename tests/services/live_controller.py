@@ -9,14 +9,14 @@ from typing import Any
 
 import httpx
 import redis
-from five.services.controller.http.app import create_app
-from five.services.controller.http.dependencies import Context
-from five.services.controller.http.auth import Gate
-from five.services.controller.http.server import STORE_RETRIES, server
-from five.services.controller.http.tokens import FixedTokens
 
 from five.agent.config import SchedulesConfig
 from five.run.config.controller import LimitsConfig
+from five.services.controller.http.app import create_app
+from five.services.controller.http.auth import Authenticator
+from five.services.controller.http.dependencies import Context
+from five.services.controller.http.server import STORE_RETRIES, create_server
+from five.services.controller.http.tokens import FixedTokens
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.connection import connect
@@ -31,15 +31,15 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def gate() -> Gate:
-    return Gate(FixedTokens.of(ada=("operator", OPERATOR), vera=("viewer", VIEWER)), SERVICE)
+def authenticator() -> Authenticator:
+    return Authenticator(FixedTokens.of(ada=("operator", OPERATOR), vera=("viewer", VIEWER)), SERVICE)
 
 
 def context_at(url: str, limits: LimitsConfig, run: str = RUN) -> Context:
     """As services.controller.server makes it."""
     store = StoreConfig(archive_every=0, timeout_seconds=limits.store_seconds, reconnect_seconds=limits.store_seconds)
     client = connect(url, store, "state", retries=STORE_RETRIES)
-    return Context(run, RunState(client, run), ParameterStore(client, client, run, store), SchedulesConfig(), gate(),
+    return Context(run, RunState(client, run), ParameterStore(client, client, run, store), SchedulesConfig(), authenticator(),
                    limits)
 
 
@@ -54,7 +54,7 @@ class LiveController:
             setattr(self.context, name, value)
         self.state = RunState(redis.Redis.from_url(redis_url), run)
         self.app = create_app(self.context)
-        self._server = server(self.app, limits, "127.0.0.1", 0)
+        self._server = create_server(self.app, limits, "127.0.0.1", 0)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
         while not self._server.started:

@@ -12,7 +12,7 @@ import pytest
 from dota.config import GameConfig
 from dota.vec_game import VecGame
 from five.clients.inference import CLOSE, RESET, WANT_STATE, ActResult
-from five.run.drafting import DraftTables
+from five.run.draft_tables import DraftTables
 from five.services.evaluator import drafting
 from five.services.evaluator.drafting import DraftReader
 from rapid.blobs import BlobStore

@@ -11,7 +11,7 @@ import redis
 
 from five.agent.config import LeagueConfig
 from five.protos.v1 import opponents_pb2
-from five.services.opponents.__main__ import joins
+from five.services.opponents.__main__ import is_eligible
 from five.services.opponents.pool import Pool
 from five.services.opponents.service import OpponentService
 from rapid.blobs import BlobStore
@@ -190,7 +190,7 @@ def test_a_version_of_a_warm_up_does_not_join(redis_client: redis.Redis, tmp_pat
     store = ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=10), BlobStore(str(tmp_path)))
     for version in range(0, 50, 5):
         store.publish(version, {"x": np.array([version])}, {"warming": version in (10, 20)})
-    assert [record.version for record in store.records() if joins(record, 10)] == [0, 30, 40]
+    assert [record.version for record in store.records() if is_eligible(record, 10)] == [0, 30, 40]
 
 
 def test_versions_that_were_reverted_leave_the_pool_and_do_not_come_back(state: RunState) -> None:
@@ -199,7 +199,8 @@ def test_versions_that_were_reverted_leave_the_pool_and_do_not_come_back(state: 
         pool.on_version(v)
     record = RunRecord(game={}, layout="l", schema="s")
     # From version 30 back to 12, which goes on as 31.
-    lineage = Lineage([new_segment(0, record, "run.created", "test"), new_segment(31, record, "run.reverted", "ada", 12)])
+    lineage = Lineage([new_segment(0, record, "run.created", "test"),
+                       new_segment(31, record, "run.reverted", "ada", 12)])
     ours = current_line_filter(lineage, 31)
     assert pool.keep(ours) == [20, 30] and pool.keep(ours) == []
     other = Pool(state, CONFIG, seed=0)

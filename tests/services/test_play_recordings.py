@@ -26,7 +26,7 @@ def taken(recorder: Recorder, steps: int = STEPS) -> tuple[Recorded, list[bytes]
         happened = [{"kind": "step", "number": step}]
         film.whole.look(film.write, 4 * (step + 1), happened)
         recorder.add(film.whole)
-        camera.look_at(film.write, happened)
+        camera.record_frame(film.write, happened)
     camera.end()
     return recorder.recorded(BEGIN, {"players": ["ada", "scripted"]}, ["ada"], 1), chunks
 

@@ -303,7 +303,7 @@ async def test_who_may_not_play_is_refused_before_the_socket_opens(redis_client:
 def log_in(there: Played) -> str:
     """The cookie of a browser that the operator has let in."""
     code = there.rest.ask("POST", "/v1/session/links", json={}).json()["code"]
-    own = {"Origin": there.rest.url, "Sec-Fetch-Site": "same-origin", "X-Five-Console": "test"}
+    own = {"Origin": there.rest.url, "Sec-Fetch-ConsoleSite": "same-origin", "X-Five-Console": "test"}
     with httpx.Client(base_url=there.rest.url) as client:
         assert client.post("/v1/session", json={"code": code}, headers=own).status_code == 200
         return f"five-{RUN}={client.cookies[f'five-{RUN}']}"

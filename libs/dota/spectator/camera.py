@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dota.config import GameConfig
 from dota.events import Event
 from dota.spectator.chunks import CHUNK_STEPS, ChunkWriter
-from dota.spectator.happenings import happenings
+from dota.spectator.console_events import console_events
 from dota.spectator.header import make_header, pack_header
 from dota.spectator.schema import Frame, Schema, game_schema
 
@@ -32,10 +32,10 @@ class Seen(Protocol):
 class Camera:
     """Recorder of one game's frames.
 
-    Call ``look`` after the reset and after every step, and ``think`` with the policy's outputs for that frame, if any.
-    ``on_chunk`` receives (chunk, game time in seconds of its first step, its index entry). A frame is encoded when
-    the next
-    one arrives, so that outputs can be added first. The first chunk is short, so that a new viewer does not wait.
+    Call ``record`` after the reset and after every step, and ``record_outputs`` with the policy's outputs for that
+    frame, if any. ``on_chunk`` receives (chunk, game time in seconds of its first step, its index entry). A frame is
+    encoded when the next one arrives, so that outputs can be added first. The first chunk is short, so that a new
+    viewer does not wait.
     """
 
     def __init__(self, config: GameConfig, about: Mapping[str, Any],
@@ -57,11 +57,11 @@ class Camera:
         """Encoded header that starts a file or a stream."""
         return pack_header(self.header)
 
-    def look(self, core: Seen, place: int) -> None:
+    def record(self, core: Seen, place: int) -> None:
         """Record the current state of a game."""
-        self.look_at(lambda out: core.write_seen(place, out), happenings(core.events(place)))
+        self.record_frame(lambda out: core.write_seen(place, out), console_events(core.events(place)))
 
-    def look_at(self, write: Callable[[dict[str, Array]], None], happened: list[dict[str, Any]]) -> None:
+    def record_frame(self, write: Callable[[dict[str, Array]], None], happened: list[dict[str, Any]]) -> None:
         """Record a state that ``write`` fills in, with the timestep's spectator events."""
         self._commit()
         self._happened = happened
@@ -73,12 +73,11 @@ class Camera:
         self._mark()
         self._waiting = True
 
-    def think(self, team: int, values: Array, win: float | None, version: int, actions: Array) -> None:
+    def record_outputs(self, team: int, values: Array, win: float | None, version: int, actions: Array) -> None:
         """Record a team's policy outputs for the frame.
 
         Args: ``values`` float [H]; ``win`` the win probability or None; ``version`` of the policy; ``actions`` int16
-        [H, 6],
-        of which the action's id and the unit slot are kept.
+        [H, 6], of which the action's id and the unit slot are kept.
         """
         thought = self._frame["thought"]
         rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(values))
@@ -93,7 +92,7 @@ class Camera:
         first = hero * (len(self._frame["choice"]) // 10)
         n = min(len(offered), len(self._frame["choice"]) // 10)
         self._frame["choice"][first:first + n, 0] = offered[:n]
-        self._frame["choice"][first:first + n, 1] = in_255ths(probabilities[:n])
+        self._frame["choice"][first:first + n, 1] = quantise_probabilities(probabilities[:n])
 
     def aim(self, hero: int, units: Array, probabilities: Array) -> None:
         """Record the most probable target units (world slots) of a hero: int and float [n]."""
@@ -103,11 +102,11 @@ class Camera:
     def rank(self, team: int, probabilities: Array) -> None:
         """Record a team's predicted net worth ranks at the end, richest first: float [H, 5]."""
         rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(probabilities))
-        self._frame["rank"][rows] = in_255ths(probabilities)
+        self._frame["rank"][rows] = quantise_probabilities(probabilities)
 
-    def foresee(self, team: int, units: Array, probabilities: Array) -> None:
-        """Record a team's predicted building losses: enemy buildings (world slots; -1 when not visible) and float
-        [n]."""
+    def record_building_losses(self, team: int, units: Array, probabilities: Array) -> None:
+        """Record a team's predicted building losses: enemy buildings (world slots; -1 when not visible) and float [n].
+        """
         most = len(self._frame["fall"]) // 2
         self._most_probable(self._frame["fall"][team * most:(team + 1) * most], units, probabilities)
 
@@ -117,9 +116,9 @@ class Camera:
         there = np.flatnonzero((probabilities > 0.004) & (units >= 0))
         order = there[np.argsort(-probabilities[there], kind="stable")][:len(rows)]
         rows[:len(order), 0] = units[order] + 1
-        rows[:len(order), 1] = in_255ths(probabilities[order])
+        rows[:len(order), 1] = quantise_probabilities(probabilities[order])
 
-    def earn(self, team: int, rewards: Array) -> None:
+    def record_rewards(self, team: int, rewards: Array) -> None:
         """Record the last step's weighted rewards by term for a team's heroes: float [H, signals]."""
         rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(rewards))
         self._earned[rows] += rewards
@@ -221,7 +220,7 @@ def fixed(values: Array, scale: float) -> npt.NDArray[np.uint16]:
     return np.clip(np.round(np.asarray(values, np.float64) * scale), -32768, 32767).astype(np.int16).view(np.uint16)
 
 
-def in_255ths(probabilities: Array) -> npt.NDArray[np.uint16]:
+def quantise_probabilities(probabilities: Array) -> npt.NDArray[np.uint16]:
     """Quantise probabilities to 255 levels: as fine as a bar can show, and coarse enough to change rarely."""
     return np.round(np.clip(np.asarray(probabilities, np.float64), 0, 1) * 255).astype(np.uint16)
 

@@ -88,8 +88,7 @@ class ChunkWriter:
 
 def pack_chunk(schema: Schema, first: int, steps: int, parts: Sequence[bytes]) -> bytes:
     """Return a chunk of ``steps`` encoded steps (``changes``, then ``pack_events`` of each), the first relative to a
-    frame of
-    zeros; ``first`` is its engine frame."""
+    frame of zeros; ``first`` is its engine frame."""
     raw = b"".join(parts)
     packed = zlib.compress(raw, LEVEL)
     return HEAD.pack(MAGIC, FORMAT, steps, schema.hash, first, len(raw), len(packed), zlib.crc32(packed)) + packed

@@ -1,6 +1,5 @@
 """Game data that a player's interface needs: costs, ranges and targets of abilities and items, recommended items,
-shops,
-experience by level.
+shops, experience by level.
 
 Everything is read from the patch's data files (libs/dota/data/SCHEMA.md); the page contains no constants of its own.
 """
@@ -30,14 +29,12 @@ def play_facts(config: GameConfig) -> dict[str, Any]:
 
     ``heroes`` of the pool (``name``, attack ``range``, items to ``start`` with and the ``build``'s order, ``skills`` by
     level, ``talents`` as [level, id, description]); their ``abilities`` and all sold ``items``, each with ``aim``
-    ("unit",
-    "point", "none"; [] is passive), ``range``, ``area``, ``mana``, ``cooldown`` by rank (world units, seconds);
-    items also
-    have ``cost``, ``parts`` and ``shops``; ``xp`` in total by level, ``no_point`` the levels without a point,
+    ("unit", "point", "none"; [] is passive), ``range``, ``area``, ``mana``, ``cooldown`` by rank (world units,
+    seconds); items also have ``cost``, ``parts`` and ``shops``; ``xp`` in total by level, ``no_point`` the levels
+    without a point,
     ``shops`` and
     ``buildings`` as [kind, team, x, y], ``buyback`` as [base, divisor of net worth], ``day_seconds`` the lengths of
-    day and
-    night.
+    day and night.
     """
     rules, heroes = _data(config.patch, "rules")["rules"], _data(config.patch, "heroes")["heroes"]
     abilities, items = _data(config.patch, "abilities")["abilities"], _data(config.patch, "items")

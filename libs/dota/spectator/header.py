@@ -43,8 +43,7 @@ def data_digest(patch: str) -> str:
 
 def make_header(config: GameConfig, schema: Schema, about: Mapping[str, Any]) -> Header:
     """Return the header of a game that is recorded after each step. ``about`` holds players, seed and run as JSON
-    values, which
-    are shown unchanged."""
+    values, which are shown unchanged."""
     tables = load_tables(config.patch)
     return {
         "format": FORMAT, "schema": schema.described(), "steps_per_second": 1.0 / config.timestep_seconds,

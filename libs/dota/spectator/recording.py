@@ -1,8 +1,7 @@
 """Recording files: a header, chunks, and an index at the end. A truncated file is playable up to the cut.
 
 The index is JSON: ``chunks`` [offset, frame, time, steps] of each, ``events`` with their times, and ``track``: every
-4/3
-seconds [time, Radiant's win probability or null, net worth of Radiant, of Dire]. It is compressed with zlib between
+4/3 seconds [time, Radiant's win probability or null, net worth of Radiant, of Dire]. It is compressed with zlib between
 "FVIX" with its sizes and, in the last 8 bytes, its offset.
 """
 

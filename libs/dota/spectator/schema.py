@@ -111,8 +111,8 @@ def _thought() -> Iterable[Table]:
     """Yield the tables of policy outputs.
 
     Per hero: its value, its team's win probability, the probabilities of available actions and of target units, the
-    rewards
-    so far, and the predicted net worth ranks at the end. Per team: the predicted loss of visible enemy buildings.
+    rewards so far, and the predicted net worth ranks at the end. Per team: the predicted loss of visible enemy
+    buildings.
     """
     yield Table("thought", HEROES, ("known", "value", "win", "version", "action", "aim"))
     yield Table("choice", HEROES * CHOICES, ("action", "probability"))

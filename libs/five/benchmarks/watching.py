@@ -32,7 +32,7 @@ STEP_SECONDS = 4 / 30
 
 
 @dataclass(frozen=True)
-class Size:
+class WatchingWorkload:
     """How much is measured."""
 
     game: GameConfig = field(default_factory=GameConfig)
@@ -42,7 +42,7 @@ class Size:
     repeats: int = 5
 
 
-def measure(size: Size = Size()) -> list[Row]:
+def measure(size: WatchingWorkload = WatchingWorkload()) -> list[Row]:
     """Processor time of a timestep's look and encoding, the bytes of a second of game, and the relay's part: one chunk
     given to one viewer."""
     saved = snapshots(size.game, 1, size.from_seconds)[0]
@@ -63,7 +63,7 @@ def measure(size: Size = Size()) -> list[Row]:
             began = time.process_time()
             game.step()
             between = time.process_time()
-            camera.look(game, 0)
+            camera.record(game, 0)
             look += time.process_time() - between
             step += between - began
             count += 1

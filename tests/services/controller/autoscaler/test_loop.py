@@ -73,7 +73,7 @@ class Cluster:
         sizes = []
         for _ in range(math.ceil(seconds / LOOK)):
             self.pass_time()
-            loop.look()
+            loop.run_once()
             sizes.append(self.server.deployments["five-rollout"])
         return sizes
 
@@ -155,7 +155,7 @@ def test_the_pool_for_past_versions_has_a_queue_of_its_own(state: RunState, api:
         for name, queue in (("five-inference-5d4c9-abcde", 0.02), ("five-inference-past-77f6b-fghij", 2.0)):
             cluster._beat("inference", name, requests=10, queued_seconds=10 * queue, forward_seconds=5, team_steps=320)
         cluster.pass_time()
-        loop.look()
+        loop.run_once()
     view = state.table("autoscaler").get("inference")
     assert view["signals"]["inference"] == pytest.approx(1, abs=0.1)
     assert view["signals"]["queue_seconds"] == pytest.approx(0.02) and server.deployments["five-inference"] == 2
@@ -280,14 +280,14 @@ async def test_a_store_or_a_bug_that_fails_a_look_does_not_end_it(
     failures = [redis.ConnectionError("away"), RuntimeError("a bug"), None]
     looks: list[int] = []
 
-    def look(self: ScalingLoop) -> list[Any]:
+    def run_once(self: ScalingLoop) -> list[Any]:
         looks.append(1)
         failure = failures[min(len(looks) - 1, 2)]
         if failure is not None:
             raise failure
         return []
 
-    monkeypatch.setattr(loop.ScalingLoop, "look", look)
+    monkeypatch.setattr(loop.ScalingLoop, "run_once", run_once)
     monkeypatch.setattr(KubernetesApi, "in_cluster", lambda *_: api)
     config = settings().model_copy(update={"interval_seconds": 0.01})
     await asyncio.wait_for(keep_scaling(service(state, config, 4)), 5)
@@ -315,8 +315,8 @@ async def test_bounds_that_change_in_the_file_hold_from_the_next_look_on(
     file = tmp_path / "data" / "run.yaml"
     seen: list[int] = []
 
-    def look(self: ScalingLoop) -> list[Any]:
-        rule = self._brain.rollout
+    def run_once(self: ScalingLoop) -> list[Any]:
+        rule = self._autoscaler.rollout
         assert rule is not None
         seen.append(rule.max)
         if len(seen) == 2:
@@ -325,7 +325,7 @@ async def test_bounds_that_change_in_the_file_hold_from_the_next_look_on(
             (tmp_path / "second" / "run.yaml").write_text("services: {controller: {autoscaler: {rollout: {max: no}}}}")
         return []
 
-    monkeypatch.setattr(loop.ScalingLoop, "look", look)
+    monkeypatch.setattr(loop.ScalingLoop, "run_once", run_once)
     monkeypatch.setattr(KubernetesApi, "in_cluster", lambda *_: api)
     started = load(file).services.controller.autoscaler
     await asyncio.wait_for(keep_scaling(service(state, started, 6, str(file))), 5)
@@ -334,8 +334,8 @@ async def test_bounds_that_change_in_the_file_hold_from_the_next_look_on(
 
 def test_another_rule_keeps_what_has_been_done(state: RunState, api: KubernetesApi) -> None:
     loop = ScalingLoop(settings(), api, state)
-    before = dict(loop._brain._scalers)
-    loop.take(settings(min=2))
-    assert loop._brain._scalers == before and before["rollout"].rule.min == 2
-    loop.take(AutoscalerConfig())
-    assert loop._brain.kinds == ()
+    before = dict(loop._autoscaler._scalers)
+    loop.update(settings(min=2))
+    assert loop._autoscaler._scalers == before and before["rollout"].rule.min == 2
+    loop.update(AutoscalerConfig())
+    assert loop._autoscaler.kinds == ()

@@ -11,12 +11,12 @@ from pydantic import ValidationError
 from five.services.controller.autoscaler.rules import (
     Autoscaler,
     Decision,
+    PoolScaler,
     Reason,
-    Scaler,
+    ScaleRequest,
     ScalingRule,
-    Wish,
-    inference_wished,
-    rollouts_wished,
+    desired_inference,
+    desired_rollouts,
 )
 from five.services.controller.autoscaler.signals import Signals
 
@@ -34,7 +34,7 @@ def queued(inference: float, seconds: float | None) -> Signals:
     return Signals(inference=inference, queue_seconds=seconds)
 
 
-# ------------------------------------------------------------------------------------------------------- the wishes
+# ------------------------------------------------------------------------------------------------------- the requests
 
 @pytest.mark.parametrize(("throttled", "starved", "reuse"), [
     (0.0, 0.0, 1.0), (0.5, 0.0, 0.5), (0.0, 0.5, 2.0), (0.2, 0.2, 1.0), (0.0, 0.875, 8.0)])
@@ -48,53 +48,54 @@ def test_unpaced_reuse_is_finite_and_unknown_without_samples() -> None:
     assert Signals(rollouts=8, rollouts_throttled=0.0, optimizers_starved=1.0).unpaced_reuse is None
 
 
-@pytest.mark.parametrize(("signals", "current", "wished"), [
-    (played(10, 0.0, 0.5), 10, Wish(20, Reason.STARVED)),
-    (played(10, 0.0, 0.05), 10, Wish(10, Reason.IN_BAND)),
-    (played(10, 0.3, 0.0), 10, Wish(7, Reason.THROTTLED)),
-    (played(10, 0.3, 0.3), 10, Wish(10, Reason.IN_BAND)),
-    (played(10, 0.35, 0.0), 10, Wish(7, Reason.THROTTLED)),  # 6.5: rounded up
-    (played(1, 0.9, 0.0), 1, Wish(1, Reason.IN_BAND)),
+@pytest.mark.parametrize(("signals", "current", "desired"), [
+    (played(10, 0.0, 0.5), 10, ScaleRequest(20, Reason.STARVED)),
+    (played(10, 0.0, 0.05), 10, ScaleRequest(10, Reason.IN_BAND)),
+    (played(10, 0.3, 0.0), 10, ScaleRequest(7, Reason.THROTTLED)),
+    (played(10, 0.3, 0.3), 10, ScaleRequest(10, Reason.IN_BAND)),
+    (played(10, 0.35, 0.0), 10, ScaleRequest(7, Reason.THROTTLED)),  # 6.5: rounded up
+    (played(1, 0.9, 0.0), 1, ScaleRequest(1, Reason.IN_BAND)),
     # Half of what was asked for lives: the signal is met once the rest comes.
-    (played(10, 0.0, 0.5), 20, Wish(20, Reason.PODS_MISSING)),
-    (played(10, 0.0, 0.5), 40, Wish(40, Reason.PODS_MISSING)),
-    (played(10, 0.0, 0.75), 20, Wish(40, Reason.STARVED)),
-    (Signals(rollouts=10), 10, Wish(10, Reason.MEASURING)),
-    (played(0, 0.0, 1.0), 10, Wish(10, Reason.MEASURING)),
+    (played(10, 0.0, 0.5), 20, ScaleRequest(20, Reason.PODS_MISSING)),
+    (played(10, 0.0, 0.5), 40, ScaleRequest(40, Reason.PODS_MISSING)),
+    (played(10, 0.0, 0.75), 20, ScaleRequest(40, Reason.STARVED)),
+    (Signals(rollouts=10), 10, ScaleRequest(10, Reason.MEASURING)),
+    (played(0, 0.0, 1.0), 10, ScaleRequest(10, Reason.MEASURING)),
 ])
-def test_rollouts_follow_sample_reuse(signals: Signals, current: int, wished: Wish) -> None:
-    assert rollouts_wished(signals, RULE, current) == wished
+def test_rollouts_follow_sample_reuse(signals: Signals, current: int, desired: ScaleRequest) -> None:
+    assert desired_rollouts(signals, RULE, current) == desired
 
 
 def test_another_reuse_may_be_the_target() -> None:
-    assert rollouts_wished(played(10, 0.0, 0.5), ScalingRule(target=2.0), 10) == Wish(10, Reason.IN_BAND)
+    assert desired_rollouts(played(10, 0.0, 0.5), ScalingRule(target=2.0), 10) == ScaleRequest(10, Reason.IN_BAND)
 
 
-@pytest.mark.parametrize(("signals", "current", "wished"), [
-    (queued(4, 0.02), 4, Wish(4, Reason.IN_BAND)),
-    (queued(4, 0.024), 4, Wish(4, Reason.IN_BAND)),
-    (queued(4, 0.025), 4, Wish(5, Reason.QUEUE_LONG)),
-    (queued(4, 2.0), 4, Wish(6, Reason.QUEUE_LONG)),  # a queue has no bound, so its length says little
-    (queued(4, 2.0), 8, Wish(8, Reason.PODS_MISSING)),
-    (queued(2, 0.0051), 2, Wish(2, Reason.IN_BAND)),  # on one server it might be four times as long
-    (queued(2, 0.005), 2, Wish(1, Reason.QUEUE_SHORT)),
-    (queued(10, 0.01), 10, Wish(8, Reason.QUEUE_SHORT)),
-    (queued(4, None), 4, Wish(4, Reason.MEASURING)),
+@pytest.mark.parametrize(("signals", "current", "desired"), [
+    (queued(4, 0.02), 4, ScaleRequest(4, Reason.IN_BAND)),
+    (queued(4, 0.024), 4, ScaleRequest(4, Reason.IN_BAND)),
+    (queued(4, 0.025), 4, ScaleRequest(5, Reason.QUEUE_LONG)),
+    (queued(4, 2.0), 4, ScaleRequest(6, Reason.QUEUE_LONG)),  # a queue has no bound, so its length says little
+    (queued(4, 2.0), 8, ScaleRequest(8, Reason.PODS_MISSING)),
+    (queued(2, 0.0051), 2, ScaleRequest(2, Reason.IN_BAND)),  # on one server it might be four times as long
+    (queued(2, 0.005), 2, ScaleRequest(1, Reason.QUEUE_SHORT)),
+    (queued(10, 0.01), 10, ScaleRequest(8, Reason.QUEUE_SHORT)),
+    (queued(4, None), 4, ScaleRequest(4, Reason.MEASURING)),
 ])
-def test_inference_follows_queue_time(signals: Signals, current: int, wished: Wish) -> None:
-    assert inference_wished(signals, QUEUE, current) == wished
+def test_inference_follows_queue_time(signals: Signals, current: int, desired: ScaleRequest) -> None:
+    assert desired_inference(signals, QUEUE, current) == desired
 
 
-@pytest.mark.parametrize(("busy", "pace", "best", "wished"), [
+@pytest.mark.parametrize(("busy", "pace", "best", "desired"), [
     (0.2, 1000.0, 1000.0, 1),
     (0.5, 1000.0, 1000.0, 3),  # of four, two would be full
     (1.0, 1000.0, 1000.0, 4),
     (1.0, 250.0, 1000.0, 2),  # busy with batches so small that a quarter of the servers could do it
     (1.0, 1000.0, 0.0, 4),
 ])
-def test_servers_go_only_where_the_others_can_do_their_work(busy: float, pace: float, best: float, wished: int) -> None:
+def test_servers_go_only_where_the_others_can_do_their_work(busy: float, pace: float, best: float,
+                                                            desired: int) -> None:
     signals = Signals(inference=4, queue_seconds=0.0005, inference_busy=busy, inference_pace=pace)
-    assert inference_wished(signals, QUEUE, 4, best).replicas == wished
+    assert desired_inference(signals, QUEUE, 4, best).replicas == desired
 
 
 def test_the_best_pace_is_remembered_until_the_run_stands_still() -> None:
@@ -105,24 +106,24 @@ def test_the_best_pace_is_remembered_until_the_run_stands_still() -> None:
         return both.decide(0.0, signals, {"inference": 4})[0].wanted
 
     assert (wanted(1000.0), wanted(250.0)) == (4, 2)
-    both.forget()
+    both.reset()
     assert wanted(250.0) == 4
 
 
 # -------------------------------------------------------------------------------------------------------- the pace
 
-def feed(scaler: Scaler, wishes: list[int], current: int, start: float = 0.0) -> list[Decision]:
-    """Decisions on one wish after another, each applied at once."""
+def feed(scaler: PoolScaler, requests: list[int], current: int, start: float = 0.0) -> list[Decision]:
+    """Decisions on one request after another, each applied at once."""
     made = []
-    for i, wanted in enumerate(wishes):
-        decision = scaler.decide(start + LOOK * i, current, Wish(wanted, Reason.STARVED))
+    for i, wanted in enumerate(requests):
+        decision = scaler.decide(start + LOOK * i, current, ScaleRequest(wanted, Reason.STARVED))
         current = decision.after
         made.append(decision)
     return made
 
 
 def test_growth_waits_for_its_window_and_is_bounded() -> None:
-    made = feed(Scaler("rollout", RULE), [50] * 30, 10)
+    made = feed(PoolScaler("rollout", RULE), [50] * 30, 10)
     changes = [(i * LOOK, d.before, d.after) for i, d in enumerate(made) if d.changes]
     assert changes[0] == (60.0, 10, 15)
     assert changes[1] == (180.0, 15, 22)  # after the pause, half as many again
@@ -130,62 +131,62 @@ def test_growth_waits_for_its_window_and_is_bounded() -> None:
 
 
 def test_one_high_wish_does_nothing() -> None:
-    assert not any(d.changes for d in feed(Scaler("rollout", RULE), [10, 50] * 40, 10))
+    assert not any(d.changes for d in feed(PoolScaler("rollout", RULE), [10, 50] * 40, 10))
 
 
 def test_shrinking_waits_ten_times_as_long_and_is_slower() -> None:
-    made = feed(Scaler("rollout", RULE), [10] * 60, 100)
+    made = feed(PoolScaler("rollout", RULE), [10] * 60, 100)
     changes = [(i * LOOK, d.before, d.after) for i, d in enumerate(made) if d.changes]
     assert changes[0] == (600.0, 100, 90) and changes[1] == (720.0, 90, 81)
 
 
 def test_shrinking_goes_to_the_most_that_was_wanted_meanwhile() -> None:
-    wishes = [95 if i == 30 else 10 for i in range(41)]
-    assert feed(Scaler("rollout", RULE), wishes, 100)[-1].after == 95
+    requests = [95 if i == 30 else 10 for i in range(41)]
+    assert feed(PoolScaler("rollout", RULE), requests, 100)[-1].after == 95
 
 
 def test_at_least_one_pod_comes_and_goes() -> None:
-    assert feed(Scaler("rollout", RULE), [9] * 5, 1)[-1].after == 2
-    assert feed(Scaler("rollout", RULE), [1] * 41, 2)[-1].after == 1
+    assert feed(PoolScaler("rollout", RULE), [9] * 5, 1)[-1].after == 2
+    assert feed(PoolScaler("rollout", RULE), [1] * 41, 2)[-1].after == 1
 
 
 def test_bounds_hold_at_once_and_whatever_the_signal() -> None:
     rule = ScalingRule(min=4, max=8)
-    below = Scaler("rollout", rule).decide(0.0, 1, Wish(1, Reason.MEASURING))
-    above = Scaler("rollout", rule).decide(0.0, 50, Wish(80, Reason.STARVED))
+    below = PoolScaler("rollout", rule).decide(0.0, 1, ScaleRequest(1, Reason.MEASURING))
+    above = PoolScaler("rollout", rule).decide(0.0, 50, ScaleRequest(80, Reason.STARVED))
     assert (below.after, below.reason, above.after, above.reason) == (4, Reason.BELOW_MIN, 8, Reason.ABOVE_MAX)
 
 
 def test_a_wish_beyond_a_bound_says_so() -> None:
     rule = ScalingRule(min=2, max=8)
-    assert feed(Scaler("rollout", rule), [20] * 9, 8)[-1] == Decision("rollout", 8, 8, Reason.AT_MAX, 20)
-    assert feed(Scaler("rollout", rule), [1] * 60, 2)[-1] == Decision("rollout", 2, 2, Reason.AT_MIN, 1)
+    assert feed(PoolScaler("rollout", rule), [20] * 9, 8)[-1] == Decision("rollout", 8, 8, Reason.AT_MAX, 20)
+    assert feed(PoolScaler("rollout", rule), [1] * 60, 2)[-1] == Decision("rollout", 2, 2, Reason.AT_MIN, 1)
 
 
 def test_zero_replicas_are_somebody_elses_decision() -> None:
-    made = feed(Scaler("rollout", RULE), [50] * 20, 0)
+    made = feed(PoolScaler("rollout", RULE), [50] * 20, 0)
     assert {(d.after, d.reason) for d in made} == {(0, Reason.SWITCHED_OFF)}
 
 
 def test_a_change_by_somebody_else_starts_the_pause() -> None:
-    scaler = Scaler("rollout", RULE)
+    scaler = PoolScaler("rollout", RULE)
     feed(scaler, [10] * 5, 10)
     made = feed(scaler, [50] * 12, 20, start=75.0)
     assert [d.after for d in made[:8]] == [20] * 8 and made[8].after == 30
 
 
 def test_what_was_wished_before_a_standstill_does_not_count() -> None:
-    scaler = Scaler("rollout", RULE)
+    scaler = PoolScaler("rollout", RULE)
     feed(scaler, [10] * 41, 100)
-    scaler.forget()
-    assert not scaler.decide(2000.0, 90, Wish(10, Reason.THROTTLED)).changes
+    scaler.reset()
+    assert not scaler.decide(2000.0, 90, ScaleRequest(10, Reason.THROTTLED)).changes
 
 
 def test_a_level_that_was_too_small_is_not_tried_again_soon() -> None:
-    scaler, current, now = Scaler("inference", RULE), 2, 0.0
+    scaler, current, now = PoolScaler("inference", RULE), 2, 0.0
     changes: list[float] = []
     while now < 6 * 3600:  # one is too few, two are too many
-        decision = scaler.decide(now, current, Wish(1 if current == 2 else 2, Reason.QUEUE_SHORT))
+        decision = scaler.decide(now, current, ScaleRequest(1 if current == 2 else 2, Reason.QUEUE_SHORT))
         if decision.changes:
             changes.append(now)
         current, now = decision.after, now + LOOK

@@ -2,24 +2,25 @@
 
 import pytest
 
-from five.services.controller.autoscaler.signals import Beat, SignalWindow
+from five.services.controller.autoscaler.signals import HeartbeatSample, SignalWindow
 
 
-def optimizer(at: float, received: float, consumed: float, starved: float, name: str = "0", since: float = 0.0) -> Beat:
-    return Beat("optimizer", name, at, since, {
+def optimizer(at: float, received: float, consumed: float, starved: float, name: str = "0",
+              since: float = 0.0) -> HeartbeatSample:
+    return HeartbeatSample("optimizer", name, at, since, {
         "received": received, "consumed": consumed, "starved_seconds": starved, "version": 7})
 
 
-def rollout(at: float, throttled: float, name: str = "a", since: float = 0.0) -> Beat:
-    return Beat("rollout", name, at, since, {"throttled_seconds": throttled, "games": 3})
+def rollout(at: float, throttled: float, name: str = "a", since: float = 0.0) -> HeartbeatSample:
+    return HeartbeatSample("rollout", name, at, since, {"throttled_seconds": throttled, "games": 3})
 
 
-def inference(at: float, requests: float, queued: float, forward: float, name: str = "i") -> Beat:
-    return Beat("inference", name, at, 0.0, {
+def inference(at: float, requests: float, queued: float, forward: float, name: str = "i") -> HeartbeatSample:
+    return HeartbeatSample("inference", name, at, 0.0, {
         "requests": requests, "queued_seconds": queued, "forward_seconds": forward, "team_steps": 32 * requests})
 
 
-def watched(*looks: list[Beat], window: float = 60.0, every: float = 15.0) -> SignalWindow:
+def watched(*looks: list[HeartbeatSample], window: float = 60.0, every: float = 15.0) -> SignalWindow:
     found = SignalWindow(window)
     for i, beats in enumerate(looks):
         found.observe(i * every, beats)
@@ -52,7 +53,7 @@ def test_too_short_a_watch_says_nothing() -> None:
     assert watched([rollout(0.0, 0.0)], [rollout(15.0, 0.0)]).signals() is None
     started = watched(*[[rollout(15.0 * i, 0.0)] for i in range(6)])
     assert started.signals() is not None
-    started.forget()
+    started.reset()
     assert started.signals() is None
 
 
@@ -90,8 +91,9 @@ def test_a_missed_sign_of_life_and_a_wrong_clock_change_nothing() -> None:
 
 
 def test_who_does_not_count_yet_is_passed_over() -> None:
-    odd = [Beat("rollout", "new", 0.0, 0.0, {}), Beat("rollout", "odd", 0.0, 0.0, {"throttled_seconds": None}),
-           Beat("evaluator", "e", 0.0, 0.0, {"throttled_seconds": 1.0})]
+    odd = [HeartbeatSample("rollout", "new", 0.0, 0.0, {}), HeartbeatSample("rollout", "odd", 0.0, 0.0,
+                                                                            {
+        "throttled_seconds": None}), HeartbeatSample("evaluator", "e", 0.0, 0.0, {"throttled_seconds": 1.0})]
     found = watched(*[[rollout(15.0 * i, 0.0), *odd] for i in range(5)]).signals()
     assert found is not None and found.rollouts == 1.0
 

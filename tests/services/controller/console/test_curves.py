@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import redis
 
-from five.services.controller.console.curves import MAX_RECORDS, Columns, Curves, drawn, numbers
-from five.services.controller.console.timeline import Marks, mark_of
+from five.services.controller.console.curves import MAX_RECORDS, Columns, Curves, downsample, numeric_fields
+from five.services.controller.console.timeline import Timeline, timeline_event
 from rapid.store.events import Event, Events
 from rapid.store.series import Record, Series
 
@@ -29,7 +29,7 @@ def records(count: int, step: float = 1.0) -> Columns:
 
 def test_every_number_of_a_record_has_a_path() -> None:
     found = dict(
-        numbers(
+        numeric_fields(
             {
                 "mu": 3,
                 "ok": True,
@@ -45,7 +45,7 @@ def test_every_number_of_a_record_has_a_path() -> None:
 
 
 def test_few_records_are_given_as_they_are() -> None:
-    found = drawn(records(50), ["version", "wave", "nothing"], 100, None, None)
+    found = downsample(records(50), ["version", "wave", "nothing"], 100, None, None)
     assert found["fields"]["version"]["mean"] == list(range(50)) and found["at"][0] == 1000.0
     assert "nothing" not in found["fields"] and "low" not in found["fields"]["wave"]
 
@@ -53,7 +53,7 @@ def test_few_records_are_given_as_they_are() -> None:
 def test_many_are_brought_down_to_points_and_no_spike_is_lost() -> None:
     columns = records(20_000)
     columns.column("wave")[12_345] = 40.0
-    found = drawn(columns, ["wave", "sparse"], 200, None, None)
+    found = downsample(columns, ["wave", "sparse"], 200, None, None)
     wave = found["fields"]["wave"]
     assert len(found["at"]) <= 200 and len(wave["mean"]) == len(wave["low"]) == len(wave["high"]) == len(found["at"])
     assert max(wave["high"]) == 40.0 and found["at"] == sorted(found["at"])
@@ -63,7 +63,7 @@ def test_many_are_brought_down_to_points_and_no_spike_is_lost() -> None:
 
 
 def test_a_stretch_goes_a_point_beyond_its_ends() -> None:
-    found = drawn(records(1000), ["version"], 500, 1100.0, 1200.0)
+    found = downsample(records(1000), ["version"], 500, 1100.0, 1200.0)
     assert found["fields"]["version"]["mean"] == list(range(99, 202))
     assert (found["first"], found["last"]) == (1000.0, 1999.0)
 
@@ -71,7 +71,7 @@ def test_a_stretch_goes_a_point_beyond_its_ends() -> None:
 def test_a_stretch_in_which_nothing_came_is_a_gap() -> None:
     columns = records(30, step=2.0)
     columns.append(Record("9-0", 1000.0 + 29 * 2 + 600, {"version": 30}))
-    assert drawn(columns, ["version"], 100, None, None)["gaps"] == [(1058.0, 1658.0)]
+    assert downsample(columns, ["version"], 100, None, None)["gaps"] == [(1058.0, 1658.0)]
 
 
 def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) 
 def test_large_numbers_of_versions_stay_whole() -> None:
     columns = Columns()
     columns.append(Record("1-0", 1.0, {"version": 123_456_789}))
-    assert drawn(columns, ["version"], 10, None, None)["fields"]["version"]["mean"] == [123_456_789]
+    assert downsample(columns, ["version"], 10, None, None)["fields"]["version"]["mean"] == [123_456_789]
 
 
 def test_curves_read_on_and_are_shared(redis_client: redis.Redis) -> None:
@@ -103,7 +103,7 @@ def test_what_is_marked_and_what_is_not(redis_client: redis.Redis) -> None:
     events.append("ada", "run.cut_over", {"operation": "surgery-1", "plan": "wider", "version": 250})
     events.append("ada", "run.cut_over", {"operation": "revert-1", "to_version": 9, "version": 260})
     events.append("optimizer", "checkpoint.committed", {"version": 7})
-    marks = Marks(events, series)
+    marks = Timeline(events, series)
     assert [(m.kind, m.label, m.version) for m in marks.all()] == [("surgery", "wider", 250), ("revert", "revert", 260)]
     series.append(
         "schedules",
@@ -116,4 +116,4 @@ def test_what_is_marked_and_what_is_not(redis_client: redis.Redis) -> None:
     )
     events.append("grace", "run.pausing", {"reason": "a look"})
     assert {(m.kind, m.who) for m in marks.all()[2:]} == {("ramp", "ada"), ("pause", "grace")}
-    assert mark_of(Event("1-0", 1.0, "optimizer", "version.published", {})) is None
+    assert timeline_event(Event("1-0", 1.0, "optimizer", "version.published", {})) is None

@@ -14,7 +14,7 @@ import redis
 from fastapi import WebSocket
 
 from five.services.controller.console.sessions import LINK_SECONDS, SESSION_SECONDS
-from five.services.controller.http.tokens import FixedTokens, hash_of
+from five.services.controller.http.tokens import FixedTokens, token_hash
 from rapid.store.keys import Keys
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, live, problem
 
@@ -33,9 +33,9 @@ class Browser:
     def __init__(self, rest: LiveController) -> None:
         self.rest = rest
         self.client = httpx.Client(base_url=rest.url)
-        self.own = {"Origin": rest.url, "Sec-Fetch-Site": "same-origin", "X-Five-Console": "test"}
+        self.own = {"Origin": rest.url, "Sec-Fetch-ConsoleSite": "same-origin", "X-Five-Console": "test"}
 
-    def ask(self, method: str, path: str, headers: dict[str, str] | None = None, **given: Any) -> httpx.Response:
+    def run_job(self, method: str, path: str, headers: dict[str, str] | None = None, **given: Any) -> httpx.Response:
         return self.client.request(method, path, headers=self.own if headers is None else headers, **given)
 
     def log_in(self, token: str = OPERATOR, role: str | None = None) -> httpx.Response:
@@ -76,7 +76,7 @@ def test_only_hashes_of_what_opens_something_are_kept(rest: LiveController, redi
     names = [key for key in redis_client.keys("*") if redis_client.type(key) == b"string"]
     rows = {key.decode(): redis_client.get(key) for key in names}
     everything = " ".join(f"{key} {value!r}" for key, value in rows.items())
-    assert Keys(RUN).session(hash_of(secrets[1])) in rows and Keys(RUN).login(hash_of(secrets[0])) in rows
+    assert Keys(RUN).session(token_hash(secrets[1])) in rows and Keys(RUN).login(token_hash(secrets[0])) in rows
     for secret in secrets:
         assert secret not in everything and base64.b64encode(secret.encode()).decode() not in everything
 
@@ -92,9 +92,9 @@ def test_two_that_exchange_one_code_at_once_get_one_session(rest: LiveController
 def test_a_link_ends_by_itself_and_so_does_a_session(rest: LiveController, redis_client: redis.Redis) -> None:
     link, browser = rest.ask("POST", "/v1/session/links").json(), Browser(rest)
     browser.log_in()
-    left = redis_client.ttl(Keys(RUN).login(hash_of(link["code"])))
+    left = redis_client.ttl(Keys(RUN).login(token_hash(link["code"])))
     assert 0 < left <= LINK_SECONDS
-    assert 0 < redis_client.ttl(Keys(RUN).session(hash_of(browser.client.cookies[COOKIE]))) <= SESSION_SECONDS
+    assert 0 < redis_client.ttl(Keys(RUN).session(token_hash(browser.client.cookies[COOKIE]))) <= SESSION_SECONDS
 
 
 def test_a_token_that_is_typed_in_opens_a_session(rest: LiveController) -> None:
@@ -132,15 +132,15 @@ def test_a_viewers_session_is_refused_every_change(rest: LiveController) -> None
 
 
 @pytest.mark.parametrize("foreign", [
-    {"Origin": "https://evil.example"}, {"Origin": "null"}, {}, {"Sec-Fetch-Site": "cross-site"},
-    {"Origin": "http://127.0.0.1:1"}, {"Sec-Fetch-Site": "same-site"}])
+    {"Origin": "https://evil.example"}, {"Origin": "null"}, {}, {"Sec-Fetch-ConsoleSite": "cross-site"},
+    {"Origin": "http://127.0.0.1:1"}, {"Sec-Fetch-ConsoleSite": "same-site"}])
 def test_a_change_from_another_page_is_refused(rest: LiveController, foreign: dict[str, str]) -> None:
     browser = Browser(rest)
     browser.log_in()
     headers = {"X-Five-Console": "test", **foreign}
     for method, path in (("POST", "/v1/pause"), ("PUT", "/v1/anneal/share"), ("POST", "/v1/session/links")):
         problem(browser.ask(method, path, headers), 403, "cross-origin")
-    if "Sec-Fetch-Site" in foreign or "Origin" in foreign:
+    if "Sec-Fetch-ConsoleSite" in foreign or "Origin" in foreign:
         for path in ("/v1/status", "/v1/stream"):
             problem(browser.ask("GET", path, headers), 403, "cross-origin")
     assert browser.ask("GET", "/v1/status").json()["status"] == "starting"
@@ -164,7 +164,7 @@ def test_nobody_is_logged_in_by_another_page(rest: LiveController) -> None:
 def test_a_session_ends_with_its_token_and_with_its_role(rest: LiveController) -> None:
     browser = Browser(rest)
     browser.log_in()
-    gate = rest.context.gate
+    gate = rest.context.authenticator
     gate._tokens = FixedTokens.of(ada=("viewer", OPERATOR))
     problem(browser.ask("POST", "/v1/pause"), 403, "forbidden")
     gate._tokens = FixedTokens.of(vera=("viewer", VIEWER))
@@ -174,7 +174,8 @@ def test_a_session_ends_with_its_token_and_with_its_role(rest: LiveController) -
 def test_a_stream_ends_with_its_session(rest: LiveController) -> None:
     browser = Browser(rest)
     browser.log_in()
-    with browser.client.stream("GET", "/v1/stream", headers={"Sec-Fetch-Site": "same-origin"}, timeout=20) as answer:
+    with browser.client.stream("GET", "/v1/stream", headers={"Sec-Fetch-ConsoleSite": "same-origin"},
+                               timeout=20) as answer:
         assert answer.status_code == 200
         lines = answer.iter_lines()
         assert next(lines) == "retry: 2000"
@@ -221,7 +222,7 @@ def test_a_web_socket_needs_a_session_and_the_consoles_origin(rest: LiveControll
     browser.log_in()
     cookie = {"Cookie": f"{COOKIE}={browser.client.cookies[COOKIE]}", "Host": f"127.0.0.1:{rest.port}"}
     refused = ({"Origin": rest.url}, {**cookie, "Origin": "https://evil.example"}, cookie,
-               {**cookie, "Origin": rest.url, "Sec-Fetch-Site": "same-site"})
+               {**cookie, "Origin": rest.url, "Sec-Fetch-ConsoleSite": "same-site"})
     assert [shake_hands(rest, headers) for headers in refused] == ["websocket.close"] * 4 and not reached
     assert shake_hands(rest, {**cookie, "Origin": rest.url}) == "websocket.accept" and reached == ["ada"]
     assert shake_hands(rest, {"Authorization": f"Bearer {VIEWER}"}) == "websocket.accept" and reached[1:] == ["vera"]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import redis
 
-from five.services.controller.console.static_files import PAGES, Site
+from five.services.controller.console.static_files import PAGES, ConsoleSite
 from tests.services.live_controller import LiveController, live
 
 SOURCE = Path(__file__).parents[4] / "console"
@@ -28,7 +28,7 @@ def built(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rest(redis_client: redis.Redis, redis_url: str, built: Path) -> Iterator[LiveController]:
-    with live(redis_url, site=Site(built)) as found:
+    with live(redis_url, site=ConsoleSite(built)) as found:
         yield found
 
 
@@ -93,7 +93,7 @@ def test_addresses_of_the_api_keep_their_own_answers(rest: LiveController) -> No
 
 def test_a_tree_without_built_pages_says_how_to_build_them(redis_client: redis.Redis, redis_url: str, tmp_path: Path
                                                           ) -> None:
-    with live(redis_url, site=Site(tmp_path / "none")) as rest:
+    with live(redis_url, site=ConsoleSite(tmp_path / "none")) as rest:
         answer = rest.ask("GET", "/", "")
         assert answer.status_code == 503 and "make console" in answer.text
         assert directives(answer)["default-src"] == ["'none'"]

@@ -18,7 +18,7 @@ from dota.spectator.header import read_header
 from dota.spectator.recording import Recording
 from dota.vec_game import Controller, VecGame
 from five.run.config.controller import LimitsConfig
-from five.services.controller.games import live_hub as relaying
+from five.services.controller.games import live_hub
 from five.services.controller.games.live_hub import END, MAX_LAG_CHUNKS, LiveHub
 from rapid.blobs import BlobStore
 from rapid.live_source import WAITING, LiveSource
@@ -65,7 +65,7 @@ class Player:
                 source.put("header", GAME, camera.packed_header())
             self.games.step()
             if camera is not None:
-                camera.look(self.games, 0)
+                camera.record(self.games, 0)
             await asyncio.sleep(0.004)
         if camera is not None:
             camera.end()
@@ -156,13 +156,13 @@ def test_a_header_that_nobody_heard_is_sent_again(redis_url: str) -> None:
 
 
 def test_a_game_that_nobody_plays_is_not_found(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relaying, "FIRST_SECONDS", 0.2)
+    monkeypatch.setattr(live_hub, "FIRST_BYTES_SECONDS", 0.2)
     with live(redis_url) as rest:
         problem(rest.ask("GET", "/v1/games/ffffffffffffffff/live"), 404, "not-found")
 
 
 def test_nobody_watches_without_a_token_and_as_many_as_may(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relaying, "FIRST_SECONDS", 3.0)
+    monkeypatch.setattr(live_hub, "FIRST_BYTES_SECONDS", 3.0)
     with live(redis_url, LimitsConfig(viewers=1)) as rest:
         for path in ("/v1/games", f"/v1/games/{GAME}/live", "/v1/replays", "/v1/replays/a"):
             assert rest.ask("GET", path, "").status_code == 401
@@ -203,45 +203,46 @@ def relay(url: str) -> LiveHub:
 
 
 async def test_who_is_slow_goes_on_with_the_newest_chunk(redis_url: str) -> None:
-    here = relay(redis_url)
-    view = here.watch(GAME)
+    hub = relay(redis_url)
+    view = hub.watch(GAME)
     assert view is not None
-    here.take(LiveMessage("header", "rollout/0", GAME, b"H"))
-    stream = here.chunks(view)
+    hub.receive(LiveMessage("header", "rollout/0", GAME, b"H"))
+    stream = hub.chunks(view)
     assert await anext(stream) == b"H"
-    here.take(LiveMessage("chunk", "rollout/0", GAME, b"0"))
+    hub.receive(LiveMessage("chunk", "rollout/0", GAME, b"0"))
     assert await anext(stream) == b"0"
     waiting = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)  # has caught up, and waits
     for k in range(1, MAX_LAG_CHUNKS + 5):
-        here.take(LiveMessage("chunk", "rollout/0", GAME, str(k).encode()))
+        hub.receive(LiveMessage("chunk", "rollout/0", GAME, str(k).encode()))
     assert await waiting == str(MAX_LAG_CHUNKS + 4).encode()
-    late = here.chunks(view)  # and who comes now, or goes back, has all of it
+    late = hub.chunks(view)  # and who comes now, or goes back, has all of it
     assert [await anext(late) for _ in range(4)] == [b"H", b"0", b"1", b"2"]
-    here.take(LiveMessage("end", "rollout/0", GAME))
+    hub.receive(LiveMessage("end", "rollout/0", GAME))
     assert await anext(stream) == END
-    here.leave(view)
+    hub.leave(view)
 
 
 async def test_what_is_kept_is_bounded(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relaying, "KEPT_BYTES", 1000)
-    here = relay(redis_url)
-    small, large = here.watch("a" * 8), here.watch("b" * 8)
+    monkeypatch.setattr(live_hub, "MAX_BUFFERED_BYTES", 1000)
+    hub = relay(redis_url)
+    small, large = hub.watch("a" * 8), hub.watch("b" * 8)
     assert small is not None and large is not None
-    here.take(LiveMessage("header", "s", "a" * 8, b"H"))
-    here.take(LiveMessage("chunk", "s", "a" * 8, b"x" * 100))
+    hub.receive(LiveMessage("header", "s", "a" * 8, b"H"))
+    hub.receive(LiveMessage("chunk", "s", "a" * 8, b"x" * 100))
     for k in range(50):
-        here.take(LiveMessage("chunk", "s", "b" * 8, bytes([k]) * 100))
+        hub.receive(LiveMessage("chunk", "s", "b" * 8, bytes([k]) * 100))
     assert len(small.chunks) == 1 and len(large.chunks) == 9 and large.first == 41
-    here.leave(small)
-    here.leave(large)
+    hub.leave(small)
+    hub.leave(large)
 
 
-@pytest.mark.parametrize("data", [
-    b"", b"\0\0", b"\xff\xff\xff\xff{}", b"\x02\0\0\0{}", b"\x04\0\0\0nullx", b"\x05\0\0\0[1,2]",
-    LiveMessage("chunk", "s", "../x").packed(), LiveMessage("strange", "s", GAME).packed(), LiveMessage("chunk", "s" * 300,
-                                                                                            GAME).packed(),
-    LiveMessage("chunk", "s", GAME, b"x" * MAX_MESSAGE_BYTES).packed()])
+@pytest.mark.parametrize("data", [b"", b"\0\0", b"\xff\xff\xff\xff{}", b"\x02\0\0\0{}",
+                                  b"\x04\0\0\0nullx", b"\x05\0\0\0[1,2]",
+                                  LiveMessage("chunk", "s", "../x").packed(),
+                                  LiveMessage("strange", "s", GAME).packed(),
+                                  LiveMessage("chunk", "s" * 300, GAME).packed(),
+                                  LiveMessage("chunk", "s", GAME, b"x" * MAX_MESSAGE_BYTES).packed()])
 def test_messages_that_are_none_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         decode_message(data)

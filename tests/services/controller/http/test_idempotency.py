@@ -6,26 +6,26 @@ import pytest
 import redis
 
 from five.services.controller.http import idempotency
-from five.services.controller.http.idempotency import Answer, Replays, Taken
+from five.services.controller.http.idempotency import IdempotencyStore, KeyClaim, StoredResponse
 
-GIVEN = Answer(200, (), b"{}")
+GIVEN = StoredResponse(200, (), b"{}")
 
 
 def test_a_clock_that_jumped_back_has_no_new_answer_dropped(redis_client: redis.Redis,
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotency, "MAX_KEPT", 3)
-    replays = Replays(redis_client, "trial")
+    monkeypatch.setattr(idempotency, "MAX_RESPONSES", 3)
+    store = IdempotencyStore(redis_client, "trial")
 
-    def ask(key: str) -> Taken | Answer:
-        found = replays.begin("ada", key, "print")
-        if isinstance(found, Taken):
-            replays.settle(found, GIVEN)
+    def ask(key: str) -> KeyClaim | StoredResponse:
+        found = store.claim("ada", key, "print")
+        if isinstance(found, KeyClaim):
+            store.store_or_release(found, GIVEN)
         return found
 
     for key in ("a", "b", "c"):
-        assert isinstance(ask(key), Taken)
+        assert isinstance(ask(key), KeyClaim)
     monkeypatch.setattr(time, "time", lambda: 1.0)
     monkeypatch.setattr(time, "time_ns", lambda: 1)
-    assert isinstance(ask("d"), Taken)
+    assert isinstance(ask("d"), KeyClaim)
     assert [ask(key) for key in ("b", "c", "d")] == [GIVEN] * 3, "each of the newest three is answered again"
-    assert isinstance(ask("a"), Taken), "the oldest went"
+    assert isinstance(ask("a"), KeyClaim), "the oldest went"

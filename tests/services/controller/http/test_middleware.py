@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from five.run.config.controller import LimitsConfig
-from five.services.controller.http.request_limits import Bucket, Rates
+from five.services.controller.http.request_limits import ClientRates, TokenBucket
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import Status
 from tests.services.live_controller import OPERATOR, RUN, SERVICE, VIEWER, LiveController, live, problem
@@ -126,17 +126,17 @@ def test_a_flood_is_told_to_slow_down(redis_client: redis.Redis, redis_url: str)
 
 
 def test_buckets_fill_again() -> None:
-    bucket = Bucket(10.0, 2.0, now=0.0)
+    bucket = TokenBucket(10.0, 2.0, now=0.0)
     for _ in range(2):
-        assert bucket.wait(0.0) == 0
+        assert bucket.wait_seconds(0.0) == 0
         bucket.take()
-    assert bucket.wait(0.0) == pytest.approx(0.1) and bucket.wait(0.05) == pytest.approx(0.05)
-    assert bucket.wait(0.11) == 0
-    rates = Rates(1.0, 1.0, lambda: 0.0)
+    assert bucket.wait_seconds(0.0) == pytest.approx(0.1) and bucket.wait_seconds(0.05) == pytest.approx(0.05)
+    assert bucket.wait_seconds(0.11) == 0
+    rates = ClientRates(1.0, 1.0, lambda: 0.0)
     for client in range(10_000):  # what is remembered is bounded
-        assert rates.wait(str(client)) == 0
+        assert rates.wait_seconds(str(client)) == 0
         rates.take(str(client))
-    assert len(rates._of) == 4096
+    assert len(rates._buckets) == 4096
 
 
 @pytest.mark.parametrize(("method", "path", "status", "kind"), [

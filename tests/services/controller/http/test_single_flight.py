@@ -7,55 +7,55 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from five.services.controller.http.single_flight import Shared
+from five.services.controller.http.single_flight import SingleFlightCache
 from rapid.store.state import Status
 from tests.services.live_controller import LiveController, live
 
 
 def test_it_is_asked_for_once_a_moment() -> None:
     now = [0.0]
-    shared: Shared[int] = Shared(0.1, lambda: now[0])
+    shared: SingleFlightCache[int] = SingleFlightCache(0.1, lambda: now[0])
     made: list[int] = []
 
-    def make() -> int:
+    def compute() -> int:
         made.append(len(made))
         return made[-1]
 
-    assert [shared.get(make) for _ in range(3)] == [0, 0, 0]
+    assert [shared.get(compute) for _ in range(3)] == [0, 0, 0]
     now[0] = 0.09
-    assert shared.get(make) == 0
+    assert shared.get(compute) == 0
     now[0] = 0.2
-    assert shared.get(make) == 1
-    shared.forget()
-    assert [shared.get(make) for _ in range(2)] == [2, 2]
+    assert shared.get(compute) == 1
+    shared.invalidate()
+    assert [shared.get(compute) for _ in range(2)] == [2, 2]
 
 
 def test_a_change_while_it_is_made_is_not_hidden() -> None:
-    shared: Shared[str] = Shared(60.0)
+    shared: SingleFlightCache[str] = SingleFlightCache(60.0)
     values = iter(["before", "after"])
 
-    def make() -> str:
+    def compute() -> str:
         value = next(values)
         if value == "before":
-            shared.forget()
+            shared.invalidate()
         return value
 
-    assert [shared.get(make) for _ in range(3)] == ["before", "after", "after"]
+    assert [shared.get(compute) for _ in range(3)] == ["before", "after", "after"]
 
 
 def test_who_waited_for_a_failure_does_not_wait_for_another() -> None:
-    shared: Shared[int] = Shared(0.05)
+    shared: SingleFlightCache[int] = SingleFlightCache(0.05)
     tries: list[float] = []
     failures: list[str] = []
 
-    def make() -> int:
+    def compute() -> int:
         tries.append(time.monotonic())
         time.sleep(0.3)
         raise ConnectionError("away")
 
     def ask() -> None:
         try:
-            shared.get(make)
+            shared.get(compute)
         except ConnectionError as error:
             failures.append(str(error))
 
@@ -68,13 +68,13 @@ def test_who_waited_for_a_failure_does_not_wait_for_another() -> None:
     assert failures == ["away"] * 10 and len(tries) == 1 and time.monotonic() - began < 1.0
     time.sleep(0.1)
     with pytest.raises(ConnectionError):
-        shared.get(make)
+        shared.get(compute)
     assert len(tries) == 2
 
 
 @pytest.fixture
 def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
-    with live(redis_url, overview=Shared(60.0)) as found:
+    with live(redis_url, overview=SingleFlightCache(60.0)) as found:
         yield found
 
 

@@ -3,11 +3,11 @@
 import pytest
 import redis
 
-from five.services.controller.operations.document import Operation, OperationKind, OperationState, Word
+from five.services.controller.operations.document import Operation, OperationKind, OperationState, OperatorDecision
 from five.services.controller.operations.engine import advance
-from five.services.controller.operations.store import Busy, OperationStore
+from five.services.controller.operations.store import OperationInProgress, OperationStore
 from rapid.store.state import RunState
-from tests.services.controller.operations.memory_backend import REQUEST, MemoryRun
+from tests.services.controller.operations.memory_backend import REQUEST, MemoryBackend
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def run_state(redis_client: redis.Redis) -> RunState:
 
 @pytest.fixture
 def store(run_state: RunState) -> OperationStore:
-    return OperationStore(run_state, kept=3)
+    return OperationStore(run_state, max_ended=3)
 
 
 def end(store: OperationStore, operation: Operation) -> Operation:
@@ -26,12 +26,13 @@ def end(store: OperationStore, operation: Operation) -> Operation:
 
 def test_one_at_a_time_and_the_second_is_told_of_the_first(store: OperationStore, run_state: RunState) -> None:
     first = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
-    with pytest.raises(Busy, match=f"{first.id}.*'wider', begun by ada, at step pause.*one at a time") as refused:
+    with pytest.raises(OperationInProgress,
+                       match=f"{first.id}.*'wider', begun by ada, at step pause.*one at a time") as refused:
         store.begin(OperationKind.CHECK, "bob", REQUEST, "running")
     assert refused.value.operation == first
-    assert store.going() == first
+    assert store.active() == first
     end(store, first)
-    assert store.going() is None
+    assert store.active() is None
     second = store.begin(OperationKind.CHECK, "bob", REQUEST, "running")
     assert [o.id for o in store.all()] == [second.id, first.id]
     told = [(e.who, e.what) for e in reversed(run_state.events.last(10))]
@@ -39,11 +40,11 @@ def test_one_at_a_time_and_the_second_is_told_of_the_first(store: OperationStore
 
 
 def test_who_read_an_older_document_changes_nothing(store: OperationStore) -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     read = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
     assert store.save(read, advance(read, run))
     assert not store.save(read, read.model_copy(update={"outcome": "late"}))
-    cancelled = store.change(read.id, lambda o: o.model_copy(update={"cancel": Word(who="bob", at=1.0)}))
+    cancelled = store.change(read.id, lambda o: o.model_copy(update={"cancel": OperatorDecision(who="bob", at=1.0)}))
     assert cancelled.changes == 2
     found = store.get(read.id)
     assert found == cancelled

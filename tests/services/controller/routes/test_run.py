@@ -127,11 +127,11 @@ def test_a_run_that_is_over_is_started_again(client: TestClient, state: RunState
 
 
 def test_readiness_gives_its_reason(state: RunState, store: ParameterStore) -> None:
-    reasons = ["the run's store does not answer", ""]
+    reasons = ["the run's Redis does not respond", ""]
     client = TestClient(create_app(Context("trial", state, store, SchedulesConfig(), Authenticator(None)),
                                    lambda: reasons.pop(0)))
     first, second = client.get("/readyz"), client.get("/readyz")
-    assert (first.status_code, first.json()) == (503, {"status": "the run's store does not answer"})
+    assert (first.status_code, first.json()) == (503, {"status": "the run's Redis does not respond"})
     assert (second.status_code, second.json()) == (200, {"status": "ready"})
 
 
@@ -236,7 +236,8 @@ def test_every_change_can_be_tried_dry_and_then_changes_nothing(
             assert "dry_run" in names or told, (method, path)
     state.transition(Status.RUNNING, "test")
     ramp = {"start": 10, "length": 5, "to": 1e-6}
-    made = client.put("/v1/schedules/learning_rate", json=ramp, headers={**OPERATOR, "If-RequestedMatch": "*"}).json()["change"]
+    made = client.put("/v1/schedules/learning_rate", json=ramp,
+                      headers={**OPERATOR, "If-Match": "*"}).json()["change"]
     match = client.post("/v1/matches", json={}, headers=OPERATOR).json()["id"]
     before = everything(redis_client)
     asked = [("POST", "/v1/pause", {}, 200), ("POST", "/v1/stop", {}, 200), ("POST", "/v1/resume", {}, 200),
@@ -247,7 +248,7 @@ def test_every_change_can_be_tried_dry_and_then_changes_nothing(
     answers = []
     for method, path, body, status in asked:
         answer = client.request(method, path, json=body, params={"dry_run": "true"},
-                                headers={**OPERATOR, "If-RequestedMatch": "*"})
+                                headers={**OPERATOR, "If-Match": "*"})
         assert answer.status_code == status, (path, answer.text)
         answers.append(answer.json())
     assert [answer["status"] for answer in answers[:3]] == ["pausing", "stopping", "running"]

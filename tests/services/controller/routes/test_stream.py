@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from five.run.config.controller import LimitsConfig
-from five.services.controller.http.tokens import FixedTokens, TokenEntry, hash_of
+from five.services.controller.http.tokens import FixedTokens, TokenEntry, token_hash
 from rapid.store.series import Series
 from rapid.store.state import Status
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, bearer, live, problem
@@ -102,7 +102,7 @@ def test_clients_of_the_stream_are_bounded_and_give_their_place_back(redis_clien
         problem(rest.ask("GET", "/v1/stream"), 429, "too-many-requests")
         listeners[0].close()
         end = time.monotonic() + 10
-        while rest.context.streams > 1:
+        while rest.context.open_streams > 1:
             assert time.monotonic() < end
             time.sleep(0.02)
         third = Listener(rest)
@@ -112,9 +112,9 @@ def test_clients_of_the_stream_are_bounded_and_give_their_place_back(redis_clien
 
 
 def test_a_stream_ends_with_its_token(redis_client: redis.Redis, redis_url: str) -> None:
-    tokens = FixedTokens([TokenEntry(name="ada", role="viewer", sha256=hash_of(OPERATOR))])
+    tokens = FixedTokens([TokenEntry(name="ada", role="viewer", sha256=token_hash(OPERATOR))])
     with live(redis_url) as rest:
-        rest.context.gate._tokens = tokens
+        rest.context.authenticator._tokens = tokens
         listener = Listener(rest, OPERATOR)
         listener.wait(1)
         tokens._entries = []

@@ -18,8 +18,8 @@ def building_slots(layout: Layout) -> slice:
     return slice(group.start, group.start + group.count)
 
 
-def show_thoughts(camera: Camera, side: int, told: Mapping[str, Array], *, values: Array, version: int, actions: Array,
-                  available: Array, units: Array | None, buildings: slice) -> None:
+def record_policy_outputs(camera: Camera, side: int, told: Mapping[str, Array], *, values: Array, version: int,
+                          actions: Array, available: Array, units: Array | None, buildings: slice) -> None:
     """Add a side's policy outputs to the frame that the camera recorded last.
 
     Args:
@@ -32,13 +32,13 @@ def show_thoughts(camera: Camera, side: int, told: Mapping[str, Array], *, value
         buildings: slots from `building_slots`.
     """
     win = told.get("win_probability")
-    camera.think(side, values, None if win is None else float(win.mean()), version,
+    camera.record_outputs(side, values, None if win is None else float(win.mean()), version,
                  np.take_along_axis(available, actions[:, :1].astype(np.int64), 1))
     if "net_worth_rank" in told:
         camera.rank(side, told["net_worth_rank"].astype(np.float32))
     if "building_events" in told and units is not None:
         # A head for each hero; the label is the team's.
-        camera.foresee(side, units[buildings], told["building_events"].astype(np.float32).mean(0))
+        camera.record_building_losses(side, units[buildings], told["building_events"].astype(np.float32).mean(0))
     for hero in range(len(actions)):
         place = side * TEAM_HEROES + hero
         if "choice" in told:

@@ -6,7 +6,7 @@ from typing import Any
 from dota.events import Event, EventKind
 
 
-def happenings(events: Iterable[Event]) -> list[dict[str, Any]]:
+def console_events(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Convert a timestep's events to JSON values by ``kind``.
 
     ``death``: ``hero`` (0-9) died without reincarnation, ``by`` the heroes credited with it (empty: a tower, a creep, a

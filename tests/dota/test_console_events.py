@@ -4,7 +4,7 @@ import numpy as np
 
 from dota.config import GameConfig, ObservationConfig
 from dota.events import Event, EventKind
-from dota.spectator.happenings import happenings
+from dota.spectator.console_events import console_events
 from dota.vec_game import Controller, VecGame, Winner
 
 DUEL = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30, max_game_seconds=600,
@@ -20,7 +20,7 @@ def test_a_death_names_who_is_credited_with_it_and_nobody_else() -> None:
     told = [event(EventKind.HERO_KILL, hero=1, other_hero=7), event(EventKind.HERO_KILL, hero=8, other_hero=2),
             event(EventKind.HERO_DEATH, hero=7, other_hero=1), event(EventKind.HERO_DEATH, hero=2),
             event(EventKind.HERO_DEATH, hero=3), event(EventKind.REINCARNATION, hero=4)]
-    assert happenings(told) == [{"kind": "death", "hero": 7, "by": [1]}, {"kind": "death", "hero": 2, "by": [8]},
+    assert console_events(told) == [{"kind": "death", "hero": 7, "by": [1]}, {"kind": "death", "hero": 2, "by": [8]},
                                 {"kind": "death", "hero": 3, "by": []}]
 
 
@@ -30,19 +30,19 @@ def test_what_falls_is_bought_or_ends() -> None:
             event(EventKind.ROSHAN_DEATH, team=2), event(EventKind.BOUGHT, hero=5, what="item_boots"),
             event(EventKind.ASSEMBLED, hero=5, what="item_wraith_band"), event(EventKind.LEVEL_UP, hero=5),
             event(EventKind.WON, team=2)]
-    assert [e["kind"] for e in happenings(told)] == ["building", "roshan", "item", "item", "end"]
-    assert happenings(told)[0] == {"kind": "building", "unit": "npc_dota_badguys_tower1_mid", "team": 1}
-    assert happenings(told)[-1] == {"kind": "end", "winner": 2}
+    assert [e["kind"] for e in console_events(told)] == ["building", "roshan", "item", "item", "end"]
+    assert console_events(told)[0] == {"kind": "building", "unit": "npc_dota_badguys_tower1_mid", "team": 1}
+    assert console_events(told)[-1] == {"kind": "end", "winner": 2}
 
 
 def test_an_item_that_was_assembled_is_told_once() -> None:
     """Every assembled item that a hero holds at the end has one event."""
     game = VecGame(DUEL, 1, seed=4, observations=False)
     game.controllers[:] = Controller.HARD
-    told = happenings(game.events(0))
+    told = console_events(game.events(0))
     while game.winner[0] == Winner.RUNNING:
         game.step()
-        told += happenings(game.events(0))
+        told += console_events(game.events(0))
     assert told[-1]["kind"] == "end" and told[-1]["winner"] == int(np.asarray(game.winner)[0]) - 1
     had = {(unit["hero"], item) for unit in game.spectate(0)["units"] if unit["hero"] >= 0
            for item in unit["items"] if item}
