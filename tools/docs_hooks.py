@@ -16,6 +16,7 @@ OUTSIDE = {
     "chart.md": "charts/README.md",
     "node-pools.md": "k8s/README.md",
     "environment.md": "libs/dota/README.md",
+    "game-core.md": "libs/dota/core/README.md",
     "data-schema.md": "libs/dota/data/SCHEMA.md",
     "data-sources.md": "libs/dota/data/SOURCES.md",
     "benchmark-scripts.md": "benchmarks/README.md",
