@@ -38,7 +38,7 @@ class Ref(NamedTuple):
 def _check_name(name: str) -> None:
     path = PurePosixPath(name)
     if not name or path.is_absolute() or any(part in ("..", ".") for part in path.parts) or str(path) != name:
-        raise ValueError(f"blob name {name!r}: a relative path without '.' and '..' is wanted")
+        raise ValueError(f"blob name {name!r}: must be a relative path without '.' and '..'")
 
 
 def _pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
@@ -137,7 +137,7 @@ class BlobStore:
             before: Ref | None = self.ref(name)
         except BlobMissing:
             before = None
-        # The use first: a crash in between leaves contents too long, never too short.
+        # The use first: after a crash in between, contents stay too long and are never lost.
         self._write(self._use(ref.digest, name), [b""])
         self._write(self._ref(name), [json.dumps(ref._asdict()).encode()])
         if before is not None and before.digest != ref.digest:

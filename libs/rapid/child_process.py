@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-SUPERVISED_VARIABLE = "FIVE_SUPERVISED"  # set for all processes below a supervisor
+SUPERVISED_VARIABLE = "FIVE_SUPERVISED"  # set for all descendants of a supervisor
 
 _PR_SET_PDEATHSIG = 1
 
@@ -33,7 +33,7 @@ def die_with_parent(parent: int | None = None) -> bool:
 
 def launcher(argv: list[str]) -> list[str]:
     """Return the command that starts ``argv`` tied to this process."""
-    # -I -S: neither the environment nor site-packages take part, so that it starts in milliseconds.
+    # -I -S skip the environment and site-packages, so it starts in milliseconds.
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), "--", *argv]
 
 

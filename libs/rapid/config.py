@@ -23,9 +23,9 @@ class TlsConfig(_Section):
     @model_validator(mode="after")
     def _pairs(self) -> "TlsConfig":
         if bool(self.certificate) != bool(self.key):
-            raise ValueError("certificate and key are given together or not at all")
+            raise ValueError("certificate and key must be given together")
         if self.require_client_certificate and not self.authority:
-            raise ValueError("require_client_certificate needs the authority that clients are checked against")
+            raise ValueError("require_client_certificate needs authority, which verifies the clients")
         return self
 
 

@@ -158,7 +158,7 @@ class CriticalTasks:
 
     def failure_reason(self) -> str:
         """Return what has died or missed its deadline; '' while the process is healthy. Other processes do not matter.
-                """
+                        """
         with self._lock:
             expired = [watchdog for watchdog in self._watchdogs if watchdog.is_expired]
         return self.failure or "; ".join(f"{w.name} made no progress for {w.elapsed:.0f} s" for w in expired)

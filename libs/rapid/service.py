@@ -25,7 +25,7 @@ from rapid.startup import (
     rank_port,
 )
 from rapid.store import acl
-from rapid.store.connection import MOST_CONNECTIONS, Role, connect, password_of, require_reachable
+from rapid.store.connection import MAX_CONNECTIONS, Role, connect, password_of, require_reachable
 from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
@@ -70,19 +70,19 @@ class Service(Generic[C]):
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, stuck_seconds=config.lifecycle.stuck_seconds)
         self.critical_tasks = self.lifecycle.critical_tasks
         self.blobs = BlobStore(config.blobs.url or str(folder / "blobs"))
-        most = MOST_CONNECTIONS.get(kind)
+        most = MAX_CONNECTIONS.get(kind)
         state = connect(config.store.state_url, config.store, "state", most=most)
         self._params = connect(config.store.params_url, config.store, "params", most=most)
         self.state = RunState(state, config.name)
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self.stats: Callable[[], dict[str, Any]] = dict
         self.not_ready: Callable[[], str] = lambda: "starting"
-        self.is_idle: Callable[[], bool] = lambda: False  # nobody knows what it does before it says so
-        self.before_restart: Callable[[], None] = lambda: None  # called in the place of the process's end
+        self.is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
+        self.before_restart: Callable[[], None] = lambda: None  # called just before exec
         self._overlay = overlay
-        self._joined = False  # whether ``record`` is the run's
-        self._record_moved = False  # whether the run's is another one by now
-        self._acknowledged_pause = 0  # the pause for which it was said last
+        self._joined = False  # whether ``record`` was read from the run
+        self._record_moved = False  # whether the run has a newer record
+        self._acknowledged_pause = 0  # number of the last acknowledged pause
         self._open_run = open_run
         self._ends_with_run = ends_with_run
         self._waits_for = "starting"
@@ -90,12 +90,13 @@ class Service(Generic[C]):
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
         self._ended = threading.Event()
         self._wake = threading.Event()  # ends the heartbeat's wait
-        self._heartbeat_thread = self.critical_tasks.thread("the heartbeat", self._heartbeat, may_end=True)
+        self._heartbeat_thread = self.critical_tasks.thread("heartbeat", self._heartbeat, may_end=True)
 
     def _open(self) -> None:
         telemetry = self.config.telemetry
         port = rank_port(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
-        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.critical_tasks.failure_reason)
+        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready,
+                                  self.critical_tasks.failure_reason)
         identify(self.config.name, self.kind, self.id)
         self._lease.metrics_address = f"{advertised_host(telemetry.metrics_host)}:{self._pages.port}"
         self.lifecycle.install()
@@ -137,10 +138,10 @@ class Service(Generic[C]):
             try:
                 status = self.state.status()
             except redis.RedisError as error:
-                self._wait(f"the run's store does not answer: {error}")
+                self._wait(f"the state Redis does not respond: {error}")
                 continue
             if status is None:
-                self._wait(f"there is no run {name!r} yet; the controller makes it")
+                self._wait(f"run {name!r} does not exist yet; the controller creates it")
             elif status.status in ENDED:
                 self._wait("the run is stopped" if status.status is Status.STOPPING else "the run has failed")
             else:
@@ -152,13 +153,13 @@ class Service(Generic[C]):
             try:
                 record = self.state.record()
             except redis.RedisError as error:
-                self._wait(f"the run's store does not answer: {error}")
+                self._wait(f"the state Redis does not respond: {error}")
                 continue
             if record is not None:
                 self.record, self._joined = record, True
                 return
             self._wait(f"run {self.config.name!r} is of an earlier release and has no record yet; the controller "
-                       "makes it")
+                       "creates it")
 
     @property
     def epoch(self) -> int:
@@ -180,11 +181,11 @@ class Service(Generic[C]):
     def restart(self, reason: str) -> None:
         """Drain, and exec a new process once the service is left. A repeated call changes nothing."""
         self._record_moved = True
-        self.lifecycle.drain(f"renews itself: {reason}")
+        self.lifecycle.drain(f"restarting: {reason}")
 
     def _wait(self, reason: str) -> None:
         if reason != self._waits_for:
-            log.info("waits: %s", reason)
+            log.info("waiting: %s", reason)
         self._waits_for = reason
         self.lifecycle.wait_drain(self.config.lifecycle.poll_seconds)
 
@@ -214,21 +215,21 @@ class Service(Generic[C]):
         return self._lease.address
 
     def _renew(self) -> None:
-        # The pause first: what is asked for then is as quiet as it says while that pause holds.
+        # Read the pause first: the idle state read after it is then valid for that pause.
         pause = self.lifecycle.pause
         quiet = bool(pause) and self.is_idle()
         try:
             self._lease.renew(self.stats(), *self.record.run_revision, pause, quiet)
             self._acknowledged_pause = pause if quiet else 0
         except redis.RedisError as error:
-            log.warning("no heartbeat could be written: %s", error)
+            log.warning("heartbeat failed: %s", error)
 
     def _heartbeat(self) -> None:
         while not self._ended.is_set():
             try:
                 self._renew()
             except Exception:
-                log.exception("the service's stats failed")
+                log.exception("heartbeat stats failed")
             self._wake.wait(self.config.lifecycle.heartbeat_seconds)
             self._wake.clear()
 
@@ -241,7 +242,7 @@ class Service(Generic[C]):
             try:
                 self._lease.release(renews)
             except redis.RedisError:
-                pass  # it ends by itself
+                pass  # the lease expires
         if self._pages is not None:
             self._pages.close()
         self.lifecycle.close()
@@ -271,13 +272,14 @@ class Service(Generic[C]):
     def _should_restart(self, error: BaseException | None) -> bool:
         """Return whether the process continues under another record instead of ending."""
         fine = error is None or (isinstance(error, SystemExit) and not error.code)
-        if not self._joined or self.critical_tasks.failure or self.lifecycle.signal_received or not (fine or _is_fenced_by_epoch(error)):
+        fenced = _is_fenced_by_epoch(error)
+        if not self._joined or self.critical_tasks.failure or self.lifecycle.signal_received or not (fine or fenced):
             return False
-        if self._record_moved or _is_fenced_by_epoch(error):
+        if self._record_moved or fenced:
             return True
         if self.lifecycle.draining:
             return False
-        # It ended by itself. Of several optimizers another one may have seen earlier that the record has moved.
+        # It returned by itself. With several optimizers, another may have seen the new record earlier.
         try:
             now = self.state.record()
         except redis.RedisError:

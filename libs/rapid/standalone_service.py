@@ -57,7 +57,8 @@ class StandaloneService(Generic[C]):
         telemetry = self.config.telemetry
         port = telemetry.metrics_port if self.arguments.metrics_port is None else self.arguments.metrics_port
         try:
-            self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.critical_tasks.failure_reason)
+            self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready,
+                                      self.critical_tasks.failure_reason)
         except (ValueError, OSError) as error:
             exit_with_error(self.kind, error)
         identify(self.config.name, self.kind, self.id)

@@ -16,7 +16,7 @@ from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig
 from rapid.rpc.token import accepted_tokens, load_token
 from rapid.telemetry.logs import configure_logs
 
-OWN_NAME = "hostname"  # as an --id: the machine's, which in a container is the pod's or the container's
+OWN_NAME = "hostname"  # as an --id: the machine's name, which is the pod's or container's in a container
 
 
 class PlatformConfig(Protocol):
@@ -96,7 +96,7 @@ def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequ
     token.
     """
     if os.environ.get(SUPERVISED_VARIABLE):
-        # The supervisor ties its children to itself; this ties theirs (an optimizer's ranks) to them.
+        # The supervisor ties its children to itself. This ties their children (an optimizer's ranks) to them.
         die_with_parent()
     config = load(arguments.config, arguments.overrides)
     if config.allocator.tune:
@@ -104,7 +104,7 @@ def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequ
     secrets = [secret for secret in (*accepted_tokens(load_token(config.rpc)), *passwords) if secret]
     configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
     if hasattr(signal, "SIGUSR1"):
-        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
+        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # dumps all stacks
     return config
 
 

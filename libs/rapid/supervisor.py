@@ -22,16 +22,16 @@ log = logging.getLogger(__name__)
 
 _TICK = 0.05
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
-_SETTLED_SECONDS = 30.0  # a process that lived this long starts over with the shortest pause
+_SETTLED_SECONDS = 30.0  # after this uptime the restart backoff is reset
 
 
 class ProcessState(StrEnum):
     """State of a supervised process."""
 
-    STARTING = "starting"  # runs, not ready yet
+    STARTING = "starting"  # running, not ready yet
     READY = "ready"
-    WAITING = "waiting"  # died, will be started again
-    ENDED = "ended"  # ended by itself and is not to be restarted
+    WAITING = "waiting"  # died, to be restarted
+    ENDED = "ended"  # ended and not to be restarted
     FAILED = "failed"  # died too often in a row
     STOPPED = "stopped"
 
@@ -101,12 +101,12 @@ class Supervisor:
         self._wake = threading.Event()
         self._stopping = False
         self._stopped = threading.Event()
-        # The kernel ties a child to the thread that started it: all are started by this one, which ends last.
+        # The kernel ties a child to the thread that started it, so this one thread starts all children and ends last.
         self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
         folder.mkdir(parents=True, exist_ok=True)
         self._thread.start()
-        # Probes may take their time: not in the thread that restarts what dies.
-        self._prober = threading.Thread(target=self._probe, name="probes", daemon=True)
+        # Probes may be slow, so they run outside the thread that restarts processes.
+        self._prober = threading.Thread(target=self._probe, name="readiness-probe", daemon=True)
         self._prober.start()
 
     def start(self, spec: ProcessSpec) -> None:
@@ -115,7 +115,7 @@ class Supervisor:
             if self._stopping:
                 raise ValueError("the supervisor is stopping")
             if spec.name in self._processes:
-                raise ValueError(f"a process named {spec.name!r} is supervised already")
+                raise ValueError(f"a process named {spec.name!r} already exists")
             process = _Process(spec, self._folder / f"{spec.name}.log")
             process.wanted = True
             process.enter(ProcessState.WAITING)
@@ -207,13 +207,13 @@ class Supervisor:
             with self._lock:
                 for process in self._processes.values():
                     try:
-                        self._look_at(process)
-                    except Exception:  # with this thread every child would end
-                        log.exception("looking after %s failed", process.spec.name)
+                        self._check(process)
+                    except Exception:  # the end of this thread would kill every child
+                        log.exception("supervision of %s failed", process.spec.name)
             self._wake.wait(_TICK)
             self._wake.clear()
 
-    def _look_at(self, process: _Process) -> None:
+    def _check(self, process: _Process) -> None:
         if process.popen is None:
             due = process.wanted and process.state is ProcessState.WAITING and time.monotonic() >= process.start_at
             if due:
@@ -222,7 +222,7 @@ class Supervisor:
         code = process.popen.poll()
         if code is None:
             return
-        _kill_group(process.popen.pid, signal.SIGKILL)  # what it left behind
+        _kill_group(process.popen.pid, signal.SIGKILL)  # its remaining descendants
         process.popen = None
         self._ended(process, _end_of(code))
 
@@ -234,21 +234,21 @@ class Supervisor:
             return
         if not process.spec.restart:
             process.enter(ProcessState.ENDED)
-            self._tell(process, "ended", process.last_end)
+            self._report(process, "ended", process.last_end)
             return
         settled = now - process.started_at >= _SETTLED_SECONDS
         process.deaths_in_a_row = 1 if settled else process.deaths_in_a_row + 1
         if process.deaths_in_a_row >= process.spec.give_up_after:
             process.enter(ProcessState.FAILED)
-            self._tell(process, "failed", f"{process.last_end}, {process.deaths_in_a_row} times in a row")
+            self._report(process, "failed", f"{process.last_end}, {process.deaths_in_a_row} times in a row")
             return
         pause = min(_FIRST_PAUSE * 2 ** (process.deaths_in_a_row - 1), _LONGEST_PAUSE)
         process.start_at = now + pause
         process.restarts += 1
         process.enter(ProcessState.WAITING)
-        # A service ends by itself to begin again: after a stop, or with another configuration.
+        # A service exits with 0 to be started again: after a stop, or with another configuration.
         what = "ended" if how == _end_of(0) else "died"
-        self._tell(process, what, f"{process.last_end}; starting again in {pause:.1f} s")
+        self._report(process, what, f"{process.last_end}; restarting in {pause:.1f} s")
 
     def _spawn(self, process: _Process) -> None:
         process.started_at = time.monotonic()
@@ -258,11 +258,11 @@ class Supervisor:
                 process.popen = subprocess.Popen(
                     launcher(list(process.spec.argv)), env={**os.environ, SUPERVISED_VARIABLE: "1", **process.spec.env},
                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
-        except OSError as error:  # no memory, no process ids, no room for the log
+        except OSError as error:  # no memory, process ids or disk space
             self._ended(process, f"could not be started ({error})")
             return
         process.enter(ProcessState.STARTING)
-        self._tell(process, "started", f"pid {process.popen.pid}")
+        self._report(process, "started", f"pid {process.popen.pid}")
 
     def _end(self, processes: Sequence[_Process]) -> None:
         with self._lock:
@@ -278,19 +278,19 @@ class Supervisor:
         with self._lock:
             for process in processes:
                 if process.popen is not None:
-                    log.warning("%s did not end within %g s and is killed", process.spec.name, grace)
+                    log.warning("killing %s: still running after %g s", process.spec.name, grace)
                     _kill_group(process.popen.pid, signal.SIGKILL)
         while any(p.popen is not None for p in processes):
             time.sleep(_TICK)
 
-    def _tell(self, process: _Process, what: str, details: str) -> None:
+    def _report(self, process: _Process, what: str, details: str) -> None:
         level = logging.INFO if what in ("started", "ended") else logging.WARNING
         log.log(level, "%s %s: %s", process.spec.name, what, details)
         if self._on_event is not None:
             try:
                 self._on_event(process.spec.name, what, details)
             except Exception:
-                log.exception("the supervisor's listener failed")
+                log.exception("supervisor event callback failed")
 
 
 def _end_of(code: int) -> str:

@@ -20,7 +20,7 @@ _TAGS = {
     "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
 }
 _DTYPES = {tag: np.dtype(name) for name, tag in _TAGS.items()} | {"BF16": np.dtype(np.uint16)}
-MAX_HEADER_BYTES = 100_000_000  # the safetensors library's own bound
+MAX_HEADER_BYTES = 100_000_000  # limit of the safetensors library
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Index:
 
     entries: tuple[Entry, ...]
     meta: dict[str, Any]
-    label: str = ""  # for people, and to tell files of equal contents apart
+    label: str = ""  # for people; it also distinguishes files of equal contents
 
     @property
     def data_bytes(self) -> int:
@@ -75,7 +75,7 @@ def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Co
     """
     unknown = set(bfloat16) - set(tensors)
     if unknown:
-        raise ValueError(f"bfloat16 names tensors that are not there: {', '.join(sorted(unknown))}")
+        raise ValueError(f"bfloat16 names unknown tensors: {', '.join(sorted(unknown))}")
     entries, start = [], 0
     for name in sorted(tensors, key=lambda n: (-tensors[n].dtype.itemsize, n)):
         array = tensors[name]
@@ -107,14 +107,14 @@ def parse_header(text: bytes, data_bytes: int) -> Index:
         entries = [Entry(name, row["dtype"], tuple(row["shape"]), *row["data_offsets"])
                    for name, row in table.items()]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"no safetensors header: {error}") from None
+        raise ValueError(f"not a safetensors header: {error}") from None
     place = 0
     for e in sorted(entries, key=lambda e: (e.start, e.end)):
         dtype = _DTYPES.get(e.tag)
         if dtype is None:
             raise ValueError(f"tensor {e.name!r}: unknown dtype {e.tag!r}")
         if not all(isinstance(n, int) and n >= 0 for n in (*e.shape, e.start, e.end)):
-            raise ValueError(f"tensor {e.name!r}: shape or offsets are no natural numbers")
+            raise ValueError(f"tensor {e.name!r}: shape and offsets must be natural numbers")
         if e.start != place or e.end - e.start != math.prod(e.shape) * dtype.itemsize:
             raise ValueError(f"tensor {e.name!r}: bytes {e.start} to {e.end} do not fit shape {list(e.shape)} of "
                              f"{e.tag} at {place}")
@@ -152,10 +152,10 @@ def header_bytes(start: bytes, size: int) -> int:
     Raises ValueError when it is no safetensors file.
     """
     if len(start) < 8:
-        raise ValueError(f"no safetensors file: {size} bytes")
+        raise ValueError(f"not a safetensors file: {size} bytes")
     length = int.from_bytes(start[:8], "little")
     if length > min(MAX_HEADER_BYTES, size - 8):
-        raise ValueError(f"no safetensors file: its header would have {length} of {size} bytes")
+        raise ValueError(f"not a safetensors file: its header would have {length} of {size} bytes")
     return 8 + length
 
 
@@ -166,7 +166,7 @@ def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tup
     body = view[begin:]
     index = parse_header(view[8:begin].tobytes(), body.size)
     if index.entries and body.ctypes.data % 8:
-        # Files written here are aligned; others may not be, and numpy wants it.
+        # numpy needs alignment, which files of other writers may lack.
         body = body.copy()
     return index.arrays(body), index
 

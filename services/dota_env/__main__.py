@@ -1,5 +1,5 @@
-"""The environment service: many games in one process, for rollouts elsewhere. It has no store: what is played comes
-with the request for games."""
+"""Environment service: many games in one process, for rollouts on other machines. It has no store, because each request
+for games carries their configuration."""
 
 import logging
 
@@ -21,10 +21,10 @@ async def serve_games(service: StandaloneService[RunConfig]) -> None:
                           settings.idle_seconds)
     server = await serve(service.listen_address(settings.port),
                          [(env_pb2_grpc.add_EnvServiceServicer_to_server, servicer)], config.rpc, service.token)
-    log.info("games are played at port %d", server.port)
+    log.info("serving games port=%d", server.port)
     service.not_ready = lambda: ""
     await service.lifecycle.wait_drained()
-    # Rollouts begin new games elsewhere; there is nothing to wait for.
+    # Rollouts start new games at other servers, so there is nothing to wait for.
     await server.stop(1.0)
 
 

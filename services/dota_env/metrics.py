@@ -1,4 +1,4 @@
-"""What an environment server shows on its metrics page."""
+"""Metrics of an environment server."""
 
 from rapid.telemetry.metrics import counter, gauge, histogram
 
@@ -9,7 +9,7 @@ STEP_SECONDS = histogram("env", "step", "seconds", "Time of one request's timest
 
 
 def count_steps(games: int, heroes: int, seconds: float) -> None:
-    """Counts one step of ``games`` games with ``heroes`` heroes each."""
+    """Count one step of ``games`` games with ``heroes`` heroes each."""
     GAME_STEPS.inc(games)
     HERO_STEPS.inc(games * heroes)
     STEP_SECONDS.observe(seconds)

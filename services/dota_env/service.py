@@ -1,4 +1,4 @@
-"""The RPC servicer of the games."""
+"""RPC servicer of the environment service."""
 
 import asyncio
 import time
@@ -13,25 +13,25 @@ from dota.spaces import ActionPart, Layout
 from five.clients import wire
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env import metrics
-from five.services.dota_env.env_loop import GameBatch, Shown
+from five.services.dota_env.game_batch import BatchOutput, GameBatch
 from rapid.rpc.errors import Exhausted, LayoutMismatch
 from rapid.rpc.fencing_epoch import require_epoch
 
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")
-MAX_CONFIGS = 8  # named in one reset
-MAX_WATCHED = 64  # games shown to spectators with one step
+MAX_CONFIGS = 8  # per reset
+MAX_WATCHED = 64  # watched games per step
 Create = Callable[[GameConfig, int, int, int], Awaitable[GameBatch]]  # game, games, seed, threads
 
 
 class EnvService(env_pb2_grpc.EnvServiceServicer):
-    """One batch of games a stream, ended with it.
+    """One batch of games per stream, ended with the stream.
 
-    ``config`` is what a client plays that sends none; ``threads`` bounds what one stream may use; streams and games of
-    all streams are bounded, and a stream that is silent for ``idle_seconds`` is ended. ``create`` makes a stream's
-    games.
+    ``config`` is the default game configuration. ``threads`` limits the threads of one stream, ``max_games`` and
+    ``max_streams`` limit all streams. A stream that is silent for ``idle_seconds`` is ended. ``create`` creates a
+    stream's games.
 
-    The server holds nothing of a run and asks nobody about it: its epoch is the newest that games were asked for in.
+    The server holds no state of a run, so its fencing epoch is the newest one in any request for games.
     """
 
     def __init__(self, config: GameConfig, threads: int, max_games: int, max_streams: int, idle_seconds: float,
@@ -49,15 +49,17 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
 
     @property
     def games(self) -> int:
-        """Games of all streams now."""
+        """Current number of games of all streams."""
         return self._games
 
     async def Play(self, request_iterator: AsyncIterator[env_pb2.PlayRequest], context: Any  # type: ignore[override]
                    ) -> AsyncIterator[bytes]:
-        """A client's games, each answer as the bytes of a PlayResponse. The first request creates them; a bad request
-        ends the stream."""
+        """Serve one client's games with serialized PlayResponses.
+
+        The first request creates the games. An invalid request ends the stream.
+        """
         if self._streams >= self._max_streams:
-            raise Exhausted(f"{self._streams} streams are open, the limit; raise services.dota_env.max_streams or add "
+            raise Exhausted(f"all {self._max_streams} streams are in use; raise services.dota_env.max_streams or add "
                             "servers")
         self._streams += 1
         batch: GameBatch | None = None
@@ -73,13 +75,13 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     self._epoch = max(self._epoch, request.create.epoch)
                     require_epoch(self._epoch, request.create.epoch)
                     epoch = request.create.epoch
-                    config, layout = self._agreed(request.create)
+                    config, layout = self._validate(request.create)
                     reserved = self._reserve(request.create.games)
                     threads = min(max(request.create.threads, 1), self._threads)
                     batch = await self._create(config, request.create.games, request.create.seed, threads)
                     shown = await batch.all()
                 elif batch is None or layout is None:
-                    raise ValueError("there are no games yet: the first request creates them")
+                    raise ValueError("no games yet: the first request must create them")
                 elif kind == "step":
                     games = _games(request.step.games)
                     actions = wire.decode_bytes("actions", request.step.actions, np.int16,
@@ -92,7 +94,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                 elif kind == "reset":
                     shown = await self._reset(batch, request.reset)
                 else:
-                    raise ValueError("a request creates, steps or resets games; this one says nothing")
+                    raise ValueError("an empty request: it must create, step or reset games")
                 yield _response(shown, layout.hash, epoch, batch.seen_schema)
         finally:
             self._streams -= 1
@@ -100,7 +102,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
             if batch is not None:
                 batch.close()
 
-    async def _reset(self, batch: GameBatch, reset: env_pb2.ResetGames) -> Shown:
+    async def _reset(self, batch: GameBatch, reset: env_pb2.ResetGames) -> BatchOutput:
         games = _games(reset.games)
         controllers = wire.decode_bytes("controllers", reset.controllers, np.uint8, (games.size, 2))
         variants = wire.decode_bytes("variants", reset.variants, np.uint8, (games.size,)) if reset.variants else None
@@ -115,10 +117,10 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
         except StopAsyncIteration:
             return None
         except TimeoutError:
-            raise TimeoutError(f"the stream was silent for {self._idle:g} s: its games are ended") from None
+            raise TimeoutError(f"the stream was silent for {self._idle:g} s: its games have ended") from None
 
-    def _agreed(self, create: env_pb2.CreateGames) -> tuple[GameConfig, Layout]:
-        """What is to be played, and its layout. Raises ValueError, LayoutMismatch."""
+    def _validate(self, create: env_pb2.CreateGames) -> tuple[GameConfig, Layout]:
+        """Return the requested game configuration and its layout. Raise ValueError or LayoutMismatch."""
         config = game_config(create.game_config) if create.game_config else self._config
         layout = Layout(config)
         if create.layout_hash != layout.hash:
@@ -127,9 +129,9 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
 
     def _reserve(self, games: int) -> int:
         if games < 1:
-            raise ValueError("games: at least one is wanted")
+            raise ValueError("games: at least one is needed")
         if self._games + games > self._max_games:
-            raise Exhausted(f"{games} more games do not fit: {self._games} of {self._max_games} are played; raise "
+            raise Exhausted(f"cannot create {games} games: {self._games} of {self._max_games} exist; raise "
                             "services.dota_env.max_games or add servers")
         self._games += games
         metrics.GAMES.set(self._games)
@@ -141,7 +143,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
 
 
 def game_config(text: str) -> GameConfig:
-    """A configuration from its JSON. Raises ValueError naming what is wrong with it."""
+    """Parse a game configuration from JSON. Raise ValueError that names the error."""
     try:
         return GameConfig.model_validate_json(text)
     except pydantic.ValidationError as error:
@@ -155,8 +157,8 @@ def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:
     return wire.decode_bytes("games", data, np.int32, (len(data) // 4,))
 
 
-def _response(shown: Shown, layout_hash: str, epoch: int, seen_schema: bytes) -> bytes:
-    """The bytes of a PlayResponse: an observation is copied once on its way out."""
+def _response(shown: BatchOutput, layout_hash: str, epoch: int, seen_schema: bytes) -> bytes:
+    """Return the bytes of a PlayResponse. Each observation is copied once."""
     response = env_pb2.PlayResponse(
         signals=shown.signals.tobytes(),
         winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),

@@ -1,4 +1,4 @@
-"""The opponents service."""
+"""Opponents service."""
 
 import asyncio
 import logging
@@ -20,33 +20,34 @@ from rapid.store.lineage import current_line_filter
 log = logging.getLogger("five.services.opponents")
 
 
-def joins(record: VersionRecord, keep_every: int) -> bool:
-    """Whether a version may join the pool: it stays in the archive, and is not part of a warm-up."""
+def is_eligible(record: VersionRecord, keep_every: int) -> bool:
+    """Return whether a version may join the pool: it is archived permanently and not part of a warm-up."""
     return record.blob is not None and record.version % keep_every == 0 and not record.warming
 
 
 async def follow(service: Service[RunConfig], pool: Pool) -> None:
-    """Adds archived versions to the pool as they come out, also those that came out while this service was away.
+    """Add archived versions to the pool as they are published, also those published while the service was down.
 
-    Only what stays in the archive can be loaded for as long as a past opponent may be drawn. Versions of a warm-up are
-    clones of the one before it and do not join. What a revert has left behind leaves the pool: this service starts
-    again in the epoch that a revert begins.
+    Only permanently archived versions can be loaded for as long as they may be opponents. Versions of a warm-up are
+    clones and do not join. Reverted versions leave the pool, because a revert begins an epoch and this service restarts
+    in it.
     """
     last = -1
     keep_every = service.config.store.archive_every
     while not service.lifecycle.draining:
         try:
-            ours = await asyncio.to_thread(lambda: current_line_filter(service.state.lineage(), service.parameters.head()))
-            if gone := await asyncio.to_thread(pool.keep, ours):
-                log.info("%d versions that were reverted have left the pool: %s", len(gone), gone[:20])
+            ours = await asyncio.to_thread(
+                lambda: current_line_filter(service.state.lineage(), service.parameters.head()))
+            if reverted := await asyncio.to_thread(pool.keep, ours):
+                log.info("reverted versions removed from the pool count=%d: %s", len(reverted), reverted[:20])
             async for _ in service.parameters.watch():
                 for record in await asyncio.to_thread(list, service.parameters.records_from(last + 1)):
-                    if ours(record.version) and joins(record, keep_every):
+                    if ours(record.version) and is_eligible(record, keep_every):
                         last = record.version
                         await asyncio.to_thread(pool.on_version, last)
                 show_pool((await asyncio.to_thread(pool.league)).probabilities())
         except redis.RedisError as error:
-            log.warning("the pool could not be brought up to date: %s", error)
+            log.warning("pool update failed: %s", error)
             await asyncio.sleep(1.0)
 
 
@@ -59,7 +60,7 @@ async def serve_pool(service: Service[RunConfig]) -> None:
                          service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
-    following = service.critical_tasks.task("following versions", follow(service, pool))
+    following = service.critical_tasks.task("version-follower", follow(service, pool))
     await service.lifecycle.wait_drained()
     following.cancel()
     await server.stop(1.0)

@@ -1,4 +1,4 @@
-"""What the opponents service shows on its metrics page."""
+"""Metrics of the opponents service."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ for _outcome in ("won", "lost", "drawn"):
 
 
 def show_pool(chances: Mapping[int, float]) -> None:
-    """Brings the gauges to the pool: the chance of each version to be drawn among the past ones."""
+    """Set the gauges of the pool from each version's probability among past opponents."""
     POOL_SIZE.set(len(chances))
     if chances:
         POOL_NEWEST.set(max(chances))

@@ -1,4 +1,4 @@
-"""The RPC servicer of the opponent pool."""
+"""RPC servicer of the opponent pool."""
 
 import asyncio
 from typing import Any
@@ -14,7 +14,7 @@ MAX_ID = 128
 
 
 class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
-    """Assigns opponents, takes results in, of games of the run's ``epoch``."""
+    """Assigns opponents and accepts results of games in the fencing epoch ``epoch``."""
 
     def __init__(self, run: str, pool: Pool, *, epoch: int) -> None:
         self._epoch = epoch
@@ -23,13 +23,13 @@ class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
 
     def _check(self, run: str, game_id: str | None = None) -> None:
         if run != self._run:
-            raise ValueError(f"this service keeps the opponents of run {self._run!r}, not of {run!r}")
+            raise ValueError(f"run {run!r}: this service serves run {self._run!r}")
         if game_id is not None and not 1 <= len(game_id) <= MAX_ID:
-            raise ValueError(f"game_id has {len(game_id)} characters; 1 to {MAX_ID} are needed")
+            raise ValueError(f"game_id has {len(game_id)} characters: it must have 1 to {MAX_ID}")
 
     async def AssignOpponent(self, request: opponents_pb2.AssignOpponentRequest, context: Any
                              ) -> opponents_pb2.AssignOpponentResponse:
-        """Whom a game is played against."""
+        """Return the opponent of a game."""
         self._check(request.run, request.game_id)
         require_epoch(self._epoch, request.epoch)
         match = await asyncio.to_thread(self._pool.assign, request.game_id)
@@ -40,7 +40,7 @@ class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
 
     async def ReportResult(self, request: opponents_pb2.ReportResultRequest, context: Any
                            ) -> opponents_pb2.ReportResultResponse:
-        """How a game ended."""
+        """Record the result of a game."""
         self._check(request.run, request.game_id)
         require_epoch(self._epoch, request.epoch)
         if request.outcome not in OUTCOMES:
@@ -53,7 +53,7 @@ class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
         return opponents_pb2.ReportResultResponse(counted=counted, epoch=self._epoch)
 
     async def GetPool(self, request: opponents_pb2.GetPoolRequest, context: Any) -> opponents_pb2.GetPoolResponse:
-        """The pool with its qualities and chances."""
+        """Return the pool with its qualities and probabilities."""
         self._check(request.run)
         league = await asyncio.to_thread(self._pool.league)
         chances = league.probabilities()

@@ -1,4 +1,5 @@
-"""Who acts in each place of a group, in which step of its game, and the states from which a lost session is rebuilt."""
+"""State of a group's environment slots: who acts in each game, and the recurrent states for restoring a lost
+session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +18,12 @@ StateSpecs = Mapping[str, tuple[tuple[int, ...], Any]]
 
 @dataclass(frozen=True)
 class Seats:
-    """How a game's two sides are played: ``policies`` the version each side follows (-1 newest), ``acting`` whether
-    inference plays it (a script does otherwise), ``trains`` whether it is learned from."""
+    """How a game's two sides are played.
+
+    ``policies`` are the versions (-1: the newest). ``acting`` says whether inference plays the side rather than a
+    scripted
+    bot. ``trains`` says whether it is learned from.
+    """
 
     policies: tuple[int, int]
     acting: tuple[bool, bool]
@@ -26,16 +31,23 @@ class Seats:
 
 
 class EnvSlots:
-    """Vectors over a group's places, [G] for games and [G, 2] for sides.
+    """Vectors over a group's slots, [G] for games and [G, 2] for sides.
 
-    Attributes: ``sessions``, ``policies`` int64 [G, 2]; ``acting``, ``trains`` bool [G, 2]; ``watched`` bool [G],
-    whether somebody watches; ``start_step`` int64 [G], the
-    group's step at which the game began; ``start`` int64 [G], at which its present segment began; ``target`` int64 [G],
-    the steps of that segment when it is full; ``sample_states`` [samples, G, 2, ...], states at the starts of its
-    samples. ``boundary`` int64 [G, 2]: the last sample border that each side's state is known of, with the state and
-    the auxiliary predictions there in ``boundary_states`` and ``boundary_predictions``, [G, 2, ...].
+    Samples are counted from a game's first step, so both sides of a game cross sample and segment boundaries together.
 
-    Samples are counted from a game's first step on, so both sides of a game cross sample and segment borders together.
+    Attributes:
+        sessions: int64 [G, 2].
+        policies: int64 [G, 2].
+        acting: bool [G, 2].
+        trains: bool [G, 2].
+        watched: bool [G], whether the game has viewers.
+        start_step: int64 [G], the group's step at which the game began.
+        start: int64 [G], the group's step at which the present segment began.
+        target: int64 [G], the number of steps of the full present segment.
+        sample_states: [samples, G, 2, ...], the states at the starts of the segment's samples.
+        boundary: int64 [G, 2], the last sample boundary at which each side's state is known.
+        boundary_states: [G, 2, ...], the states there.
+        boundary_predictions: [G, 2, ...], the auxiliary predictions there, by name.
     """
 
     def __init__(self, games: int, unroll: int, samples: int, state_specs: StateSpecs,
@@ -61,9 +73,9 @@ class EnvSlots:
         self._rows: Ints | None = None
 
     def start_game(self, game: int, step: int, seats: Seats, first_target: int | None = None) -> None:
-        """A new game starts in this place with the group's step ``step``, under new session ids.
+        """Start a new game in a slot at the group's step ``step``, with new session ids.
 
-        ``first_target`` shortens its first segment, so that not all places send at once.
+        ``first_target`` shortens the first segment, so that the slots do not all send at once.
         """
         self.sessions[game] = self._rng.integers(0, 2**63 - 1, SIDES)
         self.policies[game] = seats.policies
@@ -76,36 +88,40 @@ class EnvSlots:
         self._rows = None
 
     def start_segment(self, games: Ints, step: int) -> None:
-        """The games' segments go on as new ones that begin with ``step``."""
+        """Start the games' next segments at ``step``."""
         self.start[games] = step
         self.target[games] = self._unroll * self._samples
 
     @property
     def rows(self) -> Ints:
-        """Places that inference plays, as indices into [G * 2]."""
+        """Sides that inference plays, as indices into [G * 2]."""
         if self._rows is None:
             self._rows = np.flatnonzero(self.acting.reshape(-1))
         return self._rows
 
     def flags(self, step: int) -> npt.NDArray[np.uint8]:
-        """What to ask for each side at a step, uint8 [G, 2]: a new game's reset, a sample's state, a watched one's
-        thoughts."""
+        """Return the request flags of each side at a step, uint8 [G, 2].
+
+        A new game needs a reset, a sample's start its state, and a watched game the policy's debug output.
+        """
         age = step - self.start_step
         flags = np.where(age % self._unroll == 0, WANT_STATE, 0) | np.where(age == 0, RESET, 0)
         flags = flags | np.where(self.watched, WANT_THOUGHTS, 0)
         return np.broadcast_to(flags.astype(np.uint8)[:, None], (len(age), SIDES)).copy()
 
     def full_segments(self, step: int) -> Ints:
-        """Games whose segment was completed by the step before ``step``."""
+        """Return the games whose segment is full before ``step``."""
         return np.flatnonzero(step - self.start == self.target)
 
     def last_boundary(self, game: int) -> int:
-        """The last sample border of a game that its acting sides were asked at."""
+        """Return the last sample boundary at which the states of all acting sides are known."""
         return int(self.boundary[game][self.acting[game]].min())
 
     def split_segment(self, game: int, step: int) -> None:
-        """The present segment was ended at the sample border ``step``, before it was full. What follows ends where the
-        whole would have: the places go on sending at different times."""
+        """End the present segment at the sample boundary ``step``, before it is full.
+
+        The rest ends where the full segment would have, so the slots keep sending at different times.
+        """
         self.target[game] -= step - self.start[game]
         self.start[game] = step
         for name, state in self.boundary_states.items():
@@ -113,8 +129,8 @@ class EnvSlots:
 
     def record_states(self, step: int, rows: Ints, states: Mapping[str, Array],
                     predictions: Mapping[str, Array]) -> None:
-        """Takes in the states [len(rows), ...] from which the sides in ``rows`` ([G * 2] indices) began ``step``, and
-        what their auxiliary heads predicted there."""
+        """Record states [len(rows), ...] and auxiliary predictions of sides at a sample boundary; ``rows`` index [G *
+        2]."""
         games, sides = rows // SIDES, rows % SIDES
         sample = (step - self.start[games]) // self._unroll
         self.boundary[games, sides] = step

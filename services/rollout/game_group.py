@@ -1,4 +1,4 @@
-"""The rollout loop: groups of games play, what they saw is cut into segments, the segments are sent."""
+"""Game group: plays games in lockstep, cuts their steps into segments and queues them for sending."""
 
 import asyncio
 import logging
@@ -35,24 +35,24 @@ Stage = Literal["act", "step", "wait", "cut"]
 
 
 class PlayGate(Protocol):
-    """When games may go on: the run's status and the process's own end."""
+    """Says when games may continue, by the run's status and the process's shutdown."""
 
     @property
     def is_stopping(self) -> bool: ...
 
     @property
     def is_paused(self) -> bool:
-        """Whether the run is paused now; False when stopping."""
+        """Whether the run is paused; False while stopping."""
         ...
 
     async def wait_until_active(self) -> None:
-        """Waits while the run is paused; returns at once when stopping."""
+        """Wait while the run is paused; return at once while stopping."""
         ...
 
 
 @dataclass
 class GroupProgress:
-    """Totals of a group since it began; the service turns them into metrics."""
+    """Totals of a group since its start, from which metrics are derived."""
 
     team_steps: int = 0
     hero_steps: int = 0
@@ -71,7 +71,7 @@ class GroupProgress:
 
     @contextmanager
     def timed(self, stage: Stage) -> Iterator[None]:
-        """Adds the time spent within to a stage's seconds."""
+        """Add the time of the block to a stage's seconds."""
         began = time.perf_counter()
         try:
             yield
@@ -82,7 +82,7 @@ class GroupProgress:
 
 @dataclass
 class GroupDependencies:
-    """What a group works with."""
+    """Other parts of the process that a group uses."""
 
     environment: Environment
     inference: Inference
@@ -98,10 +98,7 @@ class GroupDependencies:
 
 @dataclass
 class GameGroup:
-    """G games in lockstep. `play` runs until the gate says stop.
-
-    While this group waits for inference or for its games, the other groups of the process work.
-    """
+    """G games in lockstep. While one group waits for inference or its games, the other groups of the process work."""
 
     dependencies: GroupDependencies
     ring: StepBuffer
@@ -135,7 +132,7 @@ class GameGroup:
         await self.dependencies.environment.close()
 
     async def play(self) -> None:
-        """Plays until told to stop. What is not yet a whole sample then is lost with the process."""
+        """Play until the gate says stop. Steps that are no complete sample by then are lost."""
         dependencies, timed = self.dependencies, self.progress.timed
         step = 0
         await self._start_games(step, self._all_games, stagger=True)
@@ -175,8 +172,10 @@ class GameGroup:
         self._cut_all_segments()
 
     async def _wait_while_paused(self) -> None:
-        """Waits while the run is paused. The games' segments are ended and sent before: what was played counts whatever
-        comes next. After a plain resume the games go on in the same recurrent state."""
+        """Wait while the run is paused, after sending the games' segments.
+
+        What was played counts whatever follows the pause. After a plain resume the games continue with the same states.
+        """
         gate, progress = self.dependencies.gate, self.progress
         progress.is_idle = False
         while gate.is_paused:
@@ -189,7 +188,7 @@ class GameGroup:
     # ------------------------------------------------------------------------------------------ before the step
 
     async def _request_actions(self, step: int) -> ActResult | None:
-        """Inference's answer; None when stopping before there was one. Lost states are rebuilt on the way."""
+        """Return inference's answer, or None when stopping. Lost states are rebuilt first."""
         inference, ring, streams = self.dependencies.inference, self.ring, self.streams
         pause = 0.1
         lost: Bools | None = None
@@ -217,7 +216,7 @@ class GameGroup:
         return None
 
     def _record_actions(self, step: int, answer: ActResult) -> None:
-        """Record the answer to a step, and cut the segments that waited for it."""
+        """Record the answer to a step and cut the segments that needed it as a bootstrap."""
         ring, streams, progress = self.ring, self.streams, self.progress
         row, rows = ring.row(step), streams.rows
         games, sides = rows // SIDES, rows % SIDES
@@ -245,7 +244,7 @@ class GameGroup:
         progress.forward_us += answer.forward_us
 
     def _record_prediction(self, step: int, wanted: npt.NDArray[np.int64], answer: ActResult) -> None:
-        """Notes what the win head made of games that begin with this step. Drafts are weighed by that very number."""
+        """Record the win prediction at a game's first step. The draft's evaluation uses it."""
         said = answer.auxiliary.get(WIN)
         if said is None:
             return
@@ -254,7 +253,7 @@ class GameGroup:
             self._records[game].predicted[side] = float(np.mean(said[i], dtype=np.float64))
 
     def _bootstraps(self, game: int, row: int, place: dict[int, int], answer: ActResult) -> list[Following]:
-        """What both sides' segments are bootstrapped from; a side that a bot plays repeats the other's predictions."""
+        """Return both sides' bootstraps at a step. A bot's side repeats the other side's predictions."""
         at = [place.get(game * SIDES + side) for side in range(SIDES)]
         known = [i for i in at if i is not None]
         return [Following(self.ring.values[row, game, side], {
@@ -276,7 +275,7 @@ class GameGroup:
         await self._start_games(step + 1, ended)
 
     def _finish_game(self, game: int, step: int, winner: int, game_seconds: float, statistics: npt.NDArray[np.float32]) -> None:
-        """A game ended with ``step``; the observation of the step after is its last."""
+        """Finish a game that ended with ``step``. The next step holds its last observation."""
         won = (0.5, 0.5) if winner == DRAW else (float(winner == 1), float(winner == 2))
         ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
         self._cut_segments(game, step + 1, [GameOutcome(won[side], ranks[side]) for side in range(SIDES)])
@@ -289,7 +288,7 @@ class GameGroup:
         self.progress.games += 1
 
     def _cut_segments(self, game: int, end: int, ends: Sequence[Following] | Sequence[GameOutcome]) -> None:
-        """Make segments of the game's steps up to ``end`` (exclusive) and have them sent; ``ends`` by side."""
+        """Cut segments of a game's steps before ``end`` and queue them; ``ends`` by side."""
         start = int(self.streams.start[game])
         train = tuple(np.flatnonzero(self.streams.trains[game]).tolist())
         rates = self.dependencies.schedule_values(self.progress.newest_version, self._reward_std)
@@ -301,8 +300,7 @@ class GameGroup:
         self.progress.segments += len(made)
 
     def _cut_all_segments(self) -> None:
-        """End the running games' segments at their last sample border: cut, so that they bootstrap from the step there.
-        The steps since then are the beginning of the next ones."""
+        """Cut the running games' segments at their last sample boundary. Later steps start the next segments."""
         streams = self.streams
         for game in range(self.ring.games):
             border = streams.last_boundary(game)
@@ -311,7 +309,7 @@ class GameGroup:
                 streams.split_segment(game, border)
 
     def _boundary_bootstraps(self, game: int, border: int) -> list[Following]:
-        """As `_bootstraps`, of the last sample border."""
+        """Return both sides' bootstraps at a game's last sample boundary."""
         streams, row = self.streams, self.ring.row(border)
         acting = int(np.argmax(streams.acting[game]))
         return [Following(self.ring.values[row, game, side], {
@@ -319,7 +317,7 @@ class GameGroup:
             for name, kept in streams.boundary_predictions.items()}) for side in range(SIDES)]
 
     async def _start_games(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
-        """New games in these places; their first observation is that of ``step``."""
+        """Start new games in these slots; their first observation is that of ``step``."""
         controllers = np.zeros((len(games), SIDES), np.uint8)
         rules: list[GameConfig | None] = []
         for i, game in enumerate(games.tolist()):
@@ -342,7 +340,7 @@ class GameGroup:
             self._records[game].lineup = None if lineups is None else lineups[i].copy()
 
     async def _abandon_games(self, step: int, games: npt.NDArray[np.int32]) -> None:
-        """Give up games that cannot go on, their unsent steps with them, and begin others."""
+        """Abandon games that cannot continue, with their unsent steps, and start others."""
         self.progress.abandoned_games += len(games)
         pause = 0.5
         while not self.dependencies.gate.is_stopping:
@@ -357,11 +355,13 @@ class GameGroup:
 
 
 def ring_capacity(unroll: int, samples: int) -> int:
-    """Steps to remember: a segment, the step that it is bootstrapped from, and the sample before it, from whose start
-    a state is rebuilt while the next one's is not known yet."""
+    """Return the number of steps to keep: a segment, its bootstrap step, and the sample before it.
+
+    A lost state is rebuilt from the start of the previous sample while the present one's state is unknown.
+    """
     return unroll * (samples + 1) + 2
 
 
 def split_games(games: int, groups: int) -> list[int]:
-    """How many games each group plays; groups without any are left out."""
+    """Return the number of games of each group; groups without games are left out."""
     return [n for n in (games // groups + (i < games % groups) for i in range(groups)) if n]

@@ -1,4 +1,4 @@
-"""From a group's ring of steps to segments: the game's signals become rewards, the observations show what fell."""
+"""Segments from a group's step buffer: computes rewards from signals and finds fallen buildings in observations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepBuffer
 
 @dataclass(frozen=True)
 class ScheduleValues:
-    """What changes while a run goes on: schedule values at the newest version seen, and that version's statistic."""
+    """Values that change during a run: schedules at the newest version seen, and that version's reward deviation."""
 
     team_spirit: float
     gae_horizon_seconds: float
@@ -25,14 +25,14 @@ class ScheduleValues:
 
 
 class SegmentBuilder:
-    """Cuts the steps of one game, both sides, into segments. One a group of games.
+    """Cuts both sides' steps of a group's games into segments.
 
-    Holds what crosses segments: by game whether the next one begins it, and each hero's discounted return.
+    It keeps what crosses segments: whether a game's next segment is its first, and each hero's discounted return.
     """
 
     def __init__(self, layout: Layout, learning: LearnerConfig, reward_config: RewardConfig, ring: StepBuffer,
                  timestep_seconds: float, building_slots: npt.NDArray[np.int16]) -> None:
-        """``building_slots`` int16 [2, n]: ``VecGame.building_slots`` of such games."""
+        """``building_slots`` int16 [2, n] is `VecGame.building_slots` of the group's games."""
         self._learning = learning
         self._timestep_seconds = timestep_seconds
         self._rewards = reward_config
@@ -46,28 +46,29 @@ class SegmentBuilder:
         self._buildings = first + block.stride["shared"] * np.maximum(building_slots, 0).astype(np.intp)
 
     def start_game(self, game: int) -> None:
-        """A new game starts in this place."""
+        """Start a new game in a slot."""
         self._returns[game] = 0.0
         self._begins[game] = True
 
     def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array], schedule: ScheduleValues,
             ends: Sequence[Following] | Sequence[GameOutcome], variant: str = ""
             ) -> tuple[list[Segment[Arrays]], npt.NDArray[np.float64]]:
-        """SegmentBuilder of the sides in ``train`` and the rewards that both sides got.
+        """Return segments of the sides in ``train`` and the weighted rewards of both sides.
 
         Args:
-            game: place in the group.
-            start: the group's step with which the segment begins; the observation of step ``start + steps`` must be
-                in the ring as well.
-            steps: T.
-            train: sides that a segment is made for.
+            game: env slot in the group.
+            start: the group's step at which the segment begins. The buffer must still hold it and step ``start +
+            steps``.
+            steps: number of steps T.
+            train: sides to cut segments for.
             states: recurrent states at the samples' starts, [samples, G, 2, ...].
             schedule: see `ScheduleValues`.
             ends: by side, the step that follows or how the game ended with the last step.
             variant: of the game, as of `Segment`.
 
-        Returns the segments in the order of ``train``, and by signal what both sides' heroes earned, float64
-        [2, H, signals]: weighted, before it is shared in the team and the other team's is subtracted.
+        Returns the segments in the order of ``train``, and float64 [2, H, signals]: what the heroes earned by
+        signal, weighted,
+        before team spirit and the other team's rewards are applied.
         """
         ring = self._ring
         rows = ring.row_indices(start, steps)
@@ -87,8 +88,10 @@ class SegmentBuilder:
         return segments, weighted
 
     def _fallen_buildings(self, game: int, side: int, start: int, steps: int) -> Array:
-        """float32 [T, n]: 1 where an enemy building that stood at step t is gone at the next, by slot of the side's
-        observation. Its owner's observation says so: out of the side's own a building goes with the sight of it."""
+        """Return float32 [T, n]: 1 where an enemy building stands at step t and not at the next, by slot of the side.
+
+        The owner's observation decides, because a building out of sight disappears from the side's own observation.
+        """
         rows = self._ring.row_indices(start, steps + 1)
         stands = self._ring.nonzero("shared", rows, game, 1 - side, self._buildings[side])
         fallen: Array = (stands[:-1] & ~stands[1:] & self._known[side]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""SegmentBuilder on their way to the optimizers."""
+"""Queue of segments that are sent to the optimizers."""
 
 import asyncio
 import logging
@@ -23,27 +23,29 @@ SPARSE = ("shared", "private")
 
 
 def delta_encoded_arrays(layout: Layout) -> list[str]:
-    """Arrays that a segment has as what changes from timestep to timestep: observations, most of which stand in the one
-    before. Those in rows of an odd number of bytes travel as they are."""
+    """Return the observations that segments delta-encode from step to step; most of them change little.
+
+    Arrays whose rows have an odd number of bytes are sent unencoded.
+    """
     return [name for name, (shape, dtype) in layout.array_specs().items()
             if math.prod(shape) * np.dtype(dtype).itemsize % 2 == 0]
 
 
 def assign_optimizers(identity: str, optimizers: int, most: int) -> list[int]:
-    """Which optimizers the process of that id sends to: all, or ``most`` drawn by its id.
+    """Return the ranks that a process sends to: all, or ``most`` sampled by its id.
 
-    Processes draw independently of each other, so their choices overlap everywhere: an optimizer that gets less than
-    it could take is made up for by the processes that it shares with others.
+    Processes sample independently and their choices overlap, so load balances across all optimizers.
     """
     everyone = list(range(optimizers))
     return everyone if optimizers <= most else random.Random(identity).sample(everyone, most)
 
 
 class Sender:
-    """A bounded queue of segments in front of the optimizers; whichever has room takes the next.
+    """Bounded queue of segments in front of the optimizers; the next optimizer with capacity takes a segment.
 
-    Optimizers acknowledge at the pace of learning, and each client has a bounded number under way: once this queue
-    is full as well, games stop in ``room``. What waits grows old, so the bound is small.
+    Optimizers acknowledge at the pace of learning, and each client has a bounded window. When this queue is full
+    too, games
+    stop in `wait_for_capacity`. The bound is small because queued segments become stale.
     """
 
     def __init__(self, clients: Sequence[ExperienceClient], max_unsent: int) -> None:
@@ -59,20 +61,20 @@ class Sender:
 
     @property
     def unsent(self) -> int:
-        """SegmentBuilder that no optimizer has taken yet."""
+        """Number of segments that no optimizer has acknowledged."""
         return self._queue.qsize() + self._pushing + sum(client.unacknowledged for client in self._clients)
 
     @property
     def stale(self) -> int:
-        """SegmentBuilder that optimizers dropped because the run's next epoch had begun."""
+        """Number of segments that optimizers dropped because the run is in another epoch."""
         return sum(client.stale for client in self._clients)
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start sending."""
         self._tasks = [asyncio.create_task(self._send(client)) for client in self._clients]
 
     async def wait_for_capacity(self) -> None:
-        """Wait while the queue is full. Raises what ended the sending: segments that are refused for good."""
+        """Wait while the queue is full. Raises the error that ended sending, such as a permanent refusal."""
         if not self._room.is_set():
             with self.throttled:
                 while not self._room.is_set():
@@ -84,13 +86,13 @@ class Sender:
         self._raise_failure()
 
     def put(self, segment: Segment[Arrays]) -> None:
-        """Queue a segment for sending. Never blocks; `room` does."""
+        """Queue a segment. Never blocks; `wait_for_capacity` does."""
         self._queue.put_nowait(segment)
         if self._queue.qsize() >= self._max_unsent:
             self._room.clear()
 
     async def drain(self, seconds: float) -> int:
-        """Wait up to ``seconds`` for everything to be sent, then stop. Returns how many segments were left."""
+        """Send queued segments for up to ``seconds``, then stop; return the number left."""
         deadline = time.monotonic() + seconds
         while self._queue.qsize() + self._pushing and time.monotonic() < deadline:
             if all(task.done() for task in self._tasks):

@@ -14,10 +14,10 @@ from five.capacity.cluster_sizes import Cluster, clusters
 from five.capacity.links import intake_seconds, largest_inference_pool, links, nearest, readers
 from five.capacity.overheads import overheads
 from five.capacity.past_versions import PastPool, past_pool
-from five.capacity.simulation import Outcome, flow
+from five.capacity.simulation import ScenarioResult, flow
 from five.cli.main import main
 from five.cli.scale import links_table, markdown, scenarios, sizes_table, written_into
-from rapid.store.connection import MOST_CONNECTIONS
+from rapid.store.connection import MAX_CONNECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "scale.md"
@@ -29,7 +29,7 @@ def found() -> dict[str, Cluster]:
 
 
 @pytest.fixture(scope="module")
-def outcomes(found: dict[str, Cluster]) -> list[tuple[str, Outcome]]:
+def outcomes(found: dict[str, Cluster]) -> list[tuple[str, ScenarioResult]]:
     return [(f"{name}: {what}", o) for name in ("one node", "512 GPUs") for what, o in scenarios(found[name])]
 
 
@@ -123,20 +123,20 @@ def test_past_versions_in_play_have_full_batches_and_fit(found: dict[str, Cluste
 def test_flow_grows_with_pods_up_to_what_inference_does(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
     rates = [flow(c, pods, 512) for pods in (10, 100, 400, 800, 1800, 3600)]
-    most = c.forward.most * 512 / past_pool(c).dearer
+    most = c.forward.most * 512 / past_pool(c).relative_cost
     assert all(a.rate <= b.rate and a.queue <= b.queue for a, b in itertools.pairwise(rates))
     assert rates[-1].rate == pytest.approx(most) and rates[-1].queue > 2 * rates[-2].queue
     assert flow(c, 1800, 512, most / 2).rate == pytest.approx(most / 2)
     assert flow(c, 0, 512).rate == flow(c, 5, 0).rate == 0.0
 
 
-def test_every_scenario_ends_at_full_speed_and_quietly(outcomes: list[tuple[str, Outcome]]) -> None:
+def test_every_scenario_ends_at_full_speed_and_quietly(outcomes: list[tuple[str, ScenarioResult]]) -> None:
     for name, o in outcomes:
         assert o.speed >= 0.95 and o.recovered is not None, name
         assert o.turns <= 2 and o.settled < 3 * 3600 and o.overshoot <= 0.5, name
 
 
-def test_what_vanishes_is_not_asked_for_twice(outcomes: list[tuple[str, Outcome]]) -> None:
+def test_what_vanishes_is_not_asked_for_twice(outcomes: list[tuple[str, ScenarioResult]]) -> None:
     for name, o in outcomes:
         if "vanish" in name:
             assert o.before[0] == o.after[0] and o.overshoot == 0 and o.recovered is not None
@@ -144,7 +144,7 @@ def test_what_vanishes_is_not_asked_for_twice(outcomes: list[tuple[str, Outcome]
             assert o.slowest < (0.85 if o.before[0] == 2 else 0.7) and o.recovered < 900
 
 
-def test_a_store_that_takes_nothing_scales_nothing(outcomes: list[tuple[str, Outcome]]) -> None:
+def test_a_store_that_takes_nothing_scales_nothing(outcomes: list[tuple[str, ScenarioResult]]) -> None:
     held = [(name, o) for name, o in outcomes if "takes nothing" in name]
     assert held
     for name, o in held:
@@ -183,7 +183,7 @@ def test_connections_fit_and_the_chart_counts_them_alike(found: dict[str, Cluste
     for c in found.values():
         assert connections.of_state(c) <= connections.MAX_CLIENTS, c.name
     said = (ROOT / "charts" / "templates" / "_validate.tpl").read_text()
-    inference, rollout = MOST_CONNECTIONS["inference"], MOST_CONNECTIONS["rollout"]
+    inference, rollout = MAX_CONNECTIONS["inference"], MAX_CONNECTIONS["rollout"]
     assert rollout == 1 and f"add $rollouts (mul {inference} $servers) (mul {connections.OPTIMIZER} $count) " \
         f"{connections.OTHERS}" in said
     values = yaml.safe_load((ROOT / "charts" / "values.yaml").read_text())
@@ -191,7 +191,7 @@ def test_connections_fit_and_the_chart_counts_them_alike(found: dict[str, Cluste
 
 
 def test_twice_the_optimizers_get_about_twice_of_both_or_more_rollouts_behind_fewer_servers(
-        outcomes: list[tuple[str, Outcome]]) -> None:
+        outcomes: list[tuple[str, ScenarioResult]]) -> None:
     (o,) = [o for name, o in outcomes if "double" in name and "512" in name]
     rollouts, inference = (after / before for after, before in zip(o.after, o.before, strict=True))
     assert o.speed > 0.99 and 1.6 < inference < 2.2

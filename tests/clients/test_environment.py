@@ -102,7 +102,7 @@ async def test_games_are_lost_with_their_server(start_server: Any, rpc_config: R
     await games.close()
     quick = rpc_config.model_copy(update={"deadline_seconds": 0.2})
     other = EnvironmentClient("127.0.0.1:1", quick, H, LAYOUT, epoch=1)
-    with pytest.raises(CallFailed, match="no server answers at 127.0.0.1:1"):
+    with pytest.raises(CallFailed, match="no server responds at 127.0.0.1:1"):
         await other.open(1, seed=1)
     await other.close()
 

@@ -143,15 +143,15 @@ async def test_servers_that_come_later_are_found_without_waiting(monkeypatch: py
         return [ServerAddress(name) for name in names]
 
     monkeypatch.setattr(inference_pools_module, "resolve_servers", look_up)
-    monkeypatch.setattr(inference_pools_module, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(inference_pools_module, "REFRESH_SECONDS", 0.0)
     servers = PastServers(["inference:50051"], lambda target: None)  # type: ignore[arg-type, return-value]
-    assert await servers.look() == 1 and servers.owner(3) == names[0]
+    assert await servers.resolve() == 1 and servers.owner(3) == names[0]
     gate.clear()
     names.append("10.0.0.2:50051")
-    assert await servers.look() == 1  # the answer is on its way
+    assert await servers.resolve() == 1  # the resolution is in progress
     gate.set()
     await asyncio.sleep(0.01)
-    assert await servers.look() == 2
+    assert await servers.resolve() == 2
     assert {servers.owner(v) for v in range(50)} == set(names)
     await servers.close()
 
@@ -164,15 +164,15 @@ async def test_the_stream_to_a_server_that_is_not_asked_any_more_is_ended(monkey
         async def close(self) -> None:
             self.closed = True
 
-    monkeypatch.setattr(inference_pools_module, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(inference_pools_module, "REFRESH_SECONDS", 0.0)
     monkeypatch.setattr(inference_pools_module, "IDLE_SECONDS", 0.05)
     servers: Any = PastServers(["10.0.0.1:50051", "10.0.0.2:50051"], Client)  # type: ignore[arg-type]
-    assert await servers.look() == 2
+    assert await servers.resolve() == 2
     left, asked = servers.client("10.0.0.1:50051"), servers.client("10.0.0.2:50051")
     for _ in range(10):
         await asyncio.sleep(0.01)
         assert servers.client("10.0.0.2:50051") is asked
-        await servers.look()
+        await servers.resolve()
     await asyncio.sleep(0.01)
     assert left.closed and not asked.closed
     assert servers.client("10.0.0.1:50051") is not left

@@ -83,7 +83,7 @@ async def test_certificates_and_the_token_change_while_it_trains(run: Run, tmp_p
     assert "UNAUTHENTICATED" not in said and "no valid token" not in said
     # Who has made no call since has not looked either: a rollout's streams last, and so do games of the preset's size.
     for name in ("rollout-0.log", "inference-0.log", "evaluator-0.log") if size == "tiny" else ():
-        assert "the services' token is read again" in logs[name], name
+        assert "token file reloaded" in logs[name], name
     text = changes.told(f"{ROUNDS} changes of certificates and token in {seconds:g} s of {size} training")
     print(text)
     (ROOT / "build" / "faults").mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ def test_metadata_of_an_archived_version_takes_none_of_its_arrays(
     path.write_bytes(data[:begin])
     assert store.fetch_meta(0) == {"v": 0}
     path.write_bytes(b"\xff" * 8 + data[8:])
-    with pytest.raises(Corrupt, match="version 0 of run r is damaged in the blob store: no safetensors file"):
+    with pytest.raises(Corrupt, match="version 0 of run r is damaged in the blob store: not a safetensors file"):
         store.fetch_meta(0)
     path.unlink()
     with pytest.raises(VersionMissing, match="version 0 of run r is not in Redis"):
@@ -63,7 +63,7 @@ def test_only_some_versions_are_archived_for_ever(database: redis.Redis, store_c
     same(store.fetch(1)[0], tensors(0))
     with pytest.raises(VersionMissing):
         store.fetch(5)
-    with pytest.raises(VersionMissing, match="version 5 .* cannot be kept"):
+    with pytest.raises(VersionMissing, match="version 5 .* cannot be pinned"):
         store.pin(5, "too late")
     assert store.pins() == {1: "a reference"}
 

@@ -63,7 +63,7 @@ def test_a_run_that_is_there_is_replaced_only_when_told_to(state: RunState, data
     backup.save(database, "r", file)
     state.table("ratings").set("version:20", [30.0, 8.3])
     database.set(f"{state.keys.prefix}later", 1)
-    with pytest.raises(ValueError, match="there already"):
+    with pytest.raises(ValueError, match="exists already"):
         backup.load(database, file, "me")
     assert state.table("ratings").get("version:20")
     backup.load(database, file, "me", replace=True)
@@ -101,5 +101,5 @@ def test_what_is_no_whole_backup_is_refused(state: RunState, database: redis.Red
 
 
 def test_a_run_that_is_not_there(database: redis.Redis) -> None:
-    with pytest.raises(LookupError, match="no run 'nobody'"):
+    with pytest.raises(LookupError, match="run 'nobody' does not exist"):
         backup.save(database, "nobody", io.BytesIO())

@@ -14,7 +14,7 @@ from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.store.connection import (
     FAILED,
-    MOST_CONNECTIONS,
+    MAX_CONNECTIONS,
     Login,
     connect,
     password_of,
@@ -115,7 +115,7 @@ def test_a_user_goes_with_its_password(guarded: str, monkeypatch: pytest.MonkeyP
     assert "of-somebody" not in str(caught.value)
     monkeypatch.setenv("FIVE_STATE_USER", "mute")
     monkeypatch.setenv("FIVE_STATE_PASSWORD", "of-the-mute")
-    with pytest.raises(StoreRefused, match=r"lets user 'mute' \(FIVE_STATE_USER\) .* in, but to do nothing"):
+    with pytest.raises(StoreRefused, match=r"accepts user 'mute' \(FIVE_STATE_USER\) .* without any rights"):
         require_reachable(connect(guarded, CONFIG, "state"), guarded, "state")
 
 
@@ -182,5 +182,5 @@ def test_threads_share_as_many_connections_as_a_process_may_hold(redis_server: R
         thread.join()
     assert answers == [name] * 160
     assert connect(redis_server.url, CONFIG).connection_pool.max_connections >= 100
-    assert MOST_CONNECTIONS["rollout"] == 1
+    assert MAX_CONNECTIONS["rollout"] == 1
     one.close()

@@ -48,7 +48,7 @@ def refused(reason: str) -> float:
 def test_the_second_group_is_told_who_publishes(state: RunState) -> None:
     first = lease(state).acquire()
     assert (first.epoch, first.fence) == (1, 1)
-    says = r"'r' has a publisher: optimizer-0 on .*, process \d+, since 20.*within 30 s"
+    says = r"'r' is published by optimizer-0 on .*, process \d+ since 20.*within 30 s"
     with pytest.raises(LeaseHeld, match=says) as e:
         lease(state, "optimizer-1").acquire()
     assert e.value.holder.startswith("optimizer-0 on ") and time.time() - e.value.since < 60
@@ -131,7 +131,7 @@ def test_what_a_write_expects_is_compared_in_the_same_step(state: RunState) -> N
 
 
 def test_without_a_run_nobody_publishes(database: redis.Redis) -> None:
-    with pytest.raises(LookupError, match="there is no run 'r'"):
+    with pytest.raises(LookupError, match="run 'r' does not exist"):
         PublisherLease(database, "r", "optimizer-0", 1.0).acquire()
 
 
@@ -164,7 +164,7 @@ def test_a_killed_holder_of_this_machine_is_replaced_at_once_and_a_living_one_is
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(HOLDER), redis_server.url],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env={"PYTHONPATH": "libs:."})
     assert process.stdout is not None and process.stdout.readline() == b"1\n"
-    with pytest.raises(LeaseHeld, match=f"process {process.pid}, "):
+    with pytest.raises(LeaseHeld, match=f"process {process.pid} "):
         lease(state).acquire()
     process.kill()
     process.wait()

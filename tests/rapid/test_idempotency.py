@@ -41,7 +41,8 @@ def test_a_connection_that_breaks_loses_no_game_and_counts_none_twice(
 def test_a_versions_record_is_written_once_under_its_authority(state: RunState) -> None:
     series, authority = Series(state.redis, "r"), FencingToken("me", 1, None)
     for _ in range(2):
-        fenced_write(state.redis, state.keys, authority, [series.once_command("versions", "7", {"version": 7})], "the record")
+        fenced_write(state.redis, state.keys, authority, [series.once_command("versions", "7", {"version": 7})],
+                     "the record")
     assert [r.values for r in series.read("versions")] == [{"version": 7}]
 
 
@@ -67,6 +68,7 @@ def test_a_clock_that_jumps_back_takes_no_new_mark_for_an_old_one(state: RunStat
         for _ in range(2):  # asked for again, as its answer was lost
             table.update(lambda rows: {"n": (rows.get("n") or 0) + 1}, once=f"game-{i}")
             series.extend_once("games", [(f"game-{i}", {"game": f"game-{i}"})])
-            fenced_write(state.redis, state.keys, authority, [series.once_command("versions", str(i), {"version": i})], "it")
+            fenced_write(state.redis, state.keys, authority, [series.once_command("versions", str(i), {"version": i})],
+                         "it")
     assert table.get("n") == 5 and games(state) == [f"game-{i}" for i in range(5)]
     assert [r.values["version"] for r in series.read("versions")] == list(range(5))

@@ -55,5 +55,5 @@ def test_a_withdrawn_order_is_neither_claimed_nor_answered(orders: JobQueue) -> 
     assert other.id == "op-2/check/1"
     orders.remove("op-1/")
     assert orders.get("op-1/publish/1") is None
-    with pytest.raises(ValueError, match="not answered with"):
+    with pytest.raises(ValueError, match="cannot be completed"):
         orders.complete(other, JobState.WAITING)

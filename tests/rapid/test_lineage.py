@@ -12,7 +12,7 @@ from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
 
 
-def stretch(first: int, parent: int | None = None, revision: int = 1) -> LineageSegment:
+def segment(first: int, parent: int | None = None, revision: int = 1) -> LineageSegment:
     return LineageSegment(first, first - 1 if parent is None else parent, RunRecord(revision, 1, {"patch": str(first)}))
 
 
@@ -21,11 +21,11 @@ def numbers(runs: list[range]) -> list[tuple[int, int]]:
 
 
 # 0..100, a promotion from 60 on; back to 50 as 101..150; back to 80, of the branch that was left, as 151 on.
-TWICE = Lineage([stretch(0), stretch(60), stretch(101, 50), stretch(151, 80)])
+TWICE = Lineage([segment(0), segment(60), segment(101, 50), segment(151, 80)])
 
 
 def test_without_a_revert_every_version_came_of_those_before() -> None:
-    line = Lineage([stretch(0), stretch(60), stretch(90)])
+    line = Lineage([segment(0), segment(60), segment(90)])
     assert sorted(v for run in line.line(120) for v in run) == list(range(121))
     assert line.branches(120) == [] and numbers(line.undone(70, 120)) == [(71, 89), (90, 120)]
     assert all(line.is_ancestor(v, 120) for v in (0, 59, 60, 120)) and not line.is_ancestor(121, 120)
@@ -42,16 +42,16 @@ def test_a_revert_leaves_a_branch_and_may_itself_be_reverted() -> None:
     assert numbers(TWICE.undone(50, 150)) == [(101, 150)]
     assert numbers(TWICE.undone(30, 150)) == [(31, 50), (101, 150)]
     assert numbers(TWICE.undone(80, 150)) == [(101, 150)]  # back to the branch that was left: 0..50 is of both
-    # All that reverts have left, with the stretches that they began.
+    # All that reverts have left, with the segments that they began.
     assert [(began.first, gone.start, gone.stop - 1) for began, gone in TWICE.reverted()] == [
         (101, 51, 59), (101, 60, 100), (151, 101, 150)]
 
 
 def test_a_version_was_made_under_its_stretchs_record() -> None:
-    made = {v: TWICE.stretch(v) for v in (0, 59, 60, 100, 101, 150, 151, 999)}
+    made = {v: TWICE.segment(v) for v in (0, 59, 60, 100, 101, 150, 151, 999)}
     assert [s.first for s in made.values() if s is not None] == [0, 0, 60, 60, 101, 101, 151, 151]
-    unknown = Lineage([stretch(40)])
-    assert unknown.stretch(39) is None and numbers(unknown.line(45)) == [(40, 45), (0, 39)]
+    unknown = Lineage([segment(40)])
+    assert unknown.segment(39) is None and numbers(unknown.line(45)) == [(40, 45), (0, 39)]
     assert numbers(Lineage([]).line(3)) == [(0, 3)] and Lineage([]).branches(3) == []
 
 
@@ -59,14 +59,14 @@ def test_a_target_newer_than_the_head_or_a_circle_is_refused() -> None:
     with pytest.raises(ValueError, match="newer than the head"):
         TWICE.undone(170, 160)
     with pytest.raises(ValueError, match="cannot continue"):
-        Lineage([stretch(0), stretch(10, 20)]).line(15)
+        Lineage([segment(0), segment(10, 20)]).line(15)
 
 
 def test_a_stretch_goes_through_its_text() -> None:
-    made = LineageSegment(7, 3, RunRecord(2, 2, {"patch": "7.19"}, {"lstm": 8}, "l", "s", ("d",)), "run.cut_over", "anna",
-                   12.5, "revert-1")
+    made = LineageSegment(7, 3, RunRecord(2, 2, {"patch": "7.19"}, {"lstm": 8}, "l", "s", ("d",)), "run.cut_over",
+                          "anna", 12.5, "revert-1")
     assert LineageSegment.of(7, made.to_json()) == made
-    assert Lineage.read({b"7": made.to_json().encode()}).stretches == (made,)
+    assert Lineage.read({b"7": made.to_json().encode()}).segments == (made,)
 
 
 def test_a_change_of_the_record_begins_a_stretch_in_the_same_step(database: redis.Redis, store: ParameterStore) -> None:
@@ -86,11 +86,11 @@ def test_a_change_of_the_record_begins_a_stretch_in_the_same_step(database: redi
     staged = store.stage(2, {"w": np.zeros(3, np.float32)}, {})
     with pytest.raises(FencedOut):  # decided on a record that is not the run's any more
         state.cut_over(authority, staged, first, first.changed(new_epoch=True), Status.WARMING, "anna", {}, parent=0)
-    assert [s.first for s in state.lineage().stretches] == [0, 1]
+    assert [s.first for s in state.lineage().segments] == [0, 1]
     for _ in range(2):  # again is the same
         state.cut_over(authority, staged, second, third, Status.WARMING, "anna", {"operation": "revert-1"}, parent=0)
     lineage = state.lineage()
-    assert [(s.first, s.parent, s.record, s.what, s.who, s.operation) for s in lineage.stretches] == [
+    assert [(s.first, s.parent, s.record, s.what, s.who, s.operation) for s in lineage.segments] == [
         (0, -1, first, "run.created", "test", ""), (1, 0, second, "anneal.promoted", "anna", ""),
         (2, 0, third, "run.cut_over", "anna", "revert-1")]
     assert lineage.branches(2) == [range(1, 2)]

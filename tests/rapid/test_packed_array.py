@@ -42,7 +42,8 @@ def test_a_set_stays_packed_where_it_came_packed(zstd: bool) -> None:
     found = wire.decode_packed_set(message, "abc")
     assert isinstance(found["shared"], PackedArray) and isinstance(found["mask"], np.ndarray)
     assert np.array_equal(wire.unpack(found["shared"]), arrays["shared"])
-    wire.require_layout(found, {"shared": ((40,), np.float16), "mask": ((2,), np.float32), "resets": ((), np.bool_)}, 16)
+    wire.require_layout(found, {"shared": ((40,), np.float16), "mask": ((2,), np.float32), "resets": ((), np.bool_)},
+                        16)
     with pytest.raises(ValueError, match=r"'shared': float16 \[16, 40\], expected float16 \[16, 41\]"):
         wire.require_layout({"shared": found["shared"]}, {"shared": ((41,), np.float16)}, 16)
     with pytest.raises(ValueError, match="needs 1280 bytes, the limit is 1279"):
@@ -72,11 +73,11 @@ def test_a_set_keeps_changes_where_it_is_asked_to(dtype: type, zstd: bool) -> No
 
 
 @pytest.mark.parametrize(("changed", "words"), [
-    ({"period": 0}, "a period of 0 does not go with encoding 5"),
-    ({"encoding": wire.SPARSE}, "a period of 2 does not go with encoding 2"),
-    ({"dtype": "bool", "shape": [4, 20]}, "do not travel as changes"),
-    ({"shape": []}, "do not travel as changes"),
-    ({"dtype": "uint8", "shape": [4, 5]}, r"rows of \[5\] uint8 are no whole number of 16-bit words"),
+    ({"period": 0}, "period 0 is invalid for encoding 5"),
+    ({"encoding": wire.SPARSE}, "period 2 is invalid for encoding 2"),
+    ({"dtype": "bool", "shape": [4, 20]}, "cannot be sent as changes"),
+    ({"shape": []}, "cannot be sent as changes"),
+    ({"dtype": "uint8", "shape": [4, 5]}, r"rows of \[5\] uint8 are not a whole number of 16-bit words"),
     ({"shape": [4, 11]}, "'x': .* bytes"),
 ])
 def test_what_cannot_be_changes_is_refused_by_name(changed: dict[str, Any], words: str) -> None:

@@ -246,7 +246,7 @@ def test_values_over_redis_limit_are_refused_before_sending(database: redis.Redi
     with pytest.raises(ValueError):
         StoreConfig(chunk_mebibytes=513)
     too_large = StoreConfig.model_construct(**{**StoreConfig().model_dump(), "chunk_mebibytes": 513.0})
-    with pytest.raises(ValueError, match="a Redis value holds 512 at most"):
+    with pytest.raises(ValueError, match="at most 512 fit into a Redis value"):
         ParameterStore(database, database, "r", too_large)
 
 

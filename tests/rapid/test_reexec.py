@@ -176,7 +176,7 @@ def test_as_the_first_process_of_a_container(state: RunState, config: Path, tmp_
         second = eventually(lambda: (now := shown(state)) and now["revision"] == 2 and now)
         assert second["life"] != first["life"] and process.poll() is None
         log = (tmp_path / "log").read_text()
-        assert "process 1 restarts" in log and log.count("started, process 1,") == 2
+        assert "restarting process 1" in log and log.count("started, process 1,") == 2
     finally:
         process.kill()
         process.wait()

@@ -183,6 +183,6 @@ def test_a_table_that_always_changes_is_given_up(state: RunState) -> None:
         other.add("a")
         return {"a": 0}
 
-    with pytest.raises(redis.RedisError, match="100 times in a row"):
+    with pytest.raises(redis.RedisError, match="100 concurrent changes"):
         one.table.update(overtaken)
     assert one.seen()["a"] > 100  # all of the other's

@@ -289,7 +289,7 @@ async def test_calls_are_tried_again_until_a_server_answers(start_server: Any, s
     # Nobody there: the deadline bounds all tries together.
     connection, stub, metadata = stub_of(1, quick)
     started = asyncio.get_running_loop().time()
-    with pytest.raises(CallFailed, match="GetModel at 127.0.0.1:1.*no server answers") as caught:
+    with pytest.raises(CallFailed, match="GetModel at 127.0.0.1:1.*no server responds") as caught:
         await call_with_retry(ask, "127.0.0.1:1", "GetModel", rpc_config, deadline=1.0)
     assert caught.value.may_retry
     assert asyncio.get_running_loop().time() - started < 1.5

@@ -47,7 +47,7 @@ async def test_tls_switch(certificates: Path, rpc_config: RpcConfig) -> None:
 
 
 def test_tls_files_are_named_when_missing(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="certificate and key are given together"):
+    with pytest.raises(ValueError, match="certificate and key must be given together"):
         TlsConfig(certificate="x")
     with pytest.raises(ValueError, match=r"rpc.tls.authority /nowhere: No such file"):
         security.channel_credentials(TlsConfig(authority="/nowhere"))

@@ -145,7 +145,7 @@ def free_port() -> int:
 def test_a_service_waits_for_its_run_and_says_so(start: Any, config: Path, database: redis.Redis) -> None:
     state, port = RunState(database, "r"), free_port()
     process = start(config, "--metrics-port", str(port), NOT_READY="no games yet")
-    missing = (503, "there is no run 'r' yet; the controller makes it")
+    missing = (503, "run 'r' does not exist yet; the controller creates it")
     eventually(lambda: page(port, "readyz") == missing, 60)
     assert page(port, "healthz") == (200, "alive") and state.services("tested") == []
     state.create({}, "t")
@@ -184,7 +184,7 @@ def test_a_service_waits_for_its_store(start: Any, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(f'{{"store": {{"state_url": "{server.url}", "params_url": "{server.url}"}}}}')
     process = start(path, "--metrics-port", str(port))
-    eventually(lambda: page(port, "readyz")[1].startswith("no state Redis answers at unix://"), 60)
+    eventually(lambda: page(port, "readyz")[1].startswith("no state Redis responds at unix://"), 60)
     with server.start():
         RunState(redis.Redis.from_url(server.url), "r").create({}, "t")
         eventually(lambda: page(port, "readyz") == (200, "ready"))
@@ -221,11 +221,11 @@ def test_a_killed_service_loses_its_lease(start: Any, config: Path, database: re
 
 WRONG = {
     r"tested: (?s:.)*store.nope": '{"store": {"nope": 1}}',
-    r"tested: no state Redis answers at unix:///nowhere/x.sock": (
+    r"tested: no state Redis responds at unix:///nowhere/x.sock": (
         '{"store": {"state_url": "unix:///nowhere/x.sock", "params_url": "unix:///nowhere/x.sock", '
         '"reconnect_seconds": 0}}'),
     r"tested: the Redis URL is empty": "{}",
-    r"tested: http://x is no Redis URL": '{"store": {"state_url": "http://x", "params_url": "http://x"}}',
+    r"tested: http://x is not a Redis URL": '{"store": {"state_url": "http://x", "params_url": "http://x"}}',
     r"tested: rpc.token_file /nowhere: No such file": '{"rpc": {"token_file": "/nowhere"}}',
 }
 

@@ -62,9 +62,9 @@ def test_every_transition_that_is_not_listed_is_refused(database: redis.Redis) -
 
 
 def test_nonsense_is_refused(state: RunState, database: redis.Redis) -> None:
-    with pytest.raises(IllegalTransition, match="'flying' is no status.*running"):
+    with pytest.raises(IllegalTransition, match="'flying' is not a status.*running"):
         state.transition("flying", "t")
-    with pytest.raises(IllegalTransition, match="there is no run 'other'"):
+    with pytest.raises(IllegalTransition, match="run 'other' does not exist"):
         RunState(database, "other").transition("running", "t")
     with pytest.raises(ValueError, match="who"):
         state.transition("running", "")

@@ -94,14 +94,14 @@ def test_one_that_cannot_live_is_given_up_with_its_log(supervisor: Supervisor) -
 def test_pauses_between_restarts_grow(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
     supervisor.start(ProcessSpec("broken", python("raise SystemExit(1)"), give_up_after=4))
     eventually(lambda: supervisor.failed() == ["broken"])
-    pauses = [details.split("again in ")[1] for _, what, details in events if what == "died"]
+    pauses = [details.split("restarting in ")[1] for _, what, details in events if what == "died"]
     assert pauses == ["0.2 s", "0.4 s", "0.8 s"]
 
 
 def test_one_that_ends_by_itself_has_not_died(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
     supervisor.start(ProcessSpec("renewed", python("raise SystemExit(0)"), give_up_after=2))
     eventually(lambda: supervisor.failed() == ["renewed"])
-    assert ("renewed", "ended", "exited with code 0; starting again in 0.2 s") in events
+    assert ("renewed", "ended", "exited with code 0; restarting in 0.2 s") in events
 
 
 def test_one_that_may_end_is_not_started_again(supervisor: Supervisor) -> None:
@@ -117,7 +117,7 @@ def test_environment_names_and_removal(supervisor: Supervisor) -> None:
         time.sleep(600)
     """), env={"FIVE_X": "42"}))
     eventually(lambda: supervisor.log_tail("env") == "42 True")
-    with pytest.raises(ValueError, match="'env' is supervised already"):
+    with pytest.raises(ValueError, match="'env' already exists"):
         supervisor.start(ProcessSpec("env", SLEEPER))
     pid = only(supervisor).pid
     assert pid is not None

@@ -48,10 +48,10 @@ def test_metrics_follow_the_scheme_and_are_served() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "says"), [
-    (("tested", "Bad-Name", "total", "X."), "lower case words"),
+    (("tested", "Bad-Name", "total", "X."), "lowercase words"),
     (("tested", "x", "parsecs", "X."), "metric unit 'parsecs'"),
-    (("tested", "x", "seconds", "no full stop"), "is a sentence"),
-    (("tested", "x", "total", "X."), "only they, have the unit 'total'"),
+    (("tested", "x", "seconds", "no full stop"), "must be a sentence"),
+    (("tested", "x", "total", "X."), "the unit 'total' is for counters"),
 ])
 def test_metrics_outside_the_scheme_are_refused(arguments: tuple[str, str, str, str], says: str) -> None:
     with pytest.raises(ValueError, match=says):
@@ -132,8 +132,8 @@ def test_health_and_readiness_are_pages_of_their_own() -> None:
         assert get(server.port, "/readyz") == (503, "no version has been loaded yet")
         reasons.pop(0)
         assert get(server.port, "/readyz") == (200, "ready")
-        assert get(server.port, "/elsewhere") == (404, "there are /metrics, /healthz and /readyz")
-        assert get(server.port, "/healthz", "POST") == (405, "these pages are only read")
+        assert get(server.port, "/elsewhere") == (404, "the pages are /metrics, /healthz and /readyz")
+        assert get(server.port, "/healthz", "POST") == (405, "only GET and HEAD are allowed")
         status, text = get(server.port, "/metrics")
         assert status == 200 and "# TYPE" in text
     finally:
@@ -160,12 +160,12 @@ def test_slow_clients_do_not_keep_probes_waiting(monkeypatch: pytest.MonkeyPatch
 
 def test_more_clients_than_there_is_room_for_are_turned_away() -> None:
     server = start_pages(0)
-    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(pages.MOST_REQUESTS + 5)]
+    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(pages.MAX_REQUESTS + 5)]
     try:
         last = silent[-1]
         last.settimeout(5)
         assert last.recv(1) == b""
-        assert threading.active_count() < pages.MOST_REQUESTS + 20
+        assert threading.active_count() < pages.MAX_REQUESTS + 20
     finally:
         for client in silent:
             client.close()

@@ -103,5 +103,5 @@ def test_what_cannot_be_stored_is_named() -> None:
         tensorfile.index_of({"x": np.zeros(2, np.complex64)}, {})
     with pytest.raises(ValueError, match="'x' is bfloat16 carried as uint16, not float32"):
         tensorfile.index_of({"x": np.zeros(2, np.float32)}, {}, ("x",))
-    with pytest.raises(ValueError, match="not there: y"):
+    with pytest.raises(ValueError, match="unknown tensors: y"):
         tensorfile.index_of({}, {}, ("y",))

@@ -91,7 +91,7 @@ async def test_a_name_that_the_certificate_lacks_is_told_with_those_that_it_has(
         text = await said(target, TlsConfig(authority=tls.authority))
     expected = (f"the certificate of {target} has the names five-inference, *.five-optimizer.five.svc, and not "
                 "127.0.0.1, by which it was dialled: issue one that has it too")
-    assert expected in text and "no server answers" not in text
+    assert expected in text and "no server responds" not in text
     assert f"TLS: {expected}" in caplog.messages
     channel = aio_channel(target, rpc(TlsConfig(authority=tls.authority)))
     with pytest.raises(TimeoutError, match="by which it was dialled"):
@@ -172,7 +172,7 @@ async def test_files_that_do_not_fit_change_nothing(authority: Authority, tmp_pa
     (tmp_path / "tls/tls.key").write_bytes(key)
     channel = aio_channel(f"127.0.0.1:{server.port}", rpc(TlsConfig(authority=tls.authority)))
     assert await asked(channel) == 1
-    assert "new certificates cannot be used" in caplog.text
+    assert "new certificates are unusable" in caplog.text
     await channel.close()
     await server.stop(0)
 

@@ -95,7 +95,7 @@ def test_no_log_has_one_that_was_read_again(tmp_path: Path) -> None:
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
-    assert "with *** and ***" in stream.getvalue() and "2 are taken" in stream.getvalue()
+    assert "with *** and ***" in stream.getvalue() and "tokens=2" in stream.getvalue()
 
 
 async def test_it_changes_under_calls_and_streams(tmp_path: Path, rpc_config: RpcConfig) -> None:

@@ -195,17 +195,17 @@ CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAY
 
 
 @pytest.mark.parametrize(("requests", "says"), [
-    ([_step([0])], "the first request creates"),
+    ([_step([0])], "the first request must create"),
     ([CREATE, CREATE], "exist already"),
-    ([CREATE, _step([2])], "places 0 to 1"),
-    ([CREATE, _step([-1])], "places 0 to 1"),
+    ([CREATE, _step([2])], "env slots must be 0 to 1"),
+    ([CREATE, _step([-1])], "env slots must be 0 to 1"),
     ([CREATE, _step([1, 1])], "twice"),
-    ([CREATE, _step([])], "no game is named"),
+    ([CREATE, _step([])], "at least one env slot"),
     ([CREATE, _step([0], actions=b"123")], "actions"),
     ([CREATE, _step([0], games=b"123")], "games"),
-    ([CREATE, env_pb2.PlayRequest()], "says nothing"),
+    ([CREATE, env_pb2.PlayRequest()], "an empty request"),
     ([CREATE, env_pb2.PlayRequest(reset=env_pb2.ResetGames(
-        games=np.array([0], np.int32).tobytes(), controllers=bytes([0, 99])))], "99 is not one"),
+        games=np.array([0], np.int32).tobytes(), controllers=bytes([0, 99])))], "99 is not a controller"),
     ([CREATE, _reset(1)], "not one of the 0 configurations"),
     ([CREATE, _reset(2, GAME.model_dump_json())], "not one of the 1 configurations"),
     ([CREATE, _reset(1, "{}x")], "game_config"),
@@ -285,5 +285,5 @@ async def test_a_watched_game_looks_the_same_in_and_out_of_the_process(server: S
 async def test_more_watched_games_than_may_be_are_refused(server: Server) -> None:
     async with server.client() as there:
         await there.open(2, SEED)
-        with pytest.raises(CallFailed, match="places 0 to 1 exist"):
+        with pytest.raises(CallFailed, match="env slots must be 0 to 1"):
             await there.step(np.arange(2, dtype=np.int32), np.zeros((2, 2, 1, 6), np.int16), [5])

@@ -172,7 +172,7 @@ def check_recurrence(segments: list[Segment[Arrays]], lengths: list[list[int]]) 
 LENGTHS = [[21, 13], [9, 30], [100]]
 
 
-async def test_recurrence_crosses_samples_segments_and_games() -> None:
+async def test_recurrent_state_crosses_samples_and_segments() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames(LENGTHS), 60, [server])
     assert check_recurrence(done.segments, LENGTHS) > 6 * 50
@@ -185,7 +185,7 @@ async def test_recurrence_crosses_samples_segments_and_games() -> None:
     assert done.group.progress.recoveries == 0
 
 
-async def test_swap_in_the_middle_of_a_segment_is_stamped_step_by_step() -> None:
+async def test_version_change_within_a_segment_is_recorded() -> None:
     versions = Versions(0)
     async with InferenceServer(versions) as server:
 
@@ -212,7 +212,7 @@ def same(a: list[Segment[Arrays]], b: list[Segment[Arrays]]) -> None:
 
 
 @pytest.mark.parametrize("moment", [1, 4, 9, 11, 12, 21])
-async def test_losing_a_server_changes_no_number(moment: int) -> None:
+async def test_losing_inference_changes_no_value(moment: int) -> None:
     """At each kind of moment: a sample's first and last step, a segment's, a game's, and in between."""
     versions = Versions(0)
     async with InferenceServer(versions) as server:
@@ -224,7 +224,7 @@ async def test_losing_a_server_changes_no_number(moment: int) -> None:
     same(undisturbed.segments, disturbed.segments)
 
 
-async def test_states_are_rebuilt_from_what_was_done_not_from_new_choices() -> None:
+async def test_states_are_rebuilt_by_replaying_recorded_actions() -> None:
     ours, theirs = Versions(0), Versions()
     theirs.bias = 3  # the other server would have chosen differently
     theirs.publish(0)
@@ -235,7 +235,7 @@ async def test_states_are_rebuilt_from_what_was_done_not_from_new_choices() -> N
     assert actions[:8].tolist() == [1, 2, 3, 4, 5, 6, 0, 1] and actions[18:24].tolist() == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_lease_that_ran_out_on_some_sessions_changes_no_number() -> None:
+async def test_expired_sessions_change_no_value() -> None:
     async with InferenceServer(Versions(0)) as server:
         undisturbed = await play(CountingGames(LENGTHS), 50, [server])
     async with InferenceServer(Versions(0)) as server:
@@ -247,7 +247,7 @@ async def test_a_lease_that_ran_out_on_some_sessions_changes_no_number() -> None
     same(undisturbed.segments, disturbed.segments)
 
 
-async def test_a_broken_batch_changes_no_number() -> None:
+async def test_failed_batch_changes_no_value() -> None:
     async with InferenceServer(Versions(0)) as server:
         undisturbed = await play(CountingGames(LENGTHS), 50, [server])
     async with InferenceServer(Versions(0)) as server:
@@ -268,7 +268,7 @@ async def test_a_broken_batch_changes_no_number() -> None:
 
 
 @pytest.mark.parametrize("scale", ["reward", "return"])
-async def test_rewards_buildings_and_predictions_reach_the_segments(scale: str) -> None:
+async def test_segments_contain_rewards_and_labels(scale: str) -> None:
     """Signals become the two sides' rewards, a building that is gone a label, the step after a cut its bootstrap: each
     segment equals one cut from what the game and the server are known to have given."""
     learning = LEARNING.model_copy(update={"reward_scale": scale})
@@ -301,7 +301,7 @@ async def test_rewards_buildings_and_predictions_reach_the_segments(scale: str) 
                 age += steps_of(got)
 
 
-async def test_against_a_past_version_only_the_newest_learns_and_the_result_is_reported() -> None:
+async def test_only_the_newest_version_learns_against_a_past_one() -> None:
     lengths = [[6, 6, 6, 6]]
     opponents = Opponents(Opponent(0, 1), Opponent(0, 0), Opponent(-1, 0))
     async with InferenceServer(Versions(0, 7)) as server:
@@ -316,14 +316,14 @@ async def test_against_a_past_version_only_the_newest_learns_and_the_result_is_r
     assert [r["opponent"] for r in done.records] == [0, 0, -1, -1]
 
 
-async def test_games_against_a_version_that_is_gone_are_given_up() -> None:
+async def test_games_against_a_missing_version_are_abandoned() -> None:
     async with InferenceServer(Versions(7)) as server:
         done = await play(CountingGames([[50], [50]]), 20, [server], opponents=Opponents(Opponent(3, 1)))
     assert done.group.progress.abandoned_games == 1 and done.games.steps == 20
     check_recurrence(done.segments, [[50], [50]])
 
 
-async def test_scripted_games_send_the_policys_side_alone() -> None:
+async def test_scripted_side_sends_no_segments() -> None:
     games = CountingGames([[9], [9]])
     async with InferenceServer(Versions(0)) as server:
         done = await play(games, 20, [server], scripted=1.0)
@@ -335,7 +335,7 @@ async def test_scripted_games_send_the_policys_side_alone() -> None:
     check_recurrence(done.segments, [[9], [9]])
 
 
-async def test_when_the_games_are_lost_new_ones_begin() -> None:
+async def test_lost_games_are_replaced() -> None:
     games = CountingGames([[30], [30]])
     games.lose_at = {13}
     async with InferenceServer(Versions(0)) as server:
@@ -344,7 +344,7 @@ async def test_when_the_games_are_lost_new_ones_begin() -> None:
     assert check_recurrence(done.segments, [[30], [30]]) > 60
 
 
-async def test_two_groups_share_a_server() -> None:
+async def test_two_groups_share_an_inference_server() -> None:
     async with InferenceServer(Versions(0), queue_delay_seconds=0.002) as server:
         one, other = await asyncio.gather(play(CountingGames(LENGTHS), 50, [server]),
                                           play(CountingGames(LENGTHS[::-1]), 50, [server], seed=2))
@@ -352,7 +352,7 @@ async def test_two_groups_share_a_server() -> None:
     check_recurrence(other.segments, LENGTHS[::-1])
 
 
-async def test_the_record_of_a_game() -> None:
+async def test_game_record() -> None:
     async with InferenceServer(Versions(2)) as server:
         done = await play(CountingGames([[9]]), 9, [server])
     record = done.records[0]
@@ -364,5 +364,5 @@ async def test_the_record_of_a_game() -> None:
     assert record["rewards"]["gold"] == pytest.approx(decay / 2, rel=1e-3)
 
 
-def test_games_are_spread_over_groups() -> None:
+def test_games_are_split_over_groups() -> None:
     assert split_games(5, 2) == [3, 2] and split_games(1, 2) == [1] and split_games(24, 2) == [12, 12]

@@ -78,7 +78,7 @@ async def blocked(s: Sender) -> bool:
     return False
 
 
-async def test_games_wait_while_learning_is_behind_and_go_on_when_it_catches_up() -> None:
+async def test_full_queue_pauses_games() -> None:
     async with Optimizer() as o:
         s = sender(o)
         for number in range(2 + 1 + 3):  # a window of 2, one that waits for room in it, 3 in the queue
@@ -96,7 +96,7 @@ async def test_games_wait_while_learning_is_behind_and_go_on_when_it_catches_up(
         assert first.created_at > 1e9
 
 
-async def test_an_optimizer_that_is_behind_leaves_segments_to_the_others() -> None:
+async def test_slow_optimizer_leaves_segments_to_others() -> None:
     async with Optimizer() as slow, Optimizer() as quick:
         quick.learning.set()
         s = sender(slow, quick)
@@ -111,14 +111,14 @@ async def test_an_optimizer_that_is_behind_leaves_segments_to_the_others() -> No
         assert len(quick.taken) + len(slow.taken) == 12
 
 
-async def test_draining_gives_up_after_its_time_and_says_what_is_left() -> None:
+async def test_drain_times_out_and_counts_unsent_segments() -> None:
     async with Optimizer() as o:
         s = sender(o)
         s.put(segment(0))
         assert await s.drain(0.2) == 1
 
 
-async def test_segments_that_are_refused_for_good_end_the_games() -> None:
+async def test_permanent_refusal_ends_the_games() -> None:
     async with Optimizer() as o:
         o.refuses = True
         s = sender(o, in_flight=1)
@@ -131,7 +131,7 @@ async def test_segments_that_are_refused_for_good_end_the_games() -> None:
         await s.drain(0.0)
 
 
-async def test_a_segment_that_no_message_holds_is_dropped_and_counted() -> None:
+async def test_too_large_segment_is_dropped() -> None:
     async with Optimizer() as o:
         o.learning.set()
         s = sender(o)
@@ -141,7 +141,7 @@ async def test_a_segment_that_no_message_holds_is_dropped_and_counted() -> None:
         assert s.too_large == 1 and [r.newest_version for r in o.taken] == [1]
 
 
-def test_few_optimizers_are_all_sent_to_and_of_many_each_gets_about_as_much() -> None:
+def test_segments_are_spread_evenly_over_optimizers() -> None:
     assert assign_optimizers("rollout-7", 3, 8) == [0, 1, 2]
     chosen = [assign_optimizers(f"five-rollout-{i:x}", 512, 8) for i in range(1800)]
     assert assign_optimizers("five-rollout-5", 512, 8) == chosen[5] and all(len(set(clients)) == 8 for clients in chosen)
@@ -156,7 +156,7 @@ def test_few_optimizers_are_all_sent_to_and_of_many_each_gets_about_as_much() ->
     assert fed.min() > 0.97
 
 
-def test_all_observations_in_whole_words_travel_as_changes() -> None:
+def test_observations_are_delta_encoded() -> None:
     names = delta_encoded_arrays(LAYOUT)
     assert {"shared", "private", "shared_ids", "private_ids", "available", "target_mask"} <= set(names)
     odd = {name: spec for name, spec in LAYOUT.array_specs().items() if name not in names}

@@ -67,7 +67,7 @@ def rings() -> tuple[StepBuffer, StepBuffer]:
 
 
 @pytest.mark.parametrize("places", [[0, 1, 2, 3, 4, 5], [4], [5, 0, 3]])
-def test_what_inference_is_asked_is_the_same(rings: tuple[StepBuffer, StepBuffer], places: list[int]) -> None:
+def test_packed_buffer_sends_equal_requests(rings: tuple[StepBuffer, StepBuffer], places: list[int]) -> None:
     full, packed = rings
     for step in range(STEPS - CAPACITY + 1, STEPS + 1):
         at = np.array(places)
@@ -78,7 +78,7 @@ def test_what_inference_is_asked_is_the_same(rings: tuple[StepBuffer, StepBuffer
             {n: a[part] for n, a in full.request_observations(step, at).items()})
 
 
-def test_what_optimizers_are_sent_is_the_same(rings: tuple[StepBuffer, StepBuffer]) -> None:
+def test_packed_buffer_sends_equal_segments(rings: tuple[StepBuffer, StepBuffer]) -> None:
     rows = rings[0].row_indices(STEPS - 5, 6)
     for game in range(GAMES):
         for side in range(SIDES):
@@ -86,7 +86,7 @@ def test_what_optimizers_are_sent_is_the_same(rings: tuple[StepBuffer, StepBuffe
             assert sent(teams[1]) == sent(teams[0])
 
 
-def test_values_are_looked_up_in_presence_bits(rings: tuple[StepBuffer, StepBuffer]) -> None:
+def test_nonzero_reads_presence_bits(rings: tuple[StepBuffer, StepBuffer]) -> None:
     full, packed = rings
     rows: npt.NDArray[np.intp] = full.row_indices(STEPS - 4, 5)
     columns = np.arange(0, full.observations["shared"].shape[-1], 3)
@@ -96,14 +96,14 @@ def test_values_are_looked_up_in_presence_bits(rings: tuple[StepBuffer, StepBuff
     assert 0.05 < found.mean() < 0.95
 
 
-def test_a_packed_ring_holds_a_part_of_the_bytes(rings: tuple[StepBuffer, StepBuffer]) -> None:
+def test_packed_buffer_is_smaller(rings: tuple[StepBuffer, StepBuffer]) -> None:
     full, packed = rings
     for name in SPARSE:
         held = sum(len(row) for row in packed.observations[name].reshape(-1).tolist())
         assert held < 0.5 * full.observations[name].nbytes
 
 
-def test_what_came_packed_in_one_is_kept_by_teams() -> None:
+def test_packed_array_is_split_by_team() -> None:
     full = np.zeros((3, SIDES, 2, 5), np.float16)
     full[0, 1, 1, 4], full[2, 0, 0, 1:3] = 1.5, -2.0
     rows = split_team_rows(wire.pack(full))

@@ -11,21 +11,21 @@ from dota.config import GameConfig
 from dota.spaces import Layout
 from dota.vec_game import VecGame
 from five.benchmarks import game
-from five.benchmarks.child_process import RPC, Child, prepare, serve_until_closed
+from five.benchmarks.child_process import RPC, ChildProcess, prepare, serve_until_closed
 from five.benchmarks.results import Row, machine, median_rate, row
 from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2_grpc
-from five.services.dota_env.env_loop import GameBatch
+from five.services.dota_env.game_batch import GameBatch
 from five.services.dota_env.service import EnvService
 from five.services.rollout.step_buffer import split_team_rows
 from rapid.packed_array import PackedArray
 
 
 @dataclass(frozen=True)
-class Size:
+class EnvWorkload:
     """How much is measured; games as in the benchmark of the game, all in one message of a stream."""
 
-    stretch: game.Size = field(default_factory=lambda: game.Size(games=8, steps=1 << 30))
+    stretch: game.GameWorkload = field(default_factory=lambda: game.GameWorkload(games=8, steps=1 << 30))
 
 
 def _serve(pipe: Connection, config: GameConfig, shares: list[list[bytes]]) -> None:
@@ -44,7 +44,7 @@ def _serve(pipe: Connection, config: GameConfig, shares: list[list[bytes]]) -> N
     serve_until_closed(pipe, [(env_pb2_grpc.add_EnvServiceServicer_to_server, service)])
 
 
-def through_service(size: game.Size, saved: list[bytes], streams: int) -> float:
+def through_service(size: game.GameWorkload, saved: list[bytes], streams: int) -> float:
     """Timesteps of a game a second through gRPC, the observations of both teams with each, packed as a rollout keeps
     them.
 
@@ -53,7 +53,7 @@ def through_service(size: game.Size, saved: list[bytes], streams: int) -> float:
     """
     layout = Layout(size.game)
     shares = [saved[i::streams] for i in range(streams)]
-    with Child(_serve, size.game, shares) as server, asyncio.Runner() as runner:
+    with ChildProcess(_serve, size.game, shares) as server, asyncio.Runner() as runner:
 
         async def connect(games: int) -> EnvironmentClient:
             client = EnvironmentClient(server.first[0], RPC, layout.heroes, layout.hash, epoch=1, packed=True)
@@ -81,16 +81,16 @@ def through_service(size: game.Size, saved: list[bytes], streams: int) -> float:
     return rate
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: EnvWorkload | None = None) -> list[Row]:
     """Rows ``env.hero_steps`` and ``env.hero_steps.streams2``: hero-steps/s through the service by one stream, which
     waits for each answer, and by two; the reference is the same games in one thread of this process."""
     prepare()
-    stretch = (size or Size()).stretch
+    stretch = (size or EnvWorkload()).stretch
     conditions = machine(game=stretch.game.mode, heroes_per_team=stretch.game.heroes_per_team, threads=1,
                          games=stretch.games, from_seconds=stretch.from_seconds, encoding="sparse")
     saved = game.snapshots(stretch.game, stretch.games, stretch.from_seconds)
     heroes = 2 * stretch.game.heroes_per_team
-    local = median_rate(game.Stretch(stretch, saved, True).step, stretch.seconds, stretch.repeats)
+    local = median_rate(game.LoopedGames(stretch, saved, True).step, stretch.seconds, stretch.repeats)
     return [row(name, heroes * through_service(stretch, saved, streams), "hero-steps/s", heroes * local,
                 {**conditions, "streams": streams})
             for name, streams in (("env.hero_steps", 1), ("env.hero_steps.streams2", 2))]

@@ -131,7 +131,8 @@ async def _games(server: ChildProcess, size: LoadWorkload) -> tuple[float, float
     return assign, report
 
 
-async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload, parts: list[Arrays]) -> tuple[float, float]:
+async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload, parts: list[Arrays]
+                    ) -> tuple[float, float]:
     """Processor seconds of the intake for a segment, and the segment's bytes on the wire."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     turn = itertools.cycle(parts)

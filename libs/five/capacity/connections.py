@@ -5,7 +5,7 @@ none. The chart refuses values by the same sum (`charts/templates/_validate.tpl`
 """
 
 from five.capacity.cluster_sizes import Cluster
-from rapid.store.connection import MOST_CONNECTIONS
+from rapid.store.connection import MAX_CONNECTIONS
 
 MAX_CLIENTS = 10_000  # Redis' own default, and the chart's
 OPTIMIZER = 10  # threads of a rank that use it at once, at most
@@ -14,5 +14,5 @@ OTHERS = 100  # controllers, opponents, evaluators, probes, people
 
 def of_state(c: Cluster) -> int:
     """Connections to the state's Redis, all processes at their most."""
-    return (c.rollouts * MOST_CONNECTIONS["rollout"] + c.inference * MOST_CONNECTIONS["inference"]
+    return (c.rollouts * MAX_CONNECTIONS["rollout"] + c.inference * MAX_CONNECTIONS["inference"]
             + c.optimizers * OPTIMIZER + OTHERS)

@@ -1,1 +1,1 @@
-"""Typed clients of the services. They know arrays by name and shape, and no rules of any game."""
+"""Clients of Five's services, and the wire format of their arrays. They know names and shapes, and no game rules."""

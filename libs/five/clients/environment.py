@@ -1,4 +1,4 @@
-"""Client of the environment service: games that live in another process, stepped by arrays."""
+"""Client of the environment service: games in another process, stepped by arrays."""
 
 import asyncio
 import random
@@ -28,8 +28,11 @@ METHOD = "five.v1.EnvService/Play"
 
 @dataclass(frozen=True)
 class SeenGame:
-    """What a spectator sees of a game: ``frame`` as packed by its ``schema``, and by side which unit stands in each
-    slot of the observation, int16 [2, units]; ``happened``: a JSON list of what happened in the step."""
+    """A spectator's view of a game.
+
+    ``frame`` is packed by its ``schema``; ``slots`` int16 [2, units] holds, by side, the unit in each slot of the
+    observation; ``happened`` is a JSON list of the step's events.
+    """
 
     schema: bytes
     frame: bytes
@@ -39,13 +42,13 @@ class SeenGame:
 
 @dataclass(frozen=True)
 class Step:
-    """What k games show after a step or a reset.
+    """State of k games after a step or a reset.
 
-    ``observations`` by name with leading [k, 2], packed ones as they came where the client keeps them so; ``signals``
+    ``observations`` by name with leading [k, 2], packed ones as received if the client keeps them packed; ``signals``
     float32 [k, 2, H, signals]; ``winners`` uint8 [k] (0 running, 1 radiant, 2 dire, 3 draw); ``game_time`` float32 [k]
     in seconds; ``statistics`` float32 [k, 2, H, len(statistic_names)]; ``step_us`` microseconds in the core; ``seen``
-    by place, of those that were asked for; ``lineups`` int16 [k, 2, H] the games' heroes by their number in the
-    registry, None of an older server.
+    the watched games by env slot; ``lineups`` int16 [k, 2, H] registry numbers of the heroes, None from an older
+    server.
     """
 
     observations: dict[str, Array | PackedArray]
@@ -60,13 +63,11 @@ class Step:
 
 
 class EnvironmentClient:
-    """Games on a server, created by ``open`` and gone with the connection. Use within one asyncio loop.
+    """Games on a server, created by ``open`` and ended with the connection. Use it within one asyncio loop.
 
-    ``target`` may be a name that stands for many servers; each opening takes one of them at random.
-
-    ``epoch`` is the run's that the games are for; with ``packed`` observations that come in a sparse encoding stay in
-    it. Several steps may be under way; they are answered in order. When the
-    server is lost every call raises CallFailed, and new games are to be opened.
+    ``target`` may be a name of many servers; each ``open`` selects one randomly. ``epoch`` is the run's fencing epoch.
+    With ``packed`` observations in a sparse encoding stay packed. Several steps may be in flight; they are answered in
+    order. After the loss of the server every call raises CallFailed, and new games must be opened.
     """
 
     def __init__(self, target: str, config: RpcConfig, heroes: int, layout_hash: str,
@@ -88,11 +89,11 @@ class EnvironmentClient:
 
     @property
     def server(self) -> str:
-        """Address of the server that has the games, once they are opened."""
+        """Address of the server with the games, once they are open."""
         return self._target
 
     async def open(self, games: int, seed: int, game_config: str = "", threads: int = 1) -> Step:
-        """Creates the games; ``game_config`` is JSON, '' is the server's own. Raises CallFailed."""
+        """Create the games. ``game_config`` is JSON, '' for the server's own. Raise CallFailed."""
         server = random.choice(await resolve_servers([self._target]))
         self._target = server.address
         self._channel = channel = aio_channel(server.address, self._config, self._token, server.name)
@@ -103,7 +104,7 @@ class EnvironmentClient:
         play: Any = env_pb2_grpc.EnvServiceStub(channel.grpc).Play
         self._call = play(metadata=channel.metadata)
         self._reader = asyncio.get_running_loop().create_task(self._read())
-        answer = await self._ask(env_pb2.PlayRequest(create=env_pb2.CreateGames(
+        answer = await self._request(env_pb2.PlayRequest(create=env_pb2.CreateGames(
             games=games, seed=seed, game_config=game_config, layout_hash=self._layout_hash, threads=threads,
             epoch=self._epoch)))
         self.games = games
@@ -111,33 +112,36 @@ class EnvironmentClient:
 
     async def step(self, games: npt.NDArray[np.int32], actions: npt.NDArray[np.int16],
                    watched: Sequence[int] = ()) -> Step:
-        """Steps the games int32 [k] by actions int16 [k, 2, H, 6] for one timestep, and asks for what a spectator sees
-        of the places ``watched`` after it. Raises CallFailed, ValueError."""
+        """Step the games int32 [k] by actions int16 [k, 2, H, 6] for one timestep. Raise CallFailed or ValueError.
+
+        The result has spectator views of the env slots ``watched``.
+        """
         expected = (games.size, 2, self._heroes, 6)
         if actions.shape != expected:
             raise ValueError(f"actions have shape {list(actions.shape)}, expected {list(expected)}")
-        return self._step(await self._ask(env_pb2.PlayRequest(step=env_pb2.StepGames(
+        return self._step(await self._request(env_pb2.PlayRequest(step=env_pb2.StepGames(
             games=np.asarray(games, np.int32).tobytes(), actions=np.asarray(actions, np.int16).tobytes(),
             watched=np.array(watched, np.int32).tobytes()))))
 
     async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],
                     game_configs: Sequence[str] = (), variants: npt.NDArray[np.uint8] | None = None) -> Step:
-        """Starts new games in the places int32 [k], each side played by controllers uint8 [k, 2] (0 is the policy).
+        """Start new games in the env slots int32 [k], with each side played by controllers uint8 [k, 2] (0 is the
+        policy).
 
-        ``variants`` uint8 [k] says what each is played under: 0 the configuration that the games were opened with, n
-        the n-th of ``game_configs``, JSON texts of the same layout.
+        ``variants`` uint8 [k] selects each game's configuration: 0 is the one given to ``open``, n the n-th of
+        ``game_configs``, JSON texts of the same layout.
         """
         if controllers.shape != (games.size, 2):
             raise ValueError(f"controllers have shape {list(controllers.shape)}, expected {[games.size, 2]}")
         if variants is not None and variants.shape != (games.size,):
             raise ValueError(f"variants have shape {list(variants.shape)}, expected {[games.size]}")
-        return self._step(await self._ask(env_pb2.PlayRequest(reset=env_pb2.ResetGames(
+        return self._step(await self._request(env_pb2.PlayRequest(reset=env_pb2.ResetGames(
             games=np.asarray(games, np.int32).tobytes(), controllers=np.asarray(controllers, np.uint8).tobytes(),
             game_configs=game_configs,
             variants=b"" if variants is None else np.asarray(variants, np.uint8).tobytes()))))
 
     async def close(self) -> None:
-        """Ends the games."""
+        """End the games."""
         self._fail(CallFailed(StatusCode.CANCELLED, self._target, METHOD, "the client is closed"))
         if self._reader is not None:
             self._reader.cancel()
@@ -150,7 +154,7 @@ class EnvironmentClient:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _ask(self, request: env_pb2.PlayRequest) -> env_pb2.PlayResponse:
+    async def _request(self, request: env_pb2.PlayRequest) -> env_pb2.PlayResponse:
         if self._failure is not None:
             raise self._failure
         if self._call is None:
@@ -162,12 +166,12 @@ class EnvironmentClient:
             try:
                 await self._call.write(request)
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                pass  # the reader knows why and fails the future
+                pass  # the reader task fails the future with the reason
         try:
             return await asyncio.wait_for(future, self._config.deadline_seconds)
         except TimeoutError:
             self._fail(CallFailed(StatusCode.DEADLINE_EXCEEDED, self._target, METHOD,
-                                  f"no answer within {self._config.deadline_seconds:g} s"))
+                                  f"no response within {self._config.deadline_seconds:g} s"))
             assert self._failure is not None
             raise self._failure from None
 
@@ -183,7 +187,7 @@ class EnvironmentClient:
             failure = failure_of(error, target, METHOD)
         except asyncio.CancelledError:
             failure = CallFailed(StatusCode.CANCELLED, target, METHOD, "the client is closed")
-        except Exception as error:  # whoever waits on this stream is told, whatever it is
+        except Exception as error:  # every waiter on this stream must learn of it
             failure = CallFailed(StatusCode.INTERNAL, target, METHOD, f"{type(error).__name__}: {error}")
         self._fail(failure)
 

@@ -1,4 +1,4 @@
-"""Client of the evaluator: matches on request, and ratings."""
+"""Client of the evaluator: requested matches, and ratings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MATCH_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class MatchResult:
-    """How games went for ``version``; statistics are means over the games, by name."""
+    """Results of ``version``; statistics are means over the games, by name."""
 
     version: int
     won: int
@@ -40,27 +40,25 @@ class Rating:
 
 
 class EvaluatorClient:
-    """Asks for matches and ratings. Use within one asyncio loop.
+    """Client for matches and ratings. Use it within one asyncio loop.
 
-    ``epoch`` is the run's that a match is asked for in; None, for people who ask from outside the run: whichever the
-    evaluator is at.
+    ``epoch`` is the run's fencing epoch of a match. None, for callers outside the run, means the evaluator's epoch.
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: Token = None, *,
                  epoch: int | None = None) -> None:
         self._epoch = epoch
-        self._caller = UnaryClient(addresses, evaluator_pb2_grpc.EvaluatorServiceStub, "five.v1.EvaluatorService", config,
-                              token)
+        self._caller = UnaryClient(addresses, evaluator_pb2_grpc.EvaluatorServiceStub, "five.v1.EvaluatorService",
+                                   config, token)
         self._run = run
 
     async def play_match(self, version: int, against: str, games: int, seed: int = 0, replay: bool = False,
                          match: str = "", deadline: float = MATCH_SECONDS) -> MatchResult:
-        """Plays ``games`` games of ``version`` (NEWEST) against "random", a scripted bot or a version number.
+        """Play ``games`` games of ``version`` (NEWEST) against "random", a scripted bot or a version number.
 
-        Takes as long as the games do, at most ``deadline`` seconds. Raises CallFailed, also when the run's next epoch
-        began meanwhile: the match is dropped then, and may be asked for again. It is sent once: games that have been
-        played are not played again because a connection broke. Asked for again under the same ``match``, an id, it goes
-        on from the games of it that had ended.
+        It takes as long as the games, at most ``deadline`` seconds. It is sent once: a broken connection does not
+        replay finished games. A repeated request with the same ``match`` id continues after the games that have ended.
+        Raises CallFailed, also when the run's next epoch begins; the match is then dropped, and may be requested again.
         """
         epoch = (await self._rated()).epoch if self._epoch is None else self._epoch
         m = await self._caller.call(
@@ -74,7 +72,7 @@ class EvaluatorClient:
                            dict(zip(names, m.opponent_statistics, strict=True)), m.mean_game_seconds, m.replay_path)
 
     async def ratings(self) -> list[Rating]:
-        """All rated players. Raises CallFailed."""
+        """Return all rated players. Raise CallFailed."""
         return [Rating(r.name, r.version, r.mu, r.sigma, r.games, r.reference) for r in (await self._rated()).ratings]
 
     async def _rated(self) -> evaluator_pb2.GetRatingsResponse:
@@ -82,5 +80,5 @@ class EvaluatorClient:
                                        evaluator_pb2.GetRatingsRequest(run=self._run))
 
     async def close(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         await self._caller.close()

@@ -1,4 +1,4 @@
-"""Client of the inference service: one long stream, several requests under way."""
+"""Client of the inference service: one long stream with several requests in flight."""
 
 import asyncio
 import itertools
@@ -27,7 +27,7 @@ from rapid.rpc.unary_client import UnaryClient, require_addresses
 Array = npt.NDArray[Any]
 SERVICE = "five.v1.InferenceService"
 METHOD = SERVICE + "/Act"
-NEWEST = -1  # as a policy: the newest version, followed while the session lives
+NEWEST = -1  # policy: always the newest version, also after later publishes
 
 RESET = int(inference_pb2.SESSION_FLAG_RESET)
 RESTORE = int(inference_pb2.SESSION_FLAG_RESTORE)
@@ -42,12 +42,12 @@ _EMPTY = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class ActResult:
-    """What the policy did for n sessions.
+    """The policy's output for n sessions.
 
-    When ``unknown_sessions`` int64[] is not empty nothing was evaluated, and all arrays are empty: send the request
-    again with RESTORE for these. Otherwise ``actions`` int16 [n, H, 6], ``log_probabilities`` and ``values`` float32
-    [n, H], ``versions`` int64 [n]; ``states`` and ``auxiliary`` by name, for the sessions that wanted them, and
-    ``thoughts`` for those that wanted these.
+    If ``unknown_sessions`` int64[] is not empty, nothing was evaluated and all arrays are empty: repeat the request
+    with RESTORE for these sessions. Otherwise ``actions`` int16 [n, H, 6], ``log_probabilities`` and ``values`` float32
+    [n, H], ``versions`` int64 [n]; ``states`` and ``auxiliary`` by name for the sessions with WANT_STATE, ``thoughts``
+    for those with WANT_THOUGHTS.
     """
 
     unknown_sessions: npt.NDArray[np.int64]
@@ -60,13 +60,13 @@ class ActResult:
     queue_us: int = 0
     forward_us: int = 0
     reward_std: float = 0.0
-    seconds: float = 0.0  # from asking to the answer
+    seconds: float = 0.0  # from request to response
     thoughts: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a server serves."""
+    """The model that a server serves."""
 
     run: str
     newest_version: int
@@ -76,16 +76,16 @@ class ModelInfo:
     epoch: int
 
 
-class _Lost(Exception):
-    """The stream ended with the request under way; whether it was evaluated is not known."""
+class _StreamLost(Exception):
+    """The stream ended with the request in flight. Whether it was evaluated is unknown."""
 
 
 class _Stream:
-    """One connection: requests out, answers in, matched by id."""
+    """One connection: requests and responses, matched by id."""
 
     def __init__(self, channel: Channel, until: float) -> None:
         self._channel = channel
-        self.until = until  # the loop's time at which the servers are looked up again
+        self.until = until  # loop time at which the servers are resolved again
         self._call = channel.stream(METHOD, inference_pb2.ActResponse)(metadata=channel.metadata)
         self._pending: dict[int, asyncio.Future[inference_pb2.ActResponse]] = {}
         self._writing = asyncio.Lock()
@@ -95,37 +95,39 @@ class _Stream:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is due."""
+        """Whether a response is pending."""
         return bool(self._pending)
 
     async def ask(self, request_id: int, request: bytes, deadline: float) -> inference_pb2.ActResponse:
-        """The answer to an ActRequest of that id, in bytes. Raises _Lost when the stream ends or the deadline passes,
-        CallFailed when it is refused."""
+        """Return the response to a serialized ActRequest of that id.
+
+        Raises _StreamLost when the stream ends or the deadline passes, CallFailed when the request is refused.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[inference_pb2.ActResponse] = loop.create_future()
         self._pending[request_id] = future
-        # A request that stays unanswered says that the server is stuck: the whole stream is given up.
-        timer = loop.call_later(deadline, self._end, _Lost(f"no answer within {deadline:g} s"))
+        # A request without a response means that the server is stuck, so the whole stream is closed.
+        timer = loop.call_later(deadline, self._end, _StreamLost(f"no response within {deadline:g} s"))
         try:
             async with self._writing:
                 if self.alive:
                     await self._call.write(request)
             return await future
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-            # A write on a call that has ended; the reader knows why.
+            # The call ended during the write; the reader task has the reason.
             await asyncio.wait({self._reader}, timeout=1.0)
             if future.done():
                 return future.result()
-            self._end(_Lost(str(error)))
-            raise _Lost(str(error)) from None
+            self._end(_StreamLost(str(error)))
+            raise _StreamLost(str(error)) from None
         finally:
             timer.cancel()
             self._pending.pop(request_id, None)
             if future.done() and not future.cancelled():
-                future.exception()  # looked at, whatever became of the write
+                future.exception()  # retrieved, so that asyncio does not log it
 
     async def _read(self) -> None:
-        reason: Exception = _Lost("the server ended the stream")
+        reason: Exception = _StreamLost("the server ended the stream")
         try:
             while True:
                 answer = await self._call.read()
@@ -140,9 +142,9 @@ class _Stream:
         except grpc.aio.AioRpcError as error:
             reason = failure_of(error, self.target, METHOD)
         except asyncio.CancelledError:
-            reason = _Lost("the stream was given up")
-        except Exception as error:  # whoever waits on this stream is told, whatever it is
-            reason = _Lost(f"{type(error).__name__}: {error}")
+            reason = _StreamLost("the stream was closed")
+        except Exception as error:  # every waiter on this stream must learn of it
+            reason = _StreamLost(f"{type(error).__name__}: {error}")
         self._end(reason)
 
     def _end(self, reason: Exception) -> None:
@@ -150,7 +152,7 @@ class _Stream:
             return
         self.alive = False
         if isinstance(reason, CallFailed) and reason.may_retry:
-            reason = _Lost(str(reason))
+            reason = _StreamLost(str(reason))
         for future in self._pending.values():
             if not future.done():
                 future.set_exception(reason)
@@ -158,18 +160,18 @@ class _Stream:
         self._reader.cancel()
 
     async def close(self) -> None:
-        self._end(_Lost("the stream was closed"))
+        self._end(_StreamLost("the stream was closed"))
         await self._channel.close()
 
 
 class InferenceClient:
-    """Asks for actions from one of several servers, and stays with it while it answers.
+    """Requests actions from one of several servers, and stays with it while it responds.
 
-    An address may be a name that stands for many servers: clients with different ``first`` take different ones. Use
-    within one asyncio loop; any number of ``act`` may be under way. ``sparse`` names the float16 observations that
-    are mostly zero. ``moves``: whoever asks rebuilds sessions that are reported unknown, so the stream may change to
-    another server when the servers behind a name have changed (``rpc.stream_max_seconds``). ``name``: what the servers'
-    certificates bear where that is not what is dialled. ``epoch`` is the run's that the games are played in.
+    An address may be a name of many servers; clients with different ``first`` use different ones. Use it within one
+    asyncio loop, with any number of ``act`` in flight. ``sparse`` names the float16 observations that are mostly zero.
+    With ``moves`` the stream may change to another server when the servers of a name change
+    (``rpc.stream_max_seconds``); the caller must then rebuild sessions reported unknown. ``name`` is the name in the
+    servers' certificates, if it differs from the address. ``epoch`` is the run's fencing epoch.
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, token: Token = None,
@@ -190,26 +192,28 @@ class InferenceClient:
         self._stream: _Stream | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
-        self._caller = UnaryClient(self._addresses, inference_pb2_grpc.InferenceServiceStub, SERVICE, config, token, name)
+        self._caller = UnaryClient(self._addresses, inference_pb2_grpc.InferenceServiceStub, SERVICE, config, token,
+                                   name)
         self.connections = 0
 
     @property
     def target(self) -> str:
-        """The address dialled last."""
+        """The last dialled address."""
         return self._dialled
 
     async def act(self, sessions: npt.NDArray[np.int64], policies: npt.NDArray[np.int64],
                   flags: npt.NDArray[np.uint8], observations: Mapping[str, Array | PackedRows],
                   states: Mapping[str, Array] | None = None,
                   replayed_actions: npt.NDArray[np.int16] | None = None) -> ActResult:
-        """One step of n sessions: int64[n] ids, int64[n] versions (NEWEST), uint8[n] flags, arrays leading with n.
+        """Step n sessions: int64[n] ids, int64[n] versions (NEWEST), uint8[n] flags, arrays with leading n.
 
-        ``observations`` named ``sparse`` may be packed already. ``states`` are those of the sessions flagged RESTORE,
-        ``replayed_actions`` int16 [m, H, 6] those of the ones flagged REPLAY, in their order. When the server is lost
-        with the request under way, a request whose sessions all carry RESET or RESTORE is sent again by itself; of any
-        other its other sessions are reported unknown, since the lost server may or may not have stepped them. Raises
-        CallFailed when the request is refused, or no server is found within ``rpc.reconnect_seconds``; MessageTooLarge,
-        ValueError before anything is sent.
+        ``observations`` named ``sparse`` may be packed already. ``states`` are those of the sessions with RESTORE,
+        ``replayed_actions`` int16 [m, H, 6] those of the sessions with REPLAY, in their order. When the server is lost
+        during the request, a request whose sessions all carry RESET or RESTORE is repeated. For any other request the
+        remaining sessions are reported unknown, because the lost server may or may not have stepped them.
+
+        Raises CallFailed when the request is refused, or no server is found within ``rpc.reconnect_seconds``;
+        MessageTooLarge or ValueError before anything is sent.
         """
         n = sessions.size
         named: dict[str, Array | PackedRows] = {"policies": policies, "flags": flags, **observations}
@@ -224,7 +228,8 @@ class InferenceClient:
             wire.fill_tensor_set(message.states, states, self._layout_hash)
         if replayed_actions is not None:
             message.replayed_actions = np.asarray(replayed_actions, np.int16).tobytes()
-        request = wire.serialize_with_set(message, "observations", observations, self._layout_hash, self._sparse, self._zstd)
+        request = wire.serialize_with_set(message, "observations", observations, self._layout_hash, self._sparse,
+                                          self._zstd)
         check_size("the request for actions", len(request), self._config.max_message_bytes)
 
         loop = asyncio.get_running_loop()
@@ -238,13 +243,13 @@ class InferenceClient:
             stream = await self._connected(end)
             try:
                 answer = await stream.ask(message.request_id, request, self._config.deadline_seconds)
-            except _Lost as lost:
+            except _StreamLost as lost:
                 await self._drop(stream)
                 if stateful.any():
                     return ActResult(np.asarray(sessions, np.int64)[stateful])
                 if loop.time() >= end:
                     raise CallFailed(StatusCode.UNAVAILABLE, stream.target, METHOD, str(lost)) from None
-                # The first time another server is asked at once; one that refuses again and again is left in peace.
+                # The first retry is immediate; later ones back off.
                 if pauses is None:
                     pauses = backoff(self._config)
                 else:
@@ -272,8 +277,11 @@ class InferenceClient:
             answer.queue_us, answer.forward_us, answer.reward_std, seconds, wire.decode_set(answer.thoughts, None))
 
     async def model(self, wanted: Sequence[int] = ()) -> ModelInfo:
-        """What the servers serve. ``wanted``: past versions that are about to be played, to be loaded where there is
-        room; they are there once ``resident_versions`` has them. Raises CallFailed."""
+        """Return the model that the servers serve. Raise CallFailed.
+
+        ``wanted`` are past versions to be loaded where memory allows; they are loaded once ``resident_versions`` has
+        them.
+        """
         m = await self._caller.call("GetModel", lambda stub: stub.GetModel,
                                     inference_pb2.GetModelRequest(wanted_versions=wanted))
         return ModelInfo(m.run, m.newest_version, m.layout_hash, m.schema_id, tuple(m.resident_versions), m.epoch)
@@ -303,18 +311,17 @@ class InferenceClient:
                     await asyncio.sleep(next(pauses))
 
     async def _server(self) -> ServerAddress:
-        """The server that this client's stream belongs to now."""
+        """Return the server that this client's stream belongs to now."""
         servers = await resolve_servers(self._addresses)
         return servers[self._at % len(servers)]
 
     def _age(self) -> float:
-        """How long a stream stays before the servers are looked up again; not the same for all."""
+        """Return a random lifetime of a stream, after which its servers are resolved again."""
         most = self._config.stream_max_seconds
         return random.uniform(most / 2, most) if most else math.inf
 
     async def _move(self) -> None:
-        """Ends a stream that has come of age and belongs to another server by now; the next request begins one there.
-        """
+        """Close an expired stream that belongs to another server now; the next request opens one there."""
         stream, now = self._stream, asyncio.get_running_loop().time()
         if stream is None or not stream.alive or stream.busy or now < stream.until:
             return
@@ -324,14 +331,14 @@ class InferenceClient:
             await stream.close()
 
     async def _drop(self, stream: _Stream) -> None:
-        """Leaves a stream; the next request goes to the next address."""
+        """Leave a stream; the next request uses the next address."""
         if self._stream is stream:
             self._stream = None
             self._at += 1
         await stream.close()
 
     async def close(self) -> None:
-        """Ends the stream; requests under way fail."""
+        """Close the stream. Requests in flight fail."""
         self._closed = True
         stream, self._stream = self._stream, None
         if stream is not None:

@@ -1,8 +1,8 @@
-"""Inference servers as one client: some play the newest version, and each past version has a server of its own.
+"""Client of all inference servers: some serve the newest version, and each past version has a server.
 
-A past version takes memory and is a batch of its own, so that of several servers each owns some. Every client finds the
-same owner, by the version's number and the servers' addresses alone (rendezvous hashing): when a server comes or goes,
-only the versions change hands that it takes or leaves.
+A past version takes memory and forms a batch of its own, so each server owns some of them. Every client finds the same
+owner from the version's number and the servers' addresses (rendezvous hashing). When a server joins or leaves, only its
+versions move.
 """
 
 import asyncio
@@ -33,42 +33,42 @@ from rapid.rpc.resolve import ServerAddress, resolve_servers
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 log = logging.getLogger(__name__)
-LOOK_SECONDS = 15.0  # how long servers are taken to be those that were looked up
-AWAY_SECONDS = 30.0  # how long a server that was lost is passed over
-IDLE_SECONDS = 120.0  # after so long without a question a server's stream is ended
+REFRESH_SECONDS = 15.0  # between name resolutions
+AWAY_SECONDS = 30.0  # for which a lost server is skipped
+IDLE_SECONDS = 120.0  # after which an unused stream is closed
 
 
 def owner_server(version: int, servers: Sequence[str]) -> str:
-    """Which of the servers, one at least, has a past version."""
+    """Return the server, of at least one, that owns a past version."""
     return max(servers, key=lambda server: (
         blake2b(f"{version}/{server}".encode(), digest_size=8).digest(), server))
 
 
 class PastServers:
-    """The servers that past versions are played on: one client each, made when its first version is asked for.
+    """The servers of past versions, with one client each, created on first use.
 
-    ``connect`` makes a client of one server. A server that was lost is passed over for a while; its versions are then
-    the next one's. Of a server whose versions are no longer played the stream is ended: with hundreds of servers each
-    client would come to have one to all of them.
+    ``connect`` creates a client of one server. A lost server is skipped for a while, and the next server has its
+    versions. The stream of a server whose versions are no longer played is closed; otherwise each client would connect
+    to hundreds of servers.
     """
 
     def __init__(self, addresses: Sequence[str], connect: Callable[[ServerAddress], InferenceClient]) -> None:
         self._addresses = list(addresses)
         self._connect = connect
         self._servers: dict[str, ServerAddress] = {}
-        self._looked = 0.0
-        self._looking: asyncio.Task[None] | None = None
+        self._resolved_at = 0.0
+        self._refreshing: asyncio.Task[None] | None = None
         self._clients: dict[str, InferenceClient] = {}
-        self._asked: dict[str, float] = {}  # when each client was last wanted
+        self._asked: dict[str, float] = {}  # time of each client's last use
         self._away: dict[str, float] = {}
 
-    async def look(self) -> int:
-        """How many servers there are. Only the first look waits for the answer; later ones are brought up to date
-        beside."""
+    async def resolve(self) -> int:
+        """Return the number of servers. Only the first call waits for name resolution; later calls refresh in the
+        background."""
         if not self._servers:
             await self._refresh()
-        elif self._looking is None and asyncio.get_running_loop().time() - self._looked >= LOOK_SECONDS:
-            self._looking = asyncio.get_running_loop().create_task(self._refresh())
+        elif self._refreshing is None and asyncio.get_running_loop().time() - self._resolved_at >= REFRESH_SECONDS:
+            self._refreshing = asyncio.get_running_loop().create_task(self._refresh())
         return len(self._servers)
 
     async def _refresh(self) -> None:
@@ -77,8 +77,8 @@ class PastServers:
             self._servers = {target.address: target for target in found} or self._servers
             await self._end_idle()
         finally:
-            self._looked = asyncio.get_running_loop().time()
-            self._looking = None
+            self._resolved_at = asyncio.get_running_loop().time()
+            self._refreshing = None
 
     async def _end_idle(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -86,36 +86,39 @@ class PastServers:
         await asyncio.gather(*(self._clients.pop(server).close() for server in idle))
 
     def owner(self, version: int) -> str:
-        """The address of the server that has a version. `look` goes before."""
+        """Return the address of the server that owns a version. Call `resolve` first."""
         now = asyncio.get_running_loop().time()
         there = [server for server in self._servers if self._away.get(server, 0.0) <= now]
         return owner_server(version, there or list(self._servers))
 
     def client(self, server: str) -> InferenceClient:
-        """The client of a server that `owner` named."""
+        """Return the client of a server returned by `owner`."""
         if server not in self._clients:
             self._clients[server] = self._connect(self._servers[server])
         self._asked[server] = asyncio.get_running_loop().time()
         return self._clients[server]
 
-    def lost(self, server: str) -> None:
-        """A server did not answer."""
-        log.warning("inference server %s is lost, its past versions go to others", server)
+    def mark_lost(self, server: str) -> None:
+        """Skip a server for a while, because it did not respond."""
+        log.warning("inference server lost, its past versions move to others server=%s", server)
         self._away[server] = asyncio.get_running_loop().time() + AWAY_SECONDS
 
     async def close(self) -> None:
-        """Ends all streams."""
-        if self._looking is not None:
-            self._looking.cancel()
+        """Close all streams."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
         await asyncio.gather(*(client.close() for client in self._clients.values()))
 
 
 class InferencePools:
-    """Asks ``newest`` for the sessions that follow the newest version, and for each other session the server that has
-    its version; used like either. Where there is no server but one, it is asked for all in one request."""
+    """Client with the interface of InferenceClient that splits requests over servers.
+
+    Sessions of the newest version go to ``newest``, every other session to the server of its version. With a single
+    server one request has all sessions.
+    """
 
     def __init__(self, newest: InferenceClient, past: PastServers, shared: bool = False) -> None:
-        """``shared``: the servers of past versions play the newest one too."""
+        """With ``shared`` the servers of past versions serve the newest one too."""
         self._newest = newest
         self._past = past
         self._shared = shared
@@ -124,13 +127,13 @@ class InferencePools:
                   observations: Mapping[str, Array | PackedRows],
                   states: Mapping[str, Array] | None = None, replayed_actions: npt.NDArray[np.int16] | None = None
                   ) -> ActResult:
-        """One step of n sessions, as InferenceClient.act takes and answers it.
+        """Step n sessions; arguments and result are those of InferenceClient.act.
 
-        When one server knows sessions no longer, those that the others have stepped meanwhile are reported unknown with
-        them: asked again they would be stepped twice. Raises what any raises.
+        When one server reports unknown sessions, sessions stepped by the other servers are reported unknown too,
+        because a repeated request would step them twice. Raises what InferenceClient.act raises.
         """
         policies = np.asarray(policies)
-        if (policies == NEWEST).all() or (await self._past.look() == 1 and self._shared):
+        if (policies == NEWEST).all() or (await self._past.resolve() == 1 and self._shared):
             return await self._newest.act(sessions, policies, flags, observations, states, replayed_actions)
         servers = {int(v): "" if v == NEWEST else self._past.owner(int(v)) for v in np.unique(policies)}
         asked = sorted(set(servers.values()))
@@ -149,10 +152,10 @@ class InferencePools:
                     None if replayed_actions is None else replayed_actions[np.isin(replayed, rows)])
             except CallFailed as failure:
                 if server and failure.may_retry:
-                    self._past.lost(server)
+                    self._past.mark_lost(server)
                 raise
 
-        # All are waited for: a request that is left under way would step its sessions unseen.
+        # Wait for all: an abandoned request would step its sessions unnoticed.
         found = await asyncio.gather(*(ask(server, rows) for server, rows in zip(asked, parts, strict=True)),
                                      return_exceptions=True)
         answers = []
@@ -167,23 +170,26 @@ class InferencePools:
                 answer.unknown_sessions if answer.unknown_sessions.size
                 else sessions[rows][flags[rows] & (RESET | RESTORE) == 0]
                 for answer, rows in zip(answers, parts, strict=True)]))
-        return _joined(answers, parts, np.flatnonzero(flags & WANT_STATE), np.flatnonzero(flags & WANT_THOUGHTS))
+        return _merge(answers, parts, np.flatnonzero(flags & WANT_STATE), np.flatnonzero(flags & WANT_THOUGHTS))
 
     async def want(self, version: int) -> bool:
-        """Whether a past version is in the memory of its server; if not, its load has begun where there is room. False
-        also when the server does not answer."""
+        """Return whether a past version is loaded at its server. If not, the server starts to load it where memory
+        allows.
+
+        False also when the server does not respond.
+        """
         with contextlib.suppress(CallFailed):
-            alone = await self._past.look() == 1 and self._shared
+            alone = await self._past.resolve() == 1 and self._shared
             client = self._newest if alone else self._past.client(self._past.owner(version))
             return version in (await client.model((version,))).resident_versions
         return False
 
     async def model(self) -> ModelInfo:
-        """What the servers of the newest version serve. Raises CallFailed."""
+        """Return the model of the newest version's servers. Raise CallFailed."""
         return await self._newest.model()
 
     async def close(self) -> None:
-        """Ends all streams."""
+        """Close all streams."""
         await asyncio.gather(self._newest.close(), self._past.close())
 
     async def __aenter__(self) -> "InferencePools":
@@ -193,10 +199,12 @@ class InferencePools:
         await self.close()
 
 
-def _joined(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted: npt.NDArray[np.intp],
+def _merge(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted: npt.NDArray[np.intp],
             watched: npt.NDArray[np.intp]) -> ActResult:
-    """The answers in the order of the request; ``wanted`` are the rows that states were asked of, ``watched`` those
-    whose thoughts were."""
+    """Merge the responses in the order of the request.
+
+    ``wanted`` are the rows with WANT_STATE, ``watched`` those with WANT_THOUGHTS.
+    """
     n = sum(len(rows) for rows in parts)
 
     def rows_of(arrays: list[Array], places: list[npt.NDArray[np.intp]], count: int) -> Array:
@@ -206,7 +214,7 @@ def _joined(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted:
         return joined
 
     def named_rows(named: list[dict[str, Array]], chosen: npt.NDArray[np.intp]) -> dict[str, Array]:
-        # A part of which nothing was wanted has nothing.
+        # A part without wanted rows has no arrays.
         places = [np.flatnonzero(np.isin(chosen, rows)) for rows in parts]
         some = [i for i, place in enumerate(places) if len(place)]
         return {name: rows_of([named[i][name] for i in some], [places[i] for i in some], len(chosen))
@@ -223,7 +231,10 @@ def _joined(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted:
 
 def inference_pools(connect: Callable[[Sequence[str], str], InferenceClient], addresses: Sequence[str],
                     past_addresses: Sequence[str]) -> InferencePools:
-    """Both pools of a configuration; ``past_addresses`` empty: those of ``addresses`` play past versions as well.
-    ``connect`` makes a client of addresses, whose servers' certificates bear a name ('': their own)."""
+    """Create the client of a configuration. With empty ``past_addresses`` those of ``addresses`` serve past versions
+    too.
+
+    ``connect`` creates a client of addresses with the name in their certificates ('': their own).
+    """
     past = PastServers(past_addresses or addresses, lambda target: connect([target.address], target.name))
     return InferencePools(connect(addresses, ""), past, shared=not past_addresses)

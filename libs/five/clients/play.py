@@ -1,4 +1,4 @@
-"""Client of the play service: games that people play, and one person's connection to one."""
+"""Client of the play service: games of people, and one person's connection to a game."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -19,8 +19,10 @@ JOIN = SERVICE + "/Join"
 
 
 class GameConnection:
-    """A person in a game: ``send`` what he does, read what he is told by ``async for``; ``leave`` ends it. The first
-    answer comes within ``first_seconds``; after it the service tells how the game stands every second."""
+    """A person's connection to a game: ``send`` commands, read responses by ``async for``, and ``leave``.
+
+    The first response arrives within ``first_seconds``; afterwards the service sends the game's state every second.
+    """
 
     def __init__(self, channel: Channel, join: play_pb2.Join, first_seconds: float) -> None:
         self._first_seconds = first_seconds
@@ -32,13 +34,14 @@ class GameConnection:
         self._begun = False
 
     async def send(self, request: play_pb2.JoinRequest) -> None:
-        """Raises CallFailed when the connection is gone."""
+        """Send a request. Raise CallFailed when the connection is lost."""
         try:
             await self._begin()
             async with self._writing:
                 await self._call.write(request)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-            raise CallFailed(StatusCode.UNAVAILABLE, self._target, JOIN, f"the game is gone: {error}") from None
+            raise CallFailed(StatusCode.UNAVAILABLE, self._target, JOIN,
+                             f"the connection to the game is lost: {error}") from None
 
     async def _begin(self) -> None:
         async with self._writing:
@@ -47,7 +50,7 @@ class GameConnection:
                 await self._call.write(play_pb2.JoinRequest(join=self._join))
 
     async def __aiter__(self) -> AsyncIterator[play_pb2.JoinResponse]:
-        """What comes, to the end. Raises CallFailed."""
+        """Yield responses until the end. Raise CallFailed."""
         try:
             async with asyncio.timeout(self._first_seconds):
                 await self._begin()
@@ -61,17 +64,17 @@ class GameConnection:
         except TimeoutError:
             self._call.cancel()
             raise CallFailed(StatusCode.DEADLINE_EXCEEDED, self._target, JOIN,
-                             f"no answer within {self._first_seconds:g} s") from None
+                             f"no response within {self._first_seconds:g} s") from None
         except grpc.aio.AioRpcError as error:
             raise failure_of(error, self._target, JOIN) from None
 
     def leave(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         self._call.cancel()
 
 
 class PlayClient:
-    """Opens games and joins them, for people whom the caller knows. Use within one asyncio loop."""
+    """Opens and joins games for people whom the caller has authenticated. Use it within one asyncio loop."""
 
     def __init__(self, address: str, config: RpcConfig, run: str, token: Token = None) -> None:
         self._address = address
@@ -82,12 +85,12 @@ class PlayClient:
         self._channel: Channel | None = None
 
     async def offer(self, deadline: float | None = None) -> play_pb2.OfferResponse:
-        """What can be played. Raises CallFailed."""
+        """Return what can be played. Raise CallFailed."""
         return await self._caller.call("Offer", lambda stub: stub.Offer, play_pb2.OfferRequest(run=self._run), deadline)
 
     async def open(self, who: str, team: int, heroes: Sequence[int], lineup: Sequence[Sequence[str]] | None = None,
                    mates: str = "agent", against: str = "newest", seed: int | None = None) -> play_pb2.OpenResponse:
-        """Begins a game for ``who``, with ``mates`` for the other heroes of his side. It is sent once. Raises
+        """Start a game for ``who``, with ``mates`` for the other heroes of that side. It is sent once. Raise
         CallFailed."""
         request = play_pb2.OpenRequest(
             run=self._run, who=who, team=team, heroes=heroes, mates=mates, against=against, seed=seed,
@@ -95,19 +98,19 @@ class PlayClient:
         return await self._caller.call("Open", lambda stub: stub.Open, request, repeats=False)
 
     async def games(self, deadline: float | None = None) -> list[play_pb2.GameState]:
-        """Games that are being played. Raises CallFailed."""
+        """Return games in progress. Raise CallFailed."""
         answer = await self._caller.call("List", lambda stub: stub.List, play_pb2.ListGamesRequest(run=self._run),
                                          deadline)
         return list(answer.games)
 
     async def recordings(self, deadline: float | None = None) -> list[play_pb2.RecordedGame]:
-        """Games that are over and can be watched again, the newest first. Raises CallFailed."""
+        """Return recordings of ended games, newest first. Raise CallFailed."""
         answer = await self._caller.call("Recordings", lambda stub: stub.Recordings,
                                          play_pb2.RecordingsRequest(run=self._run), deadline)
         return list(answer.recordings)
 
     async def recording(self, game: str) -> bytes:
-        """A recording's bytes. Raises CallFailed."""
+        """Return a recording's bytes. Raise CallFailed."""
         data = bytearray()
         while True:
             piece = await self._caller.call("Recording", lambda stub: stub.Recording,
@@ -117,19 +120,19 @@ class PlayClient:
                 return bytes(data)
 
     async def close_game(self, game: str, who: str) -> None:
-        """Ends a game without a result. Raises CallFailed."""
+        """End a game without a result. Raise CallFailed."""
         await self._caller.call("Close", lambda stub: stub.Close,
                                 play_pb2.CloseRequest(run=self._run, game=game, who=who))
 
     def join(self, game: str, who: str, spectate: bool = False, heroes: Sequence[int] = ()) -> GameConnection:
-        """``who`` comes into a game: nothing is sent before it is read."""
+        """Return ``who``'s connection to a game. Nothing is sent before it is read."""
         if self._channel is None:
             self._channel = aio_channel(self._address, self._config, self._token)
         return GameConnection(self._channel, play_pb2.Join(run=self._run, game=game, who=who, spectate=spectate,
                                                    heroes=heroes), self._config.deadline_seconds)
 
     async def close(self) -> None:
-        """Ends the connections, and with them whoever has joined."""
+        """Close all connections, also those of people in games."""
         await self._caller.close()
         if self._channel is not None:
             await self._channel.close()

@@ -1,7 +1,8 @@
-"""A message with a TensorSet in it, read where it lies: its arrays are parts of the message's bytes.
+"""Parser of messages with a TensorSet that does not copy the arrays.
 
-protobuf copies a tensor's bytes when it parses a message, and again each time that they are read. Here the message is
-walked by its wire format (fields of a tag, and a length or a number), its other fields are left to protobuf.
+protobuf copies a tensor's bytes when it parses a message, and again at each read. This parser walks the wire format
+(fields of a tag, and a length or a number), and leaves the other fields to protobuf. Arrays are views of the message's
+bytes.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from google.protobuf.message import DecodeError, Message
 from five.protos.v1 import tensors_pb2
 
 MessageT = TypeVar("MessageT", bound=Message)
-# The last three bits of a tag.
+# Wire types: the last three bits of a tag.
 VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
 LONGEST_VARINT = 10
 _LAYOUT = tensors_pb2.TensorSet.LAYOUT_HASH_FIELD_NUMBER << 3 | LENGTH_DELIMITED
@@ -21,7 +22,7 @@ _DATA = tensors_pb2.Tensor.DATA_FIELD_NUMBER << 3 | LENGTH_DELIMITED
 
 
 class TensorHeader(NamedTuple):
-    """What a ``Tensor`` says besides its data."""
+    """Fields of a ``Tensor`` except its data."""
 
     name: str
     dtype: str
@@ -31,7 +32,7 @@ class TensorHeader(NamedTuple):
 
 
 class RawTensor(NamedTuple):
-    """What a ``Tensor`` says, its data as a part of the message that it came in."""
+    """Fields of a ``Tensor``, with its data as a view of the message."""
 
     name: str
     dtype: str
@@ -42,7 +43,7 @@ class RawTensor(NamedTuple):
 
 
 class RawTensorSet(NamedTuple):
-    """What a ``TensorSet`` says: its tensors' heads, and where in the message their data begin, and their sizes."""
+    """Fields of a ``TensorSet``: headers of its tensors, and offset and size of their data in the message."""
 
     layout_hash: str
     heads: tuple[TensorHeader, ...]
@@ -58,15 +59,18 @@ class RawTensorSet(NamedTuple):
 
 
 class SplitMessage(NamedTuple):
-    """A message's bytes, and where the pieces of its set lie in them."""
+    """A message's bytes, and the byte ranges of its TensorSet field."""
 
     data: bytes
     pieces: list[tuple[int, int]]
 
 
 class _Known(NamedTuple):
-    """How a tensor began: ``written`` up to its data's length, empty where that is not all of it, and ``whole`` with
-    all lengths, of so much data."""
+    """Cached beginning of a tensor.
+
+    ``whole`` is everything before its data, including lengths, for data of ``size`` bytes. ``written`` is the part
+    between the tensor's length and its data's length, empty when the data are not last.
+    """
 
     whole: bytes
     size: int
@@ -75,19 +79,19 @@ class _Known(NamedTuple):
 
 
 class TensorSetReader(Generic[MessageT]):
-    """Reads messages of one type. Those of a run begin their tensors alike: what the last one's said is remembered.
+    """Parser of one message type. It caches the tensors' headers, because messages of a run have equal ones.
 
-    May be used from several threads.
+    It may be used from several threads.
     """
 
     def __init__(self, message: type[MessageT], field: str) -> None:
-        """``field`` of the message is the TensorSet."""
+        """``field`` is the message's field of type TensorSet."""
         self._type = message
         self._field = message.DESCRIPTOR.fields_by_name[field].number << 3 | LENGTH_DELIMITED
         self._known: list[_Known] = []
 
     def split(self, data: bytes) -> tuple[MessageT, SplitMessage]:
-        """The message without the set, and the set, not looked at yet. Raises ValueError for bytes that are no such
+        """Return the message without the TensorSet, and the unparsed TensorSet. Raise ValueError for an invalid
         message."""
         pieces, others = [], []
         for tag, start, begin, end in _fields(data, 0, len(data)):
@@ -98,11 +102,10 @@ class TensorSetReader(Generic[MessageT]):
         try:
             return self._type.FromString(b"".join(others)), SplitMessage(data, pieces)
         except DecodeError as error:
-            raise ValueError(f"the message is no {self._type.DESCRIPTOR.name}: {error}") from None
+            raise ValueError(f"the message is not a {self._type.DESCRIPTOR.name}: {error}") from None
 
     def tensors(self, split: SplitMessage) -> RawTensorSet:
-        """What the set says; one that came in pieces is the pieces' fields together, as protobuf has it. Raises
-        ValueError for bytes that are no TensorSet."""
+        """Parse the TensorSet. Pieces are merged as protobuf does. Raise ValueError for an invalid TensorSet."""
         layout, known, data = "", self._known, split.data
         found: list[_Known] = []
         places: list[tuple[int, int]] = []
@@ -131,7 +134,7 @@ class TensorSetReader(Generic[MessageT]):
 
 
 def _tensor(message: bytes, start: int, begin: int, end: int, known: _Known | None) -> tuple[_Known, int]:
-    """How the tensor at [begin, end) begins, whose field does at ``start``, and where its data does."""
+    """Return the header of the tensor at [begin, end), whose field starts at ``start``, and the offset of its data."""
     if known is not None and known.written and message.startswith(known.written, begin):
         size, at = _number(message, begin + len(known.written), end)
         if at + size == end:
@@ -140,7 +143,7 @@ def _tensor(message: bytes, start: int, begin: int, end: int, known: _Known | No
     for tag, first, at, behind in _fields(message, begin, end):
         if tag == _DATA:
             data = at, behind
-            # To be recognised by its beginning a tensor has its data last, as everybody writes it.
+            # Only a tensor with its data last can be recognised by its beginning. All writers put them last.
             written = message[begin:first] + bytes([_DATA]) if behind == end else b""
         else:
             others.append(message[first:behind])
@@ -153,8 +156,7 @@ def _tensor(message: bytes, start: int, begin: int, end: int, known: _Known | No
 
 
 def _fields(message: bytes, at: int, last: int) -> Iterator[tuple[int, int, int, int]]:
-    """Of each field in [at, last) its tag, where the tag begins, and where its value (without a length before it)
-    begins and ends."""
+    """Yield tag, start of the tag, and start and end of the value (without a length) of each field in [at, last)."""
     while at < last:
         start = at
         tag, at = _number(message, at, last)
@@ -175,7 +177,7 @@ def _fields(message: bytes, at: int, last: int) -> Iterator[tuple[int, int, int,
 
 
 def _number(message: bytes, at: int, last: int) -> tuple[int, int]:
-    """A varint and where it ends."""
+    """Return a varint and its end."""
     value = shift = 0
     while at < last and shift < 7 * LONGEST_VARINT:
         byte = message[at]
@@ -191,4 +193,4 @@ def _text(data: bytes) -> str:
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError:
-        raise ValueError("the message is malformed: its layout is no text") from None
+        raise ValueError("the message is malformed: its layout is not UTF-8") from None

@@ -1,7 +1,7 @@
-"""Arrays on the wire: ``Tensor`` and ``TensorSet`` messages to and from numpy.
+"""Wire format of arrays: ``Tensor`` and ``TensorSet`` messages to and from numpy.
 
 Decoding trusts nothing: the dtype comes from a closed list, and the bytes must be exactly what shape and dtype need,
-before and after decompression. What is wrong with a message is a ValueError that names the tensor.
+before and after decompression. Every error is a ValueError that names the tensor.
 """
 
 import functools
@@ -38,28 +38,28 @@ DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(name)
     for name in ("float16", "float32", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool")
 }
-# numpy makes a dtype's name again each time that it is asked for, which takes longer than to copy a small array.
+# numpy computes dtype.name at each access, which takes longer than copying a small array.
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MAX_DIMENSIONS = 8
-MAX_DECODED_BYTES = 512 << 20  # of one tensor; a set is bounded by the message that carries it
+MAX_DECODED_BYTES = 512 << 20  # per tensor; the message limit bounds a set
 ZSTD_LEVEL = 1
 
 
 def _named(name: str, array: Array | PackedRows, encoding: tensors_pb2.Encoding) -> str:
-    """The dtype's name. Raises ValueError where an array of it cannot be encoded so."""
+    """Return the dtype's name. Raise ValueError for a dtype that the encoding does not support."""
     dtype = _NAMES.get(array.dtype)
     if dtype is None:
-        raise ValueError(f"tensor {name!r}: dtype {array.dtype.name} does not travel; one of {', '.join(DTYPES)} does")
+        raise ValueError(f"tensor {name!r}: dtype {array.dtype.name} cannot be sent; use one of {', '.join(DTYPES)}")
     if encoding in (SPARSE, SPARSE_ZSTD):
         if dtype != "float16":
-            raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {dtype}")
+            raise ValueError(f"tensor {name!r}: the sparse encodings require float16, not {dtype}")
     elif isinstance(array, PackedRows) and encoding not in PACKED:
-        raise ValueError(f"tensor {name!r} is packed: it travels in a sparse encoding, as changes, or not at all")
+        raise ValueError(f"tensor {name!r} is packed: it can only be sent sparse or as changes")
     return dtype
 
 
 def _encoded(array: Array | PackedRows, encoding: tensors_pb2.Encoding, period: int = 0) -> bytes | memoryview:
-    """The array's bytes; where nothing is encoded they are its own."""
+    """Return the encoded bytes; for RAW they are the array's own."""
     data: Bytes
     if encoding in (CHANGES, CHANGES_ZSTD):
         data = (array.changes(period).data if isinstance(array, PackedRows)
@@ -79,19 +79,19 @@ def _decompress(name: str, data: Bytes, limit: int) -> bytes:
     try:
         announced = zstandard.get_frame_parameters(data).content_size
         if announced > limit:
-            raise ValueError(f"tensor {name!r}: its compressed frame announces {announced} bytes, at most {limit} fit")
+            raise ValueError(f"tensor {name!r}: its compressed frame announces {announced} bytes, more than {limit}")
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=limit, allow_extra_data=False)
     except zstandard.ZstdError as error:
-        raise ValueError(f"tensor {name!r}: its bytes are no zstd frame of known size ({error})") from None
+        raise ValueError(f"tensor {name!r}: its bytes are not a zstd frame of known size ({error})") from None
 
 
 def pack(array: npt.NDArray[np.float16]) -> PackedArray:
-    """A float16 array in the sparse encoding."""
+    """Encode a float16 array as sparse."""
     return PackedArray.of(array.shape, codec.packed(np.ascontiguousarray(array).reshape(-1)))
 
 
 def unpack(array: PackedArray) -> Array:
-    """The array that was packed."""
+    """Decode a packed array."""
     words = codec.unpacked(array.data, word_count(array.shape, array.dtype))
     if array.period and array.size:
         codec.restore(words.view(np.uint16).reshape(array.shape[0], -1), array.period)
@@ -99,10 +99,10 @@ def unpack(array: PackedArray) -> Array:
 
 
 def decode(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Array:
-    """The array that a message holds; read-only where the bytes need no decoding.
+    """Return the array of a message, read-only where the bytes need no decoding.
 
-    Raises ValueError, naming the tensor, when its dtype is unknown, its bytes are not exactly what its shape needs,
-    or decoding would take more than ``max_bytes``.
+    Raises ValueError, naming the tensor, when its dtype is unknown, its bytes are not exactly what its shape needs, or
+    decoding would take more than ``max_bytes``.
     """
     dtype, count, data = _checked(tensor, max_bytes)
     if tensor.encoding in PACKED:
@@ -114,13 +114,13 @@ def decode(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Ar
 
 
 def decode_packed(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Array | PackedArray:
-    """As `decode`, but what came in a sparse encoding stays in it; it is checked all the same."""
+    """Decode like `decode`, but keep validated sparse encodings packed."""
     array = decode_stored(tensor, max_bytes)
     return unpack(array) if isinstance(array, PackedArray) and array.period else array
 
 
 def decode_stored(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Array | PackedArray:
-    """As `decode_packed`, but what came as changes from row to row stays so as well."""
+    """Decode like `decode_packed`, but keep row-to-row changes packed too."""
     dtype, count, data = _checked(tensor, max_bytes)
     if tensor.encoding in PACKED:
         try:
@@ -131,7 +131,7 @@ def decode_stored(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES
 
 
 def _checked(tensor: Tensor | RawTensor, max_bytes: int) -> tuple[np.dtype[Any], int, Bytes]:
-    """Dtype, number of values and bytes of a tensor, without zstd. Raises ValueError as `decode` does."""
+    """Return dtype, number of values and decompressed bytes of a tensor. Raise ValueError as `decode` does."""
     name = tensor.name
     dtype = DTYPES.get(tensor.dtype)
     if dtype is None:
@@ -149,11 +149,11 @@ def _checked(tensor: Tensor | RawTensor, max_bytes: int) -> tuple[np.dtype[Any],
     if encoding in PACKED:
         changes = encoding in (CHANGES, CHANGES_ZSTD)
         if not changes and tensor.dtype != "float16":
-            raise ValueError(f"tensor {name!r}: the sparse encodings hold float16, not {tensor.dtype}")
+            raise ValueError(f"tensor {name!r}: the sparse encodings require float16, not {tensor.dtype}")
         if changes == (tensor.period == 0):
-            raise ValueError(f"tensor {name!r}: a period of {tensor.period} does not go with encoding {encoding}")
-        if changes and (not shape or dtype == np.bool_):  # a bool's values are looked at, which packed ones are not
-            raise ValueError(f"tensor {name!r}: rows of {tensor.dtype} {list(shape)} do not travel as changes")
+            raise ValueError(f"tensor {name!r}: period {tensor.period} is invalid for encoding {encoding}")
+        if changes and (not shape or dtype == np.bool_):  # bools need validated values, which packed arrays do not have
+            raise ValueError(f"tensor {name!r}: rows of {tensor.dtype} {list(shape)} cannot be sent as changes")
         if encoding in COMPRESSED:
             data = _decompress(name, data, -(-needed // 16) + needed)
     elif encoding == ZSTD:
@@ -169,19 +169,18 @@ def _plain(tensor: Tensor | RawTensor, dtype: np.dtype[Any], count: int, data: B
         raise ValueError(f"tensor {name!r}: {len(data)} bytes where shape {list(shape)} of {tensor.dtype} "
                          f"needs {count * dtype.itemsize}")
     if dtype == np.bool_ and count and np.frombuffer(data, np.uint8).max() > 1:
-        raise ValueError(f"tensor {name!r}: a bool is neither 0 nor 1")
+        raise ValueError(f"tensor {name!r}: a bool must be 0 or 1")
     return np.frombuffer(data, dtype).reshape(shape)
 
 
 def fill_tensor_set(target: TensorSet, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
              sparse: Collection[str] = (), zstd: bool = False) -> int:
-    """Writes several arrays under one layout into the empty ``target``, and returns the bytes that they take there.
+    """Write arrays of one layout into the empty ``target``, and return their bytes.
 
-    A message that is handed to another's constructor, or copied into it, is serialised and parsed: what goes out at
-    every step is written where it belongs. ``sparse`` names the float16 arrays that are mostly zero and may be
-    packed already; ``zstd`` compresses all of them as well, which pays where the network is the limit. Raises
-    ValueError for a dtype that the wire does not know, for a sparse array that is not float16, and for a packed one
-    that is not named sparse.
+    Filling in place matters: protobuf serialises and parses a message that is passed to another's constructor.
+    ``sparse`` names float16 arrays that are mostly zero, which may be packed already. ``zstd`` compresses all arrays,
+    which pays where the network is the bottleneck. Raises ValueError for an unknown dtype, for a sparse array that is
+    not float16, and for a packed array that is not named sparse.
     """
     plain, packed = (ZSTD, SPARSE_ZSTD) if zstd else (RAW, SPARSE)
     target.layout_hash = layout_hash
@@ -197,12 +196,12 @@ def fill_tensor_set(target: TensorSet, arrays: Mapping[str, Array | PackedRows],
 
 def serialize_with_set(message: Message, field: str, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
              sparse: Collection[str] = (), zstd: bool = False, changes: Collection[str] = (), period: int = 0) -> bytes:
-    """The bytes of ``message`` with the arrays as its empty TensorSet ``field``, as `fill_tensor_set` would write them.
+    """Return the bytes of ``message`` with the arrays in its empty TensorSet ``field``, encoded as by
+    `fill_tensor_set`.
 
-    Each array is copied once; by way of the message itself it is three times, into its field, to its bytes and from
-    there to the whole's. A protobuf message is its fields in any order, so these come behind the others. ``changes``
-    names arrays whose rows are sent as what changes from one to the next, but every ``period``-th. Raises as `fill_tensor_set`
-    does.
+    Each array is copied once instead of three times. The field follows the others, because a protobuf message is its
+    fields in any order. ``changes`` names arrays sent as row-to-row changes, with every ``period``-th row whole. Raises
+    ValueError as `fill_tensor_set` does.
     """
     plain, packed, changed = (ZSTD, SPARSE_ZSTD, CHANGES_ZSTD) if zstd else (RAW, SPARSE, CHANGES)
     pieces: list[bytes | memoryview] = [_set_start(layout_hash)]
@@ -215,12 +214,12 @@ def serialize_with_set(message: Message, field: str, arrays: Mapping[str, Array 
     return b"".join((message.SerializeToString(), _tag(message, field), _number(size), *pieces))
 
 
-# A field is written as its number and kind in one varint, here 2, its length and its bytes.
+# A length-delimited field is its number and wire type 2 in one varint, its length, and its bytes.
 _LENGTH_DELIMITED = 2
 
 
 def _number(value: int) -> bytes:
-    """As a varint: seven bits a byte, the lowest first, all but the last with the highest bit set."""
+    """Encode a varint: seven bits per byte, lowest first, with the highest bit set in all but the last."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -238,14 +237,14 @@ _TENSORS, _DATA = _tag(TensorSet(), "tensors"), _tag(Tensor(), "data")
 
 @functools.lru_cache(maxsize=64)
 def _set_start(layout_hash: str) -> bytes:
-    """A TensorSet's bytes before its first tensor."""
+    """Return a TensorSet's bytes before its first tensor."""
     return TensorSet(layout_hash=layout_hash).SerializeToString()
 
 
 def _tensor_start(name: str, dtype: str, shape: tuple[int, ...], encoding: tensors_pb2.Encoding, period: int, size: int
                   ) -> bytes:
-    """A set's field of a Tensor up to its data, which are ``size`` bytes."""
-    # Only those of packed arrays are of any size; what is made once each would only fill the cache.
+    """Return a TensorSet's field of a Tensor up to its data of ``size`` bytes."""
+    # Sizes of packed arrays vary, so caching their starts would only fill the cache.
     return (_started if encoding == RAW else _start)(name, dtype, shape, encoding, period, size)
 
 
@@ -261,31 +260,30 @@ _started = functools.lru_cache(maxsize=4096)(_start)
 
 @functools.lru_cache(maxsize=4096)
 def _head(name: str, dtype: str, shape: tuple[int, ...], encoding: tensors_pb2.Encoding, period: int) -> bytes:
-    """A Tensor's bytes up to the length of its data."""
+    """Return a Tensor's bytes up to the length of its data."""
     start = Tensor(name=name, dtype=dtype, shape=shape, encoding=encoding, period=period)
     return start.SerializeToString() + _DATA
 
 
 def decode_set(message: TensorSet, layout_hash: str | None,
                max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array]:
-    """Arrays by name. ``layout_hash`` None accepts any layout.
+    """Return arrays by name. ``layout_hash`` None accepts any layout.
 
-    Raises LayoutMismatch naming both layouts, and ValueError for a malformed tensor, for a name given twice, and when
-    all of them together would take more than ``max_bytes``.
+    Raises LayoutMismatch naming both layouts, and ValueError for a malformed tensor, a duplicate name, and arrays of
+    more than ``max_bytes`` together.
     """
     return _decoded(decode, message, layout_hash, max_bytes)
 
 
 def decode_packed_set(message: TensorSet | RawTensorSet, layout_hash: str | None,
                       max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
-    """As `decode_set`, but what came in a sparse encoding stays in it. ``max_bytes`` are those of the arrays as they
-    would be unpacked."""
+    """Decode like `decode_set`, but keep sparse encodings packed. ``max_bytes`` limits the unpacked arrays."""
     return _decoded(decode_packed, message, layout_hash, max_bytes)
 
 
 def decode_stored_set(message: TensorSet | RawTensorSet, layout_hash: str | None,
                       max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
-    """As `decode_packed_set`, but what came as changes from row to row stays so as well."""
+    """Decode like `decode_packed_set`, but keep row-to-row changes packed too."""
     return _decoded(decode_stored, message, layout_hash, max_bytes)
 
 
@@ -297,18 +295,18 @@ def _decoded(each: Callable[[Any, int], Decoded], message: TensorSet | RawTensor
     left = max_bytes
     for tensor in message.tensors:
         if tensor.name in arrays:
-            raise ValueError(f"tensor {tensor.name!r} is given twice")
+            raise ValueError(f"tensor {tensor.name!r} occurs twice")
         array = each(tensor, left)
         left -= array.size * array.dtype.itemsize
         arrays[tensor.name] = array
     return arrays
 
 
-def require_layout(arrays: Mapping[str, Array | PackedArray], specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
-            *lead: int) -> None:
-    """Checks that ``arrays`` are exactly those of ``specs``, each of shape (*lead, *shape) and its dtype.
+def require_layout(arrays: Mapping[str, Array | PackedArray],
+                   specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]], *lead: int) -> None:
+    """Require exactly the arrays of ``specs``, each of shape (*lead, *shape) and its dtype.
 
-    Raises ValueError naming the first that is missing, unknown or different.
+    Raises ValueError naming the first array that is missing, unknown or different.
     """
     for name in arrays:
         if name not in specs:
@@ -324,7 +322,8 @@ def require_layout(arrays: Mapping[str, Array | PackedArray], specs: Mapping[str
 
 
 def decode_bytes(name: str, data: bytes, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
-    """A plain ``bytes`` field as a read-only array. Raises ValueError naming the field when its size does not fit."""
+    """Return a plain ``bytes`` field as a read-only array. Raise ValueError naming the field when its size does not
+    fit."""
     wanted = np.dtype(dtype)
     needed = math.prod(shape) * wanted.itemsize
     if len(data) != needed:

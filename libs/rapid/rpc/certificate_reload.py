@@ -15,8 +15,8 @@ from rapid.config import TlsConfig
 from rapid.file_stamp import FileStamp, file_stamp
 
 log = logging.getLogger(__name__)
-CHECK_SECONDS = 1.0  # between two looks at the files
-OLD_CHANNEL_SECONDS = 3600.0  # that calls on a connection of before may still take
+CHECK_SECONDS = 1.0  # between two checks of the files
+OLD_CHANNEL_SECONDS = 3600.0  # for calls on an old connection to end
 
 
 class FileWatcher:
@@ -24,31 +24,31 @@ class FileWatcher:
 
     def __init__(self, *paths: str) -> None:
         self._paths = [Path(path).expanduser() for path in paths if path]
-        self._stamp = self._look()
-        self._looked = time.monotonic()
+        self._seen = self._stamps()
+        self._checked_at = time.monotonic()
 
-    def _look(self) -> tuple[FileStamp, ...] | None:
+    def _stamps(self) -> tuple[FileStamp, ...] | None:
         try:
             return tuple(file_stamp(path) for path in self._paths)
         except OSError:
-            return None  # being replaced
+            return None  # the file is being replaced
 
     def changed(self) -> bool:
         """Return whether the files have changed since this last returned true. Check every CHECK_SECONDS at most."""
         now = time.monotonic()
-        if now - self._looked < CHECK_SECONDS:
+        if now - self._checked_at < CHECK_SECONDS:
             return False
-        self._looked = now
-        seen = self._look()
-        if seen is None or seen == self._stamp:
+        self._checked_at = now
+        seen = self._stamps()
+        if seen is None or seen == self._seen:
             return False
-        self._stamp = seen
+        self._seen = seen
         return True
 
 
 def tls_files_error(tls: TlsConfig) -> str:
     """Return what is wrong with the files of a TLS setup, such as a key that does not match; '' when they are usable.
-    """
+        """
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if tls.authority:
@@ -73,9 +73,9 @@ class CertificateReloader:
         if not self._files.changed():
             return False
         if trouble := tls_files_error(self._tls):
-            log.error("%s: new certificates cannot be used, those of before are: %s", self._who, trouble)
+            log.error("%s: new certificates are unusable, keeping the previous ones: %s", self._who, trouble)
             return False
-        log.info("%s: certificates are read again", self._who)
+        log.info("%s: certificates reloaded", self._who)
         return True
 
 

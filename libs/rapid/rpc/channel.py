@@ -30,7 +30,7 @@ def channel_options(config: RpcConfig, server_name: str = "", retries: bool = Fa
     attempts multiply.
     """
     retry = {
-        "maxAttempts": min(max(config.retries + 1, 2), 5),  # gRPC's own bounds
+        "maxAttempts": min(max(config.retries + 1, 2), 5),  # gRPC's limits
         "initialBackoff": f"{config.backoff_seconds}s",
         "maxBackoff": f"{config.max_backoff_seconds}s",
         "backoffMultiplier": 2,
@@ -53,7 +53,7 @@ def channel_options(config: RpcConfig, server_name: str = "", retries: bool = Fa
         ("grpc.max_reconnect_backoff_ms", int(config.max_backoff_seconds * 1000)),
         ("grpc.enable_retries", int(retries)),
         ("grpc.service_config", json.dumps(service_config)),
-        # Otherwise channels of one process share a connection, and with it one core's worth of work.
+        # Without it, the channels of a process share one connection, and thereby one core.
         ("grpc.use_local_subchannel_pool", 1),
         # Servers are on the loopback or inside the cluster, where a proxy for the internet (http_proxy) cannot connect.
         ("grpc.enable_http_proxy", 0),
@@ -93,7 +93,7 @@ class Channel:
 
         `five.clients.wire.serialize_with_set` makes such bytes.
         """
-        make: Any = self.grpc.stream_stream  # typed as if it would not take requests as they are
+        make: Any = self.grpc.stream_stream  # its type does not allow requests without a serializer
         return make(f"/{method}", response_deserializer=answer.FromString)
 
     async def close(self) -> None:
@@ -106,7 +106,7 @@ class Channel:
             await asyncio.wait_for(self.grpc.channel_ready(), timeout)
         except TimeoutError:
             reason = await asyncio.to_thread(tls_failure, self.target)
-            raise TimeoutError(f"no server answers at {self.target} within {timeout:g} s"
+            raise TimeoutError(f"no server responds at {self.target} within {timeout:g} s"
                                f"{reason and f': {reason}'}") from None
 
 
@@ -158,11 +158,11 @@ def channel(target: str, config: RpcConfig, token: Token = None) -> grpc.Channel
 def backoff(config: RpcConfig, rng: random.Random | None = None) -> Iterator[float]:
     """Yield pauses between attempts in seconds, without end: they double to the maximum, each with up to half as
     jitter."""
-    draw = (rng or random).uniform
+    uniform = (rng or random).uniform
     pause = config.backoff_seconds
     while True:
         pause = min(pause, config.max_backoff_seconds)
-        yield draw(pause / 2, pause)
+        yield uniform(pause / 2, pause)
         pause *= 2
 
 

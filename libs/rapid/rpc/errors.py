@@ -81,11 +81,11 @@ class CallFailed(RuntimeError):
         return self.code in RETRIABLE
 
 
-# Cancelled: a server that goes away cancels the streams it still has.
+# CANCELLED: a server that stops cancels its remaining streams.
 RETRIABLE = frozenset({StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED, StatusCode.CANCELLED,
                        StatusCode.ABORTED})
 
-# First match wins: subclasses stand before their bases.
+# The first match wins, so subclasses precede their bases.
 _CODES: tuple[tuple[type[BaseException], StatusCode], ...] = (
     (LayoutMismatch, StatusCode.FAILED_PRECONDITION),
     (IllegalTransition, StatusCode.FAILED_PRECONDITION),
@@ -109,9 +109,9 @@ def status_of(error: BaseException) -> tuple[StatusCode, str]:
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code, str(error)
-    # Redis is away: its exceptions are known by name, so that a server without a store need not import it.
+    # Redis exceptions are matched by name, because a server without a store does not import redis.
     if type(error).__module__.startswith("redis.") and type(error).__name__ in ("ConnectionError", "TimeoutError"):
-        return StatusCode.UNAVAILABLE, f"the run's store does not answer: {error}"
+        return StatusCode.UNAVAILABLE, f"the run's Redis does not respond: {error}"
     return StatusCode.INTERNAL, f"internal error ({type(error).__name__}); the server's log has the details"
 
 
@@ -119,8 +119,8 @@ _TOO_LARGE = re.compile(r"(Sent|Received) message larger than max \((\d+) vs\. (
 _OWN_LIMIT = re.compile(r"CLIENT: ", re.IGNORECASE)
 
 
-# What grpc.aio answers a write with when the connection or the call ended under it.
-_BROKE_OFF = "Internal error from Core"
+# The error of grpc.aio for a write when the connection or the call ended during it.
+_WRITE_INTERRUPTED = "Internal error from Core"
 
 
 def failure_of(error: grpc.aio.AioRpcError, target: str, method: str) -> CallFailed:
@@ -131,7 +131,7 @@ def failure_of(error: grpc.aio.AioRpcError, target: str, method: str) -> CallFai
 def failure_from(code: StatusCode, details: str, target: str, method: str) -> CallFailed:
     """Convert a status code and its details to a CallFailed with target, method and advice."""
     details = details or "no reason given"
-    if code is StatusCode.INTERNAL and _BROKE_OFF in details:
+    if code is StatusCode.INTERNAL and _WRITE_INTERRUPTED in details:
         return CallFailed(StatusCode.UNAVAILABLE, target, method, "the call ended while a message was being sent")
     too_large = _TOO_LARGE.search(details)
     if too_large:
@@ -142,11 +142,11 @@ def failure_from(code: StatusCode, details: str, target: str, method: str) -> Ca
     elif code is StatusCode.UNAVAILABLE and (reason := tls_failure(target)):
         details = reason
     elif code is StatusCode.UNAVAILABLE and "connect" in details.lower():
-        details = f"no server answers there ({details})"
+        details = f"no server responds there ({details})"
     return CallFailed(code, target, method, details)
 
 
-ENVELOPE_BYTES = 16_384  # what a message takes beside its arrays: names, shapes, ids
+ENVELOPE_BYTES = 16_384  # bytes of a message besides its arrays: names, shapes, ids
 
 
 def check_size(what: str, payload_bytes: int, limit: int) -> None:

@@ -40,12 +40,12 @@ def require_epoch(own: int, given: int) -> None:
     both = f"this server is at epoch {own}, the request at {given}"
     if given == 0:
         REFUSED.labels(MISSING).inc()
-        raise ValueError("epoch is missing: a message that carries work names the run's epoch, from 1")
+        raise ValueError("epoch is missing: a message that carries work must name the run's epoch, from 1")
     if given < own:
         REFUSED.labels(STALE).inc()
-        raise StaleEpoch(f"{both}: the run was changed since; whoever sent it renews itself and asks again")
+        raise StaleEpoch(f"{both}: the run has changed since; the sender restarts and retries")
     REFUSED.labels(AHEAD).inc()
-    raise EpochAhead(f"{both}: it is about to renew itself")
+    raise EpochAhead(f"{both}: it restarts soon")
 
 
 def is_stale_epoch(failure: CallFailed) -> bool:
@@ -57,5 +57,5 @@ def require_same_epoch(own: int, answered: int, target: str, method: str) -> Non
     """Raise CallFailed when a response comes from another epoch than the request."""
     if answered != own:
         raise CallFailed(StatusCode.FAILED_PRECONDITION, target, method,
-                         f"the answer is of epoch {answered}, it was asked for in {own}: the server does not keep to "
+                         f"the answer is of epoch {answered}, the request of {own}: the server ignores "
                          "epochs; it is of another release than this process")

@@ -39,9 +39,9 @@ async def _servers(address: str) -> list[ServerAddress]:
         rows = await asyncio.wait_for(
             asyncio.get_running_loop().getaddrinfo(host, int(port), type=socket.SOCK_STREAM), LOOKUP_SECONDS)
     except (OSError, TimeoutError) as error:
-        log.debug("%s cannot be looked up: %s", host, error)
+        log.debug("name lookup failed host=%s: %s", host, error)
         return [ServerAddress(address)]
-    family = rows[0][0]  # the preferred one: a server may have an address of each
+    family = rows[0][0]  # the preferred family: a server may have an address of each
     ips = sorted({str(row[4][0]) for row in rows if row[0] == family})
     return [ServerAddress(f"[{ip}]:{port}" if family == socket.AF_INET6 else f"{ip}:{port}", host) for ip in ips]
 

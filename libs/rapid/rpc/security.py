@@ -19,17 +19,17 @@ def token_metadata(token: str | None) -> tuple[tuple[str, str], ...]:
     return ((TOKEN_HEADER, _SCHEME + token),) if token else ()
 
 
-def is_authorised(taken: Sequence[str], presented: str | None) -> bool:
+def is_authorised(accepted: Sequence[str], presented: str | None) -> bool:
     """Return whether an authorization header carries one of the accepted tokens, compared in constant time.
 
     Without accepted tokens every caller is authorised.
     """
-    if not taken:
+    if not accepted:
         return True
     if presented is None or not presented.startswith(_SCHEME):
         return False
     given = presented[len(_SCHEME):].encode()
-    return any([hmac.compare_digest(given, token.encode()) for token in taken])
+    return any([hmac.compare_digest(given, token.encode()) for token in accepted])
 
 
 def presented_token(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
@@ -54,15 +54,15 @@ def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
     """
     if not tls.certificate:
         raise ValueError("rpc.tls: a server needs certificate and key")
-    renewal = CertificateReloader(tls, "this server")
+    reloader = CertificateReloader(tls, "this server")
 
     def read() -> grpc.ServerCertificateConfiguration:
         return grpc.ssl_server_certificate_configuration(
             [(_read(tls.key, "key"), _read(tls.certificate, "certificate"))],
             _read(tls.authority, "authority") if tls.authority else None)
 
-    def read_again() -> Any:  # asked at every handshake; None, which the stubs do not know of, leaves it as it is
-        return read() if renewal.due() else None
+    def read_again() -> Any:  # called at every handshake; None, which the stubs lack, keeps the configuration
+        return read() if reloader.due() else None
 
     return grpc.dynamic_ssl_server_credentials(read(), read_again, tls.require_client_certificate)
 

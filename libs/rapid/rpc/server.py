@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 CALLS = counter("rpc", "answered_calls", "Calls that this process has answered, by method and by the status code they "
                 "ended with; a stream is one call, counted at its end.", ("method", "code"))
 
-Context = Any  # grpc.aio.ServicerContext, whose methods are all awaited
+Context = Any  # grpc.aio.ServicerContext; its stubs lack the awaitable types
 Register = tuple[Callable[[Any, Any], None], Any]
-# Probes carry no token, and learn nothing but that the server is up.
+# Probes carry no token, and learn only whether the server is up.
 OPEN_METHODS = ("/grpc.health.v1.Health/",)
-CANCELLED_SECONDS = 2.0  # that cancelled calls get to end
+CANCELLED_SECONDS = 2.0  # for cancelled calls to end
 
 
 def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
@@ -38,10 +38,10 @@ def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
         ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
-        # Clients ping every keepalive_seconds (5 at least); pings that often are no abuse.
+        # Clients ping every keepalive_seconds (5 at least); pings that often are allowed.
         ("grpc.http2.min_ping_interval_without_data_ms", 4000),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 4000),
-        # Two servers on one port would share its connections without a word.
+        # Without it, two servers on one port would silently share its connections.
         ("grpc.so_reuseport", 0),
     ]
 
@@ -68,14 +68,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
 
     def __init__(self, token: Token) -> None:
         self._token = token
-        self.calls: set[asyncio.Task[Any]] = set()  # those that are being answered
+        self.calls: set[asyncio.Task[Any]] = set()  # in progress
 
     async def intercept_service(
         self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
         handler = await continuation(handler_call_details)
-        if handler is None:  # gRPC answers UNIMPLEMENTED
+        if handler is None:  # gRPC responds UNIMPLEMENTED
             return handler
         method: str = handler_call_details.method
         refused = not method.startswith(OPEN_METHODS) and not is_authorised(
@@ -179,7 +179,7 @@ class RpcServer:
         """Refuse new calls, let calls in progress end for ``grace`` seconds, then cancel them."""
         await self._checks.enter_graceful_shutdown()
         await self._server.stop(grace)
-        # gRPC has cancelled what was left, and does not wait: a loop that ends now would cancel it a second time.
+        # gRPC cancels the remaining calls without waiting. A loop that ends now would cancel them again.
         calls = set(self._interceptor.calls)
         if calls:
             await asyncio.wait(calls, timeout=CANCELLED_SECONDS)

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 from rapid.config import TlsConfig
 
 log = logging.getLogger(__name__)
-TIMEOUT = 2.0  # seconds of a handshake
-AGAIN = 30.0  # seconds for which what was found holds
-WAIT = 0.25  # seconds that a failed call waits for it; the log has it in any case
-_PARTIAL_CHAIN = 0x80000  # X509_V_FLAG_PARTIAL_CHAIN: a certificate that is itself trusted is enough
+TIMEOUT = 2.0  # seconds per handshake
+CACHE_SECONDS = 30.0  # validity of a result
+WAIT = 0.25  # seconds that a failed call waits for the result; it is logged in any case
+_PARTIAL_CHAIN = 0x80000  # X509_V_FLAG_PARTIAL_CHAIN: a trusted leaf certificate is enough
 
 _lock = threading.Lock()
 _dialled: dict[str, tuple[TlsConfig, str]] = {}
 _found: dict[str, tuple[float, str]] = {}
-_told: dict[str, str] = {}
+_logged: dict[str, str] = {}
 
 
 def remember_target(target: str, tls: TlsConfig, server_name: str = "") -> None:
@@ -44,22 +44,22 @@ def tls_failure(target: str) -> str:
         known = _dialled.get(target)
         at, reason = _found.get(target, (-math.inf, ""))
         now = time.monotonic()
-        if known is None or now - at < AGAIN:
+        if known is None or now - at < CACHE_SECONDS:
             return reason
         _found[target] = now, reason
-    look = threading.Thread(target=_look, args=(target, *known), name="tls", daemon=True)
-    look.start()
-    look.join(WAIT)
+    thread = threading.Thread(target=_diagnose, args=(target, *known), name="tls-diagnosis", daemon=True)
+    thread.start()
+    thread.join(WAIT)
     with _lock:
         return _found.get(target, (0.0, ""))[1]
 
 
-def _look(target: str, tls: TlsConfig, server_name: str) -> None:
+def _diagnose(target: str, tls: TlsConfig, server_name: str) -> None:
     reason = diagnose_handshake(target, tls, server_name)
     with _lock:
         _found[target] = (time.monotonic(), reason)
-        new = reason != _told.get(target, "")
-        _told[target] = reason
+        new = reason != _logged.get(target, "")
+        _logged[target] = reason
     if new and reason:
         log.error("TLS: %s", reason)
 
@@ -114,7 +114,7 @@ def name_matches(name: str, dialled_name: str) -> bool:
 def _context(tls: TlsConfig, verify: bool) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=tls.authority or None) if verify else ssl.SSLContext(
         ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False  # names are compared here, so that those that there are can be told
+    context.check_hostname = False  # compared here, so that the error can list the certificate's names
     context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
     if tls.certificate:
@@ -122,7 +122,7 @@ def _context(tls: TlsConfig, verify: bool) -> ssl.SSLContext:
     return context
 
 
-class _Shaken(NamedTuple):
+class _Handshake(NamedTuple):
     """Result of a handshake: the peer's certificate, parsed (if trusted) and raw, and the peer's objection to this
     side's."""
 
@@ -131,19 +131,19 @@ class _Shaken(NamedTuple):
     refused: str
 
 
-def _handshake(host: str, port: int, name: str, context: ssl.SSLContext, timeout: float) -> _Shaken:
+def _handshake(host: str, port: int, name: str, context: ssl.SSLContext, timeout: float) -> _Handshake:
     """Raises OSError, of which ssl.SSLError is one."""
     with socket.create_connection((host, port), timeout) as plain, \
             context.wrap_socket(plain, server_hostname=name) as connection:
         certificate, der = connection.getpeercert() or {}, connection.getpeercert(binary_form=True) or b""
-        # A server refuses this side's certificate after the handshake; otherwise its first frame comes.
+        # A server refuses this side's certificate after the handshake; otherwise it sends its first frame.
         try:
             refused = "" if connection.recv(1) else "it closes the connection"
         except TimeoutError:
             refused = ""
         except OSError as error:
             refused = getattr(error, "reason", None) or str(error)
-        return _Shaken(dict(certificate), der, refused)
+        return _Handshake(dict(certificate), der, refused)
 
 
 def _names(host: str, port: int, name: str, der: bytes, tls: TlsConfig, timeout: float) -> list[str]:
@@ -155,5 +155,5 @@ def _names(host: str, port: int, name: str, der: bytes, tls: TlsConfig, timeout:
     try:
         certificate = _handshake(host, port, name, context, timeout).certificate
     except ssl.SSLCertVerificationError:
-        return []  # out of date; why is told by the look that follows
+        return []  # expired: the next handshake reports why
     return [value for _, value in certificate.get("subjectAltName", ())]

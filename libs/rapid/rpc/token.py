@@ -32,7 +32,7 @@ class TokenFile:
         """``named`` is the origin of the path, for messages."""
         self._path = Path(path).expanduser()
         self._what = f"{named} {path}"
-        self._files = FileWatcher(str(self._path))  # before the file is read: what changes meanwhile is seen
+        self._files = FileWatcher(str(self._path))  # before the file is read, so that no change is missed
         self._lock = threading.Lock()
         self._tokens = self._read()
 
@@ -52,10 +52,9 @@ class TokenFile:
             if self._files.changed():
                 try:
                     self._tokens = self._read()
-                    log.info("the services' token is read again: %d %s taken", len(self._tokens),
-                             "is" if len(self._tokens) == 1 else "are")
+                    log.info("token file reloaded tokens=%d", len(self._tokens))
                 except ValueError as error:
-                    log.error("a new token cannot be used, that of before is: %s", error)
+                    log.error("new token file is unusable, keeping the previous tokens: %s", error)
             return self._tokens
 
 
@@ -63,7 +62,7 @@ def _lines(path: Path) -> tuple[str, ...]:
     return tuple(line.strip() for line in path.read_text().splitlines() if line.strip())
 
 
-Token: TypeAlias = TokenFile | str | None  # None: there is none
+Token: TypeAlias = TokenFile | str | None  # None: no token
 
 
 def load_token(config: RpcConfig) -> Token:
@@ -116,7 +115,7 @@ def write_tokens(path: Path, *tokens: str) -> None:
 
 def load_or_create_token(path: Path) -> str:
     """Return the first token of a file. Create the file with a new token, readable by its owner only, if there is none.
-    """
+        """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -20,7 +20,7 @@ Response = TypeVar("Response")
 def require_addresses(addresses: Sequence[str], service: str) -> list[str]:
     """Return ``addresses`` as a list. Raise ValueError when it is empty."""
     if isinstance(addresses, str) or not addresses or not all(addresses):
-        raise ValueError(f"{service}: a list of addresses (host:port) is wanted, not {addresses!r}")
+        raise ValueError(f"{service}: {addresses!r} is not a list of addresses (host:port)")
     return list(addresses)
 
 
@@ -40,12 +40,12 @@ class UnaryClient(Generic[Stub]):
         self.service = service
         self._config = config
         self._token = token
-        self._at = 0
+        self._position = 0
         self._open: dict[str, tuple[Channel, Stub]] = {}
         self._throttle = RetryThrottle()
 
     def _stub(self) -> tuple[Channel, Stub]:
-        address = self._addresses[self._at % len(self._addresses)]
+        address = self._addresses[self._position % len(self._addresses)]
         if address not in self._open:
             channel = aio_channel(address, self._config, self._token, self._name)
             self._open[address] = channel, self._make_stub(channel.grpc)
@@ -83,7 +83,7 @@ class UnaryClient(Generic[Stub]):
             if not failure.may_retry or (sent and not repeats) or not self._throttle.allows or (
                     tries > self._config.retries or loop.time() + pause >= end):
                 raise failure
-            self._at += 1
+            self._position += 1
             await asyncio.sleep(pause)
 
     async def close(self) -> None:

@@ -17,8 +17,8 @@ from rapid.store.connection import Role
 from rapid.store.keys import Keys
 
 ROLES: tuple[Role, ...] = ("state", "params")
-ADMIN = "admin"  # backup, restore, rotation of passwords: a person's, of no service
-PROBE = "probe"  # how a server is, and no key of it: health checks
+ADMIN = "admin"  # for people: backup, restore, rotation of passwords
+PROBE = "probe"  # for health checks: server info, no keys
 CONTROLLER, EVALUATOR, INFERENCE, OPPONENTS, OPTIMIZER, PLAY, ROLLOUT = SERVICES = (
     "controller", "evaluator", "inference", "opponents", "optimizer", "play", "rollout")
 ANYBODY = frozenset(SERVICES)
@@ -28,9 +28,9 @@ class Kind(StrEnum):
     """Kind of a key's value, which determines its read and write commands."""
 
     VALUE = "value"  # a string
-    PASSING = "passing"  # a string that ends by itself or is removed
+    PASSING = "passing"  # a string that expires or is deleted
     FIELDS = "fields"  # a hash
-    COUNTERS = "counters"  # a hash of numbers that are only added to
+    COUNTERS = "counters"  # a hash of numbers that only grow
     SORTED = "sorted"  # a sorted set
     STREAM = "stream"
     CHANNEL = "channel"
@@ -55,7 +55,7 @@ WRITES: Mapping[Kind, tuple[str, ...]] = {
     Kind.CHANNEL: ("publish",),
 }
 CONNECTION = ("ping", "hello", "select")
-# Each command in a transaction or a script is checked as it is outside of one.
+# Redis checks each command in a transaction or a script as it does outside.
 TRANSACTION = ("multi", "exec", "discard", "watch", "unwatch")
 SCRIPT = ("eval", "evalsha", "script|load")
 
@@ -88,7 +88,7 @@ def _who(*users: str) -> frozenset[str]:
     return frozenset(users)
 
 
-# Tables and series have names of their own: who keeps which.
+# Owners of tables and series by name.
 TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writers, readers)
     "league": (_who(OPPONENTS), _who(CONTROLLER)),
     "ratings": (_who(EVALUATOR), _who(CONTROLLER, PLAY)),
@@ -128,9 +128,9 @@ ENTRIES: Sequence[Entry] = (
     Entry("versions", "versions", Kind.FIELDS, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
     Entry("passing", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
     Entry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR, OPTIMIZER, CONTROLLER)),
-    # Who may publish on one channel may on each that it names: none of those who show games names this one.
+    # A user may publish on every channel in its rules, so publishers of games do not have this one.
     Entry("heads_channel", "heads", Kind.CHANNEL, _who(OPTIMIZER), _who(INFERENCE, OPPONENTS, CONTROLLER)),
-    # The optimizer cuts over to another epoch: head, record and status in one step.
+    # The optimizer's cut-over changes head, record and status in one step.
     Entry("status", "status", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
     Entry("status_channel", "statuses", Kind.CHANNEL, _who(CONTROLLER, OPTIMIZER)),
     Entry("record", "record", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
@@ -145,7 +145,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("anneal", "anneal", Kind.VALUE, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
     Entry("watched", "watched", Kind.PASSING, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
     Entry("live_channel", "live", Kind.CHANNEL, _who(ROLLOUT, EVALUATOR), _who(CONTROLLER), write_only=True),
-    # Who carries rehearsals out holds the run on its machine, and makes and reads it as the controller does.
+    # The rehearsal runner acts as the controller of the run on its machine.
     Entry("rehearser", "rehearser", Kind.PASSING, _who(CONTROLLER)),
     Entry("rehearsing", "rehearsing", Kind.PASSING, _who(CONTROLLER)),
     Entry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
@@ -162,7 +162,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("manifest", "params:*", Kind.PASSING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
     Entry("chunk", "params:*", Kind.PASSING, _who(OPTIMIZER), _who(INFERENCE), "params"),
 )
-# Beside keys: leases run out by the server's clock, who shows how a server is asks it, and who runs scripts.
+# Commands without keys: scripts, the server's clock for leases, and server info for the controller's status.
 EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {
     **{(service, "state"): (*SCRIPT, "time") for service in SERVICES},
     (CONTROLLER, "state"): (*SCRIPT, "info", "time"),
@@ -228,10 +228,9 @@ def hashed(password: str) -> str:
     return "#" + sha256(password.encode()).hexdigest()
 
 
-# Redis' own user, who is never let in: it is off, and no password is one. It keeps its rights all the same: Redis 7.0
-# reads an append-only file back as this user, and leaves out every transaction (MULTI/EXEC) that it may not do. The run
-# would be gone after a restart.
-NOBODY = "user default off resetpass ~* &* +@all"
+# Redis' default user is off and has no password. It keeps its rights, because Redis 7.0 replays an append-only file as
+# this user and drops every transaction (MULTI/EXEC) that it may not run. A restart would lose the run.
+DEFAULT_USER = "user default off resetpass ~* &* +@all"
 
 
 def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*", reads_apart: bool = False) -> str:
@@ -243,7 +242,7 @@ def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*",
     strangers = set(passwords) - set(users(role))
     if strangers:
         raise ValueError(f"the {role} Redis has no user {', '.join(sorted(strangers))}")
-    lines = [NOBODY]
+    lines = [DEFAULT_USER]
     for user in users(role):
         given = [hashed(password) for password in passwords.get(user, ())]
         lines.append(" ".join(["user", user, "on" if given else "off", *given, *rules(user, role, run, reads_apart)]))
@@ -255,7 +254,7 @@ def template(role: Role) -> str:
 
     ``@run@`` stands for the run's name, ``@USER@`` for ``on`` and the hashes of a user's passwords.
     """
-    lines = [NOBODY]
+    lines = [DEFAULT_USER]
     for user in users(role):
         rest = " ".join(rules(user, role, "RUN", reads_apart=True)).replace(f"{Keys('RUN').prefix}", "five:@run@:")
         lines.append(f"user {user} @{user}@ {rest}")

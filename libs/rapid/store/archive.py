@@ -19,7 +19,7 @@ from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
 
 Array = npt.NDArray[Any]
-Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, which are bfloat16
+Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, names of bfloat16 arrays
 
 # Adds the blob's address to a version's record.
 _ARCHIVED = """
@@ -76,12 +76,12 @@ class VersionArchive:
     def put(self, version: int, contents: Contents) -> Ref:
         """Store a version and record its address."""
         name = self._name(version)
-        self._let_pass(version)
+        self._mark_temporary(version)
         ref = self._blobs.put(tensorfile.file_pieces(*contents, label=name), name)
         self._note(version, ref)
         return ref
 
-    def _let_pass(self, version: int) -> None:
+    def _mark_temporary(self, version: int) -> None:
         if self._config.archive_every == 0 or version % self._config.archive_every:
             self._state.zadd(self._keys.passing, {str(version): version})
 
@@ -107,7 +107,7 @@ class VersionArchive:
         version, ref = int(row["version"]), Ref(row["digest"], int(row["bytes"]))
         record = self._record(version)
         if record is not None and record.blob == ref:
-            self._let_pass(version)
+            self._mark_temporary(version)
             self._blobs.set_ref(self._name(version), ref)
         self._blobs.remove_ref(self._staged)
         self._state.delete(self._keys.staged)
@@ -152,17 +152,17 @@ class VersionArchive:
 
     def pin(self, version: int, why: str) -> None:
         """Keep an archived version permanently. Raise VersionMissing when it is not archived."""
-        # First the pin, then the look: a deletion in between is seen.
+        # The pin first: a deletion in between is then detected.
         self._state.hset(self._keys.pins, str(version), why)
         record = self._record(version)
         if record is None or record.blob is None:
             self._state.hdel(self._keys.pins, str(version))
-            raise VersionMissing(f"version {version} of run {self._keys.run} is not archived and cannot be kept")
+            raise VersionMissing(f"version {version} of run {self._keys.run} is not archived and cannot be pinned")
 
     def unpin(self, version: int) -> None:
         """Make a pinned version temporary again. A version without a pin is no error."""
         if self._state.hdel(self._keys.pins, str(version)):
-            self._let_pass(version)
+            self._mark_temporary(version)
 
     def pins(self) -> dict[int, str]:
         """Return pinned versions and their reasons."""

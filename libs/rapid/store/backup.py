@@ -21,7 +21,7 @@ from rapid.store.state import RunStatus, Status
 
 FORMAT = 1
 _SCAN = 1000
-_TOGETHER = 500  # keys restored in one exchange
+_BATCH = 500  # keys per round trip of a restore
 
 
 class Backup(NamedTuple):
@@ -46,19 +46,19 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
     """
     keys = Keys(run)
     if not state.exists(keys.status):
-        raise LookupError(f"there is no run {run!r} in this Redis")
+        raise LookupError(f"run {run!r} does not exist in this Redis")
     names = sorted(set(_names(state, keys)))
     streams = [n for n in names if state.type(n) == b"stream"]
-    together = [n for n in names if n not in set(streams)]
+    static = [n for n in names if n not in set(streams)]
     pipeline: Any = state.pipeline(transaction=True)
     pipeline.get(keys.head)
-    for name in together:
+    for name in static:
         pipeline.dump(name)
         pipeline.pttl(name)
     head, *answers = pipeline.execute()
-    entries = list(zip(together, answers[0::2], answers[1::2], strict=True))
+    entries = list(zip(static, answers[0::2], answers[1::2], strict=True))
     entries += [(name, state.dump(name), -1) for name in streams]
-    entries = [entry for entry in entries if entry[1] is not None]  # it ended since it was listed
+    entries = [entry for entry in entries if entry[1] is not None]  # it expired since the listing
     newest = None if head is None else HeadVersion.parse(head).version
     found = Backup(run, time.time(), newest, len(entries), sum(len(e[1]) for e in entries))
     listed = [[name.decode(), max(ttl, 0)] for name, _, ttl in entries]
@@ -88,9 +88,9 @@ def _manifest(file: IO[bytes]) -> tuple[Backup, list[tuple[str, int]]]:
             row = json.loads(archive.read("manifest.json"))
             whole = len(archive.namelist()) == 1 + len(row["names"])
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
-        raise Corrupt(f"this is no backup of a run: {error}") from None
+        raise Corrupt(f"not a backup of a run: {error}") from None
     if damaged or not whole:
-        raise Corrupt(f"the backup is damaged{f' at {damaged}' if damaged else ''}: use another one")
+        raise Corrupt(f"the backup is damaged{f' at {damaged}' if damaged else ''}: use another backup")
     if row["format"] != FORMAT:
         raise Corrupt(f"the backup has format {row['format']}, this version reads {FORMAT}")
     return Backup(row["run"], row["at"], row["head"], row["keys"], row["bytes"]), [(n, t) for n, t in row["names"]]
@@ -106,24 +106,24 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
     keys = Keys(found.run)
     alive = sorted({i.kind for i in Leases(state, found.run).live()} - {"controller"})
     if alive:
-        raise ServicesRunning(f"services of run {found.run!r} are up ({', '.join(alive)}): end them first, or they write "
-                         "between what is restored")
+        raise ServicesRunning(f"services of run {found.run!r} are running ({', '.join(alive)}): stop them first, or "
+                              "they write during the restore")
     if state.exists(keys.status):
         if not replace:
-            raise ValueError(f"run {found.run!r} is there already; --replace puts the backup in its place")
+            raise ValueError(f"run {found.run!r} exists already; --replace restores the backup over it")
         _remove(state, _names(state, keys))
     with zipfile.ZipFile(file) as archive:
-        for start in range(0, len(names), _TOGETHER):
+        for start in range(0, len(names), _BATCH):
             pipeline: Any = state.pipeline(transaction=False)
-            for i, (name, ttl) in enumerate(names[start:start + _TOGETHER], start):
+            for i, (name, ttl) in enumerate(names[start:start + _BATCH], start):
                 if name != keys.status:
                     pipeline.restore(name, ttl, archive.read(f"keys/{i:08d}"), replace=True)
             try:
                 pipeline.execute()
             except redis.ResponseError as error:
-                raise Corrupt(f"this Redis does not take the backup ({error}); it must not be older than the one that "
+                raise Corrupt(f"this Redis refuses the backup ({error}): it must not be older than the Redis that "
                               "was saved") from None
-    # The status comes last: until everything is there, there is no run that anybody could join.
+    # The status comes last, so no service joins an incomplete run.
     pipeline = state.pipeline(transaction=True)
     stopped = RunStatus(Status.STOPPING, time.time(), who, "restored from a backup")
     pipeline.set(keys.status, json.dumps(stopped._asdict()))
@@ -135,5 +135,5 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
 
 
 def _remove(state: redis.Redis, names: list[bytes]) -> None:
-    for start in range(0, len(names), _TOGETHER):
-        state.delete(*names[start:start + _TOGETHER])
+    for start in range(0, len(names), _BATCH):
+        state.delete(*names[start:start + _BATCH])

@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-WINDOW = 4  # requests under way: enough to keep both sides busy, few enough that Redis buffers little
+WINDOW = 4  # requests in flight: keeps both sides busy with little buffering in Redis
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def _socket(client: redis.Redis) -> Iterator[Any]:
         connection.disconnect()
         if isinstance(error, OSError) and not isinstance(error, redis.RedisError):
             kind = redis.TimeoutError if isinstance(error, TimeoutError) else redis.ConnectionError
-            raise kind(f"the transfer broke off: {error}") from error
+            raise kind(f"the transfer was interrupted: {error}") from error
         raise
     finally:
         pool.release(connection)
@@ -105,7 +105,7 @@ def get_values(client: redis.Redis, items: Sequence[tuple[str, memoryview]]) -> 
         for i, (name, view) in enumerate(items):
             if i >= asked:
                 break
-            # Once a key is missing only the answers under way are read, so that the connection stays usable.
+            # After a missing key only responses in flight are read, so the connection stays usable.
             if missing is None and asked < len(items):
                 sock.sendall(request(items[asked][0]))
                 asked += 1

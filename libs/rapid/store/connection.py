@@ -18,12 +18,12 @@ from rapid.store.errors import StoreRefused, StoreUnreachable
 from rapid.telemetry.metrics import counter
 
 RETRIES = 10
-_BACKOFF = (1.0, 0.05)  # longest and first pause, seconds: rides out a restart of the server
+_BACKOFF = (1.0, 0.05)  # longest and first pause, seconds: spans a restart of the server
 
-# Connections to each Redis that a process of a kind holds at most; its threads share them, one exchange at a time.
-# There are thousands of these, and a Redis takes 10,000 connections unless it is told otherwise. Of inference's one
-# listens to announcements all the time. Kinds that are few hold as many as they have threads.
-MOST_CONNECTIONS: dict[str, int] = {"rollout": 1, "inference": 3}
+# Maximum connections of a process to each Redis, shared by its threads. These kinds have thousands of processes, and a
+# Redis accepts 10,000 connections by default. One of inference's always listens to announcements. Other kinds have few
+# processes, with one connection per thread.
+MAX_CONNECTIONS: dict[str, int] = {"rollout": 1, "inference": 3}
 
 Role = Literal["state", "params"]
 FAILED = counter("redis", "failed_tries", "Tries of an exchange with Redis that failed and were repeated or given up, "
@@ -51,7 +51,7 @@ class CountedRetry(Retry):
     def __init__(self, role: Role, retries: int = RETRIES, seconds: float = float("inf")) -> None:
         super().__init__(ExponentialWithJitterBackoff(*_BACKOFF), retries)
         self._seconds = seconds
-        self._role = role  # not the counter itself: every connection copies its Retry, and a counter's lock cannot be
+        self._role = role  # not the counter: every connection copies its Retry, and locks cannot be copied
 
     def call_with_retry(self, do: Callable[[], Any], fail: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Implement Retry."""
@@ -90,10 +90,10 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
 
     Raises ValueError for an invalid URL, an unreadable certificate file, or a user without a password.
     """
-    FAILED.labels(role)  # shown as 0 until the first one fails
+    FAILED.labels(role)  # exported as 0 before the first failure
     if not url:
-        raise ValueError("the Redis URL is empty: give store.state_url and store.params_url, or start an embedded one")
-    # Only what is needed is sent: a user is refused all else, and the refusals would fill the server's log of them.
+        raise ValueError("the Redis URL is empty: set store.state_url and store.params_url, or start an embedded Redis")
+    # Disable optional commands: the ACL refuses them, and the refusals would fill the server's ACL log.
     options: dict[str, Any] = {"driver_info": None, "maint_notifications_config": MaintNotificationsConfig(False)}
     if not url.startswith("unix"):
         options["socket_keepalive"] = True
@@ -102,7 +102,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
     elif user_of(role) is not None or not url.startswith("unix"):
         if user_of(role) is not None and password_of(role) is None:
             raise ValueError(f"{USER_VARIABLES[role]} is {user_of(role)!r}, but {PASSWORD_VARIABLES[role]} is not set")
-        options |= {"username": user_of(role), "password": password_of(role)}  # the URL's own go first
+        options |= {"username": user_of(role), "password": password_of(role)}  # the URL's take precedence
     if url.startswith("rediss") and config.tls_authority:
         if not os.access(config.tls_authority, os.R_OK):
             raise ValueError(f"store.tls_authority {config.tls_authority} cannot be read")
@@ -117,7 +117,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
             retry=CountedRetry(role, retries, config.timeout_seconds),
             retry_on_error=[redis.BusyLoadingError]))
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{safe_url(url)} is no Redis URL: {error}") from None
+        raise ValueError(f"{safe_url(url)} is not a Redis URL: {error}") from None
     return client
 
 
@@ -126,7 +126,7 @@ def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
     password."""
     try:
         pool: Any = client.connection_pool
-        connection = pool.connection_class(**pool.connection_kwargs)  # the pool counts those that it makes
+        connection = pool.connection_class(**pool.connection_kwargs)  # outside the pool, which counts its connections
         connection.retry = Retry(NoBackoff(), 0)
         try:
             connection.connect()
@@ -135,16 +135,16 @@ def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
         finally:
             connection.disconnect()
     except redis.AuthenticationError as error:
-        raise StoreRefused(f"the {role} Redis at {safe_url(url)} refuses {_asker(pool.connection_kwargs, role)}: "
-                           f"{error}") from None
+        raise StoreRefused(f"the {role} Redis at {safe_url(url)} refuses "
+                           f"{_describe_user(pool.connection_kwargs, role)}: {error}") from None
     except NoPermissionError as error:
-        raise StoreRefused(f"the {role} Redis at {safe_url(url)} lets {_asker(pool.connection_kwargs, role)} in, but "
-                           f"to do nothing: {error}") from None
+        raise StoreRefused(f"the {role} Redis at {safe_url(url)} accepts "
+                           f"{_describe_user(pool.connection_kwargs, role)} without any rights: {error}") from None
     except (redis.RedisError, OSError) as error:
-        raise StoreUnreachable(f"no {role} Redis answers at {safe_url(url)}: {error}") from None
+        raise StoreUnreachable(f"no {role} Redis responds at {safe_url(url)}: {error}") from None
 
 
-def _asker(options: dict[str, Any], role: Role) -> str:
+def _describe_user(options: dict[str, Any], role: Role) -> str:
     """Describe the client's user without its password."""
     login = options.get("credential_provider")
     if login is not None:
@@ -152,8 +152,8 @@ def _asker(options: dict[str, Any], role: Role) -> str:
     user = options.get("username")
     if user is None:
         return f"the password of {PASSWORD_VARIABLES[role]}"
-    whence = USER_VARIABLES[role] if user == user_of(role) else "the URL"
-    return f"user {user!r} ({whence}) with the password of {PASSWORD_VARIABLES[role]}"
+    source = USER_VARIABLES[role] if user == user_of(role) else "the URL"
+    return f"user {user!r} ({source}) with the password of {PASSWORD_VARIABLES[role]}"
 
 
 def safe_url(url: str) -> str:

@@ -2,8 +2,8 @@
 
 import time
 
-# Clients of stores raise errors of their own; they are known by where they come from, and need not be there.
-CLIENTS = frozenset({"redis", "botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "google", "azure", "adlfs"})
+# Packages whose exceptions are store errors. They are matched by name, because not all are installed.
+STORE_PACKAGES = frozenset({"redis", "botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "google", "azure", "adlfs"})
 
 
 class VersionMissing(LookupError):
@@ -28,7 +28,7 @@ def is_away(error: BaseException) -> bool:
 
     False for errors that no retry fixes: a missing right, other contents, an invalid value.
     """
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in CLIENTS
+    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in STORE_PACKAGES
 
 
 class StoreUnreachable(ConnectionError):
@@ -56,8 +56,8 @@ class LeaseHeld(RuntimeError):
 
     def __init__(self, run: str, holder: str, since: float, left_seconds: float) -> None:
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
-        super().__init__(f"run {run!r} has a publisher: {holder}, since {at}. Two groups of optimizers cannot publish "
-                         f"to one run: end that one first (if it is dead already, its lease ends by itself within "
+        super().__init__(f"run {run!r} is published by {holder} since {at}. Only one group of optimizers can publish "
+                         f"to a run: stop that one first (if it is dead, its lease expires within "
                          f"{max(left_seconds, 0):.0f} s)")
         self.holder = holder
         self.since = since

@@ -46,7 +46,7 @@ class Events:
     def last(self, limit: int = 100, before: str = "") -> list[Event]:
         """Return the newest events, or the newest before an id, newest first."""
         if before and not before.strip("0-"):
-            return []  # nothing is before the first id, and Redis refuses to look there
+            return []  # nothing precedes the first id, and Redis rejects the range
         rows: Any = self._redis.xrevrange(self._key, max=f"({before}" if before else "+", count=limit)
         return [_event(row) for row in rows]
 

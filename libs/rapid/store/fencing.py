@@ -30,10 +30,10 @@ for _reason in REASONS:
     REFUSED.labels(_reason)
 
 Command = Sequence[str]
-# A key, and the text that it must have; None: there must be none.
+# Required text of each key; None: the key must not exist.
 Expected = Mapping[str, str | None]
 
-# Prepended to scripts. Returns why a write under this authority is refused, or nil.
+# Prepended to scripts. Returns why a write under this token is refused, or nil.
 CHECK = """
 local function refused(record, publisher, epoch, fence, holder)
   local run = redis.call('GET', record)
@@ -61,8 +61,8 @@ for _, command in ipairs(cjson.decode(ARGV[5])) do
 end
 return 'written'
 """
-# Time is the server's. A lease is free when there is none, when it was given back or ran out, and when it is the one
-# that the caller knows to be a dead process's.
+# Uses the server's clock. A lease is free when it is missing, released or expired, or when the caller knows that its
+# holder is dead.
 _ACQUIRE = """
 local run = redis.call('GET', KEYS[2])
 if not run then return {'no run', '', ''} end
@@ -81,7 +81,7 @@ redis.call('SET', KEYS[1], cjson.encode({
   since = mine and lease['since'] or now}))
 return {'acquired', string.format('%d', fence), string.format('%d', cjson.decode(run)['epoch'])}
 """
-# A lease that is behind the caller's is one from before it: the server has lost its last moments, and gets it back.
+# A lease with a lower fence means that the server lost its last writes, so the caller's lease is restored.
 _RENEW = CHECK + """
 local t = redis.call('TIME')
 local now = tonumber(t[1]) + tonumber(t[2]) / 1e6
@@ -128,8 +128,8 @@ def fenced_out(run: str, reason: str, authority: FencingToken, what: str) -> Fen
     """Return the error for a refused write, and count it."""
     REFUSED.labels(reason).inc()
     why = {"epoch": f"the run has left epoch {authority.epoch}",
-           "lease": f"{_shown(authority.holder)} no longer holds the publisher's lease",
-           "moved": "what it was decided on has changed meanwhile"}[reason]
+           "lease": f"{_display_name(authority.holder)} no longer holds the publisher's lease",
+           "moved": "the state that it was based on has changed meanwhile"}[reason]
     return FencedOut(reason, f"run {run!r}: {what} is refused: {why}")
 
 
@@ -142,7 +142,7 @@ def fenced_write(state: redis.Redis, keys: Keys, authority: FencingToken, comman
     nothing), redis.RedisError.
     """
     pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
-    # No key is declared as the script's: who may not write a key may not name it so, and here some are only compared.
+    # The script declares no keys, because some are only compared and the ACL requires write access to declared keys.
     outcome: Any = state.eval(_WRITE, 0, *authority.arguments(), json.dumps(pairs),
                               json.dumps([list(command) for command in commands]), keys.record, keys.publisher,
                               str(MAX_KEYS))
@@ -158,7 +158,7 @@ class PublisherLease:
         self._keys = Keys(run)
         self._ttl = str(max(ttl_seconds, 0.001))
         self._process = ProcessIdentity.own()
-        # The part behind '#' tells this asking from every other, by whatever process of that name.
+        # The part behind '#' makes this holder unique among processes of that name.
         self.holder = f"{who} on {socket.gethostname()}, process {self._process.pid}#{secrets.token_hex(6)}"
 
     def acquire(self) -> FencingToken:
@@ -169,18 +169,18 @@ class PublisherLease:
         """
         dead = ""
         while True:
-            answer, first, second = self._ask(dead)
+            answer, first, second = self._request(dead)
             if answer == "acquired":
                 return FencingToken(self.holder, int(second), int(first))
             if answer == "no run":
-                raise LookupError(f"there is no run {self._keys.run!r} that could be published to")
+                raise LookupError(f"run {self._keys.run!r} does not exist")
             lease = json.loads(first)
             if dead or not ProcessIdentity(*json.loads(lease["process"])).is_dead():
-                raise LeaseHeld(self._keys.run, _shown(lease["holder"]), lease["since"], float(second))
+                raise LeaseHeld(self._keys.run, _display_name(lease["holder"]), lease["since"], float(second))
             dead = lease["holder"]
-            log.info("the publisher's lease is taken over from %s, which is dead", _shown(dead))
+            log.info("publisher's lease taken over from a dead process: %s", _display_name(dead))
 
-    def _ask(self, dead: str) -> tuple[str, str, str]:
+    def _request(self, dead: str) -> tuple[str, str, str]:
         answer: Any = self._redis.eval(_ACQUIRE, 2, self._keys.publisher, self._keys.record, self.holder,
                                        json.dumps(self._process), self._ttl, dead)
         first, second, third = (part.decode() for part in answer)
@@ -203,8 +203,8 @@ def publisher_name(state: redis.Redis, run: str) -> str | None:
     """Return the holder of the publisher's lease, for people; None without one."""
     text: Any = state.get(Keys(run).publisher)
     lease = None if text is None else json.loads(text)
-    return None if lease is None or lease["released"] else _shown(lease["holder"])
+    return None if lease is None or lease["released"] else _display_name(lease["holder"])
 
 
-def _shown(name: str) -> str:
+def _display_name(name: str) -> str:
     return name.partition("#")[0]

@@ -33,7 +33,7 @@ class HeadVersion(NamedTuple):
 
 class StagedVersion(NamedTuple):
     """A version that is stored completely and is not the head yet. ``record`` is its JSON record for the run's state.
-    """
+        """
 
     version: int
     digest: str
@@ -58,7 +58,7 @@ class HeadWatcher:
         if value is None:
             return None
         head = HeadVersion.parse(value)
-        if not head.digest:  # an earlier release's pointer
+        if not head.digest:  # a pointer of an earlier release
             record: Any = self._state.hget(self._keys.versions, str(head.version))
             head = head._replace(digest="" if record is None else json.loads(record)["digest"])
         return head
@@ -97,7 +97,7 @@ class HeadWatcher:
                         listener = await asyncio.to_thread(self.listener)
                     head = await asyncio.to_thread(self.wait, listener, is_new, poll_seconds)
                 except redis.RedisError as error:
-                    log.warning("new versions cannot be seen: %s", error)
+                    log.warning("head poll failed: %s", error)
                     if listener is not None:
                         listener.close()
                         listener = None

@@ -8,9 +8,9 @@ from typing import Any
 
 import redis
 
-MAX_KEYS = 100_000  # 17 results a second, the most that a run of the paper's size makes, fill them in more than an hour
+MAX_KEYS = 100_000  # more than an hour at 17 results per second, the maximum of a run of the paper's size
 
-# Prepended to scripts. Marks a name as the newest one; whether it was not marked yet.
+# Prepended to scripts. Records a key as the newest one. Returns whether it is new.
 RECORD_KEY_LUA = """
 local function mark(marks, name, most)
   local newest = redis.call('ZRANGE', marks, -1, -1, 'WITHSCORES')[2] or 0
@@ -19,8 +19,8 @@ local function mark(marks, name, most)
   return true
 end
 """
-_MARK_ONE = RECORD_KEY_LUA + "return mark(KEYS[1], ARGV[1], ARGV[2])"
-# Runs each command whose mark is new. Keys: marks. Arguments: how many marks stay, then JSON: [[name, command]...]
+_RECORD_ONE = RECORD_KEY_LUA + "return mark(KEYS[1], ARGV[1], ARGV[2])"
+# Runs each command whose key is new. Keys: idempotency keys. Arguments: their maximum, JSON [[key, command], ...].
 _APPLY_ONCE = RECORD_KEY_LUA + """
 local done = 0
 for _, pair in ipairs(cjson.decode(ARGV[2])) do
@@ -40,7 +40,7 @@ def is_recorded(client: Any, key: str, identity: str) -> bool:
 
 def record_key(pipeline: Any, key: str, identity: str) -> None:
     """Record the key within the transaction that applies its change."""
-    pipeline.eval(_MARK_ONE, 1, key, identity, str(MAX_KEYS))
+    pipeline.eval(_RECORD_ONE, 1, key, identity, str(MAX_KEYS))
 
 
 def apply_once(state: redis.Redis, key: str, texts: str) -> int:

@@ -14,11 +14,11 @@ import redis
 from rapid.store.keys import Keys
 from rapid.store.leases import ANSWER_MS, Instance, Leases
 
-# What plays or learns, and so has to be quiet before a run is paused.
+# Kinds that play or learn, and must be idle before a run is paused.
 IDLE_KINDS = ("evaluator", "inference", "optimizer", "play", "rollout")
 
-# Writes down who is waited for, and forgets the answers to earlier pauses. Keys: pause, record. Arguments: number, now,
-# the run's prefix, how long answers stay, kinds.
+# Enrols live instances in a pause, and deletes acknowledgements of earlier pauses. Keys: pause, record. Arguments:
+# number, now, the run's prefix, expiry of acknowledgements in ms, kinds.
 ENROL = """
 local waited = cjson.encode({pause = tonumber(ARGV[1]), quiet = false, at = tonumber(ARGV[2])})
 local t = redis.call('TIME')
@@ -37,7 +37,7 @@ local run = redis.call('GET', KEYS[2])
 redis.call('SET', KEYS[1], cjson.encode({number = tonumber(ARGV[1]), asked_at = tonumber(ARGV[2]),
                                          epoch = run and cjson.decode(run)['epoch'] or 0, overdue = false}))
 """
-# Notes once that a pause takes longer than it may. Keys: pause, events. Arguments: number, then the event's fields.
+# Appends one event when a pause takes too long. Keys: pause, events. Arguments: number, then the event's fields.
 _OVERDUE = """
 local text = redis.call('GET', KEYS[1])
 local pause = text and cjson.decode(text)
@@ -74,7 +74,7 @@ def idle_report(state: redis.Redis, run: str) -> IdleReport:
     After the epoch has changed within a pause, a live instance must acknowledge again.
     """
     keys = Keys(run)
-    # Leases first: who says it and leaves between the two readings has answered.
+    # Leases first: an instance that acknowledges and exits between the two reads has acknowledged.
     live = {instance_name(i.kind, i.id): i for i in Leases(state, run).live() if i.kind in IDLE_KINDS}
     pipeline: Any = state.pipeline(transaction=False)
     for kind in IDLE_KINDS:

@@ -19,12 +19,12 @@ TABLE = "orders"
 class JobState(StrEnum):
     """State of a job."""
 
-    WAITING = "waiting"  # for somebody to claim it
+    WAITING = "waiting"  # not claimed yet
     CLAIMED = "claimed"
     DONE = "done"
-    FAILED = "failed"  # worth another attempt
-    REFUSED = "refused"  # another attempt would end the same way
-    CANCELLED = "withdrawn"  # no longer wanted
+    FAILED = "failed"  # another attempt may succeed
+    REFUSED = "refused"  # another attempt would fail again
+    CANCELLED = "withdrawn"  # cancelled by the submitter
 
 
 OPEN = frozenset({JobState.WAITING, JobState.CLAIMED})
@@ -55,12 +55,12 @@ class Job:
         return self.state in OPEN
 
 
-def _order(row: dict[str, Any]) -> Job:
+def _job(row: dict[str, Any]) -> Job:
     return Job(**{**row, "state": JobState(row["state"])})
 
 
-def _row(order: Job) -> dict[str, Json]:
-    return asdict(order)
+def _row(job: Job) -> dict[str, Json]:
+    return asdict(job)
 
 
 class JobQueue:
@@ -69,7 +69,7 @@ class JobQueue:
     def __init__(self, state: RunState) -> None:
         self._table = state.table(TABLE)
 
-    # Who asks.
+    # Submitting.
 
     def submit(self, identity: str, kind: str, payload: dict[str, Json]) -> Job:
         """Submit a job unless one with that identity exists. Return the job as it is now."""
@@ -84,13 +84,13 @@ class JobQueue:
     def get(self, identity: str) -> Job | None:
         """Return a job; None when it was never submitted or was removed."""
         row = self._table.get(identity)
-        return None if row is None else _order(row)
+        return None if row is None else _job(row)
 
     def cancel(self, prefix: str) -> None:
         """Cancel every open job whose identity begins with ``prefix``. Their holders can no longer complete them."""
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
-            taken = {i: _row(replace(_order(row), state=JobState.CANCELLED)) for i, row in rows.items()
-                     if i.startswith(prefix) and _order(row).open}
+            taken = {i: _row(replace(_job(row), state=JobState.CANCELLED)) for i, row in rows.items()
+                     if i.startswith(prefix) and _job(row).open}
             return taken or None
 
         self._table.update(change)
@@ -99,7 +99,7 @@ class JobQueue:
         """Remove every job whose identity begins with ``prefix``."""
         self._table.update(lambda rows: {i: None for i in rows if i.startswith(prefix)} or None)
 
-    # Who executes.
+    # Executing.
 
     def claim(self, holder: str, fence: int) -> Job | None:
         """Claim the oldest job that waits or that was claimed under another fence. Return None when there is none.
@@ -110,37 +110,37 @@ class JobQueue:
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             claimed.clear()
-            for order in sorted(map(_order, rows.values()), key=lambda o: (o.placed_at, o.id)):
-                left = order.state is JobState.CLAIMED and order.fence != fence
-                if order.state is JobState.WAITING or left:
-                    mine = replace(order, state=JobState.CLAIMED, attempt=order.attempt + 1, holder=holder,
+            for job in sorted(map(_job, rows.values()), key=lambda o: (o.placed_at, o.id)):
+                left = job.state is JobState.CLAIMED and job.fence != fence
+                if job.state is JobState.WAITING or left:
+                    mine = replace(job, state=JobState.CLAIMED, attempt=job.attempt + 1, holder=holder,
                                    fence=fence)
                     claimed.append(mine)
-                    return {order.id: _row(mine)}
+                    return {job.id: _row(mine)}
             return None
 
         self._table.update(change)
         return claimed[0] if claimed else None
 
-    def is_held(self, order: Job) -> bool:
+    def is_held(self, job: Job) -> bool:
         """Return whether the job is still open and claimed under this fence."""
-        now = self.get(order.id)
-        return now is not None and now.state is JobState.CLAIMED and now.fence == order.fence
+        now = self.get(job.id)
+        return now is not None and now.state is JobState.CLAIMED and now.fence == job.fence
 
-    def complete(self, order: Job, state: JobState, answer: dict[str, Json] | None = None, error: str = "") -> bool:
+    def complete(self, job: Job, state: JobState, answer: dict[str, Json] | None = None, error: str = "") -> bool:
         """Complete a claimed job as done, failed or refused.
 
         Returns False, without a change, when it was cancelled or claimed by another holder.
         """
         if state in OPEN:
-            raise ValueError(f"an order is not answered with {state}")
-        ended = replace(order, state=state, answer=answer or {}, error=error, answered_at=time.time())
+            raise ValueError(f"a job cannot be completed as {state}")
+        ended = replace(job, state=state, answer=answer or {}, error=error, answered_at=time.time())
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
-            row = rows.get(order.id)
-            now = None if row is None else _order(row)
-            if now is None or now.state is not JobState.CLAIMED or now.fence != order.fence:
+            row = rows.get(job.id)
+            now = None if row is None else _job(row)
+            if now is None or now.state is not JobState.CLAIMED or now.fence != job.fence:
                 return None
-            return {order.id: _row(ended)}
+            return {job.id: _row(ended)}
 
         return self._table.update(change)

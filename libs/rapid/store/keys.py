@@ -10,7 +10,7 @@ class Keys:
 
     def __init__(self, run: str) -> None:
         if not _RUN.fullmatch(run):
-            raise ValueError(f"run name {run!r}: letters, digits, '.', '_' and '-', at most 128, are allowed")
+            raise ValueError(f"run name {run!r}: only letters, digits, '.', '_' and '-' are allowed, at most 128")
         self.run = run
         self.prefix = f"five:{run}:"
         # State.

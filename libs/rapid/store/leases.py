@@ -9,13 +9,12 @@ import redis
 from rapid.process_identity import ProcessIdentity
 from rapid.store.keys import Keys
 
-ANSWER_MS = 30 * 24 * 3600 * 1000  # answers to a pause go after so long: no pause lasts longer
-# Who keeps a lease, in the order in which they are listed.
+ANSWER_MS = 30 * 24 * 3600 * 1000  # expiry of a pause's acknowledgements, longer than any pause
+# Kinds of services with leases, in the order of listings.
 KINDS = ("controller", "evaluator", "inference", "opponents", "optimizer", "play", "rollout")
-# Renews a lease. Its name stands in a sorted set by when it runs out, by the server's clock: who is alive is one look
-# at that, whatever else the server holds, and those that have run out go with each renewal. Keys: lease, names of the
-# kind, its answer, names of answers. Arguments: name, what is written down, milliseconds, answer ('' where no pause
-# holds), milliseconds that this stays.
+# Renews a lease. A sorted set holds the names of live instances by lease expiry, on the server's clock, so listing them
+# needs no scan. Each renewal removes expired names. Keys: lease, names of the kind, acknowledgement, names of
+# acknowledgements. Arguments: name, lease text, its expiry in ms, acknowledgement ('' without a pause), its expiry.
 _RENEW = """
 local t = redis.call('TIME')
 local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
@@ -27,9 +26,9 @@ if ARGV[4] ~= '' then
   redis.call('ZADD', KEYS[4], now, ARGV[1])
 end
 """
-# Ends a lease, and with it says that the instance has ended as it should, or ('1') that it will be back and is waited
-# for. Keys: lease, names of the kind, its answer, names of answers. A key that is only read is an argument: who may not
-# write it may not name it as a script's key.
+# Ends a lease. A clean exit acknowledges a pause; an instance that restarts ('1') is still waited for. Keys: lease,
+# names of the kind, acknowledgement, its names. The status key is only read, so it is an argument: the ACL
+# requires write access to a script's keys.
 LEAVE = """
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[4])
@@ -81,8 +80,8 @@ class Lease:
         self.address = address
         self.metrics_address = metrics_address
         self._started_at = time.time()
-        self._said: dict[str, Any] = {}  # of the present pause, and since when
-        self._said_at = 0.0
+        self._acknowledgement: dict[str, Any] = {}  # last acknowledgement, and its time
+        self._acknowledged_at = 0.0
         self._life = ProcessIdentity.own().life
 
     def renew(self, stats: dict[str, Any] | None = None, epoch: int = 0, revision: int = 0, pause: int = 0,
@@ -94,17 +93,17 @@ class Lease:
         now = time.time()
         instance = Instance(self.kind, self.id, self.address, self.metrics_address, self._started_at, now,
                             stats or {}, epoch, revision, pause if quiet else 0, self._life)
-        said = {"pause": pause, "epoch": epoch, "quiet": quiet, "life": self._life}
-        if said != self._said:
-            self._said, self._said_at = said, now
-        # The answer every time: a Redis that was killed may have forgotten it.
-        answer = json.dumps({**said, "at": self._said_at}) if pause else ""
+        acknowledgement = {"pause": pause, "epoch": epoch, "quiet": quiet, "life": self._life}
+        if acknowledgement != self._acknowledgement:
+            self._acknowledgement, self._acknowledged_at = acknowledgement, now
+        # Sent every time, because a killed Redis may have lost it.
+        answer = json.dumps({**acknowledgement, "at": self._acknowledged_at}) if pause else ""
         self._redis.eval(_RENEW, 4, self._key, self._names, self._answer, self._answers, self.id,
                          json.dumps(instance._asdict(), allow_nan=False), str(self._ttl_ms), answer, str(ANSWER_MS))
 
     def release(self, renews: bool = False) -> None:
         """End the lease at once, which also answers a pause. An instance that ``renews`` itself is waited for instead.
-        """
+                """
         self._redis.eval(LEAVE, 4, self._key, self._names, self._answer, self._answers, repr(time.time()),
                          str(int(renews)), self._keys.status, self.id, str(ANSWER_MS))
 
@@ -124,7 +123,7 @@ class Leases:
             pipeline.zrange(self._keys.leases(one), 0, -1)
         names = [self._keys.lease(one, name.decode())
                  for one, found in zip(kinds, pipeline.execute(), strict=True) for name in found]
-        # The leases themselves run out, by the server's clock; a name that stands longer is nobody's.
+        # Leases expire on the server's clock; a name without a lease is ignored.
         texts: Any = self._redis.mget(names) if names else []
         found = [Instance(**json.loads(text)) for text in texts if text is not None]
         return sorted(found, key=lambda i: (i.kind, i.id))

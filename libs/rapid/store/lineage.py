@@ -54,32 +54,32 @@ def new_segment(first: int, record: RunRecord, what: str, who: str, parent: int 
 class Lineage:
     """Segments of a run in order. A run of an earlier release has none: its versions form one line without a record."""
 
-    def __init__(self, stretches: Iterable[LineageSegment]) -> None:
-        self.stretches = tuple(sorted(stretches, key=lambda s: s.first))
-        self._firsts = [s.first for s in self.stretches]
+    def __init__(self, segments: Iterable[LineageSegment]) -> None:
+        self.segments = tuple(sorted(segments, key=lambda s: s.first))
+        self._firsts = [s.first for s in self.segments]
 
     @classmethod
     def read(cls, rows: Mapping[bytes, bytes]) -> "Lineage":
         """Parse a Redis hash of segments by their first version."""
         return cls(LineageSegment.of(int(first), text) for first, text in rows.items())
 
-    def stretch(self, version: int) -> LineageSegment | None:
+    def segment(self, version: int) -> LineageSegment | None:
         """Return the segment of a version; None for a version before the first known segment."""
         at = bisect_right(self._firsts, version) - 1
-        return self.stretches[at] if at >= 0 else None
+        return self.segments[at] if at >= 0 else None
 
     def line(self, version: int) -> list[range]:
         """Return a version and all its ancestors as ranges, newest first."""
         found = []
         while version >= 0:
-            stretch = self.stretch(version)
-            if stretch is None:
+            segment = self.segment(version)
+            if segment is None:
                 found.append(range(version + 1))
                 break
-            found.append(range(stretch.first, version + 1))
-            if stretch.parent >= stretch.first:
-                raise ValueError(f"version {stretch.first} cannot continue the later version {stretch.parent}")
-            version = stretch.parent
+            found.append(range(segment.first, version + 1))
+            if segment.parent >= segment.first:
+                raise ValueError(f"version {segment.first} cannot continue the later version {segment.parent}")
+            version = segment.parent
         return found
 
     def is_ancestor(self, version: int, head: int) -> bool:
@@ -103,8 +103,8 @@ class Lineage:
 
     def reverted(self) -> list[tuple["LineageSegment", range]]:
         """Return, in the order of reverts, the segment that each revert began and the versions that it left behind."""
-        return [(stretch, gone) for stretch in self.stretches if stretch.parent not in (stretch.first - 1, -1)
-                for gone in self.undone(stretch.parent, stretch.first - 1)]
+        return [(segment, gone) for segment in self.segments if segment.parent not in (segment.first - 1, -1)
+                for gone in self.undone(segment.parent, segment.first - 1)]
 
     def branches(self, head: int) -> list[range]:
         """Return the versions outside the head's lineage as ranges in order."""

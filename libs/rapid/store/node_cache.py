@@ -16,8 +16,8 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-KEEP = 2  # files of a run: the newest version's, and the one before it, which somebody may still be reading
-WAIT_SECONDS = 120.0  # for the process that reads a version at present
+KEEP = 2  # files per run: the newest version's, and the previous one's for its last readers
+WAIT_SECONDS = 120.0  # wait for the process that reads the version
 
 
 class NodeCache:
@@ -31,7 +31,7 @@ class NodeCache:
         self._folder = folder
         self._prefix = f"{run}."
         self._wait = wait_seconds
-        with suppress(OSError):  # said when something is to be written there
+        with suppress(OSError):  # reported by the first write
             folder.mkdir(parents=True, exist_ok=True)
 
     def fill(self, name: str, data: memoryview, read: Callable[[], bool], whole: Callable[[], bool]) -> bool:
@@ -86,7 +86,8 @@ class NodeCache:
                     break
                 except OSError:
                     if time.monotonic() >= end:
-                        log.warning("%s has been on its way for %g s: the version is read from Redis", path, self._wait)
+                        log.warning("%s is still being written after %g s: the version is read from Redis", path,
+                                    self._wait)
                         break
                 time.sleep(0.02)
             yield
@@ -94,7 +95,7 @@ class NodeCache:
             os.close(lock)
 
     def _write(self, path: Path, data: memoryview) -> None:
-        # Process ids repeat from container to container; and what somebody put there before is not written through.
+        # Containers share process ids, and an existing file or link must not be followed.
         beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
         try:
             with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb", buffering=0) as file:
@@ -104,7 +105,7 @@ class NodeCache:
             beside.rename(path)
             self._forget()
         except OSError as error:
-            log.warning("%s cannot be written (%s): other processes of this node read from Redis too", path, error)
+            log.warning("%s cannot be written (%s): every process of this node reads from Redis", path, error)
             with suppress(OSError):
                 beside.unlink()
 

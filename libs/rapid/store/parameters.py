@@ -34,12 +34,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Array = npt.NDArray[Any]
 
-PAGE = 500  # records read at once
-MAX_VALUE_BYTES = 512 << 20  # of a Redis value; one byte more and the server drops the connection
+PAGE = 500  # records per round trip
+MAX_VALUE_BYTES = 512 << 20  # limit of a Redis value; beyond it the server drops the connection
 
-# Takes the version's record and makes it the head, unless it exists with another digest, or the publisher may not.
-# One step: a reader of the state sees both or neither. Returns 'conflict', 'head', 'below' (recorded below the head),
-# or why the authority does not hold. Without an epoch nothing is asked of the publisher.
+# Writes a version's record and makes it the head, unless it exists with another digest or the token is not valid. It is
+# atomic for readers of the state. Returns 'conflict', 'head', 'below' (recorded below the head), or why the token is
+# invalid. Without an epoch no token is required.
 _FLIP = CHECK + """
 if ARGV[5] ~= '' then
   local why = refused(KEYS[3], KEYS[4], ARGV[5], ARGV[6], ARGV[7])
@@ -71,11 +71,11 @@ class ParameterStore:
         self._keys = Keys(run)
         self._config = config
         self._blobs = blobs
-        self._watching = HeadWatcher(state, self._keys)
+        self._watcher = HeadWatcher(state, self._keys)
         self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
         self._node = NodeCache(Path(config.node_folder), run) if config.node_folder else None
         if config.chunk_bytes > MAX_VALUE_BYTES:
-            raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: a Redis value holds 512 at most")
+            raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: at most 512 fit into a Redis value")
 
     def without_retries(self) -> "ParameterStore":
         """Return the same store without waiting for an unreachable Redis, for callers that retry themselves."""
@@ -102,7 +102,7 @@ class ParameterStore:
             self._flip(version, ready.digest, ready.record(), authority)
             self._retire(version, ready.contents)
 
-        # Each step finds what an earlier attempt has done.
+        # Each step is idempotent over attempts.
         self._retry_on_disconnect(attempt, f"publishing version {version}")
 
     def stage(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
@@ -144,7 +144,7 @@ class ParameterStore:
             except (redis.ConnectionError, redis.TimeoutError) as error:
                 if time.monotonic() + pause >= end:
                     raise
-                log.warning("%s waits for Redis: %s", what, error)
+                log.warning("waiting for Redis: %s: %s", what, error)
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
 
@@ -222,7 +222,7 @@ class ParameterStore:
     def archive(self, version: int, contents: Contents | None = None) -> Ref:
         """Copy a version to the blob store. Raise ValueError without one, VersionMissing."""
         if self._archive is None:
-            raise ValueError("there is no blob store to archive to (blobs.url)")
+            raise ValueError("no blob store to archive to: set blobs.url")
         if contents is None:
             found = self._from_redis(version, None)
             if found is None:
@@ -236,7 +236,7 @@ class ParameterStore:
         Raises VersionMissing when it is not archived, or no longer.
         """
         if self._archive is None:
-            raise VersionMissing("there is no blob store, so no version is kept permanently (blobs.url)")
+            raise VersionMissing("no blob store, so no version can be pinned: set blobs.url")
         self._archive.pin(version, why)
 
     def unpin(self, version: int) -> None:
@@ -257,7 +257,7 @@ class ParameterStore:
 
     def head_digest(self) -> HeadVersion | None:
         """Return the newest version with the digest of its contents; None before the first."""
-        return self._watching.head()
+        return self._watcher.head()
 
     def record(self, version: int) -> VersionRecord | None:
         """Return the record of a version; None for one that was never published."""
@@ -367,7 +367,7 @@ class ParameterStore:
 
         def read() -> bool:
             if bulk_transfer.get_values(self._params, list(zip(names, places, strict=True))) is not None:
-                return False  # it was removed while being read
+                return False  # it was removed during the read
             if chunks := damaged():
                 raise Corrupt(f"chunk {chunks[0]} of version {version} of run {self._keys.run} fails its checksum")
             return True
@@ -379,15 +379,15 @@ class ParameterStore:
     def _from_blobs(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
         return None if self._archive is None else self._archive.get(version)
 
-    # Watching.
+    # Following the head.
 
     def wait_newer(self, than: int | None, timeout: float) -> int | None:
         """Wait for a head newer than ``than``. Return None after ``timeout`` seconds. Blocks.
 
         Notifications only make it prompt; the pointer itself decides.
         """
-        with self._watching.listener() as listener:
-            head = self._watching.wait(listener, lambda head: than is None or head.version > than, timeout)
+        with self._watcher.listener() as listener:
+            head = self._watcher.wait(listener, lambda head: than is None or head.version > than, timeout)
         return None if head is None else head.version
 
     async def watch(self, than: int | None = None, poll_seconds: float = 1.0) -> AsyncIterator[int]:
@@ -395,7 +395,7 @@ class ParameterStore:
 
         Heads in between may be left out. An unreachable Redis is waited for.
         """
-        async for head in self._watching.heads(than, poll_seconds):
+        async for head in self._watcher.heads(than, poll_seconds):
             yield head.version
 
 

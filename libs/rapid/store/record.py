@@ -42,7 +42,7 @@ class RunRecord:
 
     def __post_init__(self) -> None:
         if self.revision < 1 or self.epoch < 1:
-            raise ValueError(f"a record's revision and epoch count from 1, not {self.revision} and {self.epoch}")
+            raise ValueError(f"a run record's revision and epoch count from 1, not {self.revision} and {self.epoch}")
 
     @property
     def run_revision(self) -> RunRevision:
@@ -64,7 +64,7 @@ class RunRecord:
             row = json.loads(text)
             unknown = sorted(set(row) - {f.name for f in fields(cls)})
             if unknown:
-                raise ValueError(f"it has {', '.join(unknown)}, which this release does not know: use a newer one")
+                raise ValueError(f"unknown fields {', '.join(unknown)}: use a newer release")
             return cls(**{**row, "chain": tuple(row["chain"])})
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"the run's record cannot be read: {error}") from None

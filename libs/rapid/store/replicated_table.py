@@ -18,7 +18,7 @@ from rapid.store.state import RunState
 from rapid.store.tables import Json
 
 Rows = Mapping[str, Json]
-LOG_ENTRIES = 10_000  # a reader further behind reads the whole table
+LOG_ENTRIES = 10_000  # a reader further behind reloads the table
 RELOAD_SECONDS = 60.0
 _TRIES = 100
 _CHANGES = b"rows"
@@ -38,7 +38,7 @@ class ReplicatedTable:
         self._log = state.keys.table_log(name)
         self._take = take
         self._texts: dict[bytes, bytes] = {}
-        self._at: Any = None  # the log's entry up to which `_texts` goes; None: it had none
+        self._at: Any = None  # last applied log entry; None: the log was empty
         self._loaded: float | None = None
 
     def refresh(self) -> None:
@@ -60,7 +60,7 @@ class ReplicatedTable:
         with client.pipeline(transaction=True) as pipeline:
             for _ in range(_TRIES):
                 try:
-                    # Marks are written with the table alone.
+                    # Idempotency keys change only together with the table.
                     pipeline.watch(self._key, self._log)
                     if once and is_recorded(pipeline, marks, once):
                         return False
@@ -77,11 +77,11 @@ class ReplicatedTable:
                     continue
                 finally:
                     pipeline.reset()
-        raise redis.RedisError(f"{self._key}: others changed it {_TRIES} times in a row")
+        raise redis.RedisError(f"{self._key}: {_TRIES} concurrent changes in a row")
 
     def _refresh(self, client: Any) -> None:
         if self._loaded is None or time.monotonic() - self._loaded > RELOAD_SECONDS:
-            # Also now and then: a writer of an earlier release, or a person, keeps no log.
+            # Also periodically, because a writer of an earlier release, or a person, writes no log.
             self._load(client)
             return
         if self._at is None:
@@ -89,7 +89,7 @@ class ReplicatedTable:
                 self._load(client)
             return
         entries = client.xrange(self._log, min=self._at[0])
-        # Where the entry is not there as it was, the log was cut off meanwhile, or Redis went back in time.
+        # If the last applied entry is missing or differs, the log was trimmed or Redis lost writes.
         if not entries or entries[0] != self._at:
             self._load(client)
             return
@@ -97,7 +97,7 @@ class ReplicatedTable:
             self._note(entry)
 
     def _load(self, client: Any) -> None:
-        # The log first: what is written between the two reads is in the table already, and is taken in once more.
+        # The log first: a write between the two reads is in the table already, and is applied again.
         last = client.xrevrange(self._log, count=1)
         self._texts = client.hgetall(self._key)
         self._at = last[0] if last else None

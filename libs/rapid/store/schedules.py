@@ -13,9 +13,9 @@ from rapid.store.series import Record, Series
 from rapid.store.state import RunState
 
 DOCUMENT = "schedules"
-KIND = "schedules"  # of the series that is the history
+KIND = "schedules"  # series of the history
 Json = Any
-_TRIES = 100  # of a change that others keep overtaking
+_TRIES = 100  # attempts of a change
 
 
 class ScheduleEdit(NamedTuple):
@@ -72,7 +72,7 @@ class ScheduleStore:
                     return attempt(pipeline)
                 except redis.WatchError:
                     continue
-        raise redis.RedisError(f"the schedules were changed by others {_TRIES} times in a row")
+        raise redis.RedisError(f"{_TRIES} concurrent changes of the schedules in a row")
 
     def history(self, limit: int, before: str = "") -> list[Record]:
         """Return changes, or those before an id, newest first."""

@@ -81,7 +81,7 @@ class Series:
     def latest(self, kind: str, limit: int, before: str = "") -> list[Record]:
         """Return the newest records of a kind, or the newest before an id, newest first."""
         if before and not before.strip("0-"):
-            return []  # nothing is before the first id, and Redis refuses to look there
+            return []  # nothing precedes the first id, and Redis rejects the range
         rows: Any = self._redis.xrevrange(self.key(kind), max=f"({before}" if before else "+", count=limit)
         return [_record(row) for row in rows]
 

@@ -34,7 +34,7 @@ class Status(StrEnum):
     PAUSING = "pausing"
     PAUSED = "paused"
     OPERATING = "operating"  # surgery
-    WARMING = "warming"  # after surgery: playing, learning rate 0 while moments settle
+    WARMING = "warming"  # after surgery: games are played and the learning rate is 0 while Adam's moments settle
     STOPPING = "stopping"
     FAILED = "failed"
 
@@ -46,16 +46,16 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.PAUSED: frozenset({Status.RUNNING, Status.OPERATING, Status.STOPPING, Status.FAILED}),
     Status.OPERATING: frozenset({Status.WARMING, Status.PAUSED, Status.STOPPING, Status.FAILED}),
     Status.WARMING: frozenset({Status.RUNNING, Status.PAUSING, Status.STOPPING, Status.FAILED}),
-    # A run that was stopped or has failed is started again.
+    # A stopped or failed run can be restarted.
     Status.STOPPING: frozenset({Status.STARTING, Status.FAILED}),
     Status.FAILED: frozenset({Status.STARTING, Status.STOPPING}),
 }
 
 # In these statuses services play and learn; in the others they idle.
 ACTIVE = frozenset({Status.RUNNING, Status.WARMING})
-# In these a pause holds: whoever plays or learns comes to rest and says so.
+# In these a pause holds: services that play or learn become idle and acknowledge it.
 PAUSE_HOLDS = frozenset({Status.PAUSING, Status.PAUSED, Status.OPERATING})
-# In these a run is over until somebody starts it again.
+# In these the run has ended until it is started again.
 ENDED = frozenset({Status.STOPPING, Status.FAILED})
 
 
@@ -144,14 +144,14 @@ class RunState:
         try:
             target = Status(to)
         except ValueError:
-            raise IllegalTransition(f"{to!r} is no status of a run; there are {', '.join(Status)}") from None
+            raise IllegalTransition(f"{to!r} is not a status; use one of {', '.join(Status)}") from None
         if not who:
-            raise ValueError("a transition needs who asks for it")
+            raise ValueError("a transition needs its author (who)")
 
         def change(pipeline: Any) -> RunStatus:
             text = pipeline.get(self.keys.status)
             if text is None:
-                raise IllegalTransition(f"there is no run {self.run!r}")
+                raise IllegalTransition(f"run {self.run!r} does not exist")
             if epoch is not None and epoch != self._epoch(pipeline.get(self.keys.record)):
                 raise fenced_out(self.run, "epoch", FencingToken(who, epoch, None), f"going to {target}")
             now = _status(text)
@@ -189,7 +189,7 @@ class RunState:
         """Return which instances are idle in the current pause, and which are waited for."""
         return idle.idle_report(self.redis, self.run)
 
-    # The record, and writing under an authority.
+    # The record, and writes under a fencing token.
 
     def record(self) -> RunRecord | None:
         """Return the run's record; None without a run, or for a run of an earlier release that was not opened yet."""
@@ -219,12 +219,13 @@ class RunState:
         Raises ValueError when ``after`` is not the next revision, FencedOut when the record has changed meanwhile.
         """
         if after.run_revision != (before.epoch, before.revision + 1):
-            raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} within an epoch")
+            raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} "
+                             "within an epoch")
         text: Any = self.redis.get(self.keys.head)
-        stretch = new_segment(0 if text is None else HeadVersion.parse(text.decode()).version + 1, after, what, who)
+        segment = new_segment(0 if text is None else HeadVersion.parse(text.decode()).version + 1, after, what, who)
         fenced_write(self.redis, self.keys, FencingToken(who, before.epoch, None),
               [("SET", self.keys.record, after.to_json()),
-               ("HSET", self.keys.lineage, str(stretch.first), stretch.to_json()),
+               ("HSET", self.keys.lineage, str(segment.first), segment.to_json()),
                self.event_command(who, what, {**details, "revision": after.revision})],
               what, {self.keys.record: self._text_of(before)})
 
@@ -233,7 +234,8 @@ class RunState:
         it differs."""
         text: Any = self.redis.get(self.keys.record)
         if text is None or RunRecord.from_json(text) != record:
-            raise fenced_out(self.run, "moved", FencingToken("", record.epoch, None), f"changing the record at {record.run_revision}")
+            raise fenced_out(self.run, "moved", FencingToken("", record.epoch, None),
+                             f"changing the record at {record.run_revision}")
         return str(text.decode())
 
     def fenced_write(self, authority: FencingToken, commands: Sequence[Command], what: str) -> None:
@@ -245,8 +247,8 @@ class RunState:
         fields = event_fields(who, what, details)
         return ("XADD", self.keys.events, "*", *(part for pair in fields.items() for part in pair))
 
-    def cut_over(self, authority: FencingToken, staged: StagedVersion, before: RunRecord, after: RunRecord, to: Status, who: str,
-                 details: dict[str, Json], expected: Status = Status.OPERATING, parent: int | None = None
+    def cut_over(self, authority: FencingToken, staged: StagedVersion, before: RunRecord, after: RunRecord, to: Status,
+                 who: str, details: dict[str, Json], expected: Status = Status.OPERATING, parent: int | None = None
                  ) -> FencingToken:
         """Begin the next epoch: change head, version record, run record and status, and append an event, in one atomic
         step.
@@ -257,25 +259,25 @@ class RunState:
         changed.
         """
         if after.run_revision != (before.epoch + 1, before.revision + 1) or authority.epoch != before.epoch:
-            raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} into the epoch after the token's "
-                             f"({authority.epoch})")
+            raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} into the epoch "
+                             f"after the token's ({authority.epoch})")
         texts: Any = self.redis.mget(self.keys.status, self.keys.record, self.keys.head)
         status, record, head = (None if text is None else text.decode() for text in texts)
         next_authority = FencingToken(authority.holder, after.epoch, authority.fence)
         if record == after.to_json() and head == staged.head.text():
-            return next_authority  # an earlier try went through, and its answer was lost
+            return next_authority  # an earlier attempt succeeded, and its response was lost
         now = None if status is None else _status(status)
         behind = head is None or HeadVersion.parse(head).version < staged.version
         if now is None or record is None or now.status is not expected or not behind or (
                 RunRecord.from_json(record) != before):
             raise fenced_out(self.run, "moved", authority, f"the cut-over to epoch {after.epoch}")
         then = RunStatus(to, time.time(), who, str(details.get("reason", "")), now.pause)
-        stretch = new_segment(staged.version, after, "run.cut_over", who, parent, str(details.get("operation", "")))
+        segment = new_segment(staged.version, after, "run.cut_over", who, parent, str(details.get("operation", "")))
         commands: list[Command] = [
             ("HSET", self.keys.versions, str(staged.version), staged.record),
             ("SET", self.keys.head, staged.head.text()),
             ("SET", self.keys.record, after.to_json()),
-            ("HSET", self.keys.lineage, str(staged.version), stretch.to_json()),
+            ("HSET", self.keys.lineage, str(staged.version), segment.to_json()),
             ("SET", self.keys.status, json.dumps(then._asdict())),
             self.event_command(who, "run.cut_over", {
                 **details, "epoch": after.epoch, "version": staged.version, "digest": staged.digest, "status": to}),
@@ -285,11 +287,11 @@ class RunState:
             fenced_write(self.redis, self.keys, authority, commands, f"the cut-over to epoch {after.epoch}",
                   {self.keys.status: status, self.keys.record: record, self.keys.head: head})
         except FencedOut:
-            if self.record() != after:  # the same try, sent again by the connection, finds what it has done
+            if self.record() != after:  # the connection repeated the attempt, which finds its own result
                 raise
         return next_authority
 
-    # Documents: JSON values with a name, of which "config" and "schedules" are two.
+    # Documents: named JSON values, such as "config" and "schedules".
 
     def document(self, name: str) -> Json:
         """Return a document; None when it was never written."""

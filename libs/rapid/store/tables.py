@@ -11,7 +11,7 @@ from rapid.store.idempotency import is_recorded, record_key
 from rapid.store.keys import Keys
 
 Json = Any
-_TRIES = 100  # of an optimistic transaction that others keep overtaking
+_TRIES = 100  # attempts of an optimistic transaction
 
 
 def transaction(state: redis.Redis, change: Callable[[Any], Any], *watched: str) -> Any:
@@ -28,7 +28,7 @@ def transaction(state: redis.Redis, change: Callable[[Any], Any], *watched: str)
                 continue
             finally:
                 pipeline.reset()
-    raise redis.RedisError(f"{', '.join(watched)}: others changed it {_TRIES} times in a row")
+    raise redis.RedisError(f"{', '.join(watched)}: {_TRIES} concurrent changes in a row")
 
 
 class Table:

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from rapid.config import TelemetryConfig
 from rapid.telemetry.metrics import LOGGED
 
-_context: ContextVar[dict[str, Any]] = ContextVar("log_fields", default={})  # noqa: B039 - never changed in place
+_context: ContextVar[dict[str, Any]] = ContextVar("log_fields", default={})  # noqa: B039 - never mutated
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 _hidden: set[str] = set()
 _QUIET = ("grpc", "asyncio", "urllib3", "fsspec", "matplotlib")

@@ -18,7 +18,7 @@ from prometheus_client import Histogram as PlainHistogram
 from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 
-# A second series for each counter, which nothing reads.
+# They would double the number of counter series, and nothing reads them.
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
@@ -38,7 +38,7 @@ class LabelledRegistry(CollectorRegistry):
             if not self.common:
                 yield family
                 continue
-            # A family may be the metric's own: what is changed is a copy.
+            # Copied, because a family may be the metric's own object.
             labelled = Metric(family.name, family.documentation, family.type, family.unit)
             labelled.samples = [sample._replace(labels={**self.common, **sample.labels}) for sample in family.samples]
             yield labelled
@@ -72,7 +72,7 @@ class Histogram(PlainHistogram):
 
     def observe_all(self, values: npt.NDArray[Any]) -> None:
         """Observe each of ``values``, of any shape. Only for a histogram without labels."""
-        # As observe() does it, bucket by bucket: a value is counted in the first bucket whose bound it does not exceed.
+        # Like observe(): a value counts in the first bucket whose bound it does not exceed.
         buckets = np.searchsorted(self._upper_bounds, values.reshape(-1), side="left")
         self._sum.inc(float(values.sum()))
         for bucket, count in zip(*np.unique(buckets, return_counts=True), strict=True):
@@ -90,13 +90,13 @@ def _define(kind: Kind, service: str, what: str, unit: str, meaning: str, labels
     """
     for part, value in (("service", service), ("what", what)):
         if not _NAME.fullmatch(value):
-            raise ValueError(f"metric {part} {value!r}: lower case words joined by '_'")
+            raise ValueError(f"metric {part} {value!r}: only lowercase words joined by '_' are allowed")
     if unit not in UNITS:
-        raise ValueError(f"metric unit {unit!r}: one of {', '.join(UNITS)}")
+        raise ValueError(f"metric unit {unit!r}: must be one of {', '.join(UNITS)}")
     if (kind == "counter") != (unit == "total"):
-        raise ValueError(f"metric {service}_{what}: counters, and only they, have the unit 'total'")
+        raise ValueError(f"metric {service}_{what}: the unit 'total' is for counters, and counters need it")
     if not meaning.endswith("."):
-        raise ValueError(f"metric {service}_{what}: its meaning is a sentence")
+        raise ValueError(f"metric {service}_{what}: its meaning must be a sentence that ends with '.'")
     name = f"five_{service}_{what}_{unit}"
     with _lock:
         if name in _definitions:
@@ -145,13 +145,13 @@ def snapshot() -> dict[str, float]:
     return values
 
 
-# Memory, CPU time, file descriptors and start time under their usual names (process_...), where the system tells.
+# Memory, CPU time, file descriptors and start time under their usual names (process_...), where the system has them.
 ProcessCollector(registry=REGISTRY)
 PROCESS_INFO = gauge("process", "started", "info", "Always 1; says which run and service instance the page is of.",
                      ("run", "kind", "id"))
 LOGGED = counter("process", "log_records", "Log records by level, warnings and worse.", ("level",))
 for _level in ("warning", "error"):
-    LOGGED.labels(_level)  # a series that begins with its first event has no rate before the second
+    LOGGED.labels(_level)  # created now, because the rate of a new series starts only at its second event
 
 
 def identify(run: str, kind: str, identity: str) -> None:

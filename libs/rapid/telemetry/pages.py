@@ -11,8 +11,8 @@ from prometheus_client import make_wsgi_app
 
 from rapid.telemetry.metrics import REGISTRY
 
-REQUEST_SECONDS = 10.0  # a client that says nothing for so long is left
-MOST_REQUESTS = 64  # at once; more are turned away
+REQUEST_SECONDS = 10.0  # socket timeout of a silent client
+MAX_REQUESTS = 64  # concurrent; more are refused
 
 Environ = dict[str, Any]
 
@@ -27,11 +27,11 @@ class _Server(ThreadingMixIn, WSGIServer):
     request_queue_size = 32
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self._room = threading.BoundedSemaphore(MOST_REQUESTS)
+        self._slots = threading.BoundedSemaphore(MAX_REQUESTS)
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        # Not as HTTPServer does it: that asks the name service for this machine's name, which may take seconds.
+        # HTTPServer would look up this machine's name in DNS, which may take seconds.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -39,7 +39,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._room.acquire(blocking=False):
+        if not self._slots.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
@@ -48,7 +48,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self._slots.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore errors of clients that disconnected."""
@@ -59,7 +59,7 @@ class _Server6(_Server):
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = REQUEST_SECONDS  # of the socket: each client has a thread, and none keeps it
+    timeout = REQUEST_SECONDS  # of the socket, because each client occupies a thread
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: probes and scrapes come every few seconds."""
@@ -109,7 +109,7 @@ def _application(not_ready: Callable[[], str], failure_reason: Callable[[], str]
 
     def application(environ: Environ, start: Any) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            return text(start, "405 Method Not Allowed", "these pages are only read")
+            return text(start, "405 Method Not Allowed", "only GET and HEAD are allowed")
         match environ["PATH_INFO"]:
             case "/metrics":
                 found: Iterable[bytes] = metrics(environ, start)
@@ -120,6 +120,6 @@ def _application(not_ready: Callable[[], str], failure_reason: Callable[[], str]
             case "/readyz":
                 reason = not_ready()
                 return text(start, "503 Service Unavailable" if reason else "200 OK", reason or "ready")
-        return text(start, "404 Not Found", "there are /metrics, /healthz and /readyz")
+        return text(start, "404 Not Found", "the pages are /metrics, /healthz and /readyz")
 
     return application

@@ -7,24 +7,24 @@ running, which is the agent's concern. A process that listens and does not respo
 import http.client
 import sys
 
-SECONDS = 5.0  # that an answer may take
+SECONDS = 5.0  # response timeout
 
 
 def hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
     """Return what is wrong with those of ``count`` processes that listen. Their pages are at ``port`` and the ports
     after it."""
     found = []
-    for at in range(port, port + count):
-        connection = http.client.HTTPConnection("127.0.0.1", at, timeout=seconds)
+    for current in range(port, port + count):
+        connection = http.client.HTTPConnection("127.0.0.1", current, timeout=seconds)
         try:
             connection.request("GET", "/healthz")
             answer = connection.getresponse()
             if answer.status != http.client.OK:
-                found.append(f"port {at}: {answer.status} {answer.read(500).decode('utf-8', 'replace').strip()}")
+                found.append(f"port {current}: {answer.status} {answer.read(500).decode('utf-8', 'replace').strip()}")
         except ConnectionRefusedError:
             pass
         except (OSError, http.client.HTTPException) as error:
-            found.append(f"port {at}: {error or type(error).__name__}")
+            found.append(f"port {current}: {error or type(error).__name__}")
         finally:
             connection.close()
     return found

@@ -1,15 +1,15 @@
 """The autoscaler's signals: rates over a window, from the counters in the services' heartbeats.
 
-What each kind of service counts, in ``stats`` of its lease, since it started:
+Counters in ``stats`` of each service's lease, since the service started:
 
-- rollout: ``throttled_seconds``, seconds in which its games stood still because segments were waiting to be taken (mean
-  of its groups, a wait under way included; a pause of the run is not counted);
-- optimizer: ``received`` and ``consumed`` samples, and ``starved_seconds`` without a batch to learn from (a wait under
-  way included);
-- inference: ``requests``, the seconds that they waited for their batch, ``queued_seconds``, the ``team_steps`` that
-  were evaluated and the ``forward_seconds`` that it took.
+- rollout: ``throttled_seconds``, seconds in which its games stood still because segments waited to be received (mean
+  of its game groups, including a wait in progress, without pauses of the run);
+- optimizer: ``received`` and ``consumed`` samples, and ``starved_seconds`` without a batch to learn from (including a
+  wait in progress);
+- inference: ``requests``, their ``queued_seconds`` before a batch, the evaluated ``team_steps`` and the
+  ``forward_seconds`` they took.
 
-Counters and not rates, so that a heartbeat that is missed loses nothing and all rates are over the same window.
+Counters instead of rates make all rates cover the same window and lose nothing when a heartbeat is missed.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-LEAST_SHARE = 0.02  # of its time that a side counts as working: one that only waits still gives a finite signal
+MIN_ACTIVE_SHARE = 0.02  # minimum working share of a side, so that the signal stays finite
 COUNTERS: dict[str, tuple[str, ...]] = {
     "rollout": ("throttled_seconds",),
     "optimizer": ("received", "consumed", "starved_seconds"),
@@ -25,8 +25,9 @@ COUNTERS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Beat(NamedTuple):
-    """A heartbeat: of whom, when it was given and since when it lives (its own clock, seconds), its counters."""
+class HeartbeatSample(NamedTuple):
+    """A heartbeat: the instance, the times of the heartbeat and of the start (instance's clock, seconds), and its
+    counters."""
 
     kind: str
     id: str
@@ -37,11 +38,13 @@ class Beat(NamedTuple):
 
 @dataclass(frozen=True)
 class Signals:
-    """What was measured over a window.
+    """Measurements over a window.
 
-    ``rollouts``, ``inference``, ``optimizers``: how many lived, averaged over the window. Shares are of their time;
-    None: there was nothing to measure. ``inference_pace``: team-steps evaluated in a second of forward passes; it grows
-    with the size of batches.
+    ``rollouts``, ``inference`` and ``optimizers`` are mean numbers of live instances. Shares are fractions of their
+    time.
+    None means that nothing was measured. ``inference_pace`` is team-steps per second of forward passes; it grows
+    with the
+    batch size.
     """
 
     rollouts: float = 0.0
@@ -59,17 +62,17 @@ class Signals:
         """Sample reuse if neither rollouts nor optimizers waited for each other."""
         if self.reuse is None or self.rollouts_throttled is None or self.optimizers_starved is None:
             return None
-        return (self.reuse * max(1 - self.rollouts_throttled, LEAST_SHARE)
-                / max(1 - self.optimizers_starved, LEAST_SHARE))
+        return (self.reuse * max(1 - self.rollouts_throttled, MIN_ACTIVE_SHARE)
+                / max(1 - self.optimizers_starved, MIN_ACTIVE_SHARE))
 
     def as_dict(self) -> dict[str, float]:
-        """What is known, by name, rounded for people."""
+        """Return the known signals by name, rounded for display."""
         known = {**asdict(self), "unpaced_reuse": self.unpaced_reuse}
         return {name: round(value, 4) for name, value in known.items() if value is not None}
 
 
 class _Point(NamedTuple):
-    """Counters at a time of the instance's own clock, and when they were seen here."""
+    """Counters at a time of the instance's clock, and the local time when they were seen."""
 
     at: float
     seen: float
@@ -98,13 +101,14 @@ class SignalWindow:
         self.seconds = seconds
         self._tracks: dict[tuple[str, str], _Track] = {}
 
-    def forget(self) -> None:
-        """Starts over: what was counted before is of another state of the run."""
+    def reset(self) -> None:
+        """Drop all counters, because they belong to another state of the run."""
         self._tracks.clear()
 
-    def observe(self, now: float, beats: Iterable[Beat]) -> None:
-        """Takes in the newest heartbeat of everybody who lives; one that was seen before changes nothing. ``now`` is
-        the caller's clock: those of the instances need not agree with it or with each other."""
+    def observe(self, now: float, beats: Iterable[HeartbeatSample]) -> None:
+        """Add the newest heartbeat of each live instance; repeated heartbeats are ignored. ``now`` is the caller's
+        clock, which
+        need not agree with the instances' clocks."""
         for beat in beats:
             names = COUNTERS.get(beat.kind)
             if names is None:
@@ -112,7 +116,7 @@ class SignalWindow:
             try:
                 values = tuple(float(beat.stats[name]) for name in names)
             except (KeyError, TypeError, ValueError):
-                continue  # it has not begun to count yet
+                continue  # no counters yet
             track = self._tracks.get((beat.kind, beat.id))
             if track is None or track.started_at != beat.started_at:  # another process under the same name
                 track = self._tracks[beat.kind, beat.id] = _Track(beat.started_at, deque())
@@ -124,13 +128,13 @@ class SignalWindow:
             if not track.points:
                 del self._tracks[key]
 
-    def signals(self, least: float = 0.7) -> Signals | None:
-        """What the window shows; None until it was watched for the share ``least`` of its length.
+    def signals(self, min_coverage: float = 0.7) -> Signals | None:
+        """Return the signals, or None until the window is covered to the share ``min_coverage``.
 
-        An average over instances weighs each by the time for which it was seen.
+        Averages over instances are weighted by the time for which each instance was seen.
         """
         span = max((t.seconds for t in self._tracks.values()), default=0.0)
-        if span < least * self.seconds:
+        if span < min_coverage * self.seconds:
             return None
         rollouts, inference, optimizers = (self._seen(kind) for kind in ("rollout", "inference", "optimizer"))
         received, consumed, starved = (self._sum("optimizer", i) for i in range(3))

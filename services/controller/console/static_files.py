@@ -1,7 +1,7 @@
-"""The console's files, as the controller serves them: nothing is loaded from elsewhere, and no script stands inline.
+"""The console's static files. Nothing is loaded from other hosts, and there are no inline scripts.
 
-Vite builds them from console/ into built/ beside this file (`make console`; in images and wheels they are there). They
-are read once, when the application is made, so that nothing of a request ever becomes a path.
+Vite builds them from console/ into built/ (`make console`); images and wheels contain them. They are read once, when
+the application is created, so no part of a request becomes a path.
 """
 
 import gzip
@@ -16,7 +16,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.routing import Route
 
 BUILT = Path(__file__).parent / "built"
-# First parts of the pages' addresses, as console/src/pages/index.ts names them; what is below is the page's own.
+# First segments of the pages' paths, as in console/src/pages/index.ts; each page routes the paths below it.
 PAGES: tuple[str, ...] = ("games", "steering", "league", "events", "play", "draft", "docs")
 POLICY = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data: blob:", "connect-src 'self'",
@@ -30,60 +30,60 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-FOR_GOOD = "public, max-age=31536000, immutable"  # of files whose names are hashes of their contents
-LOOK_AGAIN = "no-cache"
-WORTH_PACKING = ("text/", "application/json", "image/svg+xml")
-MISSING = b"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Five</title></head><body>
-<h1>The console is not built</h1><p>This controller runs from a source tree in which nobody has built its pages.
-<code>make console</code> builds them in a minute; then start the run again. Images and wheels carry them.</p>
-<p>The REST API is there: <a href="/openapi.json">/openapi.json</a>, docs/api.md.</p></body></html>
+IMMUTABLE = "public, max-age=31536000, immutable"  # for files named by the hash of their contents
+REVALIDATE = "no-cache"
+COMPRESSIBLE = ("text/", "application/json", "image/svg+xml")
+NOT_BUILT_PAGE = b"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Five</title></head><body>
+<h1>The console is not built</h1><p>This controller runs from a source tree without built pages.
+Run <code>make console</code>, then restart the run. Images and wheels contain the pages.</p>
+<p>The REST API is available: <a href="/openapi.json">/openapi.json</a>, docs/api.md.</p></body></html>
 """
 
 
 @dataclass(frozen=True)
-class File:
-    """One built file: its type, its bytes, the same packed by gzip where that pays, and the tag of its contents."""
+class StaticFile:
+    """One built file: media type, bytes, gzip-compressed bytes where that is smaller, and entity tag."""
 
     media_type: str
     body: bytes
-    packed: bytes | None
+    gzipped: bytes | None
     tag: str
 
     @classmethod
-    def of(cls, name: str, body: bytes) -> "File":
-        """The file of that name and contents."""
+    def of(cls, name: str, body: bytes) -> "StaticFile":
+        """Return the file with that name and contents."""
         media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        text = media_type.startswith(WORTH_PACKING)
-        packed = gzip.compress(body, mtime=0) if text and len(body) > 1024 else None
-        return cls(f"{media_type}; charset=utf-8" if text else media_type, body, packed,
+        text = media_type.startswith(COMPRESSIBLE)
+        gzipped = gzip.compress(body, mtime=0) if text and len(body) > 1024 else None
+        return cls(f"{media_type}; charset=utf-8" if text else media_type, body, gzipped,
                    f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
-class Site:
-    """The built console. ``build`` is its name, '' when it is not built."""
+class ConsoleSite:
+    """The built console. ``build`` is the build's name, or '' if it is not built."""
 
     def __init__(self, folder: Path = BUILT) -> None:
-        self.files = {path.relative_to(folder).as_posix(): File.of(path.name, path.read_bytes())
+        self.files = {path.relative_to(folder).as_posix(): StaticFile.of(path.name, path.read_bytes())
                       for path in sorted(folder.rglob("*")) if path.is_file()} if folder.is_dir() else {}
         named = self.files.get("build.json")
         self.build = "" if named is None else str(json.loads(named.body)["build"])
 
     def answer(self, name: str, request: Request) -> Response:
-        """The file of that name; for index.html a page that says how to build one, where there is none."""
+        """Return the file with that name, or a page that explains how to build the console."""
         file = self.files.get(name)
         if file is None:
-            return Response(MISSING, 503, {**HEADERS, "Cache-Control": LOOK_AGAIN}, "text/html; charset=utf-8")
+            return Response(NOT_BUILT_PAGE, 503, {**HEADERS, "Cache-Control": REVALIDATE}, "text/html; charset=utf-8")
         headers = {**HEADERS, "ETag": file.tag, "Vary": "Accept-Encoding",
-                   "Cache-Control": FOR_GOOD if name.startswith("assets/") else LOOK_AGAIN}
+                   "Cache-Control": IMMUTABLE if name.startswith("assets/") else REVALIDATE}
         if request.headers.get("if-none-match") == file.tag:
             return Response(None, 304, headers)
-        if file.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(file.packed, 200, {**headers, "Content-Encoding": "gzip"}, file.media_type)
+        if file.gzipped is not None and "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(file.gzipped, 200, {**headers, "Content-Encoding": "gzip"}, file.media_type)
         return Response(file.body, 200, headers, file.media_type)
 
 
-def install(app: FastAPI, site: Site) -> None:
-    """Serves the site: each of its files under its own address, and the page for every address of a page."""
+def install(app: FastAPI, site: ConsoleSite) -> None:
+    """Add a route for each file, and serve the page at every address of a console page."""
     def serving(name: str) -> Callable[[Request], Response]:
         return lambda request: site.answer(name, request)
 

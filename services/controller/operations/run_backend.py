@@ -68,8 +68,8 @@ class RunBackend:
             record = self._state.record()
             if record is not None and record.epoch == operation.request.epoch:
                 return ""
-            return (f"the run has moved on since this was asked for, in epoch {operation.request.epoch}: look again at "
-                    "what would be undone")
+            return (f"this was requested in epoch {operation.request.epoch}, but the run is in another one: check the "
+                    "revert's preview again")
         return stale(self._state.record(), operation.request.parent, operation.request.epoch, self._schema_of)
 
     def published(self, operation: Operation) -> bool:
@@ -79,7 +79,7 @@ class RunBackend:
         operation.
         """
         if operation.kind is OperationKind.REVERT:
-            return any(stretch.operation == operation.id for stretch in self._state.lineage().stretches)
+            return any(segment.operation == operation.id for segment in self._state.lineage().segments)
         record = self._state.record()
         return (record is not None and record.epoch > operation.request.epoch
                 and operation.request.digest in record.chain)
@@ -139,15 +139,15 @@ class RunBackend:
         """
         record = self._state.record()
         if record is None:
-            return ["the run's record, which is gone"]
+            return ["the run's record, which is missing"]
         live = self._state.services()
         behind = [f"{i.kind}/{i.id}" for i in live if (i.epoch, i.revision) != record.run_revision]
-        absent = [f"{kind}, of which none is up" for kind in NEEDED if not any(i.kind == kind for i in live)]
+        absent = [f"{kind}, of which no instance is live" for kind in NEEDED if not any(i.kind == kind for i in live)]
         published = operation.step("publish")
         first = published.result.get("version") if published is not None else None
         checkpoints = CheckpointIndex(self._state.redis, self._state.run).all()
         if first is not None and max(checkpoints, default=-1) < int(first):
-            behind.append(f"the optimizer, to go on from the checkpoint of version {first}")
+            behind.append(f"the optimizer, to resume from the checkpoint of version {first}")
         return [*behind, *absent]
 
 
