@@ -10,22 +10,26 @@ from numpy.typing import NDArray
 INTERFACE: int = 1
 
 class RowColumns:
-    """Which rows a team-step may have, and how they are seen to be there."""
+    """
+    Rows that a team-step may have, and the ids that tell which are present.
+    """
 
     def __init__(self, columns: Sequence[int], owners: Sequence[int], status: tuple[int, int, int]) -> None:
         """
-        `status`: how many of the rows behind those with owners are told by three numbers too, the offset of the first's and their stride.
+        `status`: the number of rows without owners that three numbers mark as present too, the offset of the first and their stride.
         """
 
     def find(self, ids: NDArray[numpy.uint16], shared: NDArray[numpy.uint16], steps: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
-        """Column and step of each row that is there, by column and then by step."""
+        """
+        Returns column and step of each row that is present, by column and then by step.
+        """
 
-def standard_rows(values: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], group: NDArray[numpy.int64] | None, scale: NDArray[numpy.float32], shift: NDArray[numpy.float32], clip: float, out: NDArray[numpy.float32], sums: tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]] | None = None, portable: bool = False) -> None:
+def standard_rows(values: NDArray[numpy.uint16], layout: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], group: NDArray[numpy.int64] | None, scale: NDArray[numpy.float32], shift: NDArray[numpy.float32], clip: float, out: NDArray[numpy.float32], sums: tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]] | None = None, portable: bool = False) -> None:
     """
-    Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride and fields. `sums`: count, first, and sums of differences from that and of their squares, which are added to.
+    Writes rows of float16 values as float32, standardised and clipped. `layout`: width, lines, offset, stride and fields. `sums`: count, first value, and sums of the differences from it and of their squares, to add to.
     """
 
-def id_rows(ids: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], out: NDArray[numpy.int64]) -> None:
+def id_rows(ids: NDArray[numpy.uint16], layout: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], out: NDArray[numpy.int64]) -> None:
     """Writes rows of ids as int64."""
 
 class StoredSet:
@@ -52,14 +56,14 @@ class Collator:
         """
 
 class Actor:
-    """A policy with its parameters, copied."""
+    """A policy's network with a copy of its parameters."""
 
     def __init__(self, net: dict[str, Any], instructions: str = '') -> None:
         """
-        `net`: sizes, places, layers and tables by name. `instructions`: 'portable' or 'avx2', for the test that compares them; '': the widest that the processor has.
+        `net`: sizes, offsets, layers and tables by name. `instructions`: 'portable' or 'avx2'; '' is the widest instruction set that the CPU has.
         """
 
-    def act(self, seen: dict[str, Any], done: dict[str, Any]) -> None:
+    def act(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """
-        Acts on the arrays of `seen` and writes those of `done`. Raises ValueError for sizes that do not fit, IndexError for an id that has no vector.
+        Reads the arrays of `inputs` and writes those of `outputs`. Raises ValueError for wrong sizes, IndexError for an id without an embedding.
         """

@@ -1,7 +1,7 @@
 """Collation of stored samples into batches: unpack them on several threads, straight into a batch's arrays.
 
-A stored set is a list of arrays in the bytes in which they arrived. Each array is cut along its first dimension into equal *parts*,
-one per sample. A batch array has the rows first, then the samples: [rows, B, ...].
+A stored set is a list of arrays in the bytes in which they arrived. Each array is cut along its first dimension into
+equal *parts*, one per sample. A batch array has the rows first, then the samples: [rows, B, ...].
 """
 
 from collections.abc import Sequence

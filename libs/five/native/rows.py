@@ -1,6 +1,6 @@
 """Observation rows in the host's memory: find the rows that are present and read them as float32 in one pass.
 
-A `Place` says where rows of one kind are in an array of team-steps. Row ``slot`` of a team-step begins at
+A `RowLayout` locates rows of one kind in an array of team-steps. Row ``slot`` of a team-step begins at
 ``offset + slot * stride`` in each of its ``lines`` lines of ``width`` numbers, and has ``fields`` numbers.
 """
 
@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     squares: Doubles
 
 
-class Place(NamedTuple):
+class RowLayout(NamedTuple):
     """Position of rows of one kind in an array; the module explains the fields."""
 
     width: int
@@ -39,7 +39,7 @@ class Place(NamedTuple):
     fields: int
 
 
-def standard_rows(values: npt.NDArray[np.float16], place: Place, step: Ints, slot: Ints, scale: Floats, shift: Floats,
+def standard_rows(values: npt.NDArray[np.float16], layout: RowLayout, step: Ints, slot: Ints, scale: Floats, shift: Floats,
                   clip: float, out: Floats, group: Ints | None = None, sums: Sums | None = None) -> None:
     """Write rows as ``shift + value * scale``, clipped to ±``clip``, into ``out`` [R, lines, fields], C-contiguous.
 
@@ -47,11 +47,11 @@ def standard_rows(values: npt.NDArray[np.float16], place: Place, step: Ints, slo
     ``group`` [R], by default group 0. Product and sum are rounded to float32 once. ``sums`` accumulates the raw values.
     Raises ValueError for sizes that do not match and IndexError for rows outside the array.
     """
-    _native.standard_rows(values.view(np.uint16), place, step, slot, group, scale, shift, clip, out, sums)
+    _native.standard_rows(values.view(np.uint16), layout, step, slot, group, scale, shift, clip, out, sums)
 
 
-def id_rows(ids: npt.NDArray[np.uint16], place: Place, step: Ints, slot: Ints) -> npt.NDArray[Any]:
+def id_rows(ids: npt.NDArray[np.uint16], layout: RowLayout, step: Ints, slot: Ints) -> npt.NDArray[Any]:
     """Return rows of ids of a one-line array, int64 [R, fields]. Raises as `standard_rows` does."""
-    out = np.empty((len(step), place.fields), np.int64)
-    _native.id_rows(ids, place, step, slot, out)
+    out = np.empty((len(step), layout.fields), np.int64)
+    _native.id_rows(ids, layout, step, slot, out)
     return out

@@ -1,7 +1,7 @@
 """Which rows a batch has, found before the batch is on its device.
 
-How many units, sets and targets are present decides the sizes of what the network computes. BatchIndex on a GPU, the host
-would wait for it at every step; observations and actions that are learned from are known on the host beforehand.
+How many units, sets and targets are present decides the sizes of what the network computes. A GPU's host
+would wait for them at every step. The host knows a batch's observations and actions beforehand.
 """
 
 from dataclasses import dataclass

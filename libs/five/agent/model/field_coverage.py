@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dota.spaces import Block, Field, Layout
 from five.agent.model.input_structure import sets, streams
 
-# Ids by block: a column each but for nearby_map's, which are read as a row. Those of sets are in five.agent.model.input_structure.
+# Ids by block, one column each; those of nearby_map are a whole row. five.agent.model.input_structure has the sets' ids.
 IDS = {"units": ("unit", "animation"), "allied_heroes": ("build", "next_item"), "nearby_map": ("area_effect",),
        "previous_action": ("action",)}
 ROWS = ("nearby_map.area_effect",)
@@ -24,7 +24,8 @@ def require_read(layout: Layout) -> None:
     if unread:
         raise ValueError(
             f"layout {layout.hash} has fields that the model does not read: {', '.join(unread)}; read them in "
-            "five.agent.model.inputs and say so in five.agent.model.field_coverage, or leave them out: game.observation.omit")
+            "five.agent.model.inputs and list them in five.agent.model.field_coverage, or leave them out with "
+            "game.observation.omit")
 
 
 def _unread(layout: Layout) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Native CPU actor: a policy's forward pass in one native call, with a copy of its parameters.
 
-For a few team-steps PyTorch's cost is two hundred small operator calls, each of which releases and takes the interpreter's
-lock. The native code evaluates the whole network in one call and releases the lock once.
+For a few team-steps PyTorch's cost is two hundred small operator calls, each of which releases and takes the
+interpreter's lock. The native code evaluates the whole network in one call and releases the lock once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from five.agent.model.heads import ActionHeads, AuxiliaryHeads
 from five.agent.model.inputs import InputReader
 from five.agent.model.map_encoder import MapEncoder
 from five.agent.model.native_reader import READ as MAP_ARRAYS
-from five.agent.model.native_reader import NativeReader, columns_of, place_of
+from five.agent.model.native_reader import NativeReader, columns_of, row_layout_of
 from five.agent.model.normaliser import Normaliser, RewardStatistics
 from five.agent.model.policy import Array, OutputArrays, Policy
 from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet
@@ -103,20 +103,20 @@ class NativeActor:
         out = {"actions": np.empty((*lead, len(ActionPart)), np.int16)}
         for name, shape in (("logp", ()), ("values", ()), ("h", (self._lstm,)), ("c", (self._lstm,)),
                             ("target_embedding", (self._key,)), ("win", ()), ("rank", (RANKS,)),
-                            ("buildings", (self._buildings,)), ("choice", (MAX_AVAILABLE,)), ("aim", (self._units,))):
+                            ("buildings", (self._buildings,)), ("primary", (MAX_AVAILABLE,)), ("unit", (self._units,))):
             out[name] = np.empty((*lead, *shape), np.float32)
         self._native.act(seen, out)
         return OutputArrays(
             out["actions"], out["logp"], out["values"],
             {"win_probability": out["win"], "net_worth_rank": out["rank"], "building_events": out["buildings"]},
-            {name: out[name] for name in ("h", "c", "target_embedding")}, out["choice"], out["aim"])
+            {name: out[name] for name in ("h", "c", "target_embedding")}, out["primary"], out["unit"])
 
     def _uniform(self, steps: int, generator: torch.Generator | None) -> dict[str, Array]:
         """Return the uniform numbers that `five.agent.model.distribution.sample` would draw in its three calls."""
         rows = steps * self._heroes
         first, second = rows * MAX_AVAILABLE, rows * (MAX_AVAILABLE + SMALL_HEADS * OFFSETS)
         numbers = torch.rand(second + rows * self._units, generator=generator).numpy()
-        return {"uniform_choice": numbers[:first], "uniform_small": numbers[first:second],
+        return {"uniform_primary": numbers[:first], "uniform_small": numbers[first:second],
                 "uniform_unit": numbers[second:]}
 
 
@@ -177,7 +177,7 @@ class _Export:
             block, array, _ = reader.streams[name]
             start, groups, fields = policy.normaliser.columns[name]
             span = slice(start, start + groups * fields)
-            return tuple(place_of(reader, block, array)), self._copy(scale[span]), self._copy(shift[span])
+            return tuple(row_layout_of(reader, block, array)), self._copy(scale[span]), self._copy(shift[span])
 
         def embedded(block: Block, field: str, space: str, array: Any = "shared_ids") -> tuple[int, int, Array] | None:
             if not block.has(field):
@@ -195,11 +195,11 @@ class _Export:
                 "id": (spec.block.offset["shared_ids"], spec.block.width("shared_ids"),
                        self._copy(policy.embeddings.table(spec.space))),
                 "first": self._layer(net.first), "second": self._layer(net.second)})
-        towers = []
+        groups = []
         for group in reader.towers:
             unit = cast(UnitSet, trunk.towers[group.name])
             first, private = self._halves(unit.first)
-            towers.append({"columns": len(group.slots), "first": first, "private": private,
+            groups.append({"columns": len(group.slots), "first": first, "private": private,
                            "second": self._layer(unit.second)})
         join, join_private = self._halves(policy.join)
         from_input, from_state, input_bias, state_bias = policy.core.lstm.parameters()
@@ -209,13 +209,13 @@ class _Export:
                     policy.value, *(head[0] for head in auxiliary)]
         previous = blocks["previous_action"]
         return {
-            "heroes": layout.heroes, "units": layout.units, "choices": MAX_AVAILABLE, "classes": len(MaskClass),
-            "teleports": int(MaskClass.TELEPORT), "shared": layout.shared, "private": layout.private,
-            "shared_ids": layout.shared_ids, "private_ids": layout.private_ids, "maps": maps.widths[0],
-            "maps_private": maps.widths[1], "pooled": config.pooled, "pairs": heads.pairs,
-            "clip": policy.normaliser.clip,
+            "heroes": layout.heroes, "units": layout.units, "available": MAX_AVAILABLE,
+            "mask_classes": len(MaskClass), "teleport_class": int(MaskClass.TELEPORT),
+            "shared": layout.shared, "private": layout.private, "shared_ids": layout.shared_ids,
+            "private_ids": layout.private_ids, "maps": maps.widths[0], "maps_private": maps.widths[1],
+            "cross_hero_pooled": config.pooled, "offset_pairs": heads.pairs, "clip": policy.normaliser.clip,
             "columns": columns_of(reader), "owner_slots": reader.owner_slots.tolist(),
-            "tower_slots": reader.tower_slots.tolist(),
+            "group_slots": reader.tower_slots.tolist(),
             "global": numbers("global"), "previous_action": numbers("previous_action"),
             "units/shared": numbers("units"),
             "units/private": numbers("units/private"), "heroes/shared": numbers("heroes"),
@@ -226,7 +226,7 @@ class _Export:
             "next_item": embedded(blocks["allied_heroes"], "next_item", "item"),
             "last_action": embedded(previous, "action", "action", "private_ids"),
             "action": (0, 0, self._copy(policy.embeddings.table("action"))),
-            "sets": sets, "towers": towers, "join": join, "join_private": join_private,
+            "sets": sets, "unit_groups": groups, "join": join, "join_private": join_private,
             "gates": (np.concatenate((self._copy(from_input), self._copy(from_state)), 1),
                       self._copy(input_bias) + self._copy(state_bias)),
             "heads": self._stacked(on_state),

@@ -17,7 +17,7 @@ from dota.spaces import Array, Block
 from five.agent.model.inputs import InputReader, Inputs, Present, Rows, id_columns, rows_of
 from five.agent.model.normaliser import Normaliser, row_sums
 from five.native import RowColumns
-from five.native.rows import Place, Sums, id_rows, standard_rows
+from five.native.rows import RowLayout, Sums, id_rows, standard_rows
 
 Ints = npt.NDArray[np.int64]
 MAPS = ("minimap", "nearby_map")
@@ -47,8 +47,8 @@ class NativeReader:
         reader = self._reader
         return _Tables(
             columns_of(reader),
-            {name: (array, place_of(reader, block, array)) for name, (block, array, _) in reader.streams.items()},
-            {name: place_of(reader, block, "shared_ids") for name, block in reader.blocks.items()},
+            {name: (array, row_layout_of(reader, block, array)) for name, (block, array, _) in reader.streams.items()},
+            {name: row_layout_of(reader, block, "shared_ids") for name, block in reader.blocks.items()},
             *(table.cpu().numpy() for table in (
                 reader.owner_slots, reader.bounds, reader.tower_slots, reader.tower_of, reader.place_of)))
 
@@ -159,8 +159,8 @@ class _Tables(NamedTuple):
     """The reader's, as the core and numpy take them."""
 
     columns: RowColumns
-    streams: dict[str, tuple[Array, Place]]
-    ids: dict[str, Place]  # by block
+    streams: dict[str, tuple[Array, RowLayout]]
+    ids: dict[str, RowLayout]  # by block
     owner_slots: Ints
     bounds: Ints
     tower_slots: Ints
@@ -210,11 +210,11 @@ class _Read:
         return torch.from_numpy(id_rows(self.arrays["shared_ids"], self._tables.ids[block.name], step, slot))
 
 
-def place_of(reader: InputReader, block: Block, array: Array) -> Place:
+def row_layout_of(reader: InputReader, block: Block, array: Array) -> RowLayout:
     """Where the rows of a block lie in an array of the reader's layout."""
     width, lines = {"shared": (reader.shared, 1), "private": (reader.private, reader.heroes),
                     "shared_ids": (reader.shared_ids, 1)}[array]
-    return Place(width, lines, block.offset.get(array, 0), block.width(array), block.width(array))
+    return RowLayout(width, lines, block.offset.get(array, 0), block.width(array), block.width(array))
 
 
 def columns_of(reader: InputReader) -> RowColumns:

@@ -164,7 +164,8 @@ class Policy(nn.Module):
         probabilities = {"win_probability": aux["win_probability"].sigmoid(),
                          "net_worth_rank": aux["net_worth_rank"].softmax(-1),
                          "building_events": aux["building_events"].sigmoid()}
-        return PolicyOutput(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new, primary, unit)
+        return PolicyOutput(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new, primary,
+                            unit)
 
     def find(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> BatchIndex:
         """What `unroll` would search for in these arrays, which are in the host's memory: with it, no step of an unroll
@@ -223,7 +224,7 @@ class Policy(nn.Module):
         return {name: _leading(scores, steps, teams) for name, scores in found.items()}
 
     def update_normaliser(self, moments: Tensor) -> None:
-        """Takes ``UnrollOutput.observation_moments`` (summed over processes) into the statistics of all data ever seen."""
+        """Merge ``UnrollOutput.observation_moments``, summed over processes, into the running statistics."""
         self.normaliser.merge(moments)
 
     @property

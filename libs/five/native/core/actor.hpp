@@ -1,5 +1,4 @@
-// A whole policy on rows of observations in the host's memory: what acts where a call of a few rows must cost
-// little.
+// The CPU actor: a policy's forward pass over a few team-steps, from observations to actions.
 #pragma once
 
 #include <cstddef>
@@ -11,101 +10,103 @@
 
 namespace five {
 
-// Numbers of one kind of row and how they are standardised: scale and shift [groups][fields]. No fields: no such
-// rows.
-struct Numbers {
-  RowPlaces at;
+// Numeric fields of one kind of row and their standardisation: scale and shift [groups][fields]. Without fields
+// the layout has no such rows.
+struct NumericInput {
+  RowLayout rows;
   std::vector<float> scale, shift;
 };
 
-// Where a row's id lies in the ids of a team-step (or of a hero), and the vectors of its space [rows][width];
-// width 0: the layout has no such id.
-struct Embedded {
-  std::size_t offset = 0, stride = 0, width = 0, rows = 0;
+// An embedded id: its position in the ids of a team-step (or of a hero) and the embedding table
+// [vocabulary][width]. The width is 0 where the layout has no such id.
+struct EmbeddingInput {
+  std::size_t offset = 0, stride = 0, width = 0, vocabulary = 0;
   std::vector<float> table;
 };
 
-// A set of rows, pooled by what they hang on.
-struct SetNet {
+// Two layers over each row of a set, whose rows are max-pooled by owner.
+struct SetEncoder {
   enum class Owner : std::uint8_t { kHero, kOtherUnit, kTeam };
   Owner owner = Owner::kHero;
   std::size_t columns = 0;
-  Numbers numbers;
-  Embedded id;
-  Layer first, second;
+  NumericInput numbers;
+  EmbeddingInput id;
+  LinearLayer first, second;
 };
 
-// Units that share weights; `apart`: the part of the first layer for what heroes see differently.
-struct TowerNet {
+// Two layers over each unit of a group that shares weights. `first_private` is the part of the first layer for
+// what each hero observes differently.
+struct UnitEncoder {
   std::size_t columns = 0;
-  Layer first, apart, second;
+  LinearLayer first, first_private, second;
 };
 
-// What an action reads, by its id.
-struct ActionReads {
+// What each action reads, by action id.
+struct ActionTable {
   std::vector<std::int64_t> mask_class, offset_pair, unit_split;
-  std::vector<std::uint8_t> unit, teleport, offset;
+  std::vector<std::uint8_t> reads_unit, reads_teleport, reads_offset;
 };
 
-// The policy of five.agent.model.policy, with its parameters. Layers over several things one after another have
-// their inputs in that module's order.
-struct ActorNet {
-  Instructions with = Instructions::kPortable;
-  std::size_t heroes = 0, units = 0, choices = 0, classes = 0, teleports = 0;  // `teleports`: the class of these
-  std::size_t shared = 0, apart = 0, shared_ids = 0, apart_ids = 0;  // widths of the observation's arrays
-  std::size_t maps = 0, maps_apart = 0;  // widths of what others made of the maps, of a team and of a hero
-  std::size_t pooled = 0, pairs = 0;
+// The network of five.agent.model.policy with its parameters. A layer over several inputs takes them in the order
+// of that module.
+struct PolicyNet {
+  InstructionSet instructions = InstructionSet::kPortable;
+  std::size_t heroes = 0, units = 0, available = 0, mask_classes = 0, teleport_class = 0;
+  // Widths of the observation's arrays, and of the encoded maps of a team and of a hero.
+  std::size_t shared_width = 0, private_width = 0, shared_ids_width = 0, private_ids_width = 0;
+  std::size_t maps_width = 0, maps_private_width = 0;
+  std::size_t cross_hero_pooled = 0, offset_pairs = 0;
   float clip = 0.0f;
 
   RowColumns columns;
-  std::vector<std::int64_t> owner_slots, tower_slots;
-  Numbers global, previous, unit, unit_apart, hero, hero_apart, ally;
-  Embedded unit_type, animation, build, next_item, last_action;
-  std::vector<SetNet> sets;
-  std::vector<TowerNet> towers;
+  std::vector<std::int64_t> owner_slots, group_slots;
+  NumericInput global, previous, unit, unit_private, hero, hero_private, ally;
+  EmbeddingInput unit_type, animation, build, next_item, last_action;
+  std::vector<SetEncoder> sets;
+  std::vector<UnitEncoder> unit_groups;
 
-  Layer join, join_apart, gates;  // gates: of the joined input and the state side by side
-  // primary, unit and teleport queries, delays, offsets, queries of split heads, the value and the hidden layers
-  // of the three auxiliary heads, side by side
-  Layer heads;
-  Layer win, rank, buildings;
-  Embedded action;
-  std::vector<float> gate;  // [actions][key]: what queries are multiplied by
-  ActionReads reads;
+  LinearLayer join, join_private, gates;  // `gates` reads the joined input and the state side by side.
+  // All heads that read the LSTM's output, as one layer; `HeadOffsets` has their order.
+  LinearLayer heads;
+  LinearLayer win, rank, buildings;
+  EmbeddingInput action;
+  std::vector<float> gate;  // [actions][key], factors of the target queries.
+  ActionTable actions;
 };
 
-// A batch of team-steps: observations as games write them, recurrent states [steps][heroes][...]. `uniform` is
-// null where the likeliest is taken; else it holds numbers [0, 1) to draw by: for choices, for 3 x 9 small parts
-// and for units, each [steps][heroes][...].
-struct ActorSeen {
+// A batch of team-steps: observations as games write them and recurrent states [steps][heroes][...]. `uniform`
+// holds numbers in [0, 1) for sampling the primary action, 3 x 9 small parts and the target unit, each
+// [steps][heroes][...]; null: take the most likely.
+struct ActorInput {
   std::size_t steps = 0;
-  const std::uint16_t *shared = nullptr, *apart = nullptr, *shared_ids = nullptr, *apart_ids = nullptr;
+  const std::uint16_t *shared = nullptr, *private_ = nullptr, *shared_ids = nullptr, *private_ids = nullptr;
   const std::uint16_t* available = nullptr;
   const std::uint8_t* target_mask = nullptr;
-  const float *maps = nullptr, *maps_apart = nullptr;
+  const float *maps = nullptr, *maps_private = nullptr;
   const float *h = nullptr, *c = nullptr, *target = nullptr;
   const float* uniform[3] = {};
 };
 
-// What was done, [steps][heroes][...]; `choice` and `aim` are log-probabilities.
-struct ActorDone {
+// Results, [steps][heroes][...]. `primary` and `unit` are log-probabilities.
+struct ActorOutput {
   std::int16_t* actions = nullptr;
   float *logp = nullptr, *values = nullptr, *h = nullptr, *c = nullptr, *target = nullptr;
-  float *win = nullptr, *rank = nullptr, *buildings = nullptr, *choice = nullptr, *aim = nullptr;
+  float *win = nullptr, *rank = nullptr, *buildings = nullptr, *primary = nullptr, *unit = nullptr;
 };
 
-// Any number of threads may act with one net. Throws std::out_of_range for an id without a vector.
-void act(const ActorNet& net, const ActorSeen& seen, const ActorDone& done);
+// Evaluates the policy. Any number of threads may use one net. Throws std::out_of_range for an id without an
+// embedding.
+void act(const PolicyNet& net, const ActorInput& input, const ActorOutput& output);
 
-// Parts of it. What the trunk makes of a batch: the input of the join's two halves and, of the units that are
-// there, keys [rows][heroes][key] and where each slot's row is, [steps][units] (-1: nothing).
-struct Trunk {
-  std::vector<float> of_team, of_hero, keys;
+// Output of the trunk: the inputs of the two halves of the join; of the units that are present, keys
+// [rows][heroes][key]; the row of each unit slot, [steps][units] (-1: absent).
+struct TrunkOutput {
+  std::vector<float> team, hero, keys;
   std::vector<std::int32_t> row_of;
 };
-void walk_trunk(const ActorNet& net, const ActorSeen& seen, Trunk& out);
-// Chooses for the rows [first, last) of heroes, `said` [rows][heads] as the layer of heads gave it.
-void choose(const ActorNet& net, const ActorSeen& seen, const Trunk& trunk, const float* said, std::size_t first,
-            std::size_t last, const ActorDone& done);
+void evaluate_trunk(const PolicyNet& net, const ActorInput& input, TrunkOutput& output);
+// Chooses actions for the rows [first, last) of heroes. `logits` [rows][heads] is the output of the layer `heads`.
+void choose_actions(const PolicyNet& net, const ActorInput& input, const TrunkOutput& trunk, const float* logits,
+                    std::size_t first, std::size_t last, const ActorOutput& output);
 
 }  // namespace five

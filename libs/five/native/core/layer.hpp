@@ -1,4 +1,4 @@
-// Linear layers over a few rows or some hundreds, with their weights laid out for the processor beforehand.
+// Linear layers for a few to some hundred rows, with weights in the order in which the CPU reads them.
 #pragma once
 
 #include <cstddef>
@@ -7,38 +7,38 @@
 
 namespace five {
 
-// What products are made with.
-enum class Instructions : std::uint8_t { kPortable, kAvx2, kAvx512 };
+// Instruction sets that layers are compiled for.
+enum class InstructionSet : std::uint8_t { kPortable, kAvx2, kAvx512 };
 
-// The widest that this processor has.
-Instructions best_instructions();
+// Returns the widest that this CPU has.
+InstructionSet best_instruction_set();
 
-// y = x W^T + b. Sums are in float32, in the order of the inputs, with products that are not rounded where the
-// processor has such an instruction.
-class Layer {
+// y = x W^T + b. Sums are in float32 in the order of the inputs; AVX2 and AVX-512 use fused multiply-adds.
+class LinearLayer {
  public:
-  enum class After : std::uint8_t { kNothing, kRelu };
+  enum class Activation : std::uint8_t { kNone, kRelu };
 
-  Layer() = default;
-  // `weight` [out][in], `bias` [out] or null: zeros. Both are copied.
-  Layer(std::size_t in, std::size_t out, const float* weight, const float* bias, Instructions with);
+  LinearLayer() = default;
+  // `weight` [out][in], `bias` [out] or null for zeros. Both are copied.
+  LinearLayer(std::size_t in, std::size_t out, const float* weight, const float* bias,
+              InstructionSet instructions);
 
   std::size_t in() const { return in_; }
   std::size_t out() const { return out_; }
 
-  // Of `rows` rows x, `x_stride` numbers apart, into y, `y_stride` apart. `add`: y is added to what it holds.
+  // Evaluates `rows` rows of x, `x_stride` numbers apart, into y, `y_stride` apart. `accumulate` adds to y.
   void operator()(const float* x, std::size_t x_stride, std::size_t rows, float* y, std::size_t y_stride,
-                  bool add = false, After after = After::kNothing) const;
+                  bool accumulate = false, Activation activation = Activation::kNone) const;
 
  private:
-  struct Freed {
+  struct Free {
     void operator()(float* memory) const;
   };
 
   std::size_t in_ = 0, out_ = 0, lanes_ = 0;
-  Instructions with_ = Instructions::kPortable;
-  // Panels of up to three vectors' width: [in][width], each followed by its width of the bias.
-  std::unique_ptr<float, Freed> panels_;
+  InstructionSet instructions_ = InstructionSet::kPortable;
+  // Panels of up to three vectors of columns: [in][width] weights, then [width] biases each.
+  std::unique_ptr<float, Free> panels_;
 };
 
 }  // namespace five

@@ -9,14 +9,14 @@ namespace five {
 
 namespace {
 
-constexpr std::size_t kLanes = 16;  // partial sums: so many can be added at once whatever the processor
+constexpr std::size_t kLanes = 16;  // Partial sums, so that every CPU can vectorise a sum.
 
 #define FIVE_INLINE __attribute__((always_inline)) inline
 
-// Cody and Waite's reduction and Cephes' polynomial, in operations that every processor has a vector form of.
-FIVE_INLINE float exponential(float x) {
+// Cody and Waite's range reduction and the polynomial of Cephes, in operations that every CPU can vectorise.
+FIVE_INLINE float exp_of(float x) {
   x = std::min(std::max(x, -87.0f), 88.0f);
-  constexpr float kRounds = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to a whole number
+  constexpr float kRounds = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer.
   const float shifted = x * 1.44269504f + kRounds;
   const float whole = shifted - kRounds;
   float r = x - whole * 0.693359375f;
@@ -32,13 +32,13 @@ FIVE_INLINE float exponential(float x) {
   return p * std::bit_cast<float>(power);
 }
 
-FIVE_INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exponential(-x)); }
+FIVE_INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
 
 FIVE_INLINE float tanh_of(float x) {
-  // Near zero the quotient would lose its digits: there it is the series.
+  // Near zero the quotient cancels, so the series is used.
   const float square = x * x;
   const float near = x + x * square * (-1.0f / 3.0f + square * (2.0f / 15.0f - square * (17.0f / 315.0f)));
-  const float e = exponential(2.0f * x);
+  const float e = exp_of(2.0f * x);
   const float far = 1.0f - 2.0f / (e + 1.0f);
   return square < 0.0225f ? near : far;
 }
@@ -51,9 +51,9 @@ FIVE_INLINE void log_softmax_of(float* x, std::size_t n) {
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
     for (std::size_t l = 0; l < kLanes; ++l)
-      parts[l] += exponential(x[i + l] - most);
+      parts[l] += exp_of(x[i + l] - most);
   for (; i < n; ++i)
-    parts[0] += exponential(x[i] - most);
+    parts[0] += exp_of(x[i] - most);
   float sum = 0.0f;
   for (const float part : parts)
     sum += part;
@@ -70,7 +70,7 @@ FIVE_INLINE void lstm_cell_of(const float* __restrict gates, std::size_t d, floa
   }
 }
 
-FIVE_INLINE float product_of(const float* a, const float* b, std::size_t n) {
+FIVE_INLINE float dot_of(const float* a, const float* b, std::size_t n) {
   float parts[kLanes] = {};
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
@@ -84,11 +84,11 @@ FIVE_INLINE float product_of(const float* a, const float* b, std::size_t n) {
   return sum;
 }
 
-// Cephes' polynomial about 1, of normal numbers.
-FIVE_INLINE float logarithm(float x) {
+// The polynomial of Cephes around 1, for normal numbers.
+FIVE_INLINE float log_of(float x) {
   x = std::max(x, 1.1754944e-38f);
   const auto bits = std::bit_cast<std::uint32_t>(x);
-  // Of x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+  // x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
   const std::uint32_t shifted = bits - 0x3F3504F3u;
   const auto e = static_cast<float>(static_cast<std::int32_t>(shifted) >> 23);
   const float m = std::bit_cast<float>((shifted & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
@@ -108,47 +108,45 @@ FIVE_INLINE float logarithm(float x) {
 
 FIVE_INLINE void gumbel_of(const float* __restrict u, float* __restrict to, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
-    to[i] = logarithm(-logarithm(u[i]));
+    to[i] = log_of(-log_of(u[i]));
 }
 
-FIVE_INLINE void raise_to(float* __restrict to, const float* __restrict row, std::size_t n) {
+FIVE_INLINE void max_of(float* __restrict to, const float* __restrict row, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
     to[i] = std::max(to[i], row[i]);
 }
 
-// The same five, compiled for instructions: functions of their own, since what is compiled for more than the rest
-// must not be reached but by its pointer.
-#define FIVE_MATHS(name, attributes)                                                                   \
-  struct name {                                                                                        \
-    attributes static void log_softmax(float* x, std::size_t n) { log_softmax_of(x, n); }              \
-    attributes static void lstm_cell(const float* gates, std::size_t d, float* h, float* c) {          \
-      lstm_cell_of(gates, d, h, c);                                                                    \
-    }                                                                                                  \
-    attributes static float product(const float* a, const float* b, std::size_t n) {                   \
-      return product_of(a, b, n);                                                                      \
-    }                                                                                                  \
-    attributes static void gumbel(const float* u, float* to, std::size_t n) { gumbel_of(u, to, n); }   \
-    attributes static void raise(float* to, const float* row, std::size_t n) { raise_to(to, row, n); } \
-    static RowMaths all() { return {log_softmax, lstm_cell, product, gumbel, raise}; }                 \
+// The functions compiled for one instruction set. They are called through pointers only, so that the compiler
+// cannot inline code for newer instructions into portable code.
+#define FIVE_ROW_MATH(name, attributes)                                                                    \
+  struct name {                                                                                            \
+    attributes static void log_softmax(float* x, std::size_t n) { log_softmax_of(x, n); }                  \
+    attributes static void lstm_cell(const float* gates, std::size_t d, float* h, float* c) {              \
+      lstm_cell_of(gates, d, h, c);                                                                        \
+    }                                                                                                      \
+    attributes static float dot(const float* a, const float* b, std::size_t n) { return dot_of(a, b, n); } \
+    attributes static void gumbel(const float* u, float* to, std::size_t n) { gumbel_of(u, to, n); }       \
+    attributes static void max_into(float* to, const float* row, std::size_t n) { max_of(to, row, n); }    \
+    static RowMath all() { return {log_softmax, lstm_cell, dot, gumbel, max_into}; }                       \
   };
 
-FIVE_MATHS(Portable, )
+FIVE_ROW_MATH(Portable, )
 #if defined(__x86_64__) && defined(__GNUC__)
-FIVE_MATHS(Avx2, __attribute__((target("avx2,fma"))))
-FIVE_MATHS(Avx512, __attribute__((target("avx512f"))))
+FIVE_ROW_MATH(Avx2, __attribute__((target("avx2,fma"))))
+FIVE_ROW_MATH(Avx512, __attribute__((target("avx512f"))))
 #endif
 
 }  // namespace
 
-RowMaths row_maths(Instructions with) {
+RowMath row_math(InstructionSet instructions) {
 #if defined(__x86_64__) && defined(__GNUC__)
-  if (with == Instructions::kAvx512) return Avx512::all();
-  if (with == Instructions::kAvx2) return Avx2::all();
+  if (instructions == InstructionSet::kAvx512) return Avx512::all();
+  if (instructions == InstructionSet::kAvx2) return Avx2::all();
 #endif
   return Portable::all();
 }
 
 float sigmoid(float x) { return sigmoid_of(x); }
-float power_of_e(float x) { return exponential(x); }
+float exponential(float x) { return exp_of(x); }
 
 }  // namespace five

@@ -1,4 +1,4 @@
-// What a network computes between its layers, a row at a time.
+// Row-wise functions of the network: log-softmax, the LSTM cell, inner products and Gumbel noise.
 #pragma once
 
 #include <cstddef>
@@ -7,30 +7,30 @@
 
 namespace five {
 
-// What stands where there is no choice: the lowest finite number, as PyTorch's masks have it.
-constexpr float kNoChoice = -3.4028234663852886e38f;
+// Log-probability of a masked entry: the lowest finite number, as in the PyTorch policy.
+constexpr float kMasked = -3.4028234663852886e38f;
 
-// Functions of rows, for one set of instructions. Exponentials and logarithms are exact to 2 units in the last
-// place; what is below e^-87 counts as that.
-struct RowMaths {
-  // In place: log-probabilities of the logits x [n]. Where all are kNoChoice, they are equal.
+// Functions for one instruction set. Exponentials and logarithms are accurate to 2 units in the last place;
+// exponents below -87 are clamped.
+struct RowMath {
+  // Replaces the logits x [n] by log-probabilities; equal ones where all logits are kMasked.
   void (*log_softmax)(float* x, std::size_t n);
-  // One step of a cell of d units. `gates` [4][d]: in, forget, new, out, before their functions. h and c [d] out;
-  // `c` holds what it was before.
+  // One LSTM step of d units. `gates` [4][d]: input, forget, cell and output gates before their activations.
+  // Writes h [d] and updates c [d].
   void (*lstm_cell)(const float* gates, std::size_t d, float* h, float* c);
-  // The inner product of two rows [n].
-  float (*product)(const float* a, const float* b, std::size_t n);
-  // to[i] = log(-log(u[i])) of n uniform numbers [0, 1): what a logarithmic probability less it is the largest of,
-  // is drawn by that probability (the Gumbel-max trick).
+  // Returns the inner product of two rows [n].
+  float (*dot)(const float* a, const float* b, std::size_t n);
+  // to[i] = log(-log(u[i])) of n uniform numbers in [0, 1). The argmax of log-probabilities minus this noise is a
+  // sample (the Gumbel-max trick).
   void (*gumbel)(const float* u, float* to, std::size_t n);
-  // to[i] = max(to[i], row[i]) of n numbers.
-  void (*raise)(float* to, const float* row, std::size_t n);
+  // to[i] = max(to[i], row[i]) for n numbers.
+  void (*max_into)(float* to, const float* row, std::size_t n);
 };
 
-// `with` is one that the processor has.
-RowMaths row_maths(Instructions with);
+// `instructions` must be supported by the CPU.
+RowMath row_math(InstructionSet instructions);
 
 float sigmoid(float x);
-float power_of_e(float x);
+float exponential(float x);
 
 }  // namespace five

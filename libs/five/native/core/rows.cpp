@@ -60,7 +60,7 @@ __attribute__((target("avx,f16c,fma"), always_inline)) inline __m256 eight(__m12
                                                                            __m256 shift, __m256 most,
                                                                            __m256 least) {
   const __m256 moved = _mm256_fmadd_ps(_mm256_cvtph_ps(halves), scale, shift);
-  // In this order what is no number stays none.
+  // This operand order propagates NaN.
   return _mm256_min_ps(most, _mm256_max_ps(least, moved));
 }
 
@@ -72,7 +72,7 @@ __attribute__((target("avx,f16c,fma"))) void f16c_row(const std::uint16_t* in, s
     _mm256_storeu_ps(out + i, eight(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)),
                                     _mm256_loadu_ps(scale + i), _mm256_loadu_ps(shift + i), most, least));
   if (i == n) return;
-  if (n >= 8) {  // the last eight, of which some are done
+  if (n >= 8) {  // The last eight overlap with the previous ones.
     i = n - 8;
     _mm256_storeu_ps(out + i, eight(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)),
                                     _mm256_loadu_ps(scale + i), _mm256_loadu_ps(shift + i), most, least));
@@ -89,10 +89,10 @@ __attribute__((target("avx,f16c,fma"))) void f16c_row(const std::uint16_t* in, s
 }
 #endif
 
-constexpr std::size_t kAhead = 12;     // rows that are prefetched: they lie apart
-constexpr std::size_t kTogether = 64;  // lines that are added up in float32
+constexpr std::size_t kPrefetchRows = 12;  // Rows to prefetch, which are at scattered addresses.
+constexpr std::size_t kSumLines = 64;      // Lines to add up in float32.
 
-// What rows of one group are read by, padded to whole vectors, and what was added up of the last few of them.
+// Scale and shift of one group, padded to whole vectors, and the sums of its last lines.
 struct GroupRows {
   explicit GroupRows(std::size_t n) : fields(n), padded((n + 7) / 8 * 8) {
     for (auto* each : {&scale, &shift, &near, &total, &squares})
@@ -127,15 +127,15 @@ struct GroupRows {
   std::vector<float> scale, shift, near, total, squares;
 };
 
-// Reads one row, and adds it to the group's sums.
+// Reads one line and adds it to the group's sums.
 using GroupReader = void (*)(const std::uint16_t* in, GroupRows& of, float clip, float* out);
 
 void portable_group(const std::uint16_t* in, GroupRows& of, float clip, float* out) {
   for (std::size_t i = 0; i < of.fields; ++i) {
-    const float value = from_half(in[i]), apart = value - of.near[i];
+    const float value = from_half(in[i]), deviation = value - of.near[i];
     out[i] = standard(value, of.scale[i], of.shift[i], clip);
-    of.total[i] += apart;
-    of.squares[i] = std::fma(apart, apart, of.squares[i]);
+    of.total[i] += deviation;
+    of.squares[i] = std::fma(deviation, deviation, of.squares[i]);
   }
 }
 
@@ -148,9 +148,9 @@ __attribute__((target("avx,f16c,fma"))) void f16c_group(const std::uint16_t* in,
   for (std::size_t i = 0; i < of.padded; i += 8) {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i));
     _mm256_storeu_ps(out + i, eight(halves, _mm256_loadu_ps(scale + i), _mm256_loadu_ps(shift + i), most, least));
-    const __m256 apart = _mm256_sub_ps(_mm256_cvtph_ps(halves), _mm256_loadu_ps(near + i));
-    _mm256_storeu_ps(total + i, _mm256_add_ps(_mm256_loadu_ps(total + i), apart));
-    _mm256_storeu_ps(squares + i, _mm256_fmadd_ps(apart, apart, _mm256_loadu_ps(squares + i)));
+    const __m256 deviation = _mm256_sub_ps(_mm256_cvtph_ps(halves), _mm256_loadu_ps(near + i));
+    _mm256_storeu_ps(total + i, _mm256_add_ps(_mm256_loadu_ps(total + i), deviation));
+    _mm256_storeu_ps(squares + i, _mm256_fmadd_ps(deviation, deviation, _mm256_loadu_ps(squares + i)));
   }
 }
 #endif
@@ -171,15 +171,15 @@ RowReader row_reader() {
   return portable_row;
 }
 
-void standard_rows(const std::uint16_t* in, std::size_t size, const RowPlaces& places, const std::int64_t* step,
+void standard_rows(const std::uint16_t* in, std::size_t size, const RowLayout& layout, const std::int64_t* step,
                    const std::int64_t* slot, const std::int64_t* group, std::size_t rows, const float* scale,
                    const float* shift, float clip, float* out, const RowSums* sums, bool portable) {
-  const std::size_t n = places.fields, total = rows * places.lines * n;
+  const std::size_t n = layout.fields, total = rows * layout.lines * n;
   const std::uint16_t* const in_end = in + size;
   const float* const out_end = out + total;
   const auto line_of = [&](std::size_t r) {
-    return in + static_cast<std::size_t>(step[r]) * places.lines * places.width + places.offset +
-           static_cast<std::size_t>(slot[r]) * places.stride;
+    return in + static_cast<std::size_t>(step[r]) * layout.lines * layout.width + layout.offset +
+           static_cast<std::size_t>(slot[r]) * layout.stride;
   };
   const GroupReader fast = group_reader(portable);
   GroupRows now(n);
@@ -187,20 +187,20 @@ void standard_rows(const std::uint16_t* in, std::size_t size, const RowPlaces& p
   for (std::size_t r = 0; r < rows; ++r) {
     const std::int64_t g = group == nullptr ? 0 : group[r];
     const std::uint16_t* line = line_of(r);
-    if (r + kAhead < rows) prefetch_lines(line_of(r + kAhead), n * sizeof(std::uint16_t));
+    if (r + kPrefetchRows < rows) prefetch_lines(line_of(r + kPrefetchRows), n * sizeof(std::uint16_t));
     if (g != last) {
       const std::size_t of = static_cast<std::size_t>(g) * n;
       now.leave(sums);
       now.enter(of, scale + of, shift + of, line, sums);
       last = g;
     }
-    for (std::size_t l = 0; l < places.lines; ++l, line += places.width, out += n) {
-      // What lies behind a row is read and written with it: the next one is written over that.
+    for (std::size_t l = 0; l < layout.lines; ++l, line += layout.width, out += n) {
+      // Whole vectors read and write beyond the line; the next line overwrites the surplus.
       if (line + now.padded <= in_end && out + now.padded <= out_end)
         fast(line, now, clip, out);
       else
         portable_group(line, now, clip, out);
-      if (++now.lines == kTogether) now.leave(sums);
+      if (++now.lines == kSumLines) now.leave(sums);
     }
   }
   now.leave(sums);
@@ -218,13 +218,13 @@ void find_rows(const RowColumns& where, const std::uint16_t* ids, std::size_t id
     const std::uint16_t* status =
         by_status ? shared + where.status_offset + ownerless * where.status_stride : nullptr;
     for (std::size_t s = 0; s < steps; ++s) {
-      bool there = id[s * id_width] != 0;
-      if (owner != nullptr) there = there && owner[s * id_width] != 0;
+      bool present = id[s * id_width] != 0;
+      if (owner != nullptr) present = present && owner[s * id_width] != 0;
       if (by_status) {
         const std::uint16_t* three = status + s * shared_width;
-        there = there || ((three[0] | three[1] | three[2]) & 0x7FFF) != 0;
+        present = present || ((three[0] | three[1] | three[2]) & 0x7FFF) != 0;
       }
-      if (!there) continue;
+      if (!present) continue;
       column.push_back(static_cast<std::int64_t>(c));
       step.push_back(static_cast<std::int64_t>(s));
     }

@@ -16,14 +16,14 @@ static_assert(std::endian::native == std::endian::little, "the packed form is li
 
 namespace {
 
-// Bits and values of a packed array, read row by row. Nothing is read behind `end`.
+// Reads the bits and values of a packed array row by row, and nothing behind `end`.
 struct Reader {
   const std::uint8_t* bits;
-  std::size_t at;  // the next bit
+  std::size_t at;  // Index of the next bit.
   const std::uint8_t* values;
   const std::uint8_t* end;
 
-  // The next `count` bits, 64 at most.
+  // Returns the next `count` bits, 64 at most.
   std::uint64_t take(std::size_t count) {
     const std::uint8_t* from = bits + at / 8;
     const unsigned shift = at & 7;
@@ -43,7 +43,7 @@ struct Reader {
   }
 };
 
-// Bits of [at, at + count) that are set.
+// Returns the number of set bits in [at, at + count).
 std::size_t ones_portable(const std::uint8_t* data, std::size_t at, std::size_t count, const std::uint8_t* end) {
   Reader reader{data, at, nullptr, end};
   std::size_t set = 0;
@@ -52,7 +52,7 @@ std::size_t ones_portable(const std::uint8_t* data, std::size_t at, std::size_t 
   return set + static_cast<std::size_t>(std::popcount(reader.take(count)));
 }
 
-// 64 values at most, from the bits on; over `before` where that is not null.
+// Writes up to 64 values by their presence bits; XORs them with `before` where it is not null.
 void write_word(std::uint64_t bits, std::size_t count, Reader& reader, std::uint8_t* out,
                 const std::uint8_t* before) {
   if (before)
@@ -79,7 +79,7 @@ void write_row(Reader& reader, std::size_t n, std::uint8_t* out, const std::uint
 }
 
 #ifdef FIVE_X86
-// The same, by the processor's own count: of whole bytes where the bits begin with one.
+// ones_portable() with POPCNT; whole bytes where the bits are aligned to one.
 __attribute__((target("popcnt"))) std::size_t ones_popcnt(const std::uint8_t* data, std::size_t at,
                                                           std::size_t count, const std::uint8_t* end) {
   std::size_t set = 0;
@@ -95,7 +95,7 @@ __attribute__((target("popcnt"))) std::size_t ones_popcnt(const std::uint8_t* da
   return set + static_cast<std::size_t>(__builtin_popcountll(reader.take(count)));
 }
 
-// Per byte of bits: which of the values that follow each other comes to each of eight places, for pshufb.
+// PSHUFB masks by byte of presence bits: they spread consecutive values over eight positions.
 constexpr auto kScatter = [] {
   std::array<std::array<std::uint8_t, 16>, 256> table{};
   for (std::size_t bits = 0; bits < 256; ++bits) {
@@ -110,11 +110,11 @@ constexpr auto kScatter = [] {
   return table;
 }();
 
-// The same, eight values at a time.
+// write_row() with eight values at a time.
 __attribute__((target("ssse3,popcnt"))) void write_row_ssse3(Reader& reader, std::size_t n, std::uint8_t* out,
                                                              const std::uint8_t* before) {
   std::size_t i = 0;
-  // A load takes 16 bytes, of which fewer may be this word's: 64 values are there for certain, or a slower way is.
+  // A load reads 16 bytes, perhaps more than this word has: without room for 64 values write_row() does the rest.
   for (; i + 64 <= n && reader.values + 128 <= reader.end; i += 64) {
     std::uint64_t bits = reader.take(64);
     for (std::size_t k = 0; k < 64; k += 8, bits >>= 8) {
@@ -130,7 +130,7 @@ __attribute__((target("ssse3,popcnt"))) void write_row_ssse3(Reader& reader, std
   write_row(reader, n - i, out + 2 * i, before ? before + 2 * i : nullptr);
 }
 
-// The same, 32 values at a time: the processor itself spreads those that are not zero.
+// write_row() with 32 values at a time: VPEXPANDW spreads the values that are not zero.
 __attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi2,popcnt"))) void write_row_vbmi2(
     Reader& reader, std::size_t n, std::uint8_t* out, const std::uint8_t* before) {
   for (std::size_t i = 0; i < n; i += 64) {
@@ -139,7 +139,7 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi2,popcnt"))) void write_r
     for (std::size_t k = 0; k < count; k += 32) {
       const auto set = static_cast<__mmask32>(bits >> k);
       const auto values = static_cast<unsigned>(_mm_popcnt_u32(set));
-      // Masked loads and stores touch nothing outside of their mask.
+      // Masked loads and stores access nothing outside their mask.
       __m512i wide =
           _mm512_maskz_expand_epi16(set, _mm512_maskz_loadu_epi16(_bzhi_u32(~0u, values), reader.values));
       reader.values += 2 * values;

@@ -9,42 +9,42 @@ namespace five {
 
 namespace {
 
-constexpr std::size_t kBlock = 64;  // rows whose inputs and results a near cache holds
+constexpr std::size_t kBlock = 64;  // Rows whose inputs and results fit in a near cache.
 
-// Memory that is made once a thread and only grows.
-float* room(std::vector<float>& memory, std::size_t numbers) {
+// Returns memory for so many numbers; it only grows.
+float* reserve(std::vector<float>& memory, std::size_t numbers) {
   if (memory.size() < numbers) memory.resize(numbers);
   return memory.data();
 }
 
-const float* vector_of(const Embedded& of, const std::uint16_t* ids, std::size_t row) {
-  const std::size_t id = ids[of.offset + row * of.stride];
-  if (id >= of.rows) throw std::out_of_range("act: an id that the network has no vector for");
-  return of.table.data() + id * of.width;
+const float* embedding_of(const EmbeddingInput& input, const std::uint16_t* ids, std::size_t row) {
+  const std::size_t id = ids[input.offset + row * input.stride];
+  if (id >= input.vocabulary) throw std::out_of_range("act: an id without an embedding");
+  return input.table.data() + id * input.width;
 }
 
-// A pool for those owners that have rows: their place among the pools, -1 for the others.
+// Max-pools of a set by unit row. `index` is -1 for a unit without rows.
 struct Pools {
   std::size_t width = 0, used = 0;
-  std::vector<std::int32_t> of;
+  std::vector<std::int32_t> index;
   std::vector<float> values;
 };
 
-class Walk {
+class TrunkEvaluator {
  public:
-  Walk(const ActorNet& net, const ActorSeen& seen, Trunk& out)
-      : net_(net), seen_(seen), out_(out), read_(row_reader()), maths_(row_maths(net.with)) {}
+  TrunkEvaluator(const PolicyNet& net, const ActorInput& input, TrunkOutput& out)
+      : net_(net), input_(input), output_(out), read_(row_reader()), math_(row_math(net.instructions)) {}
 
   void run() {
     thread_local std::vector<std::int64_t> columns, steps;
     columns.clear();
     steps.clear();
-    find_rows(net_.columns, seen_.shared_ids, net_.shared_ids, seen_.shared, net_.shared, seen_.steps, columns,
-              steps);
+    find_rows(net_.columns, input_.shared_ids, net_.shared_ids_width, input_.shared, net_.shared_width,
+              input_.steps, columns, steps);
     column_ = columns.data();
     step_ = steps.data();
     set_columns_ = 0;
-    for (const SetNet& set : net_.sets)
+    for (const SetEncoder& set : net_.sets)
       set_columns_ += set.columns;
     const auto rows_before = [&](std::size_t column) {
       return static_cast<std::size_t>(
@@ -53,191 +53,201 @@ class Walk {
     first_ = rows_before(set_columns_);
     units_ = columns.size() - first_;
     team_width_ = net_.join.in();
-    hero_width_ = net_.join_apart.in();
-    place_units();
-    whole();
+    hero_width_ = net_.join_private.in();
+    index_units();
+    evaluate_team_inputs();
     thread_local std::vector<Pools> pools;
     pools.resize(net_.sets.size());
     std::size_t column = 0, begin = 0;
     for (std::size_t s = 0; s < net_.sets.size(); ++s) {
       const std::size_t end = rows_before(column + net_.sets[s].columns);
-      pool_set(net_.sets[s], pools[s], begin, end, column);
+      evaluate_set(net_.sets[s], pools[s], begin, end, column);
       column += net_.sets[s].columns;
       begin = end;
     }
-    for (std::size_t t = 0; t < net_.towers.size(); ++t) {
-      column += net_.towers[t].columns;
+    for (std::size_t t = 0; t < net_.unit_groups.size(); ++t) {
+      column += net_.unit_groups[t].columns;
       const std::size_t end = rows_before(column);
-      walk_tower(t, begin, end, pools);
+      evaluate_group(t, begin, end, pools);
       begin = end;
     }
   }
 
  private:
   std::size_t slot_of(std::size_t row) const {
-    return static_cast<std::size_t>(net_.tower_slots[static_cast<std::size_t>(column_[row]) - set_columns_]);
+    return static_cast<std::size_t>(net_.group_slots[static_cast<std::size_t>(column_[row]) - set_columns_]);
   }
 
   std::size_t step_of(std::size_t row) const { return static_cast<std::size_t>(step_[row]); }
 
-  void place_units() {
-    out_.row_of.assign(seen_.steps * net_.units, -1);
+  void index_units() {
+    output_.row_of.assign(input_.steps * net_.units, -1);
     for (std::size_t r = 0; r < units_; ++r)
-      out_.row_of[step_of(first_ + r) * net_.units + slot_of(first_ + r)] = static_cast<std::int32_t>(r);
+      output_.row_of[step_of(first_ + r) * net_.units + slot_of(first_ + r)] = static_cast<std::int32_t>(r);
   }
 
-  // Reads a row of numbers of one hero's line to `to`; returns where it ends.
-  float* numbers(const Numbers& of, const std::uint16_t* array, std::size_t step, std::size_t line,
+  // Writes a standardised row of one hero's line to `to`; returns the end of what it wrote.
+  float* numbers(const NumericInput& input, const std::uint16_t* array, std::size_t step, std::size_t line,
                  std::size_t slot, std::size_t group, float* to) const {
-    const RowPlaces& at = of.at;
-    if (at.fields == 0) return to;
-    const std::uint16_t* in = array + (step * at.lines + line) * at.width + at.offset + slot * at.stride;
-    read_(in, at.fields, of.scale.data() + group * at.fields, of.shift.data() + group * at.fields, net_.clip, to);
-    return to + at.fields;
+    const RowLayout& rows = input.rows;
+    if (rows.fields == 0) return to;
+    const std::uint16_t* in = array + (step * rows.lines + line) * rows.width + rows.offset + slot * rows.stride;
+    read_(in, rows.fields, input.scale.data() + group * rows.fields, input.shift.data() + group * rows.fields,
+          net_.clip, to);
+    return to + rows.fields;
   }
 
-  float* embedded(const Embedded& of, std::size_t step, std::size_t slot, float* to) const {
-    if (of.width == 0) return to;
-    const float* from = vector_of(of, seen_.shared_ids + step * net_.shared_ids, slot);
-    return std::copy_n(from, of.width, to);
+  float* embedded(const EmbeddingInput& input, std::size_t step, std::size_t slot, float* to) const {
+    if (input.width == 0) return to;
+    const float* from = embedding_of(input, input_.shared_ids + step * net_.shared_ids_width, slot);
+    return std::copy_n(from, input.width, to);
   }
 
-  // What every team-step has; pools are left at their floor.
-  void whole() {
+  // Writes the inputs that every team-step has; pools start at their floor of zero.
+  void evaluate_team_inputs() {
     const std::size_t heroes = net_.heroes, key = net_.action.width;
-    float* team = room(out_.of_team, seen_.steps * team_width_);
-    float* hero = room(out_.of_hero, seen_.steps * heroes * hero_width_);
+    float* team = reserve(output_.team, input_.steps * team_width_);
+    float* hero = reserve(output_.hero, input_.steps * heroes * hero_width_);
     const std::size_t pools =
-        hero_width_ - net_.maps_apart - net_.previous.at.fields - key - net_.last_action.width;
-    for (std::size_t s = 0; s < seen_.steps; ++s, team += team_width_) {
-      float* to = numbers(net_.global, seen_.shared, s, 0, 0, 0, team);
-      if (net_.maps) to = std::copy_n(seen_.maps + s * net_.maps, net_.maps, to);
+        hero_width_ - net_.maps_private_width - net_.previous.rows.fields - key - net_.last_action.width;
+    for (std::size_t s = 0; s < input_.steps; ++s, team += team_width_) {
+      float* to = numbers(net_.global, input_.shared, s, 0, 0, 0, team);
+      if (net_.maps_width) to = std::copy_n(input_.maps + s * net_.maps_width, net_.maps_width, to);
       std::fill(to, team + team_width_, 0.0f);
       for (std::size_t h = 0; h < heroes; ++h, hero += hero_width_) {
         const std::size_t row = s * heroes + h;
-        float* of = hero;
-        if (net_.maps_apart) of = std::copy_n(seen_.maps_apart + row * net_.maps_apart, net_.maps_apart, of);
-        of = std::fill_n(of, pools, 0.0f);
-        of = numbers(net_.previous, seen_.apart, s, h, 0, 0, of);
-        of = std::copy_n(seen_.target + row * key, key, of);
+        float* end = hero;
+        if (net_.maps_private_width)
+          end = std::copy_n(input_.maps_private + row * net_.maps_private_width, net_.maps_private_width, end);
+        end = std::fill_n(end, pools, 0.0f);
+        end = numbers(net_.previous, input_.private_, s, h, 0, 0, end);
+        end = std::copy_n(input_.target + row * key, key, end);
         if (net_.last_action.width)
-          std::copy_n(vector_of(net_.last_action, seen_.apart_ids + row * net_.apart_ids, 0), key, of);
+          std::copy_n(embedding_of(net_.last_action, input_.private_ids + row * net_.private_ids_width, 0), key,
+                      end);
       }
     }
   }
 
-  void pool_set(const SetNet& set, Pools& pools, std::size_t begin, std::size_t end, std::size_t first_column) {
+  void evaluate_set(const SetEncoder& set, Pools& pools, std::size_t begin, std::size_t end,
+                    std::size_t first_column) {
     thread_local std::vector<float> inputs, hidden, rows;
     const std::size_t in = set.first.in(), between = set.first.out(), width = set.second.out();
-    float* x = room(inputs, kBlock * in);
-    float* y = room(hidden, kBlock * between);
-    float* z = room(rows, kBlock * width);
+    float* x = reserve(inputs, kBlock * in);
+    float* y = reserve(hidden, kBlock * between);
+    float* z = reserve(rows, kBlock * width);
     pools.width = width;
     pools.used = 0;
-    const bool of_team = set.owner == SetNet::Owner::kTeam;
-    if (!of_team) pools.of.assign(units_, -1);
+    const bool is_team = set.owner == SetEncoder::Owner::kTeam;
+    if (!is_team) pools.index.assign(units_, -1);
     float* pooled =
-        of_team ? out_.of_team.data() + team_width_ - width : room(pools.values, (end - begin) * width);
+        is_team ? output_.team.data() + team_width_ - width : reserve(pools.values, (end - begin) * width);
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t count = std::min(kBlock, end - at);
       for (std::size_t r = 0; r < count; ++r) {
-        const std::size_t place = static_cast<std::size_t>(column_[at + r]) - first_column;
-        float* to = numbers(set.numbers, seen_.shared, step_of(at + r), 0, place, 0, x + r * in);
-        embedded(set.id, step_of(at + r), place, to);
+        const std::size_t slot = static_cast<std::size_t>(column_[at + r]) - first_column;
+        float* to = numbers(set.numbers, input_.shared, step_of(at + r), 0, slot, 0, x + r * in);
+        embedded(set.id, step_of(at + r), slot, to);
       }
-      set.first(x, in, count, y, between, false, Layer::After::kRelu);
+      set.first(x, in, count, y, between, false, LinearLayer::Activation::kRelu);
       set.second(y, between, count, z, width);
       for (std::size_t r = 0; r < count; ++r) {
         float* into = nullptr;
-        if (of_team) {
+        if (is_team) {
           into = pooled + step_of(at + r) * team_width_;
         } else {
-          const auto slot = static_cast<std::size_t>(net_.owner_slots[static_cast<std::size_t>(column_[at + r])]);
-          std::int32_t& of = pools.of[static_cast<std::size_t>(out_.row_of[step_of(at + r) * net_.units + slot])];
-          if (of < 0) {
-            of = static_cast<std::int32_t>(pools.used++);
-            std::fill_n(pooled + static_cast<std::size_t>(of) * width, width, 0.0f);
+          const auto owner = static_cast<std::size_t>(net_.owner_slots[static_cast<std::size_t>(column_[at + r])]);
+          std::int32_t& pool =
+              pools.index[static_cast<std::size_t>(output_.row_of[step_of(at + r) * net_.units + owner])];
+          if (pool < 0) {
+            pool = static_cast<std::int32_t>(pools.used++);
+            std::fill_n(pooled + static_cast<std::size_t>(pool) * width, width, 0.0f);
           }
-          into = pooled + static_cast<std::size_t>(of) * width;
+          into = pooled + static_cast<std::size_t>(pool) * width;
         }
-        maths_.raise(into, z + r * width, width);
+        math_.max_into(into, z + r * width, width);
       }
     }
   }
 
-  static float* pool_of(const Pools& pools, std::size_t unit, float* to) {
-    const std::int32_t of = pools.of[unit];
-    if (of < 0) return std::fill_n(to, pools.width, 0.0f);
-    return std::copy_n(pools.values.data() + static_cast<std::size_t>(of) * pools.width, pools.width, to);
+  static float* copy_pool(const Pools& pools, std::size_t unit, float* to) {
+    const std::int32_t pool = pools.index[unit];
+    if (pool < 0) return std::fill_n(to, pools.width, 0.0f);
+    return std::copy_n(pools.values.data() + static_cast<std::size_t>(pool) * pools.width, pools.width, to);
   }
 
-  void read_unit(std::size_t tower, std::size_t row, const std::vector<Pools>& pools, float* to) const {
+  void read_unit(std::size_t group, std::size_t row, const std::vector<Pools>& pools, float* to) const {
     const std::size_t step = step_of(row), slot = slot_of(row);
-    const bool is_hero = tower < 2;
-    to = numbers(net_.unit, seen_.shared, step, 0, slot, tower, to);
+    const bool is_hero = group < 2;
+    to = numbers(net_.unit, input_.shared, step, 0, slot, group, to);
     to = embedded(net_.unit_type, step, slot, to);
     to = embedded(net_.animation, step, slot, to);
-    if (is_hero) to = numbers(net_.hero, seen_.shared, step, 0, slot, tower, to);
-    const auto owner = is_hero ? SetNet::Owner::kHero : SetNet::Owner::kOtherUnit;
+    if (is_hero) to = numbers(net_.hero, input_.shared, step, 0, slot, group, to);
+    const auto owner = is_hero ? SetEncoder::Owner::kHero : SetEncoder::Owner::kOtherUnit;
     for (std::size_t s = 0; s < net_.sets.size(); ++s)
-      if (net_.sets[s].owner == owner) to = pool_of(pools[s], row - first_, to);
-    if (tower > 0) return;
-    to = numbers(net_.ally, seen_.shared, step, 0, slot, 0, to);
+      if (net_.sets[s].owner == owner) to = copy_pool(pools[s], row - first_, to);
+    if (group > 0) return;
+    to = numbers(net_.ally, input_.shared, step, 0, slot, 0, to);
     to = embedded(net_.build, step, slot, to);
     embedded(net_.next_item, step, slot, to);
   }
 
-  void walk_tower(std::size_t tower, std::size_t begin, std::size_t end, const std::vector<Pools>& pools) {
-    thread_local std::vector<float> inputs, inputs_apart, team, hidden, rows;
-    const TowerNet& net = net_.towers[tower];
-    const std::size_t heroes = net_.heroes, in = net.first.in(), apart = net.apart.in(), between = net.first.out();
+  void evaluate_group(std::size_t group, std::size_t begin, std::size_t end, const std::vector<Pools>& pools) {
+    thread_local std::vector<float> inputs, private_inputs, team, hidden, rows;
+    const UnitEncoder& net = net_.unit_groups[group];
+    const std::size_t heroes = net_.heroes, in = net.first.in(), private_width = net.first_private.in(),
+                      between = net.first.out();
     const std::size_t width = net.second.out(), key = net_.action.width;
-    float* x = room(inputs, kBlock * in);
-    float* own = room(inputs_apart, kBlock * heroes * apart);
-    float* y = room(hidden, kBlock * heroes * between);
-    float* z = room(rows, kBlock * heroes * width);
-    float* keys = room(out_.keys, std::max<std::size_t>(units_, 1) * heroes * key);
-    const std::size_t pool = net_.maps_apart + tower * width,
-                      itself = net_.maps_apart + net_.towers.size() * width;
+    float* x = reserve(inputs, kBlock * in);
+    float* x_private = reserve(private_inputs, kBlock * heroes * private_width);
+    float* y = reserve(hidden, kBlock * heroes * between);
+    float* z = reserve(rows, kBlock * heroes * width);
+    float* keys = reserve(output_.keys, std::max<std::size_t>(units_, 1) * heroes * key);
+    const std::size_t pool_offset = net_.maps_private_width + group * width,
+                      own_offset = net_.maps_private_width + net_.unit_groups.size() * width;
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t count = std::min(kBlock, end - at);
       for (std::size_t r = 0; r < count; ++r) {
-        read_unit(tower, at + r, pools, x + r * in);
+        read_unit(group, at + r, pools, x + r * in);
         for (std::size_t h = 0; h < heroes; ++h) {
-          float* to = own + (r * heroes + h) * apart;
-          to = numbers(net_.unit_apart, seen_.apart, step_of(at + r), h, slot_of(at + r), tower, to);
-          if (tower < 2) numbers(net_.hero_apart, seen_.apart, step_of(at + r), h, slot_of(at + r), tower, to);
+          float* to = x_private + (r * heroes + h) * private_width;
+          to = numbers(net_.unit_private, input_.private_, step_of(at + r), h, slot_of(at + r), group, to);
+          if (group < 2)
+            numbers(net_.hero_private, input_.private_, step_of(at + r), h, slot_of(at + r), group, to);
         }
       }
-      float* once = heroes == 1 ? y : room(team, kBlock * between);
+      float* once = heroes == 1 ? y : reserve(team, kBlock * between);
       net.first(x, in, count, once, between);
       if (heroes > 1)
         for (std::size_t r = 0; r < count * heroes; ++r)
           std::copy_n(once + r / heroes * between, between, y + r * between);
-      net.apart(own, apart, count * heroes, y, between, true, Layer::After::kRelu);
+      net.first_private(x_private, private_width, count * heroes, y, between, true,
+                        LinearLayer::Activation::kRelu);
       net.second(y, between, count * heroes, z, width);
       for (std::size_t r = 0; r < count; ++r)
         for (std::size_t h = 0; h < heroes; ++h) {
           const float* row = z + (r * heroes + h) * width;
-          float* hero = out_.of_hero.data() + (step_of(at + r) * heroes + h) * hero_width_;
-          maths_.raise(hero + pool, row, width);
-          if (tower == 0 && slot_of(at + r) == h) std::copy_n(row, width, hero + itself);
+          float* hero = output_.hero.data() + (step_of(at + r) * heroes + h) * hero_width_;
+          math_.max_into(hero + pool_offset, row, width);
+          if (group == 0 && slot_of(at + r) == h) std::copy_n(row, width, hero + own_offset);
           std::copy_n(row, key, keys + ((at + r - first_) * heroes + h) * key);
         }
     }
   }
 
-  const ActorNet& net_;
-  const ActorSeen& seen_;
-  Trunk& out_;
+  const PolicyNet& net_;
+  const ActorInput& input_;
+  TrunkOutput& output_;
   RowReader read_;
-  RowMaths maths_;
+  RowMath math_;
   const std::int64_t *column_ = nullptr, *step_ = nullptr;
   std::size_t set_columns_ = 0, first_ = 0, units_ = 0, team_width_ = 0, hero_width_ = 0;
 };
 
 }  // namespace
 
-void walk_trunk(const ActorNet& net, const ActorSeen& seen, Trunk& out) { Walk(net, seen, out).run(); }
+void evaluate_trunk(const PolicyNet& net, const ActorInput& input, TrunkOutput& out) {
+  TrunkEvaluator(net, input, out).run();
+}
 
 }  // namespace five

@@ -1,4 +1,4 @@
-// A policy that acts in the host's memory, as Python makes and asks it.
+// Python binding of the CPU actor.
 #include "actor.hpp"
 
 #include <stdexcept>
@@ -21,8 +21,8 @@ namespace {
 using Floats = Array<const float>;
 using Ids = Array<const std::uint16_t>;
 
-void require(bool fits, const std::string& what) {
-  if (!fits) throw nb::value_error(("actor: " + what + " does not fit").c_str());
+void require(bool matches, const std::string& what) {
+  if (!matches) throw nb::value_error(("actor: wrong size of " + what).c_str());
 }
 
 std::vector<float> floats(nb::handle given) {
@@ -30,143 +30,146 @@ std::vector<float> floats(nb::handle given) {
   return {array.data(), array.data() + array.size()};
 }
 
-Numbers numbers_of(nb::handle given, std::size_t groups) {
+NumericInput numeric_input(nb::handle given, std::size_t groups) {
   if (given.is_none()) return {};
-  const auto [places, scale, shift] =
+  const auto [layout, scale, shift] =
       nb::cast<std::tuple<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>, nb::object,
                           nb::object>>(given);
-  const auto [width, lines, offset, stride, fields] = places;
-  Numbers out{{width, lines, offset, stride, fields}, floats(scale), floats(shift)};
-  require(out.scale.size() == groups * fields && out.shift.size() == groups * fields, "a scale");
+  const auto [width, lines, offset, stride, fields] = layout;
+  NumericInput out{{width, lines, offset, stride, fields}, floats(scale), floats(shift)};
+  require(out.scale.size() == groups * fields && out.shift.size() == groups * fields, "scale");
   return out;
 }
 
-Embedded embedded_of(nb::handle given) {
+EmbeddingInput embedding_input(nb::handle given) {
   if (given.is_none()) return {};
   const auto [offset, stride, table] = nb::cast<std::tuple<std::size_t, std::size_t, Floats>>(given);
-  require(table.ndim() == 2, "a table");
+  require(table.ndim() == 2, "table");
   return {offset, stride, table.shape(1), table.shape(0), {table.data(), table.data() + table.size()}};
 }
 
-Layer layer_of(nb::handle given, Instructions with) {
+LinearLayer linear_layer(nb::handle given, InstructionSet instructions) {
   const auto [weight, bias] = nb::cast<std::tuple<Floats, std::optional<Floats>>>(given);
-  require(weight.ndim() == 2 && (!bias || bias->size() == weight.shape(0)), "a layer");
-  return {weight.shape(1), weight.shape(0), weight.data(), bias ? bias->data() : nullptr, with};
+  require(weight.ndim() == 2 && (!bias || bias->size() == weight.shape(0)), "layer");
+  return {weight.shape(1), weight.shape(0), weight.data(), bias ? bias->data() : nullptr, instructions};
 }
 
-// The rows of that kind must lie in arrays of that width, whatever slot below `slots` they are of.
-void check_place(const Numbers& of, std::size_t width, std::size_t lines, std::size_t slots, const char* name) {
-  const RowPlaces& at = of.at;
-  require(at.fields == 0 || (at.width == width && at.lines == lines && slots > 0 &&
-                             at.offset + (slots - 1) * at.stride + at.fields <= width),
+// Checks that rows of every slot below `slots` are inside an array of that width.
+void check_offsets(const NumericInput& of, std::size_t width, std::size_t lines, std::size_t slots,
+                   const char* name) {
+  const RowLayout& rows = of.rows;
+  require(rows.fields == 0 || (rows.width == width && rows.lines == lines && slots > 0 &&
+                               rows.offset + (slots - 1) * rows.stride + rows.fields <= width),
           name);
 }
 
-void check_place(const Embedded& of, std::size_t width, std::size_t slots, const char* name) {
+void check_offsets(const EmbeddingInput& of, std::size_t width, std::size_t slots, const char* name) {
   require(of.width == 0 || (slots > 0 && of.offset + (slots - 1) * of.stride < width), name);
 }
 
-// Everything that the trunk reads and writes lies where it may, whatever is observed.
-void check(const ActorNet& n) {
+// Checks that no observation can make the trunk read or write out of bounds.
+void check(const PolicyNet& n) {
   const std::size_t heroes = n.heroes, units = n.units, key = n.action.width;
-  require(heroes > 0 && n.towers.size() >= 2, "the number of heroes or towers");
-  std::size_t set_columns = 0, tower_columns = 0, hero_sets = 0, unit_sets = 0, team_sets = 0;
-  for (const SetNet& s : n.sets) {
-    check_place(s.numbers, n.shared, 1, s.columns, "a set's rows");
-    check_place(s.id, n.shared_ids, s.columns, "a set's ids");
-    require(s.first.in() == s.numbers.at.fields + s.id.width && s.second.in() == s.first.out(), "a set's layer");
-    (s.owner == SetNet::Owner::kHero   ? hero_sets
-     : s.owner == SetNet::Owner::kTeam ? team_sets
-                                       : unit_sets) += s.second.out();
-    if (s.owner != SetNet::Owner::kTeam) {
-      require(set_columns + s.columns <= n.owner_slots.size(), "the owners of a set");
+  require(heroes > 0 && n.unit_groups.size() >= 2, "heroes or unit groups");
+  std::size_t set_columns = 0, group_columns = 0, hero_sets = 0, unit_sets = 0, team_sets = 0;
+  for (const SetEncoder& s : n.sets) {
+    check_offsets(s.numbers, n.shared_width, 1, s.columns, "a set's rows");
+    check_offsets(s.id, n.shared_ids_width, s.columns, "a set's ids");
+    require(s.first.in() == s.numbers.rows.fields + s.id.width && s.second.in() == s.first.out(), "set's layer");
+    (s.owner == SetEncoder::Owner::kHero   ? hero_sets
+     : s.owner == SetEncoder::Owner::kTeam ? team_sets
+                                           : unit_sets) += s.second.out();
+    if (s.owner != SetEncoder::Owner::kTeam) {
+      require(set_columns + s.columns <= n.owner_slots.size(), "owners of a set");
       for (std::size_t i = 0; i < s.columns; ++i) {
         const std::int64_t owner = n.owner_slots[set_columns + i];
-        require(owner >= 0 && static_cast<std::size_t>(owner) < units, "a set's owner");
-        require((static_cast<std::size_t>(owner) < 2 * heroes) == (s.owner == SetNet::Owner::kHero),
+        require(owner >= 0 && static_cast<std::size_t>(owner) < units, "set's owner");
+        require((static_cast<std::size_t>(owner) < 2 * heroes) == (s.owner == SetEncoder::Owner::kHero),
                 "a set's owner");
-        require(set_columns + i < n.columns.owners.size(), "a set without owners");
+        require(set_columns + i < n.columns.owners.size(), "set without owners");
       }
     } else {
-      require(&s == &n.sets.back(), "a team's set before others");
+      require(&s == &n.sets.back(), "team's set before others");
     }
     set_columns += s.columns;
   }
-  const std::size_t unit = n.unit.at.fields + n.unit_type.width + n.animation.width;
-  const std::size_t width = n.towers[0].second.out();
-  for (std::size_t t = 0; t < n.towers.size(); ++t) {
-    const TowerNet& tower = n.towers[t];
-    std::size_t in = unit + (t < 2 ? n.hero.at.fields + hero_sets : unit_sets);
-    if (t == 0) in += n.ally.at.fields + n.build.width + n.next_item.width;
-    require(tower.first.in() == in && tower.apart.out() == tower.first.out(), "a tower's first layer");
-    require(tower.apart.in() == n.unit_apart.at.fields + (t < 2 ? n.hero_apart.at.fields : 0),
-            "a tower's first layer");
-    require(tower.second.in() == tower.first.out() && tower.second.out() == width && width >= key,
-            "a tower's second layer");
-    tower_columns += tower.columns;
+  const std::size_t unit = n.unit.rows.fields + n.unit_type.width + n.animation.width;
+  const std::size_t width = n.unit_groups[0].second.out();
+  for (std::size_t t = 0; t < n.unit_groups.size(); ++t) {
+    const UnitEncoder& group = n.unit_groups[t];
+    std::size_t in = unit + (t < 2 ? n.hero.rows.fields + hero_sets : unit_sets);
+    if (t == 0) in += n.ally.rows.fields + n.build.width + n.next_item.width;
+    require(group.first.in() == in && group.first_private.out() == group.first.out(), "group's first layer");
+    require(group.first_private.in() == n.unit_private.rows.fields + (t < 2 ? n.hero_private.rows.fields : 0),
+            "a group's first layer");
+    require(group.second.in() == group.first.out() && group.second.out() == width && width >= key,
+            "a group's second layer");
+    group_columns += group.columns;
   }
-  require(n.tower_slots.size() == tower_columns, "the units' slots");
-  require(n.columns.columns.size() == set_columns + tower_columns, "the number of columns");
+  require(n.group_slots.size() == group_columns, "units' slots");
+  require(n.columns.columns.size() == set_columns + group_columns, "number of columns");
   for (const std::int64_t column : n.columns.columns)
-    require(column >= 0 && static_cast<std::size_t>(column) < n.shared_ids, "a column");
-  require(n.columns.status_rows == 0 ||
-              n.columns.status_offset + (n.columns.status_rows - 1) * n.columns.status_stride + 3 <= n.shared,
-          "a status");
-  // What hangs on a unit is there with it only, so that its pool is never looked for in vain.
+    require(column >= 0 && static_cast<std::size_t>(column) < n.shared_ids_width, "column");
+  require(
+      n.columns.status_rows == 0 ||
+          n.columns.status_offset + (n.columns.status_rows - 1) * n.columns.status_stride + 3 <= n.shared_width,
+      "a status");
+  // A row with an owner is present only with its owner, so every row has a pool.
   for (std::size_t i = 0; i < n.columns.owners.size(); ++i) {
     const auto owner = static_cast<std::size_t>(n.columns.owners[i]);
-    require(owner >= set_columns && n.tower_slots[owner - set_columns] == n.owner_slots[i], "a set's owner");
+    require(owner >= set_columns && n.group_slots[owner - set_columns] == n.owner_slots[i], "set's owner");
   }
-  std::vector<bool> is_tower(units, false);
+  std::vector<bool> is_grouped(units, false);
   std::size_t at = 0;
-  for (std::size_t t = 0; t < n.towers.size(); ++t)
-    for (std::size_t i = 0; i < n.towers[t].columns; ++i, ++at) {
-      const std::int64_t slot = n.tower_slots[at];
-      require(slot >= 0 && static_cast<std::size_t>(slot) < units && !is_tower[static_cast<std::size_t>(slot)],
+  for (std::size_t t = 0; t < n.unit_groups.size(); ++t)
+    for (std::size_t i = 0; i < n.unit_groups[t].columns; ++i, ++at) {
+      const std::int64_t slot = n.group_slots[at];
+      require(slot >= 0 && static_cast<std::size_t>(slot) < units && !is_grouped[static_cast<std::size_t>(slot)],
               "a unit's slot");
-      is_tower[static_cast<std::size_t>(slot)] = true;
-      require((static_cast<std::size_t>(slot) < 2 * heroes) == (t < 2), "a hero's slot");
-      require((static_cast<std::size_t>(slot) < heroes) == (t < 1), "an ally's slot");
+      is_grouped[static_cast<std::size_t>(slot)] = true;
+      require((static_cast<std::size_t>(slot) < 2 * heroes) == (t < 2), "hero's slot");
+      require((static_cast<std::size_t>(slot) < heroes) == (t < 1), "ally's slot");
     }
-  check_place(n.global, n.shared, 1, 1, "what is global");
-  check_place(n.previous, n.apart, heroes, 1, "the last action");
-  check_place(n.unit, n.shared, 1, units, "units");
-  check_place(n.unit_apart, n.apart, heroes, units, "units as a hero sees them");
-  check_place(n.hero, n.shared, 1, 2 * heroes, "heroes");
-  check_place(n.hero_apart, n.apart, heroes, 2 * heroes, "heroes as one sees them");
-  check_place(n.ally, n.shared, 1, heroes, "allies");
-  check_place(n.unit_type, n.shared_ids, units, "types");
-  check_place(n.animation, n.shared_ids, units, "animations");
-  check_place(n.build, n.shared_ids, heroes, "builds");
-  check_place(n.next_item, n.shared_ids, heroes, "purchases");
-  check_place(n.last_action, n.apart_ids, 1, "the last action's id");
-  require(n.join.in() == n.global.at.fields + n.maps + team_sets, "the team's half of the join");
-  require(n.join_apart.in() ==
-              n.maps_apart + (n.towers.size() + 1) * width + n.previous.at.fields + key + n.last_action.width,
+  check_offsets(n.global, n.shared_width, 1, 1, "what is global");
+  check_offsets(n.previous, n.private_width, heroes, 1, "the last action");
+  check_offsets(n.unit, n.shared_width, 1, units, "units");
+  check_offsets(n.unit_private, n.private_width, heroes, units, "units as a hero sees them");
+  check_offsets(n.hero, n.shared_width, 1, 2 * heroes, "heroes");
+  check_offsets(n.hero_private, n.private_width, heroes, 2 * heroes, "heroes as one sees them");
+  check_offsets(n.ally, n.shared_width, 1, heroes, "allies");
+  check_offsets(n.unit_type, n.shared_ids_width, units, "types");
+  check_offsets(n.animation, n.shared_ids_width, units, "animations");
+  check_offsets(n.build, n.shared_ids_width, heroes, "builds");
+  check_offsets(n.next_item, n.shared_ids_width, heroes, "purchases");
+  check_offsets(n.last_action, n.private_ids_width, 1, "the last action's id");
+  require(n.join.in() == n.global.rows.fields + n.maps_width + team_sets, "team's half of the join");
+  require(n.join_private.in() == n.maps_private_width + (n.unit_groups.size() + 1) * width +
+                                     n.previous.rows.fields + key + n.last_action.width,
           "the heroes' half of the join");
-  require(n.last_action.width == 0 || n.last_action.width == key, "the last action");
-  require(n.join.out() == n.join_apart.out() && n.pooled <= n.join.out(), "the join");
+  require(n.last_action.width == 0 || n.last_action.width == key, "last action");
+  require(n.join.out() == n.join_private.out() && n.cross_hero_pooled <= n.join.out(), "join");
   const std::size_t lstm = n.gates.out() / 4;
-  require(n.gates.in() == n.join.out() + lstm && n.gates.out() % 4 == 0, "the gates");
+  require(n.gates.in() == n.join.out() + lstm && n.gates.out() % 4 == 0, "gates");
   std::int64_t splits = 0;
-  for (const std::int64_t split : n.reads.unit_split)
+  for (const std::int64_t split : n.actions.unit_split)
     splits = std::max(splits, split);
   const std::size_t hidden = n.win.in();
   require(n.rank.in() == hidden && n.buildings.in() == hidden && n.win.out() == 1 && n.rank.out() == 5,
           "an auxiliary head");
-  const std::size_t fixed = 3 * key + 4 + n.pairs * 18 + 1 + 3 * hidden;
+  const std::size_t fixed = 3 * key + 4 + n.offset_pairs * 18 + 1 + 3 * hidden;
   require(n.heads.in() == lstm && n.heads.out() >= fixed + static_cast<std::size_t>(splits) * key &&
               (n.heads.out() - fixed) % key == 0,
           "the heads");
-  const std::size_t actions = n.action.rows;
-  require(n.gate.size() == actions * key && n.reads.mask_class.size() == actions &&
-              n.reads.offset_pair.size() == actions && n.reads.unit_split.size() == actions &&
-              n.reads.unit.size() == actions && n.reads.teleport.size() == actions &&
-              n.reads.offset.size() == actions && n.teleports < n.classes && n.choices > 0,
+  const std::size_t actions = n.action.vocabulary;
+  require(n.gate.size() == actions * key && n.actions.mask_class.size() == actions &&
+              n.actions.offset_pair.size() == actions && n.actions.unit_split.size() == actions &&
+              n.actions.reads_unit.size() == actions && n.actions.reads_teleport.size() == actions &&
+              n.actions.reads_offset.size() == actions && n.teleport_class < n.mask_classes && n.available > 0,
           "what actions read");
   for (std::size_t a = 0; a < actions; ++a)
-    require(static_cast<std::size_t>(n.reads.mask_class[a]) < n.classes &&
-                static_cast<std::size_t>(n.reads.offset_pair[a]) < n.pairs && n.reads.unit_split[a] >= 0,
+    require(static_cast<std::size_t>(n.actions.mask_class[a]) < n.mask_classes &&
+                static_cast<std::size_t>(n.actions.offset_pair[a]) < n.offset_pairs &&
+                n.actions.unit_split[a] >= 0,
             "what an action reads");
 }
 
@@ -175,57 +178,63 @@ std::vector<T> list(const nb::dict& of, const char* name) {
   return nb::cast<std::vector<T>>(of[name]);
 }
 
-void make(ActorNet* self, const nb::dict& given, const std::string& instructions) {
-  auto with = best_instructions();
-  if (instructions == "portable") with = Instructions::kPortable;
-  if (instructions == "avx2" && with != Instructions::kPortable) with = Instructions::kAvx2;
-  ActorNet n;
-  n.with = with;
-  const auto size = [&](const char* name) { return nb::cast<std::size_t>(given[name]); };
-  n.heroes = size("heroes"), n.units = size("units"), n.choices = size("choices"), n.classes = size("classes");
-  n.teleports = size("teleports"), n.shared = size("shared"), n.apart = size("private");
-  n.shared_ids = size("shared_ids"), n.apart_ids = size("private_ids"), n.maps = size("maps");
-  n.maps_apart = size("maps_private"), n.pooled = size("pooled"), n.pairs = size("pairs");
+void construct(PolicyNet* self, const nb::dict& given, const std::string& name) {
+  auto instructions = best_instruction_set();
+  if (name == "portable") instructions = InstructionSet::kPortable;
+  if (name == "avx2" && instructions != InstructionSet::kPortable) instructions = InstructionSet::kAvx2;
+  PolicyNet n;
+  n.instructions = instructions;
+  const auto size = [&](const char* key) { return nb::cast<std::size_t>(given[key]); };
+  n.heroes = size("heroes"), n.units = size("units"), n.available = size("available"),
+  n.mask_classes = size("mask_classes");
+  n.teleport_class = size("teleport_class"), n.shared_width = size("shared"), n.private_width = size("private");
+  n.shared_ids_width = size("shared_ids"), n.private_ids_width = size("private_ids"), n.maps_width = size("maps");
+  n.maps_private_width = size("maps_private"), n.cross_hero_pooled = size("cross_hero_pooled"),
+  n.offset_pairs = size("offset_pairs");
   n.clip = nb::cast<float>(given["clip"]);
   n.columns = nb::cast<const RowColumns&>(given["columns"]);
   n.owner_slots = list<std::int64_t>(given, "owner_slots");
-  n.tower_slots = list<std::int64_t>(given, "tower_slots");
-  const auto towers = nb::cast<nb::list>(given["towers"]);
-  const std::size_t count = nb::len(towers);
-  n.global = numbers_of(given["global"], 1), n.previous = numbers_of(given["previous_action"], 1);
-  n.unit = numbers_of(given["units/shared"], count), n.unit_apart = numbers_of(given["units/private"], count);
-  n.hero = numbers_of(given["heroes/shared"], 2), n.hero_apart = numbers_of(given["heroes/private"], 2);
-  n.ally = numbers_of(given["allied_heroes"], 1);
-  n.unit_type = embedded_of(given["unit"]), n.animation = embedded_of(given["animation"]);
-  n.build = embedded_of(given["build"]), n.next_item = embedded_of(given["next_item"]);
-  n.last_action = embedded_of(given["last_action"]), n.action = embedded_of(given["action"]);
+  n.group_slots = list<std::int64_t>(given, "group_slots");
+  const auto groups = nb::cast<nb::list>(given["unit_groups"]);
+  const std::size_t count = nb::len(groups);
+  n.global = numeric_input(given["global"], 1), n.previous = numeric_input(given["previous_action"], 1);
+  n.unit = numeric_input(given["units/shared"], count),
+  n.unit_private = numeric_input(given["units/private"], count);
+  n.hero = numeric_input(given["heroes/shared"], 2), n.hero_private = numeric_input(given["heroes/private"], 2);
+  n.ally = numeric_input(given["allied_heroes"], 1);
+  n.unit_type = embedding_input(given["unit"]), n.animation = embedding_input(given["animation"]);
+  n.build = embedding_input(given["build"]), n.next_item = embedding_input(given["next_item"]);
+  n.last_action = embedding_input(given["last_action"]), n.action = embedding_input(given["action"]);
   for (nb::handle item : nb::cast<nb::list>(given["sets"])) {
-    const auto set = nb::cast<nb::dict>(item);
-    const auto owner = nb::cast<std::string>(set["owner"]);
-    n.sets.push_back({owner == "hero"   ? SetNet::Owner::kHero
-                      : owner == "team" ? SetNet::Owner::kTeam
-                                        : SetNet::Owner::kOtherUnit,
-                      nb::cast<std::size_t>(set["columns"]), numbers_of(set["numbers"], 1), embedded_of(set["id"]),
-                      layer_of(set["first"], with), layer_of(set["second"], with)});
+    const auto encoder = nb::cast<nb::dict>(item);
+    const auto owner = nb::cast<std::string>(encoder["owner"]);
+    n.sets.push_back({owner == "hero"   ? SetEncoder::Owner::kHero
+                      : owner == "team" ? SetEncoder::Owner::kTeam
+                                        : SetEncoder::Owner::kOtherUnit,
+                      nb::cast<std::size_t>(encoder["columns"]), numeric_input(encoder["numbers"], 1),
+                      embedding_input(encoder["id"]), linear_layer(encoder["first"], instructions),
+                      linear_layer(encoder["second"], instructions)});
   }
-  for (nb::handle item : towers) {
-    const auto tower = nb::cast<nb::dict>(item);
-    n.towers.push_back({nb::cast<std::size_t>(tower["columns"]), layer_of(tower["first"], with),
-                        layer_of(tower["private"], with), layer_of(tower["second"], with)});
+  for (nb::handle item : groups) {
+    const auto group = nb::cast<nb::dict>(item);
+    n.unit_groups.push_back({nb::cast<std::size_t>(group["columns"]), linear_layer(group["first"], instructions),
+                             linear_layer(group["private"], instructions),
+                             linear_layer(group["second"], instructions)});
   }
-  n.join = layer_of(given["join"], with), n.join_apart = layer_of(given["join_private"], with);
-  n.gates = layer_of(given["gates"], with), n.heads = layer_of(given["heads"], with);
-  n.win = layer_of(given["win"], with), n.rank = layer_of(given["rank"], with);
-  n.buildings = layer_of(given["buildings"], with);
+  n.join = linear_layer(given["join"], instructions),
+  n.join_private = linear_layer(given["join_private"], instructions);
+  n.gates = linear_layer(given["gates"], instructions), n.heads = linear_layer(given["heads"], instructions);
+  n.win = linear_layer(given["win"], instructions), n.rank = linear_layer(given["rank"], instructions);
+  n.buildings = linear_layer(given["buildings"], instructions);
   n.gate = floats(given["gate"]);
-  n.reads = {list<std::int64_t>(given, "mask_class"),     list<std::int64_t>(given, "offset_pair"),
-             list<std::int64_t>(given, "unit_split"),     list<std::uint8_t>(given, "reads_unit"),
-             list<std::uint8_t>(given, "reads_teleport"), list<std::uint8_t>(given, "reads_offset")};
+  n.actions = {list<std::int64_t>(given, "mask_class"),     list<std::int64_t>(given, "offset_pair"),
+               list<std::int64_t>(given, "unit_split"),     list<std::uint8_t>(given, "reads_unit"),
+               list<std::uint8_t>(given, "reads_teleport"), list<std::uint8_t>(given, "reads_offset")};
   check(n);
-  new (self) ActorNet(std::move(n));
+  new (self) PolicyNet(std::move(n));
 }
 
-// The array named so, of that many numbers; null where it may be left out and is.
+// Returns the data of the named array of `size` numbers; null where an optional array is missing.
 template <class T>
 T* data(const nb::dict& of, const char* name, std::size_t size, bool optional = false) {
   if (optional && !of.contains(name)) return nullptr;
@@ -234,53 +243,55 @@ T* data(const nb::dict& of, const char* name, std::size_t size, bool optional = 
   return array.data();
 }
 
-void act_for(const ActorNet& n, const nb::dict& in, const nb::dict& out) {
+void act_on(const PolicyNet& n, const nb::dict& in, const nb::dict& out) {
   const auto first = nb::cast<Ids>(in["shared"], false);
   const std::size_t steps = first.ndim() == 2 ? first.shape(0) : 0, rows = steps * n.heroes;
   if (steps == 0) return;
   const std::size_t lstm = n.gates.out() / 4, key = n.action.width;
-  const bool draws = in.contains("uniform_choice");
-  const ActorSeen seen{steps,
-                       data<const std::uint16_t>(in, "shared", steps * n.shared),
-                       data<const std::uint16_t>(in, "private", rows * n.apart),
-                       data<const std::uint16_t>(in, "shared_ids", steps * n.shared_ids),
-                       data<const std::uint16_t>(in, "private_ids", rows * n.apart_ids),
-                       data<const std::uint16_t>(in, "available", rows * n.choices),
-                       data<const std::uint8_t>(in, "target_mask", rows * n.classes * n.units),
-                       data<const float>(in, "maps", steps * n.maps, n.maps == 0),
-                       data<const float>(in, "maps_private", rows * n.maps_apart, n.maps_apart == 0),
-                       data<const float>(in, "h", rows * lstm),
-                       data<const float>(in, "c", rows * lstm),
-                       data<const float>(in, "target_embedding", rows * key),
-                       {data<const float>(in, "uniform_choice", rows * n.choices, !draws),
-                        data<const float>(in, "uniform_small", rows * 27, !draws),
-                        data<const float>(in, "uniform_unit", rows * n.units, !draws)}};
-  const ActorDone done{data<std::int16_t>(out, "actions", rows * 6),
-                       data<float>(out, "logp", rows),
-                       data<float>(out, "values", rows),
-                       data<float>(out, "h", rows * lstm),
-                       data<float>(out, "c", rows * lstm),
-                       data<float>(out, "target_embedding", rows * key),
-                       data<float>(out, "win", rows),
-                       data<float>(out, "rank", rows * 5),
-                       data<float>(out, "buildings", rows * n.buildings.out()),
-                       data<float>(out, "choice", rows * n.choices),
-                       data<float>(out, "aim", rows * n.units)};
+  const bool samples = in.contains("uniform_primary");
+  const ActorInput input{
+      steps,
+      data<const std::uint16_t>(in, "shared", steps * n.shared_width),
+      data<const std::uint16_t>(in, "private", rows * n.private_width),
+      data<const std::uint16_t>(in, "shared_ids", steps * n.shared_ids_width),
+      data<const std::uint16_t>(in, "private_ids", rows * n.private_ids_width),
+      data<const std::uint16_t>(in, "available", rows * n.available),
+      data<const std::uint8_t>(in, "target_mask", rows * n.mask_classes * n.units),
+      data<const float>(in, "maps", steps * n.maps_width, n.maps_width == 0),
+      data<const float>(in, "maps_private", rows * n.maps_private_width, n.maps_private_width == 0),
+      data<const float>(in, "h", rows * lstm),
+      data<const float>(in, "c", rows * lstm),
+      data<const float>(in, "target_embedding", rows * key),
+      {data<const float>(in, "uniform_primary", rows * n.available, !samples),
+       data<const float>(in, "uniform_small", rows * 27, !samples),
+       data<const float>(in, "uniform_unit", rows * n.units, !samples)}};
+  const ActorOutput output{data<std::int16_t>(out, "actions", rows * 6),
+                           data<float>(out, "logp", rows),
+                           data<float>(out, "values", rows),
+                           data<float>(out, "h", rows * lstm),
+                           data<float>(out, "c", rows * lstm),
+                           data<float>(out, "target_embedding", rows * key),
+                           data<float>(out, "win", rows),
+                           data<float>(out, "rank", rows * 5),
+                           data<float>(out, "buildings", rows * n.buildings.out()),
+                           data<float>(out, "primary", rows * n.available),
+                           data<float>(out, "unit", rows * n.units)};
   nb::gil_scoped_release released;
-  act(n, seen, done);
+  act(n, input, output);
 }
 
 }  // namespace
 
 void bind_actor(nb::module_& m) {
-  nb::class_<ActorNet>(m, "Actor", "A policy with its parameters, copied.")
-      .def("__init__", &make, nb::arg("net"), nb::arg("instructions") = "",
-           "`net`: sizes, places, layers and tables by name. `instructions`: 'portable' or 'avx2', for the test "
-           "that "
-           "compares them; '': the widest that the processor has.")
-      .def("act", &act_for, nb::arg("seen"), nb::arg("done"),
-           "Acts on the arrays of `seen` and writes those of `done`. Raises ValueError for sizes that do not fit, "
-           "IndexError for an id that has no vector.");
+  nb::class_<PolicyNet>(m, "Actor", "A policy's network with a copy of its parameters.")
+      .def("__init__", &construct, nb::arg("net"), nb::arg("instructions") = "",
+           "`net`: sizes, offsets, layers and tables by name. `instructions`: 'portable' or 'avx2'; '' is the "
+           "widest "
+           "instruction set that the CPU has.")
+      .def("act", &act_on, nb::arg("inputs"), nb::arg("outputs"),
+           "Reads the arrays of `inputs` and writes those of `outputs`. Raises ValueError for wrong sizes, "
+           "IndexError "
+           "for an id without an embedding.");
 }
 
 }  // namespace five
