@@ -3,18 +3,18 @@ import math
 import numpy as np
 import pytest
 
-from five.ablation.comparison import AXES, at, common, curve, figure, mean, of_versions, on_the_way
-from five.ablation.results import Run, Version
-from five.ablation.training_records import Training
+from five.ablation.comparison import AXES, at, common_range, curve, figure, mean, mean_between, version_curve
+from five.ablation.results import EvaluatedVersion, TrialRun
+from five.ablation.training_records import TrainingStatistics
 
 VERSIONS, SAMPLES, MINUTES = AXES.values()
 
 
-def run(mu: list[float], numbers: list[int] | None = None, seed: int = 1, samples: float = 1000.0) -> Run:
-    """Judged at versions 10, 20, ... unless told otherwise; two minutes and ``samples`` a version."""
+def run(mu: list[float], numbers: list[int] | None = None, seed: int = 1, samples: float = 1000.0) -> TrialRun:
+    """VersionEvaluation at versions 10, 20, ... unless told otherwise; two minutes and ``samples`` a version."""
     numbers = numbers or [10 * (i + 1) for i in range(len(mu))]
-    versions = [Version(n, samples * n, 2.0 * n, m, 1.0) for n, m in zip(numbers, mu, strict=True)]
-    return Run("x", seed, versions, Training())
+    versions = [EvaluatedVersion(n, samples * n, 2.0 * n, m, 1.0) for n, m in zip(numbers, mu, strict=True)]
+    return TrialRun("x", seed, versions, TrainingStatistics())
 
 
 def test_intervals_are_students() -> None:
@@ -47,18 +47,18 @@ def test_a_curve_leaves_out_what_is_not_known() -> None:
 
 def test_arms_are_compared_where_all_runs_have_been() -> None:
     long, short = run([0, 10, 20, 30]), run([0, 4], [12, 28])
-    assert common([long, short], VERSIONS) == (12, 28)
+    assert common_range([long, short], VERSIONS) == (12, 28)
     assert at(long, VERSIONS, 28, lambda v: v.mu) == pytest.approx(18)
-    assert common([long, short], SAMPLES) == (12_000, 28_000) and common([long, short], MINUTES) == (24, 56)
+    assert common_range([long, short], SAMPLES) == (12_000, 28_000) and common_range([long, short], MINUTES) == (24, 56)
     assert math.isnan(at(short, VERSIONS, 29, lambda v: v.mu)) and math.isnan(at(short, VERSIONS, 11, lambda v: v.mu))
     unknown = run([0, 4], samples=math.nan)
-    assert all(map(math.isnan, common([long, unknown], SAMPLES) + common([], VERSIONS)))
-    np.testing.assert_allclose(of_versions([long], MINUTES, lambda v: v.mu).x[[0, -1]], [20, 80])
+    assert all(map(math.isnan, common_range([long, unknown], SAMPLES) + common_range([], VERSIONS)))
+    np.testing.assert_allclose(version_curve([long], MINUTES, lambda v: v.mu).x[[0, -1]], [20, 80])
 
 
 def test_on_the_way_is_the_mean_of_what_lies_between() -> None:
     """A version that fell out of line weighs by the stretch that it stands for."""
     bent = run([0, 20, 0, 20])
-    assert on_the_way(bent, VERSIONS, (10, 40), lambda v: v.mu) == pytest.approx(10, abs=0.05)
-    assert on_the_way(bent, VERSIONS, (15, 20), lambda v: v.mu) == pytest.approx(15, abs=0.05)
-    assert math.isnan(on_the_way(bent, VERSIONS, (10, 41), lambda v: v.mu))
+    assert mean_between(bent, VERSIONS, (10, 40), lambda v: v.mu) == pytest.approx(10, abs=0.05)
+    assert mean_between(bent, VERSIONS, (15, 20), lambda v: v.mu) == pytest.approx(15, abs=0.05)
+    assert math.isnan(mean_between(bent, VERSIONS, (10, 41), lambda v: v.mu))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from five.ablation import conditions
-from five.ablation.conditions import Conditions, attend
+from five.ablation.conditions import Conditions, monitor_process
 
 BUSY = "import time\nwhile time.process_time() < 0.3: pass"
 
@@ -17,7 +17,7 @@ def start(*command: str) -> "subprocess.Popen[bytes]":
 
 def test_processor_time_is_that_of_what_was_started_and_of_its_children() -> None:
     script = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}], check=True)"
-    found = attend(start(sys.executable, "-c", script), 60, "abc")
+    found = monitor_process(start(sys.executable, "-c", script), 60, "abc")
     assert 0.3 <= found.processor_seconds <= 2 * found.wall_seconds + 1
     assert found.processors == sorted(os.sched_getaffinity(0)) and found.commit == "abc"
     assert Conditions(**found.as_dict()) == found
@@ -33,7 +33,7 @@ def test_the_load_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) 
             yield seen[-1]
 
     source = loads()
-    found = attend(start("sleep", "0.3"), 60, "abc", lambda: next(source))
+    found = monitor_process(start("sleep", "0.3"), 60, "abc", lambda: next(source))
     assert found.load_before == 2.0 and len(seen) > 1 and found.load == round(sum(seen) / len(seen), 2)
 
 
@@ -44,5 +44,5 @@ def test_the_share_is_of_the_processors_that_it_was_held_to() -> None:
 def test_what_takes_too_long_is_ended() -> None:
     process = start("sleep", "60")
     with pytest.raises(subprocess.TimeoutExpired):
-        attend(process, 0.1, "abc")
+        monitor_process(process, 0.1, "abc")
     assert process.returncode is not None

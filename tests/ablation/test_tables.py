@@ -10,10 +10,10 @@ import pytest
 from five.ablation import page
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig
-from five.ablation.rating_scale import Counts
-from five.ablation.results import Outcome, Run, Version, assemble
+from five.ablation.rating_scale import PairCounts
+from five.ablation.results import AblationResults, EvaluatedVersion, TrialRun, assemble
 from five.ablation.tables import Table, tables
-from five.ablation.training_records import Training
+from five.ablation.training_records import TrainingStatistics
 
 BOTS = ["random", "scripted-easy", "scripted"]
 CONFIG = AblationConfig.model_validate({
@@ -43,7 +43,7 @@ def records(last: int, uses: int = 1) -> list[dict[str, Any]]:
             for v in range(1, last + 1)]
 
 
-def found(outcome: Outcome, title: str, processors: int = 2) -> Table:
+def found(outcome: AblationResults, title: str, processors: int = 2) -> Table:
     """The table that begins with these words."""
     return next(table for table in tables(CONFIG, outcome, processors) if table.title.startswith(title))
 
@@ -54,7 +54,7 @@ def cells(table: Table, row: str) -> dict[str, str]:
 
 
 def test_ratings_are_of_all_games_not_those_that_results_were_kept_with() -> None:
-    anchors = [Counts("random", "scripted-easy", 0, 0, 80)]
+    anchors = [PairCounts("random", "scripted-easy", 0, 0, 80)]
     outcome = assemble(CONFIG, [(result("none", 1), records(100)), (result("queue-4", 1), records(100))], anchors)
     first, last = outcome.runs["none"][0].versions
     assert 0 < first.mu < last.mu < outcome.scale.skills["scripted-easy"].mu < 40 and last.sigma < 5
@@ -74,7 +74,7 @@ def test_versions_are_compared_first_then_samples_then_wall_clock() -> None:
                                 (result("queue-4", 1, last=60), records(60, uses=2))])
     titles = [table.title for table in tables(CONFIG, outcome)]
     assert titles[:4] == ["At version 60", "At 0.03 million hero-steps learned from", "After 10 minutes", "Speedup"]
-    assert titles[4:] == ["Training, as it was measured", "The scale", "Runs"]
+    assert titles[4:] == ["TrainingStatistics, as it was measured", "The scale", "Runs"]
     at, after = found(outcome, "At version"), found(outcome, "After")
     assert at.head == ["arm", "seeds", "TrueSkill", "on the way", "last hits a minute", "on the way", "the bot's",
                        "net worth", "the bot's"]
@@ -109,14 +109,14 @@ def test_an_undetermined_speedup_says_why() -> None:
 def test_without_records_nothing_is_said_of_samples() -> None:
     outcome = assemble(CONFIG, [(result("none", 1), []), (result("queue-4", 1), records(100))])
     assert not [table for table in tables(CONFIG, outcome) if "million" in table.title]
-    assert cells(found(outcome, "Training"), "none")["sample reuse"] == "-"
-    assert cells(found(outcome, "Training"), "queue-4")["sample reuse"] == "1"
+    assert cells(found(outcome, "TrainingStatistics"), "none")["sample reuse"] == "-"
+    assert cells(found(outcome, "TrainingStatistics"), "queue-4")["sample reuse"] == "1"
     assert "<svg" in page.render(CONFIG, outcome, ABOUT)
 
 
 def test_the_measured_training_is_the_mean_over_seeds() -> None:
     outcome = assemble(CONFIG, [(result("none", s), records(100, uses=s)) for s in (1, 2, 3)])
-    row = cells(found(outcome, "Training"), "none")
+    row = cells(found(outcome, "TrainingStatistics"), "none")
     assert row["uses of a sample"] == f"2 ± {4.303 / math.sqrt(3):.1f}" and row["staleness, median"] == "0 ± 0"
     assert row["versions"] == "100 ± 0" and row["seeds"] == "3"
 
@@ -149,13 +149,14 @@ def test_the_page_is_one_file_with_every_arm_and_escapes_what_it_shows() -> None
 
 
 def test_a_band_is_drawn_from_three_seeds_on() -> None:
-    two, three = ([Run("none", s, [Version(10, 1.0, 1.0, 5.0 + s, 1.0), Version(20, 2.0, 2.0, 9.0 + s, 1.0)],
-                       Training(np.array([1.0, 2.0]), np.array([0.0, 1.0]), np.array([1.0, 2.0]))) for s in range(n)]
+    training = TrainingStatistics(np.array([1.0, 2.0]), np.array([0.0, 1.0]), np.array([1.0, 2.0]))
+    two, three = ([TrialRun("none", s, [EvaluatedVersion(10, 1.0, 1.0, 5.0 + s, 1.0),
+                                        EvaluatedVersion(20, 2.0, 2.0, 9.0 + s, 1.0)], training) for s in range(n)]
                   for n in (2, 3))
     scale = assemble(CONFIG, []).scale
     no_play = AblationConfig.model_validate({"name": "a", "arms": {"none": {}}, "judge": {"against": ["random"]}})
     for runs, drawn in ((two, False), (three, True)):
-        plots = page.plots(no_play, Outcome({"none": runs}, scale))
+        plots = page.plots(no_play, AblationResults({"none": runs}, scale))
         assert len(plots) == 4 and all((plot.lines[0].low is not None) == drawn for plot in plots)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from five.ablation.training_records import measure
+from five.ablation.training_records import measure_training
 
 SAMPLES, STEPS = 100, 16  # of a version, of a sample
 
@@ -39,7 +39,7 @@ def test_staleness_and_reuse_are_measured_from_when_the_queue_is_full(queue: int
     """While it fills, samples are younger, and more of them come in than go out: for most of a run as short as this
     with the longest queue, for whose ages over all of it the median would be below."""
     records = run(queue + 8, queue, unused=25, until=queue + 1)
-    found = measure(records)
+    found = measure_training(records)
     assert found.full_from == queue + 2  # after the queue's own samples and those that came in for version 1
     assert (found.staleness_median, found.staleness_p95) == (queue, queue)
     assert found.reuse == pytest.approx(1.0) and found.uses == pytest.approx(1.0) and found.unused == 0.0
@@ -47,7 +47,7 @@ def test_staleness_and_reuse_are_measured_from_when_the_queue_is_full(queue: int
 
 
 def test_a_sample_counts_once_however_often_it_is_used() -> None:
-    once, twice = measure(run(20)), measure(run(20, uses=2))
+    once, twice = measure_training(run(20)), measure_training(run(20, uses=2))
     assert once.uses == pytest.approx(1.0) and twice.uses == pytest.approx(2.0) and twice.reuse == pytest.approx(2.0)
     assert once.learned_at(20) == pytest.approx(20 * SAMPLES * STEPS)
     assert twice.learned_at(20) == pytest.approx(once.learned_at(20) / 2)
@@ -55,7 +55,7 @@ def test_a_sample_counts_once_however_often_it_is_used() -> None:
 
 
 def test_what_left_unused_is_taken_in_but_not_learned_from() -> None:
-    found = measure(run(20, unused=25))
+    found = measure_training(run(20, unused=25))
     assert found.reuse == pytest.approx(0.8) and found.uses == pytest.approx(1.0)
     assert found.unused == pytest.approx(0.2) and found.learned_at(20) == pytest.approx(20 * SAMPLES * STEPS)
 
@@ -64,7 +64,7 @@ def test_those_that_left_for_their_age_had_been_used_like_the_others() -> None:
     records = run(20, uses=2)
     for version, record in enumerate(records, 1):
         record["dropped"] = {"used": 40 * version, "unused": 0, "too_old": 10 * version}
-    assert measure(records).uses == pytest.approx(2.0)
+    assert measure_training(records).uses == pytest.approx(2.0)
 
 
 def test_ages_are_of_all_versions_together() -> None:
@@ -72,14 +72,14 @@ def test_ages_are_of_all_versions_together() -> None:
     records = run(22, queue=0)
     for record in records[2:]:
         record["staleness_histogram"] = [STEPS * SAMPLES] if record["version"] <= 20 else [0, 0, 0, STEPS * SAMPLES]
-    found = measure(records)
+    found = measure_training(records)
     assert (found.staleness_median, found.staleness_p95) == (0.0, 3.0)
 
 
 def test_a_queue_that_is_never_full_tells_nothing() -> None:
-    found = measure(run(5, queue=16))
+    found = measure_training(run(5, queue=16))
     assert found.full_from is None and math.isnan(found.staleness_median) and math.isnan(found.learned_at(5))
-    assert measure([]).full_from is None and math.isnan(measure([]).learned_at(1))
+    assert measure_training([]).full_from is None and math.isnan(measure_training([]).learned_at(1))
 
 
 def test_what_is_older_than_the_optimizer_counts_is_not_taken_for_fresh() -> None:
@@ -90,9 +90,9 @@ def test_what_is_older_than_the_optimizer_counts_is_not_taken_for_fresh() -> Non
     records[0]["staleness_histogram"] = [STEPS * SAMPLES]
     for record in records[1:63]:
         record["staleness_histogram"] = [0] * (record["version"] - 1) + [STEPS * SAMPLES]
-    assert measure(records).full_from is None
+    assert measure_training(records).full_from is None
 
 
 def test_versions_without_a_record_have_no_place() -> None:
-    found = measure(run(5))
+    found = measure_training(run(5))
     assert math.isnan(found.learned_at(77)) and found.staleness.shape == found.version.shape == (5,)

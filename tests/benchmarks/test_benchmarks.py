@@ -34,8 +34,8 @@ from five.run.load import load
 from tests.e2e.running import TINY
 
 SMALL = (*TINY, "game.start_seconds=-30")
-STRETCH = game.GameWorkload(load("laptop-1v1", [*SMALL, "game.frameskip=4"]).game, from_seconds=-25.0, games=2, steps=20,
-                    seconds=0.05, repeats=2)
+STRETCH = game.GameWorkload(load("laptop-1v1", [*SMALL, "game.frameskip=4"]).game, from_seconds=-25.0, games=2,
+                            steps=20, seconds=0.05, repeats=2)
 
 FIXED = {
     "game": ("game.frames", "game.views", "game.bots", "game.encode", "game.hero_steps", "game.hero_steps_observed",
@@ -180,7 +180,8 @@ def test_inference():
 @pytest.mark.slow  # it starts processes
 def test_inference_of_a_batch_that_several_requests_fill():
     crowded = (*SMALL, "services.rollout.games=10", "services.rollout.groups=2")
-    rows = inference.measure(inference.InferenceWorkload("laptop-1v1", crowded, (25,), -25.0, seconds=0.1, repeats=2, requests=10))
+    rows = inference.measure(inference.InferenceWorkload("laptop-1v1", crowded, (25,), -25.0, seconds=0.1, repeats=2,
+                                                         requests=10))
     rate, *latency = rows
     assert rate.name == "inference.team_steps.batch25" and rate.value > 0
     assert (rate.conditions["rows_a_request"], rate.conditions["in_flight"]) == (9, 6)
@@ -242,8 +243,8 @@ def test_publish():
 @pytest.mark.timeout(240)
 def test_train(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    size = train.TrainWorkload("laptop-1v1", (*SMALL, "services.evaluator.enabled=false"), seconds=3.0, alone_seconds=0.05,
-                      repeats=2, from_seconds=-25.0)
+    size = train.TrainWorkload("laptop-1v1", (*SMALL, "services.evaluator.enabled=false"), seconds=3.0,
+                               alone_seconds=0.05, repeats=2, from_seconds=-25.0)
     rows = train.measure(size)
     check(rows, "train")
     by_name = {r.name: r for r in rows}
@@ -271,7 +272,7 @@ def test_the_recorded_experience_is_what_services_exchange():
 
 
 def test_json_of_the_command(monkeypatch, capsys):
-    monkeypatch.setattr(game, "Size", lambda: STRETCH)
+    monkeypatch.setattr(game, "GameWorkload", lambda: STRETCH)
     assert bench.bench("game", True) == 0
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == list(FIXED["game"])
     assert bench.bench("game", False) == 0
@@ -286,7 +287,8 @@ def test_the_command_knows_every_benchmark():
 
 def test_another_preset_is_measured_on_its_own_terms():
     asked = bench.size_of("publish", publish, None, ["store.chunk_mebibytes=2"])
-    assert asked.overrides == (*publish.PublishWorkload().overrides, "store.chunk_mebibytes=2") and asked.preset == "rerun"
+    assert asked.overrides == (*publish.PublishWorkload().overrides, "store.chunk_mebibytes=2")
+    assert asked.preset == "rerun"
     asked = bench.size_of("publish", publish, "gpu-node", ["seed=2"])
     assert (asked.preset, asked.overrides) == ("gpu-node", ("seed=2",))
     assert bench.size_of("game", game, None, []) == game.GameWorkload()

@@ -3,7 +3,7 @@
 import pytest
 
 from five.cli.anneal import tree_of
-from five.local.rest_client import Refused
+from five.local.rest_client import ApiError
 
 
 def test_what_is_typed_becomes_a_tree_of_the_section() -> None:
@@ -12,5 +12,5 @@ def test_what_is_typed_becomes_a_tree_of_the_section() -> None:
     assert tree_of(["patch='7.19'"], "game") == {"patch": "7.19"}
     assert tree_of(["loss=0.1", "gates=[0.5, 1]"]) == {"loss": 0.1, "gates": [0.5, 1]}
     for text in ("patch", "=7.19", "patch=[", "patch.a.b=1"):
-        with pytest.raises(Refused, match="patch|KEY=VALUE"):
+        with pytest.raises(ApiError, match="patch|KEY=VALUE"):
             tree_of(["patch=7.21d", text] if ".a" in text else [text], "game")

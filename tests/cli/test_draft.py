@@ -69,7 +69,8 @@ def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_p
         make(policy, game, pool, {"version": 4}, partial=partial, on_progress=breaks)
     asked: list[int] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(PerGameReader, "read", lambda self, leaves: (asked.extend(leaves.tolist()), read(self, leaves))[1])
+        patched.setattr(PerGameReader, "read",
+                        lambda self, leaves: (asked.extend(leaves.tolist()), read(self, leaves))[1])
         again = make(policy, game, pool, {"version": 4}, partial=partial)
     assert asked == list(range(4, 12)) and not partial.exists()
     np.testing.assert_allclose(again.win, whole.win, atol=1e-6)
@@ -91,7 +92,7 @@ def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[st
     assert [line.split()[0] for line in out.splitlines() if line.endswith("-") and "%" in line] != []
     status, out, _ = five("--dire", "lion", "--radiant", "sven", "--ban", "sniper")
     assert status == 0 and "at the game's start" in out
-    assert five("--dire", "axe")[0] == 2 and "there are nevermore, sniper, lion, sven" in five("--dire", "axe")[2]
+    assert five("--dire", "axe")[0] == 2 and "the pool has nevermore, sniper, lion, sven" in five("--dire", "axe")[2]
     assert "not in game.hero_pool" in five("--pool", "axe,lion")[2]
     assert five("--pool", "sven,lion", "--version", "0", "--make")[0] == 0
     names = draft_tables.DraftTables(archive.blobs, "trial").names()

@@ -7,7 +7,7 @@ import pytest
 from dota.vec_game import Winner
 from five.cli.games import as_markdown, read_log, table
 from five.cli.main import main
-from five.evaluation.bot_games import MARKS, GameRecord, TeamRecord, play, quick_game
+from five.evaluation.bot_games import MARKS, GameRecord, TeamRecord, play, quick_game_config
 
 
 def record(pair: int, side: int, winner: Winner, minutes: float) -> GameRecord:
@@ -20,7 +20,7 @@ def record(pair: int, side: int, winner: Winner, minutes: float) -> GameRecord:
 
 
 def test_equal_arguments_give_equal_games_on_any_number_of_threads() -> None:
-    game = quick_game().model_copy(update={"max_game_seconds": 60.0})
+    game = quick_game_config().model_copy(update={"max_game_seconds": 60.0})
     one = play(game, "scripted", "scripted-easy", 2, seed=3)
     two = play(game, "scripted", "scripted-easy", 2, seed=3, concurrent=1, threads=2)
     assert [(r.winner, r.seconds, r.teams) for r in one] == [(r.winner, r.seconds, r.teams) for r in two]
@@ -29,7 +29,7 @@ def test_equal_arguments_give_equal_games_on_any_number_of_threads() -> None:
 
 
 def test_a_bot_against_itself_plays_no_game_twice() -> None:
-    game = quick_game().model_copy(update={"max_game_seconds": 120.0})
+    game = quick_game_config().model_copy(update={"max_game_seconds": 120.0})
     played = play(game, "scripted", "scripted", 3, seed=3)
     assert [(r.pair, r.first_side) for r in played] == [(0, 0), (1, 0), (2, 0)]
     assert len({r.teams[0].last_hits + 1000 * r.teams[1].last_hits for r in played}) > 1
@@ -72,7 +72,7 @@ def test_a_log_holds_the_games_of_several_sittings(tmp_path: Path, capsys: pytes
 
 def test_unknown_bots_are_named() -> None:
     with pytest.raises(ValueError, match="no bot 'clever'"):
-        play(quick_game(), "clever", "random", 1)
+        play(quick_game_config(), "clever", "random", 1)
 
 
 def test_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:

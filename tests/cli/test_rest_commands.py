@@ -14,7 +14,7 @@ import redis
 from five.cli import rest_commands, surgery
 from five.cli.main import main, parser
 from five.local import rest_client
-from five.local.rest_client import Controller, Refused
+from five.local.rest_client import ApiError, Controller
 from five.run.config.controller import LimitsConfig
 from five.services.controller.http.app import create_app
 from five.services.controller.operations.document import EXAMPLE
@@ -115,7 +115,7 @@ def test_the_command_calls_the_operation(operation: str, api: Any, tmp_path: Pat
 
     def catch_stream(method: str, url: str, **arguments: Any) -> Any:
         seen.append(operation_at(api, method, httpx.URL(url).path)["operationId"])
-        raise Refused("that is enough")
+        raise ApiError("that is enough")
 
     monkeypatch.setattr(httpx, "request", catch)
     monkeypatch.setattr(httpx, "stream", catch_stream)
@@ -165,7 +165,7 @@ def test_a_recording_is_saved_whole_or_not_at_all(controller: LiveController, ca
 
     monkeypatch.setattr(httpx.Response, "iter_bytes", cut)
     client = Controller(controller.url, OPERATOR)
-    with pytest.raises(Refused, match="does not answer"):
+    with pytest.raises(ApiError, match="does not answer"):
         client.save("status", file)
     assert not list(tmp_path.glob("*film*"))
     assert client.save("status", file) == file.stat().st_size > 0

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from five.cli.main import main
-from five.local.run_folder import Cluster, RunFolder
+from five.local.run_folder import ClusterInfo, RunFolder
 from rapid.store.state import Status
 from tests.repository import ROOT
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live
@@ -32,7 +32,7 @@ def test_the_page_from_top_to_bottom(rest: LiveController, tmp_path: Path, monke
     run.create()
     run.config.write_text("name: trial\n")
     (run.path / "operator_token").write_text(OPERATOR)
-    run.announce(Cluster(os.getpid(), rest.url, "", "", ""))
+    run.announce(ClusterInfo(os.getpid(), rest.url, "", "", ""))
     monkeypatch.chdir(tmp_path)
     for line in "".join(BLOCKS).splitlines():
         name, *words = shlex.split(line)

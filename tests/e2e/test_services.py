@@ -141,10 +141,10 @@ def test_services_find_each_other_stop_and_start_again(containers: Containers) -
     waiting = [kind for kind in KINDS if kind not in ("controller", "dota_env")]
     # Games need neither a store nor a run.
     containers.eventually(lambda: containers.page("dota_env", "readyz") == (200, "ready"), "games can be had")
-    containers.eventually(lambda: all("no state Redis answers" in containers.page(k, "readyz")[1] for k in waiting),
+    containers.eventually(lambda: all("no state Redis responds" in containers.page(k, "readyz")[1] for k in waiting),
                           "all wait for Redis")
     containers.start_redis()
-    missing = (503, "there is no run 'alone' yet; the controller makes it")
+    missing = (503, "run 'alone' does not exist yet; the controller creates it")
     containers.eventually(lambda: all(containers.page(k, "readyz") == missing for k in waiting), "all wait for the run")
     assert all(containers.page(kind, "healthz") == (200, "alive") for kind in waiting)
     assert containers.page("dota_env", "readyz") == (200, "ready")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from five.local.passwords import Passwords
-from five.local.run_folder import NoRun, RunFolder
+from five.local.run_folder import RunFolder, RunUnavailable
 from five.run.config import RunConfig
 from rapid.store import acl
 from rapid.store.connection import connect
@@ -50,7 +50,7 @@ def test_while_one_is_changed_both_are_taken(passwords: Passwords, tmp_path: Pat
 def test_the_runs_own_redis_wants_its_users_and_another_ones_does_not(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "r")
     url = folder.embedded("state").url
-    with pytest.raises(NoRun, match="no password of user 'admin'"):
+    with pytest.raises(RunUnavailable, match="no password of user 'admin'"):
         folder.login("admin", url)
     passwords = Passwords(folder.path)
     passwords.create()

@@ -13,7 +13,7 @@ import redis
 from five.local import rotation
 from five.local.passwords import Passwords
 from five.local.rotation import RotationFailed, rotate
-from five.local.run_folder import Cluster, RunFolder
+from five.local.run_folder import ClusterInfo, RunFolder
 from five.run.config import RunConfig
 from rapid.embedded_redis import RunningRedis
 from rapid.store import acl
@@ -137,22 +137,22 @@ def test_the_services_token_changes_in_its_file(tmp_path: Path) -> None:
 def test_the_command_asks_and_is_answered(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "r")
     folder.create()
-    folder.announce(Cluster(os.getpid(), "", "", "", ""))
+    folder.announce(ClusterInfo(os.getpid(), "", "", "", ""))
     outcomes = iter(["", "rollout-0 did not come up"])
 
     def serve() -> None:
         for error in outcomes:
-            while (users := rotation.asked(folder.path)) is None:
+            while (users := rotation.pending_users(folder.path)) is None:
                 time.sleep(0.01)
             assert users == ["rollout"]
-            rotation.answer(folder.path, error)
+            rotation.complete_request(folder.path, error)
 
     server = threading.Thread(target=serve)
     server.start()
-    rotation.ask(folder, ["rollout"])
+    rotation.request_rotation(folder, ["rollout"])
     with pytest.raises(RotationFailed, match="rollout-0 did not come up"):
-        rotation.ask(folder, ["rollout"])
+        rotation.request_rotation(folder, ["rollout"])
     server.join()
     assert not (folder.path / rotation.REQUEST).exists()
     (folder.path / rotation.REQUEST).write_text(json.dumps({"users": ["admin"]}))
-    assert rotation.asked(folder.path) == ["admin"]
+    assert rotation.pending_users(folder.path) == ["admin"]

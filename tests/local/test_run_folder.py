@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from five.local.run_folder import Cluster, NoRun, RunFolder, find, free_name
+from five.local.run_folder import ClusterInfo, RunFolder, RunUnavailable, find_run, free_name
 
 
 def made(root: Path, name: str) -> RunFolder:
@@ -24,30 +24,30 @@ def test_the_token_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> N
 def test_the_last_run_is_found_without_a_name(tmp_path: Path) -> None:
     first, second = made(tmp_path, "a"), made(tmp_path, "b")
     os.utime(first.config, (1, 1))
-    assert find(None, tmp_path) == second
-    assert find("a", tmp_path) == first
+    assert find_run(None, tmp_path) == second
+    assert find_run("a", tmp_path) == first
     fork = made(tmp_path, "b-wider")  # of a rehearsal: nobody means it who names none
     fork.fork_of.write_text("b\n")
     os.utime(second.config, (2, 2))
-    assert find(None, tmp_path) == second and find("b-wider", tmp_path) == fork
+    assert find_run(None, tmp_path) == second and find_run("b-wider", tmp_path) == fork
 
 
 def test_a_missing_run_is_told_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(NoRun, match="five train"):
-        find(None, tmp_path)
+    with pytest.raises(RunUnavailable, match="five train"):
+        find_run(None, tmp_path)
     made(tmp_path, "a")
-    with pytest.raises(NoRun, match="there is: a"):
-        find("b", tmp_path)
+    with pytest.raises(RunUnavailable, match="there is: a"):
+        find_run("b", tmp_path)
 
 
 def test_a_cluster_that_died_is_not_taken_for_a_running_one(tmp_path: Path) -> None:
     folder = made(tmp_path, "a")
-    with pytest.raises(NoRun, match="--resume a"):
+    with pytest.raises(RunUnavailable, match="--resume a"):
         folder.cluster()
-    folder.announce(Cluster(os.getpid(), "http://x", "", "", ""))
+    folder.announce(ClusterInfo(os.getpid(), "http://x", "", "", ""))
     assert folder.cluster().pid == os.getpid()
-    folder.announce(Cluster(2**22 - 7, "http://x", "", "", ""))
-    with pytest.raises(NoRun, match="its process has died"):
+    folder.announce(ClusterInfo(2**22 - 7, "http://x", "", "", ""))
+    with pytest.raises(RunUnavailable, match="its process has died"):
         folder.cluster()
 
 

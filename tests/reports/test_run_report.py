@@ -12,8 +12,8 @@ import pytest
 from five.ablation.plots import Line, Plot, draw
 from five.cli.evaluate import write_report
 from five.cli.main import main
-from five.local.run_folder import NoRun, RunFolder
-from five.reports.html_page import Film, page, rebuilt
+from five.local.run_folder import RunFolder, RunUnavailable
+from five.reports.html_page import Film, page, rebuild_page
 from five.reports.run_report import RunRecords, curves, headline, newest_film, render
 from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobMissing, BlobStore
@@ -77,16 +77,16 @@ def test_without_the_consoles_program_figures_and_events_are_there(tmp_path: Pat
 def test_a_page_is_made_again_by_a_program_that_was_built_after_it(program: Path, tmp_path: Path) -> None:
     hostile = {**DATA, "name": "<b> &amp; </script>", "events": [{"at": 1.0, "who": "ada", "what": "a", "details": {}}]}
     plain = page(hostile, None, tmp_path / "absent")
-    assert "make console" in plain and rebuilt(plain, program) == page(hostile, None, program)
+    assert "make console" in plain and rebuild_page(plain, program) == page(hostile, None, program)
     filmed = page(hostile, Film("version-7", b"film"), program)
-    assert rebuilt(filmed, program) == filmed
+    assert rebuild_page(filmed, program) == filmed
     with pytest.raises(ValueError, match="not a report"):
-        rebuilt("<p>another page</p>", program)
+        rebuild_page("<p>another page</p>", program)
 
 
 def test_the_report_of_a_run_that_has_ended_is_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = RunFolder(tmp_path)
-    with pytest.raises(NoRun, match="is not running"):
+    with pytest.raises(RunUnavailable, match="is not running"):
         write_report(folder)
     folder.report.write_text(page(DATA, None, tmp_path / "absent"))
     assert write_report(folder) == 0 and str(folder.report) in capsys.readouterr().out

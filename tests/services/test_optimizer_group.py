@@ -147,7 +147,7 @@ def cluster(tmp_path: Path, redis_url: str, redis_client: redis.Redis) -> Iterat
 
 
 @pytest.mark.timeout(200)
-def test_two_optimizers_learn_as_one_and_drain(cluster: Cluster) -> None:
+def test_two_optimizers_train_and_drain_together(cluster: Cluster) -> None:
     cluster.wait(cluster.reached(3))
     version, fingerprint = cluster.wait(cluster.compared)
     assert version >= 1 and int(fingerprint, 16) > 0
@@ -194,14 +194,14 @@ except RuntimeError:
 """
 
 
-def test_an_agent_that_keeps_its_store_over_restarts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_agent_store_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
     with pytest.raises(RuntimeError, match="TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"):
         join(torch.device("cpu"))
 
 
-def test_a_lost_rank_does_not_hang_the_other() -> None:
+def test_lost_rank_does_not_hang_the_other() -> None:
     (port,) = free_ports(1)
     ranks = [subprocess.Popen(
         [sys.executable, "-c", LOST], cwd=Path(__file__).parents[2],
@@ -220,7 +220,7 @@ def test_a_lost_rank_does_not_hang_the_other() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("rank", RANKS)
-def test_a_lost_rank_starts_the_group_again_from_the_last_checkpoint(cluster: Cluster, rank: str) -> None:
+def test_lost_rank_restarts_group_from_checkpoint(cluster: Cluster, rank: str) -> None:
     cluster.wait(cluster.reached(7))
     before = cluster.processes()
     os.kill(before[rank].pid, 9)
@@ -241,7 +241,7 @@ def test_a_lost_rank_starts_the_group_again_from_the_last_checkpoint(cluster: Cl
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_lost_agent_leaves_no_rank_behind(cluster: Cluster) -> None:
+def test_lost_agent_leaves_no_rank_running(cluster: Cluster) -> None:
     cluster.wait(cluster.reached(2))
     before = cluster.processes()
     (agent,) = cluster.supervisor.status()
@@ -255,7 +255,7 @@ def test_a_lost_agent_leaves_no_rank_behind(cluster: Cluster) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_ranks_renew_themselves_without_their_agent(cluster: Cluster) -> None:
+def test_ranks_restart_in_the_next_epoch_without_agent(cluster: Cluster) -> None:
     """The record moves: both ranks come up again as the processes that they were, and numbering goes on."""
     cluster.wait(cluster.reached(3))
     before = cluster.processes()

@@ -138,5 +138,5 @@ def test_the_rest_of_the_file_stays_to_the_letter() -> None:
     assert new.endswith('\n  },\n  "z" : 0\n}\n')
     assert json.loads(new)["overrides"] == overrides() and with_overrides(new) == new
     for wrong in ("{}", text + text):
-        with pytest.raises(ValueError, match="has to be once"):
+        with pytest.raises(ValueError, match="expected once"):
             with_overrides(wrong)

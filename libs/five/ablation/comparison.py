@@ -1,4 +1,5 @@
-"""What arms are compared by: means over seeds with 95 % intervals, at a place of an axis, on the way, as curves."""
+"""Statistics that variants are compared by: means over seeds with 95 % intervals, at a point of an axis or as
+curves."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -7,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from five.ablation.results import Run, Version
+from five.ablation.results import EvaluatedVersion, TrialRun
 
 Floats = npt.NDArray[np.float64]
-Axis = Callable[[Version], float]
+Axis = Callable[[EvaluatedVersion], float]
 
 AXES: dict[str, Axis] = {"versions": lambda v: float(v.number), "samples": lambda v: v.samples,
                          "wall clock": lambda v: v.minutes}
@@ -20,7 +21,7 @@ _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
 
 @dataclass(frozen=True)
-class Mean:
+class MeanEstimate:
     """A mean over seeds and half the width of its 95 % interval (infinite for one seed)."""
 
     value: float
@@ -39,27 +40,27 @@ class Mean:
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """A number with so many digits that count, more only before the point: 0.0123, 12.3, 1,234; no zeros at the end."""
+    """Return a number with ``digits`` significant digits, without trailing zeros: 0.0123, 12.3, 1,234."""
     before = math.floor(math.log10(abs(value))) + 1 if value else 1
     text = f"{value:,.{max(digits - before, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def mean(values: Sequence[float]) -> Mean:
-    """The mean of one figure a seed; what is not a number is left out."""
+def mean(values: Sequence[float]) -> MeanEstimate:
+    """Return the mean of one value a seed, without those that are NaN."""
     array = np.array([v for v in values if math.isfinite(v)])
     if not len(array):
-        return Mean(math.nan, math.nan, 0)
+        return MeanEstimate(math.nan, math.nan, 0)
     if len(array) == 1:
-        return Mean(float(array[0]), math.inf, 1)
+        return MeanEstimate(float(array[0]), math.inf, 1)
     spread = float(array.std(ddof=1)) if array.min() < array.max() else 0.0  # of equal numbers it is that of rounding
-    return Mean(float(array.mean()), t95(len(array) - 1) * spread / math.sqrt(len(array)), len(array))
+    return MeanEstimate(float(array.mean()), t95(len(array) - 1) * spread / math.sqrt(len(array)), len(array))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """An arm's figure over an axis: ``x`` [P], mean over ``seeds`` runs ``y`` [P] with its interval ``low``, ``high``
-    [P]."""
+    """A variant's metric over an axis: ``x`` [P], the mean over ``seeds`` runs ``y`` [P], and its interval ``low``,
+    ``high`` [P]."""
 
     x: Floats
     y: Floats
@@ -69,8 +70,10 @@ class Curve:
 
 
 def curve(tracks: Sequence[tuple[Sequence[float], Sequence[float]]], points: int = 50) -> Curve:
-    """The mean of several runs' (x, y), on straight lines between what is known, as far as every run goes. Points that
-    are not numbers are left out, and runs without any."""
+    """Return the mean of several runs' (x, y), linearly interpolated, over the range that all runs cover.
+
+    Points that are NaN are left out, and runs without any point.
+    """
     known = []
     for track in tracks:
         there = [(a, b) for a, b in zip(*track, strict=True) if math.isfinite(a) and math.isfinite(b)]
@@ -87,29 +90,34 @@ def curve(tracks: Sequence[tuple[Sequence[float], Sequence[float]]], points: int
     return Curve(x, y, y - half, y + half, len(known))
 
 
-def of_versions(runs: Sequence[Run], axis: Axis, figure: Callable[[Version], float]) -> Curve:
-    """A figure of an arm's judged versions over an axis."""
+def version_curve(runs: Sequence[TrialRun], axis: Axis, figure: Callable[[EvaluatedVersion], float]) -> Curve:
+    """Return a metric of a variant's evaluated versions over an axis."""
     return curve([([axis(v) for v in run.versions], [figure(v) for v in run.versions]) for run in runs])
 
 
-def at(run: Run, axis: Axis, place: float, figure: Callable[[Version], float]) -> float:
-    """A figure of a run at a place of an axis, on straight lines between its judged versions; not a number outside of
-    what was judged."""
+def at(run: TrialRun, axis: Axis, place: float, figure: Callable[[EvaluatedVersion], float]) -> float:
+    """Return a run's metric at a point of an axis, linearly interpolated between its evaluated versions; NaN
+    outside."""
     x = [axis(v) for v in run.versions]
     return float(np.interp(place, x, [figure(v) for v in run.versions], math.nan, math.nan))
 
 
-def on_the_way(run: Run, axis: Axis, way: tuple[float, float], figure: Callable[[Version], float]) -> float:
-    """The mean of a figure of a run from a place of an axis to another, as `at` has it; not a number where any of that
-    lies outside of what was judged. One version's games, and its whims, count less in it."""
+def mean_between(run: TrialRun, axis: Axis, way: tuple[float, float], figure: Callable[[EvaluatedVersion], float]
+                 ) -> float:
+    """Return the mean of a run's metric between two points of an axis, by `at`; NaN if part of it was not evaluated.
+
+    It depends less on single versions than the value at a point.
+    """
     places = np.linspace(*way, 201)
     values = np.array([at(run, axis, float(place), figure) for place in places])
     return float((values[:-1] + values[1:]).mean() / 2)
 
 
-def common(runs: Iterable[Run], axis: Axis) -> tuple[float, float]:
-    """From where to where on an axis all of these runs were judged, the former beyond the latter where that is nowhere;
-    not numbers without any runs, or where some run's place is not known."""
+def common_range(runs: Iterable[TrialRun], axis: Axis) -> tuple[float, float]:
+    """Return the range of an axis over which all runs were evaluated. If it is empty the start is above the end.
+
+    NaN without runs, or if a run's position is unknown.
+    """
     ends = [(axis(run.versions[0]), axis(run.last)) for run in runs]
     if not ends or not np.isfinite(ends).all():
         return math.nan, math.nan
@@ -117,5 +125,5 @@ def common(runs: Iterable[Run], axis: Axis) -> tuple[float, float]:
 
 
 def t95(freedom: int) -> float:
-    """The two-sided 95 % quantile of Student's t."""
+    """Return the two-sided 95 % quantile of Student's t."""
     return _T95[max(freedom, 1) - 1] if freedom <= len(_T95) else 1.960

@@ -1,4 +1,4 @@
-"""What a trial trained under: which processors were its own, what it took of them, and the machine's load."""
+"""Conditions of a trial's training: its processors, its processor time and the machine's load."""
 
 import os
 import resource
@@ -13,9 +13,9 @@ SAMPLE_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class Conditions:
-    """``processors``: numbers of those that the trial was held to. ``processor_seconds``: user and system time of all
-    of the trial's processes, ``wall_seconds`` how long they ran. ``load``: mean of the machine's load while they did,
-    of all that ran there; ``load_before`` it was when they began. ``commit`` of the source they were started from."""
+    """Conditions of a trial. ``processors``: numbers of those it was bound to. ``processor_seconds``: user and system
+    time of its processes, which ran for ``wall_seconds``. ``load``: the machine's mean load meanwhile;
+    ``load_before``: the load at the start. ``commit`` of the source."""
 
     processors: list[int]
     processor_seconds: float
@@ -25,21 +25,21 @@ class Conditions:
     commit: str
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values; `Conditions(**values)` reads them."""
+        """Return JSON values that `Conditions(**values)` reads."""
         return asdict(self)
 
     @property
     def share(self) -> float:
-        """Processors that were busy with the trial, of those it was held to, on the mean."""
+        """Mean share of the trial's processors that it kept busy."""
         return self.processor_seconds / max(self.wall_seconds * len(self.processors), 1e-9)
 
 
-def attend(process: "subprocess.Popen[bytes]", timeout: float, commit: str,
+def monitor_process(process: "subprocess.Popen[bytes]", timeout: float, commit: str,
            load: Callable[[], float] = lambda: os.getloadavg()[0]) -> Conditions:
-    """Waits for a process that has just been started, and watches what it trains under. Ends it and raises
-    subprocess.TimeoutExpired after ``timeout`` seconds.
+    """Wait for a process that was just started and return its conditions.
 
-    Processor time is that of all children of this process which end meanwhile, and of theirs that they waited for.
+    After ``timeout`` seconds kill it and raise subprocess.TimeoutExpired. Processor time includes all children of
+    this process that end meanwhile, and the children they waited for.
     """
     began, used, before = time.monotonic(), _children_seconds(), load()
     seen = [before]

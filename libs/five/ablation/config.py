@@ -1,4 +1,4 @@
-"""An ablation's file: what is compared, how often, for how long, and how it is judged."""
+"""Configuration of an ablation: variants, seeds, training time and evaluation."""
 
 import hashlib
 import json
@@ -20,8 +20,8 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
-class JudgeConfig(_Section):
-    """How a run's versions are judged once it has ended: training loses no time to it."""
+class EvaluationConfig(_Section):
+    """Evaluation of a run's versions after it has ended, so that training loses no time to it."""
 
     points: int = Field(5, ge=1, le=100, description="Versions judged of each run, evenly spaced over its time; the "
                         "last one is among them.")
@@ -35,7 +35,7 @@ class JudgeConfig(_Section):
     greedy: bool = Field(False, description="Versions take their most probable action instead of sampling.")
 
     @model_validator(mode="after")
-    def _known(self) -> "JudgeConfig":
+    def _known(self) -> "EvaluationConfig":
         for name in self.against:
             if name not in BOTS:
                 raise ValueError(f"against {name!r}: there are {', '.join(BOTS)}")
@@ -45,18 +45,18 @@ class JudgeConfig(_Section):
 
 
 class AblationConfig(_Section):
-    """One comparison. Keys of ``set`` and of the arms are paths of the run's configuration (a.b.c)."""
+    """One ablation. Keys of ``set`` and of the variants (``arms``) are paths of the run's configuration (a.b.c)."""
 
     name: str = Field(pattern=_NAME, description="Name of the comparison and of its folder.")
     question: str = Field("", description="What is to be found out; stands at the head of the page.")
     preset: str = Field("laptop-1v1", description="Preset or file that every run begins with.")
-    minutes: float = Field(20.0, gt=0, description="Training time of each run, minutes of wall clock.")
+    minutes: float = Field(20.0, gt=0, description="TrainingStatistics time of each run, minutes of wall clock.")
     seeds: list[int] = Field([1, 2, 3], min_length=1, description="Seeds; every arm is run with each.")
     set: dict[str, Any] = Field({}, description="Overrides of every arm.")
     arms: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each arm by name; the first arm is "
                                             "the baseline.")
     at_once: int = Field(1, ge=1, le=64, description="Runs side by side, each on its own share of the processors.")
-    judge: JudgeConfig = Field(default_factory=JudgeConfig, description="How versions are judged.")
+    judge: EvaluationConfig = Field(default_factory=EvaluationConfig, description="How versions are judged.")
 
     @model_validator(mode="after")
     def _distinct(self) -> "AblationConfig":
@@ -66,47 +66,47 @@ class AblationConfig(_Section):
 
     @property
     def baseline(self) -> str:
-        """The arm that the others are compared with."""
+        """The variant that the others are compared with."""
         return next(iter(self.arms))
 
     @property
     def digest(self) -> str:
-        """16 hex digits of everything that a result depends on; the question may be reworded."""
+        """16 hex digits of everything that a result depends on. The question is not part of it."""
         unchanged = {"at_once"} if self.at_once == 1 else set()  # as it was before there was the key
         tree = self.model_dump(mode="json", exclude={"question"} | unchanged)
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     def trials(self) -> "Iterator[Trial]":
-        """Every run, seed by seed, so that what is there early compares all arms."""
+        """Yield every trial, seed by seed, so that early results compare all variants."""
         for seed in self.seeds:
             for arm in self.arms:
                 yield Trial(arm, seed)
 
     def overrides(self, arm: str) -> list[str]:
-        """An arm's overrides as `five train --set` takes them."""
+        """Return a variant's overrides in the form of `five train --set`."""
         return [f"{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"
                 for key, value in {**self.set, **self.arms[arm]}.items()]
 
     def run_config(self, arm: str) -> RunConfig:
-        """The configuration of an arm's runs. Raises ConfigError naming the arm and each key that is wrong."""
+        """Return the configuration of a variant's runs. Raises ConfigError naming the variant and each invalid key."""
         base = load(self.preset).model_dump(mode="json", by_alias=True)
         return validate(apply_overrides(base, self.overrides(arm)), f"arm {arm!r} on {self.preset}")
 
 
 class Trial(NamedTuple):
-    """One run of a comparison."""
+    """One run of an ablation: a variant (``arm``) and a seed."""
 
     arm: str
     seed: int
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """Name of the trial's folder."""
         return f"{self.arm}-seed{self.seed}"
 
     @classmethod
     def named(cls, name: str) -> "Trial":
-        """The one whose ``name`` it is. Raises ValueError where it is none's."""
+        """Return the trial of that name. Raises ValueError for another name."""
         arm, found, seed = name.rpartition("-seed")
         if not found:
             raise ValueError(f"{name!r} names no run: ARM-seedN is meant")
@@ -114,7 +114,7 @@ class Trial(NamedTuple):
 
 
 def read(path: Path) -> AblationConfig:
-    """An ablation from its file, every arm's configuration checked. Raises ConfigError with what is wrong where."""
+    """Return the ablation of a file, with every variant validated. Raises ConfigError naming what is wrong."""
     try:
         tree = yaml.safe_load(path.read_text())
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Judging a finished run: some of its versions play the bots.
+"""Evaluation of a finished run: some of its versions play the bots.
 
-The rating that a version gets here stands on the bots' own games. What a report compares is rated again, from all games
-of the ablation (`five.ablation.rating_scale`).
+A version's rating here depends on the bots' own games. Reports rate versions again, from all games of the ablation
+(`five.ablation.rating_scale`).
 """
 
 import json
@@ -25,15 +25,15 @@ from five.evaluation.match import Contestant, PairedMatch, play
 
 @dataclass(frozen=True)
 class Anchors:
-    """The bots' skills, fitted once to games among themselves, and the share of draws between equals. ``games`` are
-    those that they played; none of anchors that were kept without."""
+    """Skills of the bots, fitted once to games among themselves, and the share of drawn games between equals.
+    ``games``: those games; empty for anchors stored without them."""
 
     skills: dict[str, Skill]
     draw_probability: float
     games: tuple[PairCounts, ...] = ()
 
     def save(self, path: Path) -> None:
-        """Writes them, beside first and then renamed."""
+        """Write the anchors atomically."""
         beside = path.with_suffix(".partial")
         beside.write_text(json.dumps({"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
                                       "draw_probability": self.draw_probability, "games": self.games}))
@@ -41,7 +41,7 @@ class Anchors:
 
     @classmethod
     def read(cls, path: Path) -> "Anchors | None":
-        """From `save`; None when there are none yet."""
+        """Return what `save` wrote; None without a file."""
         if not path.exists():
             return None
         tree = json.loads(path.read_text())
@@ -51,8 +51,8 @@ class Anchors:
 
 @dataclass(frozen=True)
 class VersionEvaluation:
-    """A version and what its games told. ``matches`` by opponent: won, drawn, lost, score with its 95 % interval and
-    the statistics of both, means a game."""
+    """An evaluated version. ``matches`` by opponent: won, drawn, lost, score with its 95 % interval, and mean
+    statistics of both sides."""
 
     version: int
     minutes: float
@@ -62,17 +62,17 @@ class VersionEvaluation:
     matches: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return JSON values."""
         return asdict(self)
 
 
 def results_of(match: PairedMatch) -> list[GameResult]:
-    """A match's games as `five.agent.skill_fit.fit_skills` takes them."""
+    """Return a match's games in the form of `five.agent.skill_fit.fit_skills`."""
     return [(match.first, match.second, game.score) for game in match.games]
 
 
 def rate_anchors(game: GameConfig, judge: EvaluationConfig, rating: RatingConfig, seed: int = 0) -> Anchors:
-    """Plays every two of the bots and fits their skills."""
+    """Play each two of the bots and fit their skills."""
     games: list[GameResult] = []
     for first, second in combinations(judge.against, 2):
         games += results_of(play(game, Contestant.bot(first), Contestant.bot(second), judge.anchor_pairs, seed))
@@ -81,8 +81,10 @@ def rate_anchors(game: GameConfig, judge: EvaluationConfig, rating: RatingConfig
 
 
 def evenly_spaced(versions: Sequence[dict[str, Any]], archived: Sequence[int], points: int) -> list[dict[str, Any]]:
-    """Of the run's version records (``version``, ``minutes``, ``hero_steps``) those archived that lie nearest to
-    ``points`` evenly spaced moments of the run; the last archived one always."""
+    """Return the archived versions nearest to ``points`` evenly spaced times of a run; always with the last one.
+
+    ``versions`` are the run's version records (``version``, ``minutes``, ``hero_steps``).
+    """
     kept = [r for r in versions if r["version"] in set(archived)]
     if not kept:
         return []
@@ -94,9 +96,9 @@ def evenly_spaced(versions: Sequence[dict[str, Any]], archived: Sequence[int], p
 
 def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], config: AblationConfig,
               anchors: Anchors, say: Callable[[str], None] = lambda text: None) -> list[VersionEvaluation]:
-    """Plays and rates versions of a run that has ended. Raises ValueError when it archived none.
+    """Play and rate versions of a run that has ended. Raises ValueError if it archived none.
 
-    All arms are judged in the baseline's game, unless an arm's policy sees another layout: then in its own.
+    All variants are evaluated in the baseline's game; a variant whose policy has another layout, in its own game.
     """
     judge = config.judge
     game = config.run_config(config.baseline).game
@@ -121,12 +123,13 @@ def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], c
             say(f"version {number} against {name}: {won} won, {drawn} drawn, {lost} lost")
         fit = fit_skills(games, archive.config.rating, anchors.skills, anchors.draw_probability)
         skill = fit.skills[contestant.name]
-        judged.append(VersionEvaluation(number, record["minutes"], record["hero_steps"], skill.mu, skill.sigma, matches))
+        judged.append(VersionEvaluation(number, record["minutes"], record["hero_steps"], skill.mu, skill.sigma,
+                                        matches))
     return judged
 
 
 def summary(match: PairedMatch) -> dict[str, Any]:
-    """A match as JSON values."""
+    """Return a match as JSON values."""
     won, drawn, lost = match.counts
     ours, theirs = match.statistics()
     return {"won": won, "drawn": drawn, "lost": lost, "score": match.score, "interval": list(match.interval()),

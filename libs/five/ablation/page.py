@@ -1,4 +1,4 @@
-"""An ablation's results as Markdown and as one self-contained page of tables and figures."""
+"""Results of an ablation as Markdown, and as one self-contained HTML page of tables and plots."""
 
 import html
 import time
@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from five.ablation.comparison import AXES, Curve, curve, of_versions
+from five.ablation.comparison import AXES, Curve, curve, version_curve
 from five.ablation.config import AblationConfig
 from five.ablation.plots import Line, Plot, draw
-from five.ablation.results import Outcome, Version
-from five.ablation.tables import FAIR, Table, measure_of_play, tables
+from five.ablation.results import AblationResults, EvaluatedVersion
+from five.ablation.tables import FAIR, Table, statistics_bot, tables
 
 UNITS = {"versions": ("versions", 1.0), "samples": ("million hero-steps learned from, each counted once", 1e-6),
          "wall clock": ("minutes", 1.0)}
@@ -18,14 +18,13 @@ BANDS_FROM = 3  # seeds: that of two is more than three times as wide, and nothi
 BAND = f"Means over seeds; the band is their 95 % interval, drawn from {BANDS_FROM} seeds on."
 
 
-def plots(config: AblationConfig, outcome: Outcome) -> list[Plot]:
-    """Rating over each axis, the fairest first; what is done against the easy bot, and how old samples were, over
-    versions."""
+def plots(config: AblationConfig, outcome: AblationResults) -> list[Plot]:
+    """Return the plots: rating over each axis, statistics against the easy bot, and staleness over versions."""
     found = [Plot(f"TrueSkill over {name}", "points", _lines(outcome, name, lambda v: v.mu),
                   target=(0.0, "random play"), note=f"{BAND} {FAIR[name]}", x_unit=UNITS[name][0]) for name in AXES]
-    bot = measure_of_play(config)
+    bot = statistics_bot(config)
     if bot is not None:
-        figures: list[tuple[str, str, Callable[[Version], float]]] = [
+        figures: list[tuple[str, str, Callable[[EvaluatedVersion], float]]] = [
             (f"Last hits a minute against {bot}", "a minute", lambda v: v.last_hits(bot)),
             (f"Net worth against {bot}", "gold", lambda v: v.net_worth(bot))]
         found += [Plot(title, unit, _lines(outcome, "versions", figure), note=BAND, x_unit="versions")
@@ -37,14 +36,14 @@ def plots(config: AblationConfig, outcome: Outcome) -> list[Plot]:
     return found
 
 
-def text(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -> str:
-    """The tables as Markdown. ``about``: what the ablation's folder says of itself."""
+def text(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> str:
+    """Return the tables as Markdown. ``about``: the description in the ablation's folder."""
     head = [f"# {config.name}", config.question, _status(config, outcome, about)]
     return "\n\n".join([*filter(None, head), *(table.markdown() for table in _tables(config, outcome, about))]) + "\n"
 
 
-def render(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -> str:
-    """The page as HTML text. ``about``: what the ablation's folder says of itself."""
+def render(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> str:
+    """Return the page as HTML. ``about``: the description in the ablation's folder."""
     cards = "".join(f"<div><h2>{html.escape(p.title)}</h2>{draw(p)}<p>{html.escape(p.note)}</p></div>"
                     for p in plots(config, outcome))
     parts = [_section(table) for table in _tables(config, outcome, about)]
@@ -59,13 +58,13 @@ def render(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -
 
 
 def write(path: Path, text: str) -> None:
-    """Beside first, then renamed."""
+    """Write a file atomically."""
     beside = path.with_name(path.name + ".partial")
     beside.write_text(text)
     beside.replace(path)
 
 
-def _tables(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -> list[Table]:
+def _tables(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> list[Table]:
     return tables(config, outcome, int(about.get("machine", {}).get("cores", 0)))
 
 
@@ -76,7 +75,7 @@ def _section(table: Table) -> str:
     return f"<section><h2>{html.escape(table.title)}</h2><table>{rows}</table>{notes}</section>"
 
 
-def _status(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -> str:
+def _status(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> str:
     done, total = sum(1 for _ in outcome.all()), len(config.arms) * len(config.seeds)
     machine = about.get("machine", {})
     beside = f", {config.at_once} at once" if config.at_once > 1 else ""
@@ -87,8 +86,8 @@ def _status(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) 
             f"made {time.strftime('%Y-%m-%d %H:%M')}")
 
 
-def _lines(outcome: Outcome, axis: str, figure: Callable[[Version], float]) -> list[Line]:
-    return [_line(arm, of_versions(runs, AXES[axis], figure), UNITS[axis][1]) for arm, runs in outcome.runs.items()]
+def _lines(outcome: AblationResults, axis: str, figure: Callable[[EvaluatedVersion], float]) -> list[Line]:
+    return [_line(arm, version_curve(runs, AXES[axis], figure), UNITS[axis][1]) for arm, runs in outcome.runs.items()]
 
 
 def _line(arm: str, c: Curve, scale: float = 1.0) -> Line:

@@ -1,8 +1,8 @@
-"""An ablation's trials in processes of their own, as many at once as its file says, each on a share of the processors.
+"""Parallel trials of an ablation, each in a process bound to its own share of the processors.
 
-    python -m five.ablation.parallel PLACE TRIAL      # one of them: what a process does
+    python -m five.ablation.parallel PLACE TRIAL      # one trial
 
-Trials that share no processor take no time from each other, so arms compare as if each had a smaller machine to itself.
+Trials that share no processor take no time from each other, so that variants compare as on a smaller machine.
 """
 
 import json
@@ -22,8 +22,10 @@ from five.run.load import ConfigError
 
 
 def shares(at_once: int) -> list[set[int]]:
-    """This process's processors in so many parts, as even as they go; one part without bounds where the system can't
-    hold processes to them. Raises ConfigError where there are fewer processors than parts."""
+    """Return this process's processors in ``at_once`` parts of nearly equal size.
+
+    One unbounded part if the system cannot bind processes. Raises ConfigError for fewer processors than parts.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return [set()] * at_once
     there = sorted(os.sched_getaffinity(0))
@@ -35,9 +37,12 @@ def shares(at_once: int) -> list[set[int]]:
 
 
 def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[[], None] = lambda: None) -> None:
-    """Runs what is missing; ``say`` gets each trial's lines, by its name. ``ended`` is called, by one thread at a time,
-    after each trial that has its result. After a trial that failed no further one begins, those under way end, and
-    TrialFailed has what it said. Raises ConfigError for more at once than there are processors."""
+    """Run the missing trials.
+
+    ``say`` receives each trial's lines, prefixed by its name. ``ended`` is called after each finished trial, by one
+    thread at a time. After a failed trial no further one starts, running ones end, and TrialFailed holds the error.
+    Raises ConfigError for more parallel trials than processors.
+    """
     ablation.open()
     parts = shares(ablation.config.at_once)
     trials = deque(ablation.missing())
@@ -83,11 +88,11 @@ def _run_one(place: Path, trial: Trial, say: Callable[[str], None]) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """One trial, told by the ablation's folder and the trial's name; 1 where it failed, which stderr tells."""
+    """Run one trial of an ablation's folder. Return the exit status: 1 if it failed, with the error on stderr."""
     place, name = arguments
     config = AblationConfig.model_validate(json.loads((Path(place) / "ablation.json").read_text())["config"])
     try:
-        Ablation(config, Path(place)).carry_out(Trial.named(name), lambda text: print(text, flush=True))
+        Ablation(config, Path(place)).run_trial(Trial.named(name), lambda text: print(text, flush=True))
     except (TrialFailed, ConfigError, ValueError) as failure:
         print(failure, file=sys.stderr)
         return 1

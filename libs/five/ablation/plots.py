@@ -1,4 +1,4 @@
-"""The plots of a comparison's page, as SVG."""
+"""Plots of an ablation's page as SVG."""
 
 import io
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Line:
-    """A curve: x (of a run: minutes since it began), y, and optionally a band around it."""
+    """A curve: x, y, and optionally a band around it."""
 
     label: str
     x: Floats
@@ -26,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """One picture. ``target``: a value to be drawn in as a dashed line, with its name."""
+    """One plot. ``target``: a value drawn as a dashed line, with its name."""
 
     title: str
     unit: str
@@ -37,7 +37,7 @@ class Plot:
 
 
 def draw(plot: Plot) -> str:
-    """The plot as an SVG element."""
+    """Return the plot as an SVG element."""
     figure, axes = plt.subplots(figsize=(6.4, 3.0), layout="constrained")
     for curve in plot.lines:
         (drawn,) = axes.plot(curve.x, curve.y, lw=1.6, label=curve.label, marker="o" if len(curve.x) < 30 else None,

@@ -1,9 +1,9 @@
-"""One scale for all runs of an ablation: every game that its results tell of, fitted together when it is reported on.
+"""Common rating scale of an ablation, fitted to all games of all its results when they are reported.
 
-What a version was rated while it was judged (``mu`` and ``sigma`` in a result) stands on bots that had played each
-other alone. Random play loses all of those games, so where the next bot stands above it is the prior's choice, and
-every version's rating moves with it. Versions are what connects the two: early ones lose to random play now and then,
-late ones win against a bot now and then. So all counts are fitted at once, random play at 0 and everybody else free.
+A version's rating from its evaluation (``mu`` and ``sigma`` in a result) depends on bots that played only each
+other. Random play loses all of these games, so that the prior decides the distance to the next bot, and every rating
+moves with it. Versions connect the two: early ones sometimes lose to random play, late ones sometimes beat a bot. So
+all counts are fitted at once, with random play at 0 and all other players free.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,15 +30,15 @@ class PairCounts(NamedTuple):
     lost: int
 
     def games(self) -> Iterable[GameResult]:
-        """One by one, as `five.agent.skill_fit.fit_skills` takes them."""
+        """Yield the games one by one, in the form of `five.agent.skill_fit.fit_skills`."""
         for score, count in ((1.0, self.won), (0.5, self.drawn), (0.0, self.lost)):
             yield from [(self.first, self.second, score)] * count
 
 
 @dataclass(frozen=True)
 class RatingScale:
-    """``skills`` of all players by name, points of TrueSkill, random play at 0; ``draw_probability`` of a game between
-    equals, estimated from the same games unless none of them was drawn; ``games`` there were, ``drawn`` of them."""
+    """Fitted ``skills`` of all players by name, TrueSkill points with random play at 0. ``draw_probability`` of a game
+    between equals, estimated from the games if any was drawn; ``games`` and ``drawn`` count them."""
 
     skills: dict[str, Skill]
     draw_probability: float
@@ -46,26 +46,26 @@ class RatingScale:
     drawn: int
 
     def of(self, result: Result, version: int) -> Skill:
-        """A judged version's. Its σ holds what its own games and everybody else's leave open."""
+        """Return the skill of an evaluated version. Its σ covers the uncertainty of all players' games."""
         return self.skills[player(result, version)]
 
     def bots(self) -> dict[str, Skill]:
-        """The bots', weakest first."""
+        """Return the skills of the bots, weakest first."""
         found = {name: skill for name, skill in self.skills.items() if "/" not in name}
         return dict(sorted(found.items(), key=lambda item: item[1].mu))
 
 
 def player(result: Result, version: int) -> str:
-    """What a run's version is called among the players of the whole ablation."""
+    """Return the name of a run's version among the players of the ablation."""
     return f"{result['arm']}-seed{result['seed']}/{version}"
 
 
 def fit_scale(results: Iterable[Result], anchors: Iterable[PairCounts], rating: RatingConfig,
         other_game: Mapping[str, str] | None = None) -> RatingScale:
-    """The scale of all judged versions' games and the bots' own.
+    """Return the scale of all evaluated versions' games and the bots' own games.
 
-    ``other_game`` has an arm's game by the arm's name where it isn't the baseline's: a bot of another game is another
-    player, all but random play.
+    ``other_game`` maps a variant to its game if that is not the baseline's: a bot in another game is another player,
+    except random play.
     """
     counts = list(anchors)
     for result in results:
@@ -81,8 +81,8 @@ def fit_scale(results: Iterable[Result], anchors: Iterable[PairCounts], rating: 
 
 
 def other_games(config: AblationConfig) -> dict[str, str]:
-    """The arms that are judged in a game of their own because their policies see other observations than the
-    baseline's (`five.ablation.evaluation.evaluate_run`), each with a name for its game."""
+    """Return the variants that are evaluated in their own game because their policies have another layout than the
+    baseline's (`five.ablation.evaluation.evaluate_run`), each with a name of that game."""
     def layout(arm: str) -> str:
         return str(Layout(config.run_config(arm).game).hash)
 
@@ -96,7 +96,7 @@ def other_games(config: AblationConfig) -> dict[str, str]:
 
 
 def count_games(games: Sequence[GameResult]) -> list[PairCounts]:
-    """Games by pair of players, in the order in which the pairs come."""
+    """Return the counts of games by pair of players, in order of appearance."""
     sums: dict[tuple[str, str], list[int]] = {}
     for first, second, score in games:
         sums.setdefault((first, second), [0, 0, 0])[{1.0: 0, 0.5: 1, 0.0: 2}[score]] += 1

@@ -1,7 +1,7 @@
-"""An ablation's kept results as they are compared: every judged version on one scale, and what its run learned from.
+"""Results of an ablation in comparable form: every evaluated version on one scale, with its run's training statistics.
 
-Nothing here is kept. Whatever a table or a curve shows is computed from the results, the runs' records and the
-bots' games, so results that were made earlier are read in the same way.
+Nothing here is stored. Tables and curves are computed from the results, the runs' records and the bots' games, so
+that results of earlier releases are read in the same way.
 """
 
 from collections import Counter
@@ -11,15 +11,15 @@ from typing import Any
 
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig
-from five.ablation.rating_scale import Counts, Result, Scale, fit, other_games
-from five.ablation.training_records import Records, Training, measure
+from five.ablation.rating_scale import PairCounts, RatingScale, Result, fit_scale, other_games
+from five.ablation.training_records import Records, TrainingStatistics, measure_training
 
 
 @dataclass(frozen=True)
-class Version:
-    """A judged version. Where it stands: its number, hero-steps ``samples`` that its run had learned from, each counted
-    once (not a number where the run kept no records), and ``minutes`` of wall clock. What it showed: a rating ``mu``
-    with deviation ``sigma``, and ``matches`` by opponent as `five.ablation.evaluation.summary` has them."""
+class EvaluatedVersion:
+    """An evaluated version: its number, the hero-steps ``samples`` that its run had learned from (each counted once;
+    NaN without records) and ``minutes`` of wall clock; its rating ``mu`` with deviation ``sigma``; ``matches`` by
+    opponent as in `five.ablation.evaluation.summary`."""
 
     number: int
     samples: float
@@ -29,81 +29,80 @@ class Version:
     matches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def score(self, opponent: str) -> float:
-        """Mean score of its games against a bot, draws as half a win."""
+        """Return the mean score against a bot; a drawn game counts as half a win."""
         return float(self.matches[opponent]["score"])
 
     def last_hits(self, opponent: str, whose: str = "statistics") -> float:
-        """Last hits a minute of game time and hero; ``whose`` is "opponent_statistics" for the bot's."""
+        """Return the last hits a minute of game time and hero; ``whose`` is "opponent_statistics" for the bot's."""
         match = self.matches[opponent]
         return float(60 * match[whose].get("last_hits", float("nan")) / match["game_seconds"])
 
     def net_worth(self, opponent: str, whose: str = "statistics") -> float:
-        """Mean net worth of a hero when games end, gold."""
+        """Return the mean net worth of a hero at the end of a game, gold."""
         return float(self.matches[opponent][whose].get("net_worth", float("nan")))
 
 
 @dataclass(frozen=True)
-class Run:
-    """One trial's result. ``commit`` is the source's when it was judged, ``conditions`` what it trained under, None
-    of an earlier result; ``load_judged`` is the machine's load when it had been judged, None where nobody looked."""
+class TrialRun:
+    """Result of one trial. ``commit`` of the source at the evaluation; ``conditions`` of its training, None in earlier
+    results; ``load_judged``: the machine's load after the evaluation, None if unknown."""
 
     arm: str
     seed: int
-    versions: Sequence[Version]
-    training: Training
+    versions: Sequence[EvaluatedVersion]
+    training: TrainingStatistics
     commit: str = "unknown"
     conditions: Conditions | None = None
     load_judged: float | None = None
 
     @property
     def name(self) -> str:
-        """Of its trial."""
+        """Name of the trial."""
         return f"{self.arm}-seed{self.seed}"
 
     @property
     def trained_with(self) -> str:
-        """The commit of the source that it was trained with, as far as it is known."""
+        """Commit of the source at the training, if known."""
         return self.conditions.commit if self.conditions else self.commit
 
     @property
-    def last(self) -> Version:
-        """The one it ended with."""
+    def last(self) -> EvaluatedVersion:
+        """The last evaluated version."""
         return self.versions[-1]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Everything an ablation has brought so far: runs by arm, in order of the seeds, and the scale they stand on."""
+class AblationResults:
+    """Results so far: runs by variant in order of the seeds, and their common scale."""
 
-    runs: Mapping[str, Sequence[Run]]
-    scale: Scale
+    runs: Mapping[str, Sequence[TrialRun]]
+    scale: RatingScale
 
-    def all(self) -> Iterable[Run]:
-        """Every run, arm by arm."""
+    def all(self) -> Iterable[TrialRun]:
+        """Yield every run, variant by variant."""
         for runs in self.runs.values():
             yield from runs
 
     def commits(self) -> dict[str, int]:
-        """How many runs are of each commit; one that was trained with another than it was judged with is of both."""
+        """Return the number of runs of each commit. A run trained and evaluated with two commits counts for both."""
         return dict(Counter(commit for run in self.all() for commit in dict.fromkeys((run.trained_with, run.commit))))
 
 
 def assemble(config: AblationConfig, results: Sequence[tuple[Result, Records]],
-             anchors: Iterable[Counts] = ()) -> Outcome:
-    """Puts finished trials together: each one's result with the records of its versions (none where they are lost),
-    and the games of the bots among themselves."""
+             anchors: Iterable[PairCounts] = ()) -> AblationResults:
+    """Combine finished trials: each result with its version records (empty if lost), and the bots' games."""
     rating = config.run_config(config.baseline).rating
-    scale = fit([result for result, _ in results], anchors, rating, other_games(config))
-    runs: dict[str, list[Run]] = {}
+    scale = fit_scale([result for result, _ in results], anchors, rating, other_games(config))
+    runs: dict[str, list[TrialRun]] = {}
     for result, records in results:
-        training = measure(records)
+        training = measure_training(records)
         versions = []
         for judged in result["judged"]:
             skill = scale.of(result, judged["version"])
-            versions.append(Version(judged["version"], training.learned_at(judged["version"]), judged["minutes"],
-                                    skill.mu, skill.sigma, judged["matches"]))
+            versions.append(EvaluatedVersion(judged["version"], training.learned_at(judged["version"]),
+                                             judged["minutes"], skill.mu, skill.sigma, judged["matches"]))
         kept = result.get("conditions")
         runs.setdefault(result["arm"], []).append(
-            Run(result["arm"], result["seed"], versions, training, result.get("commit", "unknown"),
+            TrialRun(result["arm"], result["seed"], versions, training, result.get("commit", "unknown"),
                 Conditions(**kept) if kept else None, result.get("machine", {}).get("load")))
-    return Outcome({arm: runs[arm] for arm in config.arms if arm in runs}, scale)
+    return AblationResults({arm: runs[arm] for arm in config.arms if arm in runs}, scale)

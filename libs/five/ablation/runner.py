@@ -1,7 +1,7 @@
-"""Running an ablation's trials: each is a `five train` of its own, and what it showed is kept beside it.
+"""Trials of an ablation: each is a `five train` with its result stored in the trial's folder.
 
-A trial whose result is there is not run again, so an ablation that was interrupted goes on where it stopped.
-`five.ablation.parallel` has several under way.
+A trial with a result is not run again, so that an interrupted ablation resumes. `five.ablation.parallel` runs
+several at once.
 """
 
 import json
@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from five.ablation.conditions import attend
+from five.ablation.conditions import monitor_process
 from five.ablation.config import AblationConfig, Trial
-from five.ablation.evaluation import Anchors, judge_run, rate_anchors
+from five.ablation.evaluation import Anchors, evaluate_run, rate_anchors
 from five.benchmarks.results import machine
 from five.evaluation.archived_versions import ArchivedVersions
 from five.local.run_folder import RunFolder
@@ -26,19 +26,19 @@ GRACE_SECONDS = 300.0  # of a trial beyond its minutes: starting, draining, its 
 
 
 class TrialFailed(RuntimeError):
-    """A trial ended without versions to judge; the message has the end of its log."""
+    """A trial ended without versions to evaluate. The message has the end of its log."""
 
 
 class Ablation:
-    """An ablation in its folder ``place``: ``ablation.json`` what it is, ``anchors.json`` the bots' skills, ``runs/``
-    a folder for each trial with its ``result.json``."""
+    """An ablation in its folder ``place``: ``ablation.json`` its description, ``anchors.json`` the bots' skills,
+    ``runs/`` a folder for each trial with its ``result.json``."""
 
     def __init__(self, config: AblationConfig, place: Path) -> None:
         self.config = config
         self.place = place
 
     def open(self) -> None:
-        """Makes the folder. Raises ConfigError when it holds another comparison: its results would be mixed."""
+        """Create the folder. Raises ConfigError if it holds another ablation, whose results would be mixed in."""
         self.place.mkdir(parents=True, exist_ok=True)
         path = self.place / "ablation.json"
         if path.exists():
@@ -52,30 +52,30 @@ class Ablation:
 
     @property
     def anchors_file(self) -> Path:
-        """Where the bots' skills are kept, and the games that they played for them."""
+        """File of the bots' skills and games."""
         return self.place / "anchors.json"
 
     def result(self, trial: Trial) -> dict[str, Any] | None:
-        """A finished trial's result; None when it is still to be run."""
+        """Return a finished trial's result; None if it has none."""
         return _kept(self._folder(trial).path / RESULT)
 
     def records(self, trial: Trial) -> list[dict[str, Any]]:
-        """What its optimizer wrote down of each version; nothing where the run's folder no longer has it."""
+        """Return the optimizer's record of each version; empty if the run's folder has lost them."""
         return list((_kept(self._folder(trial).records) or {}).get("versions", []))
 
     def missing(self) -> list[Trial]:
-        """The trials that have no result yet, in the order in which they are to be run."""
+        """Return the trials without a result, in order of execution."""
         return [trial for trial in self.config.trials() if self.result(trial) is None]
 
-    def carry_out(self, trial: Trial, say: Callable[[str], None] = print) -> None:
-        """Trains and judges one trial, and keeps its result. Raises TrialFailed."""
+    def run_trial(self, trial: Trial, say: Callable[[str], None] = print) -> None:
+        """Train and evaluate one trial and store its result. Raises TrialFailed."""
         say(f"training for {self.config.minutes:g} minutes")
         self._train(trial)
         say("judging")
         write_json(self._folder(trial).path / RESULT, self._judge(trial, say))
 
     def anchors(self, say: Callable[[str], None] = print) -> Anchors:
-        """The bots' skills, by games among themselves the first time, in the baseline's game."""
+        """Return the bots' skills in the baseline's game. The first call plays their games."""
         path = self.anchors_file
         found = Anchors.read(path)
         if found is None:
@@ -102,7 +102,7 @@ class Ablation:
         with log.open("wb") as output:
             process = subprocess.Popen(command, cwd=self.place, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, env=_environment())
-            conditions = attend(process, 60 * config.minutes + GRACE_SECONDS, commit())
+            conditions = monitor_process(process, 60 * config.minutes + GRACE_SECONDS, commit())
         if process.returncode != 0 or not (folder.path / "records.json").exists():
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
             raise TrialFailed(f"{trial.name}: training ended with status {process.returncode}:\n{tail}")
@@ -112,7 +112,7 @@ class Ablation:
     def _judge(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
         folder = self._folder(trial)
         versions = json.loads(folder.records.read_text())["versions"]
-        judged = judge_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
+        judged = evaluate_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
         return {"arm": trial.arm, "seed": trial.seed, "commit": commit(), "machine": machine(),
                 "minutes": self.config.minutes, "conditions": _kept(folder.path / CONDITIONS),
                 "training": training_figures(versions),
@@ -120,8 +120,10 @@ class Ablation:
 
 
 def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
-    """What a run's version records tell of its training: means weighted by each version's seconds, over all of it.
-    For whoever reads the result alone; reports measure by the records (`five.ablation.training_records`)."""
+    """Return a run's training statistics: means over all versions, weighted by each version's seconds.
+
+    They are for readers of a result file; reports use the records (`five.ablation.training_records`).
+    """
     if not versions:
         return {}
     last = versions[-1]
@@ -137,7 +139,7 @@ def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def write_json(path: Path, tree: dict[str, Any]) -> None:
-    """Beside first, then renamed."""
+    """Write JSON atomically."""
     beside = path.with_suffix(".partial")
     beside.write_text(json.dumps(tree, indent=1))
     beside.replace(path)
@@ -148,7 +150,7 @@ def _kept(path: Path) -> dict[str, Any] | None:
 
 
 def commit() -> str:
-    """The source tree's commit, with a plus where files differ from it; "unknown" outside of a checkout."""
+    """Return the source tree's commit, with "+" if files differ from it; "unknown" outside a checkout."""
     here = Path(__file__).resolve().parent
     try:
         head = subprocess.run(["git", "rev-parse", "--short=9", "HEAD"], cwd=here, capture_output=True, text=True,
@@ -166,5 +168,5 @@ def _absolute(preset: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """This process's import path, so that a trial runs the same source."""
+    """Return an environment with this process's import path, so that a trial runs the same source."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}

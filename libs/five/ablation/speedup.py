@@ -1,4 +1,4 @@
-"""How much sooner one arm comes to a rating than another: the speedup of Berner et al. 2019, equation 2."""
+"""Speedup of a variant: how much sooner it reaches a rating (Berner et al. 2019, equation 2)."""
 
 import math
 from collections.abc import Sequence
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from five.ablation.comparison import Axis, t95
-from five.ablation.results import Run
+from five.ablation.results import TrialRun
 
 LEVELS = (0.5, 0.9)  # shares of the baseline's way from its first judged version to its last
 AROUND = 2.0  # points of TrueSkill by which like runs differ (Berner et al. 2019, figure 20)
 
 
-def levels(baseline: Sequence[Run]) -> list[float]:
-    """Ratings that arms are compared at: half of the baseline's way from its first judged version to its last, and
-    nearly all of it. None when it was not rated higher at the end."""
+def levels(baseline: Sequence[TrialRun]) -> list[float]:
+    """Return the ratings at which variants are compared: half and nine tenths of the way from the baseline's first
+    evaluated version to its last. Empty if its rating did not rise."""
     if not baseline:
         return []
     first = float(np.mean([run.versions[0].mu for run in baseline]))
@@ -24,10 +24,11 @@ def levels(baseline: Sequence[Run]) -> list[float]:
 
 
 def first_reached(x: Sequence[float], mu: Sequence[float], level: float) -> float:
-    """Where a rating first reaches ``level``, on straight lines between the judged versions; infinite if never.
+    """Return where a rating first reaches ``level``, linearly interpolated between evaluated versions; infinite if
+    never.
 
-    Not a number when the first judged version lies above it: it was reached before anybody looked, and nothing tells
-    where. (No version 0 is judged. It plays at random or nearly, but that it is worth 0 is no measurement.)
+    NaN if the first evaluated version is above it: when it was reached is unknown. Version 0 is not evaluated; that
+    it plays almost randomly is no measurement.
     """
     if not len(x) or mu[0] > level:
         return math.nan
@@ -41,10 +42,13 @@ def first_reached(x: Sequence[float], mu: Sequence[float], level: float) -> floa
 
 @dataclass(frozen=True)
 class Speedup:
-    """``value``: what the baseline needs to reach a rating over what an arm needs, geometric means over seeds; 0 when
-    a run of the arm never reaches it, infinite when one of the baseline doesn't, not a number when that is not
-    determined or neither does, which ``reason`` tells. ``around``: from, to, by `AROUND` points more and less;
-    ``seeds``: the 95 % interval over seeds, None with one seed on either side."""
+    """Speedup ``value``: what the baseline needs to reach a rating over what the variant needs, geometric means over
+    seeds.
+
+    0 if a run of the variant never reaches it, infinite if a run of the baseline does not, NaN if undetermined, with
+    the ``reason``. ``around``: from, to, by `AROUND` points more and less; ``seeds``: the 95 % interval over seeds,
+    None with one seed on either side.
+    """
 
     value: float
     around: tuple[float, float] | None = None
@@ -63,12 +67,12 @@ class Speedup:
         return f"{self.value:.2f} ({'; '.join(parts)})"
 
 
-def speedup(baseline: Sequence[Run], arm: Sequence[Run], level: float, axis: Axis) -> Speedup:
-    """The speedup of Berner et al. 2019, equation 2.
+def speedup(baseline: Sequence[TrialRun], arm: Sequence[TrialRun], level: float, axis: Axis) -> Speedup:
+    """Return the speedup of Berner et al. 2019, equation 2.
 
-    Its uncertainty is reckoned as in the paper's appendix M: what either side needs for `AROUND` points less and more,
-    both in quadrature. Where a side was there before it was judged it may have needed nothing, where it never comes
-    there it may need any number. The interval over seeds is Welch's, of logarithms.
+    Its uncertainty follows the paper's appendix M: what either side needs for `AROUND` points less and more, in
+    quadrature. A side that was above the level before its first evaluation may have needed nothing; one that never
+    reaches it may need any number. The interval over seeds is Welch's, of logarithms.
     """
     sides = (baseline, arm)
     needed = [[_needs(run, level, axis) for run in side] for side in sides]
@@ -91,7 +95,7 @@ def speedup(baseline: Sequence[Run], arm: Sequence[Run], level: float, axis: Axi
     return Speedup(value, (max(value - down, 0.0), value + up), _over_seeds(*needed))
 
 
-def _needs(run: Run, level: float, axis: Axis) -> float:
+def _needs(run: TrialRun, level: float, axis: Axis) -> float:
     x = [axis(v) for v in run.versions]
     return first_reached(x, [v.mu for v in run.versions], level) if all(map(math.isfinite, x)) else math.nan
 

@@ -1,4 +1,4 @@
-"""An ablation's tables, each with what has to be known to read it."""
+"""Tables of an ablation with the notes needed to read them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ STANDING = (
 
 @dataclass(frozen=True)
 class Table:
-    """A heading, the columns' names, rows of as many cells, and notes that stand below."""
+    """A heading, column names, rows of cells, and notes below."""
 
     title: str
     head: Sequence[str]
@@ -44,20 +44,20 @@ class Table:
     notes: Sequence[str] = field(default_factory=tuple)
 
     def markdown(self) -> str:
-        """As Markdown, with its heading."""
+        """Return the table as Markdown with its heading."""
         lines = [f"## {self.title}", "", _line(self.head), "|" + "---|" * len(self.head), *map(_line, self.rows)]
         return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
 
 
 def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0) -> list[Table]:
-    """All of them. ``processors`` of the machine; 0 where nobody knows."""
+    """Return all tables. ``processors`` of the machine; 0 if unknown."""
     found = [equal(config, outcome, "versions"), equal(config, outcome, "samples"), last(config, outcome),
              speedups(config, outcome), training(config, outcome), bots(outcome), conditions(outcome, processors)]
     return [table for table in found if table.rows]
 
 
 def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Table:
-    """The arms where all of their runs have been on an axis, ``versions`` or ``samples``."""
+    """Return the variants at the last point of an axis (``versions`` or ``samples``) that all of their runs reached."""
     axis = AXES[name]
     way = common_range(outcome.all(), axis)
     if math.isnan(way[1]):
@@ -77,7 +77,7 @@ def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Table:
 
 
 def last(config: AblationConfig, outcome: AblationResults) -> Table:
-    """The versions that runs ended with: after the same wall clock, so at different versions and samples."""
+    """Return the last versions of the runs: after equal wall clock, at different versions and samples."""
     columns: list[Column] = [("version", lambda run: float(run.last.number))]
     columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
     columns += [(f"score against {bot}", _of_last(partial(EvaluatedVersion.score, opponent=bot)))
@@ -87,7 +87,7 @@ def last(config: AblationConfig, outcome: AblationResults) -> Table:
 
 
 def speedups(config: AblationConfig, outcome: AblationResults) -> Table:
-    """How much sooner each arm gets to ratings that lie on the baseline's way."""
+    """Return the speedup of each variant at ratings that the baseline passes."""
     baseline = outcome.runs.get(config.baseline, ())
     rows, reasons = [], []
     for level in levels(baseline):
@@ -107,14 +107,13 @@ def speedups(config: AblationConfig, outcome: AblationResults) -> Table:
 
 
 def statistics_bot(config: AblationConfig) -> str | None:
-    """The bot that the last hits and the net worth against tell most of: the easy one where it is played, or else the
-    first that doesn't play at random."""
+    """Return the bot whose games give the statistics: the easy one, or the first that does not play randomly."""
     others = [bot for bot in config.judge.against if bot != RANDOM]
     return EASY if EASY in others else next(iter(others), None)
 
 
 def training(config: AblationConfig, outcome: AblationResults) -> Table:
-    """What training came to, as it was measured."""
+    """Return the measured training statistics."""
     columns: list[Column] = [
         ("versions", lambda run: float(run.training.version[-1]) if len(run.training.version) else math.nan),
         ("million hero-steps", lambda run: run.training.learned[-1] * 1e-6 if len(run.training.learned) else math.nan),
@@ -161,7 +160,7 @@ def _of_last(figure: Figure) -> Callable[[TrialRun], float]:
 
 
 def bots(outcome: AblationResults) -> Table:
-    """Where the bots stand on the scale."""
+    """Return the bots' ratings on the scale."""
     rows = [[name, f"{skill.mu:.1f}", f"{skill.sigma:.1f}" if name != RANDOM else "0, by definition"]
             for name, skill in outcome.scale.bots().items()]
     scale = outcome.scale
@@ -174,7 +173,7 @@ def bots(outcome: AblationResults) -> Table:
 
 
 def conditions(outcome: AblationResults, processors: int) -> Table:
-    """What each run trained under, and with which commits."""
+    """Return the conditions and commits of each run."""
     rows, busy = [], []
     for run in outcome.all():
         kept = run.conditions

@@ -1,9 +1,9 @@
-"""What a run's version records tell of the samples that it learned from: how many, how old, how often each.
+"""Training statistics of a run from its version records: number, staleness and reuse of samples.
 
-Records are those of the optimizer (``records.json`` of the run's folder). ``staleness_mean`` and ``reuse`` in them are
-of the whole run so far: while a queue fills, samples are younger than it makes them, and more come in than go out. So
-both are measured from the version on at which nothing is drawn any more that the first policy played: what lay in the
-queue when learning began has been worked off then, and its length is what it will stay.
+The records are the optimizer's (``records.json`` of the run's folder). Their ``staleness_mean`` and ``reuse`` cover
+the whole run: while the buffer fills, samples are younger than later, and more come in than go out. So both are
+measured from the first version that no longer samples experience of the first policy; from then on the buffer's
+length is constant.
 """
 
 import math
@@ -20,15 +20,15 @@ LAST_BIN = 63  # of the optimizer's histograms of staleness
 
 
 @dataclass(frozen=True)
-class Training:
-    """One run's.
+class TrainingStatistics:
+    """Training statistics of one run.
 
-    ``version`` [P] its versions, ``staleness`` [P] the mean one of each, in versions, and ``learned`` [P] the
-    hero-steps learned from until then, each counted once however often it was used. ``full_from``: the version from
-    which on the queue was full, None if it never was; then what is measured from there on is not a number:
-    ``staleness_median`` and ``staleness_p95``, versions; ``reuse``, samples used over samples taken in, the paper's
-    (Berner et al. 2019, equation 13); ``uses`` of a sample that was used at all; ``unused``, the share of samples that
-    left without having been used. ``learned_per_second``: hero-steps, each counted once, over the whole run.
+    ``version`` [P]: its versions. ``staleness`` [P]: each version's mean staleness, in versions. ``learned`` [P]:
+    the hero-steps learned from until then, each counted once. ``full_from``: the version from which the buffer was
+    full; None if it never was, and then the following are NaN. ``staleness_median`` and ``staleness_p95``, in
+    versions. ``reuse``: samples used over samples received (Berner et al. 2019, equation 13). ``uses`` of a sample
+    that was used at all. ``unused``: the share of samples that left without use. ``learned_per_second``: hero-steps,
+    each counted once, over the whole run.
     """
 
     version: Floats = field(default_factory=lambda: np.zeros(0))
@@ -43,30 +43,30 @@ class Training:
     learned_per_second: float = math.nan
 
     def learned_at(self, version: int) -> float:
-        """Hero-steps learned from until a version, each counted once; not a number without a record of it."""
+        """Return the hero-steps learned from until a version, each counted once; NaN without a record of it."""
         places = np.flatnonzero(self.version == version)
         return float(self.learned[places[0]]) if len(places) else math.nan
 
 
-def measure(records: Records) -> Training:
-    """What the records tell; nothing of no records."""
+def measure_training(records: Records) -> TrainingStatistics:
+    """Return the statistics of version records; empty statistics without records."""
     if not records:
-        return Training()
+        return TrainingStatistics()
     version = np.array([r["version"] for r in records], np.float64)
     staleness = np.array([r.get("staleness_mean", math.nan) for r in records])
     seconds = np.array([r["seconds"] for r in records])
     drawn = np.cumsum([r["consumed_per_second"] * r["seconds"] for r in records])  # hero-steps, each use counted
     place = _full_at(records)
     if place is None:
-        return Training(version, staleness, np.full(len(records), math.nan))
+        return TrainingStatistics(version, staleness, np.full(len(records), math.nan))
     median, p95 = _quantiles([r["staleness_histogram"] for r in records[place:]])
     reuse, uses, unused = _uses(records, place)
-    return Training(version, staleness, drawn / uses, int(version[place]), median, p95, reuse, uses, unused,
+    return TrainingStatistics(version, staleness, drawn / uses, int(version[place]), median, p95, reuse, uses, unused,
                     float(drawn[-1] / uses / seconds.sum()))
 
 
 def _full_at(records: Records) -> int | None:
-    """The place of the first version that learned from nothing that the first policy played."""
+    """Return the index of the first version that learned from nothing that the first policy played."""
     first = records[0]["version"]
     for place, record in enumerate(records):
         histogram = record["staleness_histogram"]
@@ -78,7 +78,7 @@ def _full_at(records: Records) -> int | None:
 
 
 def _quantiles(histograms: Sequence[Sequence[int]]) -> tuple[float, float]:
-    """The least whole number of versions that half, and that 95 % of all steps do not exceed."""
+    """Return the least whole numbers of versions that half, and 95 %, of all steps do not exceed."""
     total = np.zeros(LAST_BIN + 1)
     for histogram in histograms:
         total[:len(histogram)] += histogram
@@ -88,8 +88,8 @@ def _quantiles(histograms: Sequence[Sequence[int]]) -> tuple[float, float]:
 
 
 def _uses(records: Records, place: int) -> tuple[float, float, float]:
-    """From the version before ``place`` to the last: samples used over samples taken in; uses of a sample that was
-    used; the share of those that left without."""
+    """Return, from the version before ``place`` to the last: samples used over samples received, uses of a used sample,
+    and the share that left unused."""
     used = np.cumsum([r["samples"] for r in records])
     start, end = max(place - 1, 0), len(records) - 1
     received = [used[i] / records[i]["reuse"] for i in (start, end)]  # reuse is of the whole run so far

@@ -20,7 +20,7 @@ RPC = RpcConfig(require_token=False)
 START_SECONDS = 300.0  # with a GPU's libraries loaded and graphs captured
 
 
-class Child:
+class ChildProcess:
     """A process that runs ``target(pipe, *arguments)`` and ends with the block. ``first`` is what it said first.
 
     The target talks through the pipe and returns when its other end is closed.
@@ -43,7 +43,7 @@ class Child:
             return 0.0
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def hear(self, seconds: float = START_SECONDS) -> Any:
+    def receive(self, seconds: float = START_SECONDS) -> Any:
         """What the process says next. Raises RuntimeError when it has ended, TimeoutError when it says nothing."""
         if not self.pipe.poll(seconds):
             raise TimeoutError(f"the benchmark's server said nothing for {seconds:g} s")
@@ -52,8 +52,8 @@ class Child:
         except EOFError:
             raise RuntimeError("the benchmark's server ended; its error is above") from None
 
-    def __enter__(self) -> "Child":
-        self.first = self.hear()
+    def __enter__(self) -> "ChildProcess":
+        self.first = self.receive()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -75,7 +75,8 @@ class Rate:
     processor: float
 
 
-async def segments_pushed(config: RunConfig, size: ExperienceWorkload, server: ChildProcess, parts: list[Arrays]) -> tuple[Rate, int]:
+async def segments_pushed(config: RunConfig, size: ExperienceWorkload, server: ChildProcess, parts: list[Arrays]
+                          ) -> tuple[Rate, int]:
     """(segments a second that came to rest in the buffer, bytes of one on the wire)."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     steps = samples * config.learning.lstm_unroll_length
@@ -138,8 +139,8 @@ async def opaque_pushed(size: ExperienceWorkload, server: ChildProcess, nbytes: 
     return rate
 
 
-async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[], Awaitable[None]], size: ExperienceWorkload,
-                       server: ChildProcess) -> Rate:
+async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[], Awaitable[None]],
+                       size: ExperienceWorkload, server: ChildProcess) -> Rate:
     """Pushes a second, the medians of several stretches; each ends when all of its pushes are acknowledged."""
     await push()
     await settle()

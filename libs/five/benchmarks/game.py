@@ -18,7 +18,7 @@ BOTS = Controller.HARD
 
 
 @dataclass(frozen=True)
-class Size:
+class GameWorkload:
     """How much is measured. The defaults are the paper's game and observation."""
 
     game: GameConfig = field(default_factory=GameConfig)
@@ -43,10 +43,10 @@ def snapshots(game: GameConfig, games: int, seconds: float) -> list[bytes]:
     return [players.snapshot(i) for i in range(games)]
 
 
-class Stretch:
+class LoopedGames:
     """Games that go on from snapshots and are set back to them every ``steps`` timesteps."""
 
-    def __init__(self, size: Size, saved: list[bytes], observations: bool | Literal["packed"],
+    def __init__(self, size: GameWorkload, saved: list[bytes], observations: bool | Literal["packed"],
                  threads: int = 1) -> None:
         self.games = VecGame(size.game, len(saved), seed=1, threads=threads, observations=observations)
         self.games.controllers[:] = BOTS
@@ -57,7 +57,7 @@ class Stretch:
         self._packed = {name: math.prod(specs[name][0]) for name in self.games.packed}
         self._commands: list[npt.NDArray[np.int16]] = []
 
-    def set_back(self) -> None:
+    def restore_all(self) -> None:
         """All games to where they were saved."""
         for i, snapshot in enumerate(self._saved):
             self.games.restore(i, snapshot)
@@ -66,7 +66,7 @@ class Stretch:
     def step(self) -> float:
         """One timestep of all; returns how many games took it."""
         if self._played >= self._steps:
-            self.set_back()
+            self.restore_all()
         self._played += 1
         self.games.step()
         return float(len(self._saved))
@@ -79,7 +79,7 @@ class Stretch:
 
     def record(self) -> None:
         """Plays a stretch and keeps what the bots command, for `step_agents`."""
-        self.set_back()
+        self.restore_all()
         for _ in range(self._steps):
             self.games.step()
             self._commands.extend(np.stack([self.games.commands(i) for i in range(len(self._saved))], 1))
@@ -88,7 +88,7 @@ class Stretch:
     def step_agents(self) -> float:
         """As `step_packed`, by the commands that were recorded."""
         if self._played >= len(self._commands):
-            self.set_back()
+            self.restore_all()
         self.games.step_commands(self._commands[self._played])
         self._played += 1
         self._send()
@@ -103,7 +103,7 @@ class Stretch:
         ``repeats`` stretches from where the games were saved, after one that is not counted."""
         rounds = []
         for _ in range(repeats + 1):
-            self.set_back()
+            self.restore_all()
             rounds.append(self.games.time_parts(self._steps, BOTS))
         scale = 1e6 / (self._steps * len(self._saved))
         return {part: scale * statistics.median(r[part] for r in rounds[1:]) for part in rounds[0]}
@@ -122,7 +122,7 @@ def copy_rate(games: VecGame, seconds: float, repeats: int) -> float:
     return median_rate(copy, seconds, repeats)
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: GameWorkload | None = None) -> list[Row]:
     """Rows of the engine alone (``game.frames``: no views, no bots), of what comes on top of it a timestep
     (``game.views``, ``game.bots``, ``game.encode``: both teams', packed), of whole timesteps with bots on both sides
     (``game.hero_steps``; ``game.hero_steps_observed`` with both teams' packed observations), of the same timesteps with
@@ -132,18 +132,19 @@ def measure(size: Size | None = None) -> list[Row]:
     The reference of rates is that at which the observations of both teams could be copied, of microseconds the engine's
     own, of two threads one thread. Parts are processor time, rates are by the clock.
     """
-    size = size or Size()
+    size = size or GameWorkload()
     conditions = machine(game=size.game.mode, heroes_per_team=size.game.heroes_per_team, threads=1, games=size.games,
                          from_seconds=size.from_seconds)
     saved = snapshots(size.game, size.games, size.from_seconds)
-    blind, seeing, packing = (Stretch(size, saved, False), Stretch(size, saved, True), Stretch(size, saved, "packed"))
+    blind, seeing = LoopedGames(size, saved, False), LoopedGames(size, saved, True)
+    packing = LoopedGames(size, saved, "packed")
     parts = packing.parts(size.repeats)
     unseen = median_rate(blind.step, size.seconds, size.repeats)
     observed = median_rate(packing.step_packed, size.seconds, size.repeats)
     packing.record()
     agents = median_rate(packing.step_agents, size.seconds, size.repeats)
     copied = copy_rate(seeing.games, size.seconds / 4, size.repeats)
-    two = Stretch(size, saved, True, threads=2)
+    two = LoopedGames(size, saved, True, threads=2)
     both = median_rate(two.step, size.seconds, size.repeats)
     one = median_rate(seeing.step, size.seconds, size.repeats)
     heroes = 2 * size.game.heroes_per_team

@@ -220,7 +220,8 @@ def measure(size: InferenceWorkload | None = None) -> list[Row]:
     return rows
 
 
-async def _through_service(size: InferenceWorkload, asked: InferenceTarget, seen: Arrays, batch: int) -> tuple[float, list[float]]:
+async def _through_service(size: InferenceWorkload, asked: InferenceTarget, seen: Arrays, batch: int
+                           ) -> tuple[float, list[float]]:
     """(team-steps a second with two requests under way, milliseconds of each request with one)."""
     players = [LoadClient(asked, seen, batch, 1 + i * batch) for i in range(2)]
     for player in players:

@@ -109,7 +109,7 @@ def measure(size: OptimizerWorkload | None = None) -> list[Row]:
     batches = drawing(config, learner, parts)
     samples = median_rate(steps_from_buffer(learner, batches, learning.batch_samples, hyper), size.seconds,
                           size.repeats)
-    batches.drop()
+    batches.discard()
     dtype = torch.bfloat16 if config.model.precision == "bfloat16" else torch.float32
     products = median_rate(matrix_products(flops, dtype, device), size.seconds / 2, size.repeats)
     per_sample = flops / learning.batch_samples

@@ -26,7 +26,7 @@ WARM_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Size:
+class PlayWorkload:
     """How much is measured."""
 
     game: GameConfig = field(default_factory=GameConfig)
@@ -35,7 +35,7 @@ class Size:
 
 
 @dataclass
-class _Felt:
+class _PlayerMeasurements:
     """What came to a player: delays of orders in seconds, bytes and frames of the stream."""
 
     sent: dict[int, float] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class _NoAgents:
         raise AssertionError("no version plays in this game")
 
 
-def measure(size: Size = Size()) -> list[Row]:
+def measure(size: PlayWorkload = PlayWorkload()) -> list[Row]:
     """Delay of orders, bytes of a player's stream, processor time of a second of a game with one player and, as the
     reference, with nobody but its bots, and of a service without a game."""
     felt, spent = asyncio.run(_play(size, True))
@@ -70,14 +70,14 @@ def measure(size: Size = Size()) -> list[Row]:
         row("play.idle", 1e3 * idle, "ms of processor a second", None, conditions)]
 
 
-def _service(size: Size) -> PlayService:
+def _service(size: PlayWorkload) -> PlayService:
     return PlayService("bench", 1, size.game, PlayConfig(orders_per_second=max(60.0, size.orders_per_second)),
                        _NoAgents(), list, lambda name: Filler(name, int(BOTS[name])), lambda played: {})
 
 
 async def _idle(seconds: float) -> float:
     """Processor seconds a second of a service in which nobody plays."""
-    service = _service(Size())
+    service = _service(PlayWorkload())
     server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
     began, spent = time.perf_counter(), time.process_time()
     await asyncio.sleep(seconds)
@@ -86,13 +86,13 @@ async def _idle(seconds: float) -> float:
     return spent
 
 
-async def _play(size: Size, joined: bool) -> tuple[_Felt, float]:
+async def _play(size: PlayWorkload, joined: bool) -> tuple[_PlayerMeasurements, float]:
     """What a player felt, and processor seconds a second of the whole process: server, client and game."""
     service = _service(size)
     server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
     client = PlayClient(f"127.0.0.1:{server.port}", RPC, "bench")
     opened = await client.open("bench", 0, [0], mates="scripted-hard", against="scripted-hard", seed=1)
-    felt = _Felt()
+    felt = _PlayerMeasurements()
     player = client.join(opened.game, "bench") if joined else None
     reading = asyncio.create_task(_read(player, felt)) if player is not None else None
     await asyncio.sleep(WARM_SECONDS)
@@ -119,7 +119,7 @@ async def _play(size: Size, joined: bool) -> tuple[_Felt, float]:
     return felt, spent
 
 
-async def _read(player: GameConnection, felt: _Felt) -> None:
+async def _read(player: GameConnection, felt: _PlayerMeasurements) -> None:
     async for response in player:
         what = response.WhichOneof("what")
         if what == "frame":

@@ -12,7 +12,7 @@ import torch
 
 from dota.spaces import Layout
 from five.benchmarks import recorded_data
-from five.benchmarks.child_process import Child, prepare
+from five.benchmarks.child_process import ChildProcess, prepare
 from five.benchmarks.results import Row, machine, row
 from five.run.config import RunConfig
 from five.run.load import load
@@ -29,7 +29,7 @@ WARM_UP = 3
 
 
 @dataclass(frozen=True)
-class Size:
+class PublishWorkload:
     """How much is measured. The default is the paper's model."""
 
     preset: str = "rerun"
@@ -69,14 +69,14 @@ def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int, 
     policy = recorded_data.policy_of(config).to(config.services.optimizer.device)
     meta = {"layout": Layout(config.game).hash}
     seconds = []
-    with Child(_follow, config) as follower:
+    with ChildProcess(_follow, config) as follower:
         for version in range(WARM_UP + repeats):
             with torch.no_grad():
                 policy.value.bias.fill_(float(version))
             began = time.monotonic()
             store.publish(version, {n: t.detach().cpu().numpy() for n, t in policy.state_dict().items()}, meta)
             while True:
-                served, at = follower.hear()
+                served, at = follower.receive()
                 if served == version:
                     break
             seconds.append(at - began)
@@ -103,10 +103,10 @@ def redis_seconds(config: RunConfig, nbytes: int, repeats: int) -> list[float]:
     return seconds[1:]
 
 
-def measure(size: Size | None = None) -> list[Row]:
+def measure(size: PublishWorkload | None = None) -> list[Row]:
     """Row ``publish.seconds`` (and ``publish.seconds.bfloat16``): from the call to publish until the version plays.
     The reference is SET and GET of the bytes by the plain Redis client."""
-    size = size or Size()
+    size = size or PublishWorkload()
     prepare()
     rows = []
     for name, dtype in (("publish.seconds", "float32"), ("publish.seconds.bfloat16", "bfloat16")):

@@ -1,4 +1,4 @@
-"""Reads of the REST API a second, beside the same server's answer that needs neither token nor store; and, with
+"""LineUpReader of the REST API a second, beside the same server's answer that needs neither token nor store; and, with
 ``python -m five.benchmarks.rest --url URL``, what 200 reads a second take from a run that trains.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from five.agent.config import SchedulesConfig
-from five.benchmarks.child_process import Child
+from five.benchmarks.child_process import ChildProcess
 from five.benchmarks.results import Row, as_json, as_text, machine, row
 from five.local.rest_client import TOKEN_VARIABLE, Controller
 from five.run.config.controller import LimitsConfig
@@ -42,7 +42,7 @@ FREE = LimitsConfig(requests_per_second=1e6, burst=1e6, client_requests_per_seco
 
 
 @dataclass(frozen=True)
-class Size:
+class RestWorkload:
     """How much is measured."""
 
     versions: int = 1000
@@ -115,7 +115,7 @@ class Reader(threading.Thread):
 
 
 def read(url: str, path: str, token: str, seconds: float, clients: int, rate: float = 0.0) -> tuple[float, list[float]]:
-    """Reads a second of all clients together, and what each read took. Raises RuntimeError when one failed."""
+    """LineUpReader a second of all clients together, and what each read took. Raises RuntimeError when one failed."""
     began = time.perf_counter()
     readers = [Reader(url, path, token, began + seconds, rate / clients) for _ in range(clients)]
     for reader in readers:
@@ -130,12 +130,12 @@ def read(url: str, path: str, token: str, seconds: float, clients: int, rate: fl
     return len(took) / spent, took
 
 
-def measure(size: Size = Size()) -> list[Row]:
-    """Reads a second of each resource; the reference is an answer of the same server that asks nobody."""
+def measure(size: RestWorkload = RestWorkload()) -> list[Row]:
+    """LineUpReader a second of each resource; the reference is an answer of the same server that asks nobody."""
     found = []
     with tempfile.TemporaryDirectory() as folder, EmbeddedRedis(Path(folder), append_only=False).start() as store:
         _fill(store.url, size.versions)
-        with Child(_serve, store.url) as child:
+        with ChildProcess(_serve, store.url) as child:
             url = f"http://127.0.0.1:{child.first}"
             for name, path in PATHS.items():
                 reference, value, slow = [], [], []

@@ -1,1 +1,1 @@
-"""What a cluster of a given size carries: measured figures, the traffic on each link, the autoscaler's behaviour."""
+"""Capacity model of a cluster: measured inputs, traffic of each link, behaviour of the autoscaler."""

@@ -1,4 +1,4 @@
-"""The four sizes of cluster that the tables are about, and what a unit of work weighs in each."""
+"""The four modelled cluster sizes and the cost of a unit of work in each."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ FLOAT = 4
 
 @dataclass(frozen=True)
 class Forward:
-    """Seconds of a forward pass: ``fixed + per_row * team-steps``, for batches up to ``max_batch``."""
+    """Time of a forward pass: ``fixed + per_row * team-steps``, for batches up to ``max_batch``."""
 
     fixed: float
     per_row: float
     max_batch: int
 
     def seconds(self, rows: float) -> float:
-        """Of a batch of ``rows`` team-steps."""
+        """Return the seconds of a batch of ``rows`` team-steps."""
         return self.fixed + self.per_row * rows
 
     @property
@@ -30,7 +30,7 @@ class Forward:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One size. Sizes of messages and rates follow from the run's configuration and the figures."""
+    """One cluster size. Message sizes and rates follow from the run's configuration and the inputs."""
 
     name: str
     preset: str
@@ -53,17 +53,17 @@ class Cluster:
 
     @property
     def trained_share(self) -> float:
-        """Team-steps that are learned from: in games against the past only one side's."""
+        """Share of team-steps that are learned from. In games against past versions it is one side's."""
         return 1 - self.config.league.past_opponent_share / 2
 
     @property
     def learned_steps(self) -> float:
-        """Team-steps a second that the optimizers take at full speed and a sample reuse of 1."""
+        """Team-steps a second that the optimizers consume at full speed and a sample reuse of 1."""
         return self.optimizers * self.samples_per_second * self.config.learning.lstm_unroll_length
 
     @property
     def played_steps(self) -> float:
-        """Team-steps a second that have to be played for it."""
+        """Team-steps a second that must be played for `learned_steps`."""
         return self.learned_steps / self.trained_share
 
     @property
@@ -73,25 +73,25 @@ class Cluster:
 
     @property
     def state_bytes(self) -> float:
-        """Of a team's recurrent state."""
+        """Bytes of a team's recurrent state."""
         model = self.config.model
         return self.heroes * (HERO_STATES * model.lstm + model.key) * FLOAT
 
     @property
     def segment_bytes(self) -> float:
-        """Of a segment: observations, one state a sample, and what was done and got in each step."""
+        """Bytes of a segment: observations, one state a sample, and the actions and rewards of each step."""
         steps = self.segment_steps * (self.segment_step_bytes + self.heroes * 40)
         return steps + self.config.learning.samples_per_segment * self.state_bytes
 
     @property
     def version_seconds(self) -> float:
-        """Between two versions."""
+        """Seconds from one version to the next."""
         learning = self.config.learning
         return learning.gradient_steps_per_iteration * learning.batch_samples / self.samples_per_second
 
     @property
     def request_rows(self) -> float:
-        """Team-steps in one request for actions."""
+        """Team-steps in one inference request."""
         return 2 * self.games / self.config.services.rollout.groups
 
     @property
@@ -103,32 +103,32 @@ class Cluster:
         return (inputs.ENV_HERO_STEPS if remote else inputs.GAME_HERO_STEPS).value
 
     @property
-    def rollout_most(self) -> float:
-        """Team-steps a second of one rollout that waits for nobody, on one core."""
+    def rollout_max_rate(self) -> float:
+        """Team-steps a second of one rollout on one core that never waits."""
         return self.game_hero_steps / self.heroes
 
     @property
     def game_cores(self) -> float:
-        """Cores that the games themselves take."""
+        """Cores that the games take."""
         return self.played_steps * self.heroes / self.game_hero_steps
 
 
 def cpu_forward() -> Forward:
-    """The laptop's, from its two measured batches."""
+    """Return the laptop's forward pass, from its two measured batches."""
     one, sixty = 1 / inputs.CPU_BATCH_1.value, 60 / inputs.CPU_BATCH_60.value
     per_row = (sixty - one) / 59
     return Forward(one - per_row, per_row, 60)
 
 
 def gpu_forward(parameters: float) -> Forward:
-    """One of the paper's GPUs with a model of so many parameters: time in proportion to them."""
+    """Return the forward pass of one of the paper's GPUs; its time is proportional to the parameters."""
     sixty = 60 / inputs.GPU_TEAM_STEPS.value * parameters / inputs.PAPER_PARAMETERS.value
     share = inputs.FIXED_SHARE.value
     return Forward(sixty * share, sixty * (1 - share) / 60, 60)
 
 
 def clusters() -> list[Cluster]:
-    """Laptop, one GPU node, 64 GPUs of each kind, 512 of each kind."""
+    """Return the sizes: a laptop, one GPU node, 64 GPUs of each kind, 512 of each kind."""
     laptop, node, rerun = load("laptop-1v1"), load("gpu-node"), load("rerun")
     # An eighth of the games fills batches of an eighth as many past versions.
     eighth = load("rerun", ["league.past_in_play=16"])

@@ -1,7 +1,7 @@
-"""Connections that a cluster holds to the state's Redis, against those that it takes (``maxclients``, 10,000).
+"""Connections of a cluster to the state's Redis, compared with its limit (``maxclients``, 10,000).
 
-Rollouts are many and hold one each; games beside them (dota-env, sidecars of the rollouts' pods) have no Redis and hold
-none. The chart refuses values by the same sum (`charts/templates/_validate.tpl`).
+Each rollout holds one connection. Environment servers and sidecars of the rollouts' pods hold none. The chart
+refuses values by the same sum (`charts/templates/_validate.tpl`).
 """
 
 from five.capacity.cluster_sizes import Cluster
@@ -13,6 +13,6 @@ OTHERS = 100  # controllers, opponents, evaluators, probes, people
 
 
 def of_state(c: Cluster) -> int:
-    """Connections to the state's Redis, all processes at their most."""
+    """Return the largest number of connections to the state's Redis."""
     return (c.rollouts * MAX_CONNECTIONS["rollout"] + c.inference * MAX_CONNECTIONS["inference"]
             + c.optimizers * OPTIMIZER + OTHERS)

@@ -1,9 +1,9 @@
-"""The measured numbers that the capacity tables and the simulation are made from, each with its source.
+"""Measured inputs of the capacity tables and the simulation, each with its source.
 
-``bench`` figures stand in docs/benchmarks.md (`five bench`, one core each), ``speed`` figures in docs/speed.md;
-``here`` were measured by hand on the same kind of machine (2 cores, Zen 4 class); ``paper`` is Berner et al. 2019;
-``assumed`` were not measured. Nothing is extrapolated beyond the batch at which it was measured. A GPU is the paper's
-of 2019; a smaller model is taken to be faster on it in proportion to its parameters.
+``bench`` inputs are in docs/benchmarks.md (`five bench`, one core each), ``speed`` inputs in docs/speed.md; ``here``
+were measured by hand on the same kind of machine (2 cores, Zen 4 class); ``paper`` is Berner et al. 2019;
+``assumed`` were not measured. Nothing is extrapolated beyond the measured batch. A GPU is the paper's of 2019; a
+smaller model is assumed to be faster in proportion to its parameters.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Source = Literal["bench", "speed", "here", "paper", "assumed"]
 
 @dataclass(frozen=True)
 class Figure:
-    """A number, its unit, and where it comes from."""
+    """A number, its unit and its source."""
 
     value: float
     unit: str

@@ -1,7 +1,7 @@
-"""Messages and bytes a second on every link of a cluster that learns at full speed, and the share of its limit.
+"""Messages and bytes a second on every link of a cluster at full speed, and the used share of its limit.
 
-A link's limit is that of the one process at its narrow end; ``spreads`` says whether more pods of that process share
-the load. What does not spread is where a cluster stops growing.
+A link's limit is that of the process at its narrow end. ``spreads`` says whether more pods of that process share the
+load; a link that does not spread limits the cluster's growth.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SERVERS_A_NODE = 8  # inference servers of a node, one a GPU; with a shared fold
 
 @dataclass(frozen=True)
 class Link:
-    """``used``: share of the limit at the narrow end's process; None: its limit was not measured."""
+    """A link. ``used``: share of the limit of the process at the narrow end; None if that was not measured."""
 
     name: str
     messages: float
@@ -27,7 +27,7 @@ class Link:
 
 
 def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
-    """All links of a cluster. ``bfloat16``: how versions travel; None: as its configuration says."""
+    """Return all links of a cluster. ``bfloat16``: type of the published versions; None: as configured."""
     config = c.config
     if bfloat16 is None:
         bfloat16 = config.store.publish_dtype == "bfloat16"
@@ -47,7 +47,7 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
     receivers = min(config.services.rollout.optimizers_each, c.optimizers)
     return [
         Link("games <-> rollout", c.played_steps / c.request_rows, asked, c.rollouts,
-             c.played_steps / c.rollouts / c.rollout_most, True),
+             c.played_steps / c.rollouts / c.rollout_max_rate, True),
         Link("rollout -> inference, observations", requests, asked, c.inference,
              max(requests / c.inference / inputs.STREAM_SMALL.value, asked / c.inference / inputs.STREAM_LARGE.value),
              True),
@@ -71,23 +71,25 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
 
 
 def readers(c: Cluster) -> float:
-    """Processes that read each version from Redis: a server each, or one of each node (``store.node_folder``)."""
+    """Return the number of processes that read each version from Redis: each server, or one a node
+    (``store.node_folder``)."""
     return c.inference / (SERVERS_A_NODE if c.config.store.node_folder else 1)
 
 
 def intake_seconds(nbytes: float) -> float:
-    """What a segment takes of one optimizer process: its stream, and taking it in, by the two sizes measured."""
+    """Return the processor seconds of a segment in one optimizer process, from the two measured sizes."""
     small, large = 109e3, 4.36e6
     each = (inputs.INTAKE_LARGE.value - inputs.INTAKE_SMALL.value) / (large - small)
     return nbytes / inputs.STREAM_LARGE.value + inputs.INTAKE_SMALL.value + each * (nbytes - small)
 
 
 def nearest(found: list[Link]) -> Link:
-    """The link nearest to its limit, of those whose limit was measured."""
+    """Return the link nearest to its limit, among those with a measured limit."""
     return max(found, key=lambda link: link.used or 0.0)
 
 
 def largest_inference_pool(c: Cluster, bfloat16: bool) -> int:
-    """Inference servers that can take each version from one Redis core before the next one is out."""
+    """Return the number of inference servers that one Redis core can give each version before the next one is
+    published."""
     fetch = inputs.REDIS_FETCH_BF16 if bfloat16 else inputs.REDIS_FETCH_FP32
     return int(fetch.value * inputs.PAPER_PARAMETERS.value / (c.parameter_bytes / 4) * c.version_seconds)

@@ -1,4 +1,4 @@
-"""What a cluster bears beside its links and past versions: games as sidecars, the first rank's saving, leases."""
+"""Overheads of a cluster besides links and past versions: sidecars, publishing, checkpoints, leases."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ CHECKPOINT = 4.0  # of the parameters' bytes: they, Adam's two moments, the clip
 
 @dataclass(frozen=True)
 class Overheads:
-    """``sidecars`` and the cores that they take; ``leases`` kept, and the share of Redis' core that renewing and
-    looking take.
+    """Overheads of one cluster: ``sidecars`` and their cores; ``leases`` and the share of Redis' core that renewing and
+    reading them takes.
 
-    Of what the first rank writes beside learning: ``publishing`` seconds until a version plays, which the next one
-    waits for, and ``publishing_share`` of the time from version to version; ``checkpoint`` seconds of one, which
-    nothing waits for, and how many ``versions`` it spans; ``lost`` seconds of learning that a crash costs at most.
+    Of the first rank's background writes: ``publishing`` seconds until a version plays, which the next one waits
+    for, and ``publishing_share`` of the time between versions; ``checkpoint`` seconds of one, which nothing waits
+    for, and the ``versions`` it spans; ``lost`` seconds of learning that a crash costs at most.
     """
 
     sidecars: int
@@ -31,7 +31,7 @@ class Overheads:
 
 
 def overheads(c: Cluster) -> Overheads:
-    """Of a cluster that learns at full speed."""
+    """Return the overheads of a cluster that learns at full speed."""
     config = c.config
     half = config.store.publish_dtype == "bfloat16"
     publish = (inputs.PUBLISH_BF16 if half else inputs.PUBLISH_FP32).value

@@ -1,7 +1,7 @@
-"""The pool of past versions: how many are in play, what they weigh, and what their forward passes cost.
+"""Cost of past versions: how many are in play, their memory and their forward passes.
 
-Each version is a forward pass of its own: with few team-steps of each, passes cost more than what is in them. And each
-is kept by one server (five.clients.inference_pools), as long as games against it go on.
+Each version needs its own forward pass: with few team-steps of each, passes cost more than their contents. Each
+version is held by one server (five.clients.inference_pools) as long as games against it go on.
 """
 
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ MINUTE = 60.0
 
 @dataclass(frozen=True)
 class PastPool:
-    """Of one cluster, at the pace at which its optimizers learn at full speed. ``places``: versions that may be drawn
-    at a time (league.past_in_play); 0: each group of games has one of its own."""
+    """Past versions of one cluster at full learning speed. ``places``: versions that may be sampled at a time
+    (league.past_in_play); 0: each group of games has its own."""
 
     cluster: Cluster
     places: int
 
     @property
     def share(self) -> float:
-        """Of all team-steps: one side of the games against the past."""
+        """Share of all team-steps: one side of the games against past versions."""
         return self.cluster.config.league.past_opponent_share / 2
 
     @property
@@ -32,17 +32,17 @@ class PastPool:
 
     @property
     def sessions(self) -> float:
-        """Games against the past at once."""
+        """Games against past versions at once."""
         return self.cluster.all_games * self.cluster.config.league.past_opponent_share
 
     @property
     def game_seconds(self) -> float:
-        """A game's length."""
+        """Length of a game."""
         return inputs.GAME_STEPS.value * 2 * self.cluster.all_games / self.cluster.played_steps
 
     @property
     def versions(self) -> float:
-        """In play at most: those that are drawn, and those whose games go on after their turn."""
+        """Most versions in play: the sampled ones, and those whose games outlast their turn."""
         groups = self.cluster.rollouts * self.cluster.config.services.rollout.groups
         if not self.places:
             return min(2.0 * groups, self.sessions)
@@ -51,43 +51,43 @@ class PastPool:
 
     @property
     def rows(self) -> float:
-        """Team-steps of one version under way: its batch."""
+        """Team-steps of one version in flight: its batch."""
         return self.sessions / self.versions
 
     @property
     def seconds_a_step(self) -> float:
-        """Of a server, for a team-step of a past version."""
+        """A server's seconds for a team-step of a past version."""
         rows = min(self.rows, float(self.cluster.forward.max_batch))
         return self.cluster.forward.seconds(rows) / rows
 
     @property
     def servers(self) -> float:
-        """Servers' worth of forward passes."""
+        """Forward passes in servers."""
         return self.steps * self.seconds_a_step
 
     @property
-    def dearer(self) -> float:
-        """A mean team-step's cost over that of one in a full pass of the newest version."""
+    def relative_cost(self) -> float:
+        """Mean cost of a team-step over that of one in a full pass of the newest version."""
         return 1 + self.share * max(self.seconds_a_step * self.cluster.forward.most - 1, 0.0)
 
     @property
     def version_bytes(self) -> float:
-        """As a server keeps it."""
+        """Bytes of a version in a server."""
         half = self.cluster.config.model.precision == "bfloat16"
         return self.cluster.parameter_bytes / (2 if half else 1)
 
     @property
     def bytes_each(self) -> float:
-        """Memory of each inference server for the versions that it owns."""
+        """Memory of each inference server for the versions it holds."""
         return self.versions / self.cluster.inference * self.version_bytes
 
     @property
     def loads(self) -> float:
-        """Versions loaded a second, of all servers."""
+        """Versions loaded a second by all servers."""
         lasting = self.cluster.config.league.in_play_minutes * MINUTE if self.places else self.game_seconds
         return (self.places or self.versions) / lasting
 
 
 def past_pool(c: Cluster) -> PastPool:
-    """As the cluster's configuration has it."""
+    """Return the past versions as configured."""
     return PastPool(c, c.config.league.past_in_play)

@@ -1,9 +1,8 @@
-"""A cluster in discrete time under the real decision code (services.controller.scaling): who waits for whom, and how
-sizes settle.
+"""Simulation of a cluster in discrete time under the real autoscaler (services.controller.autoscaler).
 
-Flows, not single messages: rollouts, inference and optimizers limit each other as they do in a run. Rollouts stand
-still while segments wait; the optimizers take no more than a sample reuse of 1 allows; inference answers in batches,
-whose queue follows from how many team-steps are under way. Everything is deterministic.
+It models flows, not single messages: rollouts, inference and optimizers limit each other as in a run. Rollouts stop
+while segments wait; optimizers consume no more than a sample reuse of 1 allows; inference answers in batches, whose
+queue follows from the team-steps in flight. Everything is deterministic.
 """
 
 from collections import deque
@@ -26,7 +25,7 @@ SETTLED = 0.9  # of the optimizers' full speed
 
 @dataclass
 class _Pods:
-    """Pods of one kind: how many are asked for, and those that are there or starting."""
+    """Pods of one kind: the requested number, and those that run or start."""
 
     asked: int
     cohorts: list[tuple[float, float]]  # (since when they work, how many)
@@ -35,7 +34,8 @@ class _Pods:
         return sum(count for since, count in self.cohorts if since <= now)
 
     def ramped(self, now: float, delay: float, ramp: float) -> float:
-        """Pods, each counted for the share of its work that it does ``delay`` to ``delay + ramp`` after its start."""
+        """Return the pods, each weighted by a share of work that grows from 0 to 1 in ``delay`` to ``delay + ramp``
+        after its start."""
         return sum(count * min(max((now - since - delay) / ramp, 0.0), 1.0) for since, count in self.cohorts
                    if since <= now)
 
@@ -51,7 +51,7 @@ class _Pods:
             missing += count
 
     def lose(self, share: float, now: float, back: float) -> None:
-        """A share of the pods is gone; others take their places ``back`` seconds later."""
+        """Remove a share of the pods; others replace them ``back`` seconds later."""
         lost = share * self.live(now)
         self.cohorts = [(since, count * (1 - share)) for since, count in self.cohorts]
         self.cohorts.append((now + back, lost))
@@ -59,7 +59,7 @@ class _Pods:
 
 @dataclass(frozen=True)
 class Flow:
-    """What rollouts and inference make together: team-steps a second, seconds in the queue, inference's busy share."""
+    """Throughput of rollouts and inference: team-steps a second, seconds in the queue, inference's busy share."""
 
     rate: float
     queue: float
@@ -67,18 +67,18 @@ class Flow:
 
 
 def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")) -> Flow:
-    """The rate at which the team-steps under way go round: games, queue, forward pass. ``most``: no faster than that.
+    """Return the rate at which team-steps circulate: games, queue, forward pass. ``most``: an upper bound.
 
-    A request waits for the end of the pass under way (half of one on average) and, once batches are full, for those
-    before it. Where past versions' passes have fewer team-steps than full ones, servers are worth less by as much.
+    A request waits for the end of the running pass (half of one on average) and, once batches are full, for those
+    before it. Smaller passes of past versions reduce the servers' capacity.
     """
     if rollouts <= 0 or servers <= 0:
         return Flow(0.0, 0.0, 0.0)
-    servers /= past_pool(c).dearer
+    servers /= past_pool(c).relative_cost
     under_way = rollouts * 2 * c.games / servers
-    games = c.request_rows / c.rollout_most
+    games = c.request_rows / c.rollout_max_rate
     full = c.forward.seconds(c.forward.max_batch)
-    cap = min(rollouts * c.rollout_most, most) / servers
+    cap = min(rollouts * c.rollout_max_rate, most) / servers
 
     def needed(rate: float) -> tuple[float, float, float]:
         # In the time of a pass come the team-steps of the next one.
@@ -103,8 +103,8 @@ def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")
 
 
 @dataclass
-class Sample:
-    """One step, for the window that signals are taken over."""
+class StepSample:
+    """One step of the window over which signals are measured."""
 
     rollouts: float
     servers: float
@@ -119,9 +119,9 @@ class Sample:
 
 
 @dataclass
-class Run:
-    """A cluster that runs. Sizes by kind; ``trace`` has (seconds, rollouts asked for, servers asked for, share of their
-    full speed at which the optimizers learn)."""
+class Simulation:
+    """A running cluster. Sizes by kind; ``trace`` has (seconds, requested rollouts, requested servers, share of full
+    speed at which the optimizers learn)."""
 
     cluster: Cluster
     rules: dict[Kind, ScalingRule]
@@ -135,13 +135,13 @@ class Run:
     def __post_init__(self) -> None:
         self.scaler = Autoscaler(self.rules.get("rollout"), self.rules.get("inference"))
         self.pods = {kind: _Pods(size, [(-1e9, float(size))]) for kind, size in self.sizes.items()}
-        self._window: deque[Sample] = deque(maxlen=int(WINDOW / STEP))
+        self._window: deque[StepSample] = deque(maxlen=int(WINDOW / STEP))
         self._flows: dict[tuple[float, float, float], Flow] = {}
         self._backlog = 0.0
         self._looked = 0.0
 
-    def advance(self, seconds: float, each: Callable[["Run"], None] | None = None) -> None:
-        """Lets time pass."""
+    def advance(self, seconds: float, each: Callable[["Simulation"], None] | None = None) -> None:
+        """Simulate ``seconds``."""
         end = self.now + seconds
         while self.now < end:
             self._step()
@@ -171,7 +171,7 @@ class Run:
         received = made * (1 - throttled)
         self._backlog += received - consumed
         actual = self._flow(rollouts, servers, possible.rate * (1 - throttled)) if throttled else possible
-        self._window.append(Sample(
+        self._window.append(StepSample(
             rollouts, self.pods["inference"].live(now), received, consumed,
             0.0 if held else 1 - consumed / (demand * STEP), throttled,
             actual.queue, actual.rate, actual.busy, servers))
@@ -215,10 +215,10 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a scenario went, from its event on. ``recovered``: seconds until the optimizers learn at 90% of their full
-    speed and go on to (None: never); ``settled``: until the last change; ``overshoot``: the most rollouts asked for
-    over those at the end, less 1; ``turns``: changes of direction, of both kinds."""
+class ScenarioResult:
+    """Result of a scenario after its event. ``recovered``: seconds until the optimizers learn at 90 % of full speed and
+    stay there (None: never); ``settled``: seconds until the last change; ``overshoot``: the most requested rollouts
+    over those at the end, minus 1; ``turns``: changes of direction of both kinds."""
 
     before: tuple[int, int]
     after: tuple[int, int]
@@ -231,7 +231,7 @@ class Outcome:
 
 
 def rules_of(c: Cluster) -> dict[Kind, ScalingRule]:
-    """The rules of a cluster of that size: the defaults, a queue as long as a forward pass, and room to grow."""
+    """Return the scaling rules of a cluster: the defaults, a queue as long as a forward pass, and capacity to grow."""
     from five.run.config.autoscaler import InferenceScaling, RolloutScaling
 
     passing = c.forward.seconds(c.forward.max_batch)
@@ -239,9 +239,10 @@ def rules_of(c: Cluster) -> dict[Kind, ScalingRule]:
             "inference": InferenceScaling(max=c.inference * 4, target=round(max(passing, 0.02), 3))}
 
 
-def scenario(c: Cluster, start: dict[Kind, int], event: Callable[[Run], None] | None, hours: float) -> Outcome:
-    """Starts with these sizes; with an event: settles first, then it happens."""
-    run = Run(c, rules_of(c), dict(start))
+def scenario(c: Cluster, start: dict[Kind, int], event: Callable[[Simulation], None] | None, hours: float
+             ) -> ScenarioResult:
+    """Simulate a scenario from these sizes. With an event the cluster settles first."""
+    run = Simulation(c, rules_of(c), dict(start))
     if event is not None:
         run.advance(6 * 3600)
         event(run)
@@ -257,6 +258,6 @@ def scenario(c: Cluster, start: dict[Kind, int], event: Callable[[Run], None] | 
         for kind in ("rollout", "inference")
         for a, b in zip(*(lambda found: (found, found[1:]))([d for _, d in changes if d.kind == kind]), strict=False))
     after = (run.pods["rollout"].asked, run.pods["inference"].asked)
-    return Outcome(before, after, recovered, changes[-1][0] - began if changes else 0.0,
+    return ScenarioResult(before, after, recovered, changes[-1][0] - began if changes else 0.0,
                    max(rollouts for _, rollouts, _, _ in seen) / max(after[0], before[0]) - 1, turns,
                    min(speed for *_, speed in seen), seen[-1][3])

@@ -1,4 +1,4 @@
-"""`five ablate FILE`: runs what is missing of an ablation and writes its table and page."""
+"""`five ablate FILE`: run the missing trials of an ablation and write its table and page."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from five.ablation import page, parallel
 from five.ablation.config import read
 from five.ablation.evaluation import Anchors
-from five.ablation.results import Outcome, assemble
+from five.ablation.results import AblationResults, assemble
 from five.ablation.runner import Ablation
 from five.local.run_folder import ROOT
 
@@ -14,33 +14,35 @@ FOLDER = "ablations"
 
 
 def ablate(file: Path, report_only: bool, root: Path = ROOT) -> int:
-    """Runs the trials that have no result yet, each as long as the file says, then judges and reports; table and page
-    are written again after each trial. Raises ConfigError, TrialFailed."""
+    """Run the trials without a result, evaluate them and write the report. Return the exit status.
+
+    Table and page are also written after each trial. Raises ConfigError, TrialFailed.
+    """
     config = read(file)
     ablation = Ablation(config, root / FOLDER / config.name)
     ablation.open()
     if not report_only:
-        parallel.run(ablation, say, lambda: in_between(ablation))
+        parallel.run(ablation, say, lambda: write_partial(ablation))
     print(write(ablation), end="")
     print(f"page: {ablation.place / 'page.html'}")
     return 0
 
 
 def say(text: str) -> None:
-    """A line to the terminal, at once."""
+    """Print a line at once."""
     print(text, flush=True)
 
 
-def in_between(ablation: Ablation) -> None:
-    """Table and page of what there is, while more is to come: what keeps them from being written costs no trial."""
+def write_partial(ablation: Ablation) -> None:
+    """Write table and page of the finished trials. An error is printed and stops no trial."""
     try:
         write(ablation)
     except Exception as error:
         say(f"table and page could not be written now: {type(error).__name__}: {error}")
 
 
-def collect(ablation: Ablation) -> Outcome:
-    """What the finished trials have brought."""
+def collect(ablation: Ablation) -> AblationResults:
+    """Return the results of the finished trials."""
     kept = [(trial, ablation.result(trial)) for trial in ablation.config.trials()]
     results = [(result, ablation.records(trial)) for trial, result in kept if result is not None]
     anchors = Anchors.read(ablation.anchors_file)
@@ -48,7 +50,7 @@ def collect(ablation: Ablation) -> Outcome:
 
 
 def write(ablation: Ablation) -> str:
-    """Writes table and page of what there is; returns the table."""
+    """Write table and page of the finished trials. Return the table."""
     outcome = collect(ablation)
     about = json.loads((ablation.place / "ablation.json").read_text())
     table = page.text(ablation.config, outcome, about)

@@ -1,4 +1,4 @@
-"""`five anneal` and `five revert`: a change on its way into games, and the way back, with the words of the REST API."""
+"""`five anneal` and `five revert`: anneal a change of the game, or return to an older version."""
 
 import argparse
 import json
@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from five.cli.run_selection import add_address
-from five.local.rest_client import Controller, Refused
+from five.local.rest_client import ApiError, Controller
 from five.run.load import value_of
 
 VERBS = ("hold", "resume", "promote", "abort", "revert")
@@ -21,7 +21,7 @@ _WORDS = {
 
 
 def add_arguments(commands: Any) -> None:
-    """Adds both commands to the subparsers of `five`."""
+    """Add both commands to the subparsers of `five`."""
     anneal = commands.add_parser("anneal", help="bring a change of the game in over versions, under a guard")
     verbs = anneal.add_subparsers(dest="verb", required=True, metavar="VERB")
 
@@ -66,28 +66,31 @@ def add_arguments(commands: Any) -> None:
 
 
 def tree_of(given: list[str], below: str = "") -> dict[str, Any]:
-    """``a.b=value`` texts as a tree; values are YAML. ``below``: the configuration's section that the keys are of; they
-    may begin with it, and what takes a text is read as one. Raises Refused."""
+    """Return ``a.b=value`` texts as a tree of YAML values.
+
+    ``below``: the configuration's section of the keys; keys may begin with it, and values are parsed as the
+    section's keys require. Raises ApiError.
+    """
     tree: dict[str, Any] = {}
     for text in given:
         key, separator, value = text.partition("=")
         if not separator or not key:
-            raise Refused(f"{text!r}: KEY=VALUE is expected")
+            raise ApiError(f"{text!r}: KEY=VALUE is expected")
         *sections, last = key.removeprefix(f"{below}.").split(".")
         at = tree
         for section in sections:
             at = at.setdefault(section, {})
             if not isinstance(at, dict):
-                raise Refused(f"{text!r}: {section} has a value already")
+                raise ApiError(f"{text!r}: {section} has a value already")
         try:
             at[last] = value_of([below, *sections, last], value) if below else yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise Refused(f"{text!r}: {error}") from None
+            raise ApiError(f"{text!r}: {error}") from None
     return tree
 
 
 def run(arguments: argparse.Namespace, controller: Controller) -> int:
-    """One of the commands. Raises Refused."""
+    """Run one of the commands. Return the exit status. Raises ApiError."""
     return (_anneal if arguments.command == "anneal" else _revert)(arguments, controller)
 
 
@@ -113,7 +116,7 @@ def _anneal(arguments: argparse.Namespace, controller: Controller) -> int:
 
 
 def _told(arguments: argparse.Namespace, now: Any) -> int:
-    """Prints an anneal. Returns 1 for one that the guard has failed."""
+    """Print an anneal. Return 1 if the guard failed it."""
     if arguments.json:
         print(json.dumps(now, indent=2))
     else:
@@ -177,7 +180,7 @@ def _target(row: Any) -> str:
 
 
 def _undone(undone: Any) -> str:
-    """What a revert would undo, for people."""
+    """Return the effects of a revert as text."""
     lines = [f"going back from version {undone['head']} to {undone['to_version']}, "
              + ("with its moments" if undone["complete"] else "whose parameters alone are kept: moments begin at zero")]
     for run in undone["versions"]:

@@ -1,6 +1,6 @@
-"""`five backup` and `five restore`: a run's state into a file and back.
+"""`five backup` and `five restore`: write a run's state to a file and restore it.
 
-In a container, where the rest of the command line is not installed: ``python -m five.cli.backup save|restore FILE``.
+In a container, which has no other part of the command line: ``python -m five.cli.backup save|restore FILE``.
 """
 
 import argparse
@@ -25,7 +25,7 @@ MOUNTED = Path("/etc/five/run.yaml")  # where a container has its configuration
 
 
 def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
-    """FILE and where the run is."""
+    """Add the file and the arguments that select the run."""
     parser.add_argument("file", help="the backup's file; - is standard input" if restoring
                         else "the file to be written; - is standard output")
     parser.add_argument("--config", help=f"the run's configuration as its services have it (default: {MOUNTED} where "
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
 
 
 def run(arguments: argparse.Namespace, restoring: bool) -> int:
-    """The command. Raises RuntimeError with a line for the user."""
+    """Run the command. Return the exit status. Raises RuntimeError with a message for the user."""
     try:
         client, name = _store(arguments.config, arguments.run, _admin() if arguments.admin else None)
         return _restore(client, arguments) if restoring else _save(client, name, arguments.file)
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, restoring: bool) -> int:
 
 
 def _admin() -> Login:
-    """The admin, by standard input: neither a command line nor an environment is as private."""
+    """Return the admin's login from standard input, which is more private than a command line or an environment."""
     password = sys.stdin.buffer.readline().decode().strip()
     if not password:
         raise ValueError("--admin: the first line of standard input is empty; it is to be the password of user admin")
@@ -57,16 +57,16 @@ def _admin() -> Login:
 
 
 def _store(config: str | None, local: str | None, login: Login | None) -> tuple[redis.Redis, str]:
-    """The state's Redis, and the run's name."""
+    """Return a client of the state's Redis and the run's name."""
     if config is None and local is None and MOUNTED.exists():
         config = str(MOUNTED)
     if config is not None:
         loaded = load(config)
         url, store, name = loaded.store.state_url, loaded.store, loaded.name
     else:
-        from five.local.run_folder import find
+        from five.local.run_folder import find_run
 
-        folder = find(local)
+        folder = find_run(local)
         url, store, name = folder.cluster().state_url, StoreConfig(), folder.name
         login = login or folder.login(acl.ADMIN, url)
     client = connect(url, store, "state", login)
@@ -108,7 +108,7 @@ def _who() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """``save FILE`` or ``restore FILE``; what goes wrong is one line and exit status 2."""
+    """Run ``save FILE`` or ``restore FILE``. Return the exit status: 2 after an error, which is printed as one line."""
     parser = argparse.ArgumentParser(prog="python -m five.cli.backup", description="A run's state in a file, and back.")
     commands = parser.add_subparsers(dest="command", required=True)
     add_arguments(commands.add_parser("save", help="write the run's state to a file"), restoring=False)

@@ -1,4 +1,4 @@
-"""`five bench`: a part of the system beside its reference."""
+"""`five bench`: measure a part of the system against its reference."""
 
 import argparse
 import dataclasses
@@ -13,7 +13,7 @@ BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments."""
     parser.add_argument("what", choices=(*BENCHMARKS, "all"))
     parser.add_argument("--preset", help="measure this preset (or YAML file), on the devices that it names")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def size_of(name: str, benchmark: Any, preset: str | None, overrides: Sequence[str]) -> Any:
-    """What the module ``benchmark`` measures by default, of another preset and with values changed.
+    """Return the workload of a benchmark's module for a preset and overrides.
 
-    Raises RuntimeError for a benchmark that takes no preset, naming those that do.
+    Raises RuntimeError for a benchmark without presets, naming those that have them.
     """
-    size = benchmark.Size()
+    size = _workload(benchmark)()
     if preset is None and not overrides:
         return size
     if not takes_presets(benchmark):
@@ -39,13 +39,15 @@ def size_of(name: str, benchmark: Any, preset: str | None, overrides: Sequence[s
 
 
 def takes_presets(benchmark: Any) -> bool:
-    """Whether what the module ``benchmark`` measures can be another preset's."""
-    return {"preset", "overrides"} <= {field.name for field in dataclasses.fields(benchmark.Size)}
+    """Return whether a benchmark's workload can be another preset's."""
+    return {"preset", "overrides"} <= {field.name for field in dataclasses.fields(_workload(benchmark))}
 
 
 def bench(what: str, as_json: bool, preset: str | None = None, overrides: Sequence[str] = ()) -> int:
-    """Runs the benchmark ``what``, or all of them one after another (those that take it with ``preset`` and
-    ``overrides``), and prints its rows. Returns the exit status."""
+    """Run one benchmark, or all, and print the rows. Return the exit status.
+
+    For ``all``, ``preset`` and ``overrides`` apply to the benchmarks that take them.
+    """
     rows: list[results.Row] = []
     for name in BENCHMARKS if what == "all" else (what,):
         benchmark = _module(name)
@@ -61,3 +63,8 @@ def bench(what: str, as_json: bool, preset: str | None = None, overrides: Sequen
 
 def _module(name: str) -> Any:
     return importlib.import_module(f"five.benchmarks.{name}")
+
+
+def _workload(benchmark: Any) -> Any:
+    """Return the class of a benchmark's workload: ``GameWorkload`` of the module ``game``."""
+    return getattr(benchmark, f"{benchmark.__name__.rpartition('.')[2].title()}Workload")

@@ -1,4 +1,4 @@
-"""`five config KEY`: what a key of the configuration is, or what keys a section has."""
+"""`five config KEY`: describe a key of the configuration, or list a section's keys."""
 
 import dataclasses
 import difflib
@@ -10,7 +10,7 @@ from five.run.reference import Key, Section, reference
 
 
 def config(key: str, as_json: bool) -> int:
-    """Prints a key, or what is below a section. Raises ConfigError for one that there is not."""
+    """Print a key or a section's keys. Return the exit status. Raises ConfigError for an unknown key."""
     sections = reference({name: load(name) for name in presets()})
     keys = chosen(sections, key)
     if as_json:
@@ -23,7 +23,7 @@ def config(key: str, as_json: bool) -> int:
 
 
 def chosen(sections: Iterable[Section], key: str) -> list[Key]:
-    """The keys that ``key`` names: itself, or all below it. Raises ConfigError naming what is near."""
+    """Return the key ``key``, or all keys of the section ``key``. Raises ConfigError naming similar keys."""
     keys = [k for section in sections for k in section.keys]
     exact = [k for k in keys if k.path == key]
     found = exact or [k for k in keys if k.path.startswith((f"{key}.", f"{key}[]."))]
@@ -37,14 +37,14 @@ def chosen(sections: Iterable[Section], key: str) -> list[Key]:
 
 
 def described(key: Key) -> str:
-    """Everything about a key, a line each."""
+    """Return the description of a key, one property a line."""
     rows = {"type": key.type, "default": key.default, "unit": key.unit, "meaning": key.meaning, "source": key.source,
             "class": key.defined, "presets": ", ".join(f"{name}: {value}" for name, value in key.presets.items())}
     return "\n".join([key.path, *(f"  {name:8} {value}" for name, value in rows.items() if value)])
 
 
 def listed(keys: Iterable[Key]) -> list[str]:
-    """A line for each key: its path, default and unit."""
+    """Return one line for each key: path, default and unit."""
     rows = [(key.path, key.default, key.unit if key.unit != "none" else "") for key in keys]
     width = max(len(path) for path, _, _ in rows)
     return [f"{path:{width}}  {default} {unit}".rstrip() for path, default, unit in rows]

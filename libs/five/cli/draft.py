@@ -1,4 +1,4 @@
-"""`five draft`: what each open pick of a draft comes to, and what that number stands on."""
+"""`five draft`: show the win probability of each open pick of a draft, and the evidence for it."""
 
 import argparse
 import dataclasses
@@ -16,7 +16,7 @@ Arguments = argparse.Namespace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments."""
     add_address(parser)
     parser.add_argument("--version", type=int, default=-1, help="whose win head is asked; by default that of the "
                         "newest table, or where there is none the newest archived")
@@ -39,8 +39,10 @@ def _names(text: str) -> list[str]:
 
 
 def run(arguments: Arguments) -> int:
-    """With --url the controller is asked, else the run's folder, whether the run goes on or has ended. Raises ApiError,
-    RunUnavailable, RuntimeError."""
+    """Run the command: with --url over REST, otherwise from the run's folder. Return the exit status.
+
+    Raises ApiError, RunUnavailable, RuntimeError.
+    """
     try:
         if arguments.url:
             return _remote(controller_of(arguments), arguments)
@@ -92,7 +94,7 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
 
 
 def _leaves(archive: Any, tables: Any, arguments: Arguments) -> Any:
-    """The table that is asked for: the stored one, or one that is made now and stored."""
+    """Return the requested table: the stored one, or a new one, which is stored."""
     from five.evaluation.draft_table import make
     from five.run import draft_tables
     from rapid.blobs import BlobMissing
@@ -153,7 +155,7 @@ def _calibration(found: dict[str, Any], arguments: Arguments) -> None:
 
 
 def calibration_line(found: dict[str, Any]) -> str:
-    """What is known of the win head's calibration, in one line."""
+    """Return the win head's calibration as one line."""
     if not found["games"]:
         return "calibration of the win head: nothing is known, no recorded game of self-play carries its prediction"
     return (f"calibration of the win head over {found['games']:,} games of self-play (versions {found['first']} to "
@@ -186,14 +188,14 @@ def _show(found: dict[str, Any], reliability: dict[str, Any] | None, arguments: 
 
 
 def pair(rarest: dict[str, Any] | None) -> str:
-    """A pair of heroes and how often it was played."""
+    """Return a pair of heroes and its number of games as text."""
     if rarest is None:
         return "-"
     return f"{'with' if rarest['allied'] else 'against'} {rarest['other']}: {rarest['games']:,} games"
 
 
 def support_line(found: dict[str, Any]) -> str:
-    """What training has seen of the picks so far, in one line."""
+    """Return how often training has seen the picks so far, as one line."""
     if not found["games"]:
         return "nothing is known of which heroes met in training: no recorded game names its line-up"
     if found["support"] is None:

@@ -1,4 +1,4 @@
-"""`five eval` and `five report`."""
+"""`five eval` and `five report`: play a match, write a report."""
 
 import asyncio
 import json
@@ -24,8 +24,11 @@ MATCH_SECONDS = 3600.0
 
 def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: int, as_json: bool,
              greedy: bool = False, offline: bool = False) -> int:
-    """Plays a match and prints the result: on the run's evaluator while the run goes on, else in this process from the
-    archived versions; there also when ``offline`` or ``greedy`` is asked for. Raises RunUnavailable, CallFailed, ConfigError."""
+    """Play a match and print the result. Return the exit status.
+
+    A running run's evaluator plays it. For a run that has ended, and with ``offline`` or ``greedy``, this process
+    plays it from archived versions. Raises RunUnavailable, CallFailed, ConfigError.
+    """
     try:
         cluster = None if offline or greedy else folder.cluster()
     except RunUnavailable:
@@ -67,7 +70,7 @@ def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against
 
 
 def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool) -> dict[str, Any]:
-    """The same from the archive. Games come in pairs with sides swapped: an odd number becomes one more."""
+    """Play the match from archived versions. Games come in pairs with sides swapped, so an odd number is rounded up."""
     from dota.vec_game import BOTS
     from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.match import Contestant, play
@@ -104,9 +107,11 @@ def render_report(data: Path) -> int:
 
 
 def write_report(folder: RunFolder) -> int:
-    """Writes the report of a run now. That of a run that has ended is made again from its own data, with charts where
-    ``make console`` was run after it. Raises RunUnavailable for one that is not running and left no report, RuntimeError for a
-    report that cannot be read."""
+    """Write the report of a run. Return the exit status.
+
+    The report of a run that has ended is rendered again from its own data. Raises RunUnavailable if the run is not
+    running and left no report, RuntimeError if its report is unreadable.
+    """
     try:
         folder.cluster()
     except RunUnavailable:

@@ -1,4 +1,4 @@
-"""`five games`: the game's bots against each other, and one table of what their games are like."""
+"""`five games`: play the game's bots against each other and print statistics of their games."""
 
 import json
 import statistics
@@ -40,7 +40,7 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the table: what it is of, the first bot's value and the second's (or one of both), and real games'."""
+    """A row of the table: the statistic, its value, and the range in real games."""
 
     what: str
     value: str
@@ -49,11 +49,10 @@ class Line:
 
 def games(first: str, second: str, count: int, seed: int, quick: bool, threads: int, as_json: bool,
           log: Path | None = None) -> int:
-    """Plays ``count`` games of two bots and prints their table. Returns the exit status.
+    """Play ``count`` games of two bots and print their table. Return the exit status.
 
-    With a ``log`` each game is written there as it ends, one JSON object a line, and the table is of all that the file
-    holds: many games can be played in several sittings of different seeds. Raises RuntimeError for a line of the file
-    that is no game of these two bots.
+    Each game is appended to ``log``, one JSON object a line, and the table covers the whole log, so that several
+    calls with different seeds add up. Raises RuntimeError for a line of the log that is no game of these two bots.
     """
     game = quick_game_config() if quick else full_game_config()
     records = read_log(log, first, second) if log is not None and log.exists() else []
@@ -78,7 +77,7 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
 
 
 def read_log(path: Path, first: str, second: str) -> list[GameRecord]:
-    """The games of a log. Pairs of several sittings stay apart."""
+    """Return the games of a log. Pairs of different calls stay separate."""
     records: list[GameRecord] = []
     sitting, seen = 0, set[tuple[int, int]]()
     for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -102,13 +101,13 @@ def _team(told: dict[str, Any]) -> TeamRecord:
 
 
 def as_markdown(lines: Sequence[Line]) -> str:
-    """The table as a page shows it."""
+    """Return the table as Markdown."""
     return "\n".join(["| | bots | real games |", "|---|---|---|",
                       *(f"| {line.what} | {line.value} | {line.real} |" for line in lines)])
 
 
 def table(first: str, second: str, records: Sequence[GameRecord], quick: bool = False) -> list[Line]:
-    """Rows of finished games. Intervals are of 95 %."""
+    """Return the rows of finished games. Intervals are 95 % intervals."""
     decided = [r for r in records if r.winner != Winner.DRAW]
     pairs = sorted({r.pair for r in records})
     scores = [statistics.mean(r.score for r in records if r.pair == pair) for pair in pairs]

@@ -1,4 +1,4 @@
-"""`five ladder`: the standings of a run's versions, also of a run that has ended."""
+"""`five ladder`: print the standings of a run's versions and play missing rating games."""
 
 import json
 from collections.abc import Sequence
@@ -15,8 +15,11 @@ from rapid.store.state import RunState
 
 
 def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_json: bool) -> int:
-    """Prints the standings; with ``games`` plays first what is missing for each archived version, or each of
-    ``versions``, to be rated by so many. Raises ConfigError, RunUnavailable."""
+    """Print the standings. Return the exit status.
+
+    With ``games``, first play what each archived version (or each of ``versions``) lacks for a rating of so many
+    games. Raises ConfigError, RunUnavailable.
+    """
     from five.evaluation.archived_versions import ArchivedVersions
     from five.evaluation.ladder import OfflineLadder
 
@@ -43,7 +46,7 @@ def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_jso
 
 
 def rows_of(folder: RunFolder) -> dict[str, Any]:
-    """The rows of a run's ratings: its store's while the run goes on, else those that it left in its folder."""
+    """Return the rows of a run's ratings: from its store while it runs, otherwise from its folder."""
     try:
         cluster = folder.cluster()
     except RunUnavailable:
@@ -54,8 +57,7 @@ def rows_of(folder: RunFolder) -> dict[str, Any]:
 
 
 def table(standings: Sequence[Standing]) -> str:
-    """The standings for people: ratings with one σ, and for versions the score against each bot with its 95 %
-    interval."""
+    """Return the standings as text: ratings with one σ, and scores against the bots with 95 % intervals."""
     lines = [f"{'player':16s} {'TrueSkill':>9s} {'±':>5s} {'games':>6s} {'aborted':>8s}  {'':9s} score against bots"]
     for s in standings:
         scores = "  ".join(f"{name} {100 * score:.0f} % ({100 * low:.0f} to {100 * high:.0f})"

@@ -1,4 +1,4 @@
-"""The `five` command."""
+"""The `five` command: parser and dispatch."""
 
 import argparse
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from five.cli import anneal, backup, bench, console, draft, play, rest_commands, surgery, tokens
 from five.cli.run_selection import controller_of
-from five.local.rest_client import Refused
-from five.local.run_folder import NoRun, find
+from five.local.rest_client import ApiError
+from five.local.run_folder import RunUnavailable, find_run
 from five.run.load import ConfigError, presets
 from rapid.rpc.errors import CallFailed
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     main = argparse.ArgumentParser(prog="five", description="Trains team agents by large-scale self-play.")
     commands = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -106,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command. Expected failures are one line and exit status 2."""
+    """Run a command. Return the exit status: 2 after an expected failure, which is printed as one line."""
     arguments = parser().parse_args(argv)
     try:
         status = run(arguments)
@@ -115,13 +115,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # who reads has seen enough, as `five ... | head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may the interpreter's last flush say so
         return 1
-    except (ConfigError, NoRun, Refused, CallFailed, RuntimeError, TimeoutError) as error:
+    except (ConfigError, RunUnavailable, ApiError, CallFailed, RuntimeError, TimeoutError) as error:
         print(f"five {arguments.command}: {error}", file=sys.stderr)
         return 2
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """The command itself; each is imported only when it is called."""
+    """Run the command. Modules are imported by the command that needs them."""
     match arguments.command:
         case "train":
             from five.cli.train import train
@@ -147,7 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "surgery" if arguments.verb == "rehearse" and not (arguments.ask or arguments.url):
             from five.rehearsal.rehearsal import rehearse
 
-            return rehearse(find(arguments.run), arguments.plan, surgery.scope_of(arguments))
+            return rehearse(find_run(arguments.run), arguments.plan, surgery.scope_of(arguments))
         case "anneal" | "revert":
             return anneal.run(arguments, controller_of(arguments))
         case "surgery":
@@ -157,7 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "eval":
             from five.cli.evaluate import evaluate
 
-            return evaluate(find(arguments.run), arguments.version, arguments.against, arguments.games,
+            return evaluate(find_run(arguments.run), arguments.version, arguments.against, arguments.games,
                             arguments.seed, arguments.json, arguments.greedy, arguments.offline)
         case "games":
             from five.cli.games import games
@@ -169,7 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "ladder":
             from five.cli.ladder import ladder
 
-            return ladder(find(arguments.run), arguments.games, arguments.versions, arguments.json)
+            return ladder(find_run(arguments.run), arguments.games, arguments.versions, arguments.json)
         case "ablate":
             from five.cli.ablate import ablate
 
@@ -177,18 +177,18 @@ def run(arguments: argparse.Namespace) -> int:
         case "watch":
             from five.cli.watch import newest, watch
 
-            replay = arguments.replay or str(newest(find(arguments.run).path / "replays"))
+            replay = arguments.replay or str(newest(find_run(arguments.run).path / "replays"))
             return watch(replay, arguments.out, arguments.speed, arguments.seconds)
         case "scale":
             from five.cli.scale import scale
 
             return scale(arguments.markdown, arguments.json, arguments.into)
         case "rotate":
-            from five.local.rotation import TOKEN, ask, rotate_token
+            from five.local.rotation import TOKEN, request_rotation, rotate_token
 
-            folder, users = find(arguments.run), [user for user in arguments.users if user != TOKEN]
+            folder, users = find_run(arguments.run), [user for user in arguments.users if user != TOKEN]
             if users:
-                ask(folder, users)
+                request_rotation(folder, users)
                 print(f"new passwords: {', '.join(users)}; the old ones are refused")
             if TOKEN in arguments.users:
                 rotate_token(folder.path / "token")
@@ -197,7 +197,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "report":
             from five.cli.evaluate import render_report, write_report
 
-            return render_report(arguments.data) if arguments.data else write_report(find(arguments.run))
+            return render_report(arguments.data) if arguments.data else write_report(find_run(arguments.run))
         case _:
             return bench.bench(arguments.what, arguments.json, arguments.preset, arguments.overrides)
 

@@ -1,4 +1,4 @@
-"""`five play`: a link to the page on which people play, and games opened from the command line."""
+"""`five play`: open games for people and print a link to them."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ WHOM = ("agent or newest (the newest version), a version's number, or a bot (ran
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `five play`."""
+    """Add the arguments of `five play`."""
     add_address(parser)
     parser.add_argument("--team", choices=("radiant", "dire"), help="open a game, and take heroes of this side")
     parser.add_argument("--heroes", type=int, nargs="+", metavar="N", help="which of its heroes, from 0; opens a game")
@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints a link, after opening a game where one is asked for. Raises Refused, NoRun."""
+    """Open a game if the arguments describe one, and print a link. Return the exit status. Raises ApiError,
+    RunUnavailable."""
     controller = controller_of(arguments)
     if arguments.close:
         controller.delete(f"play/games/{arguments.close}")
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _wish(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The game that is to be opened; {} for none."""
+    """Return the body that opens the requested game; empty for none."""
     return {name: value for name, value in {
         "team": None if arguments.team is None else int(arguments.team == "dire"), "heroes": arguments.heroes,
         "with": arguments.mates, "against": arguments.against, "seed": arguments.seed}.items() if value is not None}

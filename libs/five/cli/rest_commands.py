@@ -1,4 +1,4 @@
-"""The commands that are REST calls: what the API is asked, and how its answers look in a terminal."""
+"""Commands that are one REST call each: their arguments, requests and output."""
 
 import argparse
 import json
@@ -86,7 +86,7 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Command:
-    """One word of `five`: what it takes and does. ``run`` gets the controller and the arguments."""
+    """A command of `five`: its name, help, arguments and action."""
 
     name: str
     words: str
@@ -95,7 +95,7 @@ class Command:
 
 
 def add_commands(commands: Any) -> None:
-    """Adds every command to the subparsers of `five`."""
+    """Add every command to the subparsers of `five`."""
     for command in COMMANDS:
         parser = commands.add_parser(command.name, help=command.words)
         command.arguments(parser)
@@ -110,7 +110,7 @@ def _leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 
 
 def run(arguments: Arguments) -> int:
-    """Runs one of the commands. Raises Refused, NoRun."""
+    """Run one of the commands. Return the exit status. Raises ApiError, RunUnavailable."""
     command = next(c for c in COMMANDS if c.name == arguments.command)
     command.run(controller_of(arguments), arguments)
     return 0
@@ -120,7 +120,7 @@ def run(arguments: Arguments) -> int:
 
 
 def show(arguments: Arguments, value: Any, columns: Sequence[str] = ()) -> None:
-    """Prints an answer: rows with ``columns``, anything else as JSON."""
+    """Print a response: items as a table of ``columns``, anything else as JSON."""
     rows = value["items"] if isinstance(value, dict) and "items" in value else value
     if arguments.json or not columns or not isinstance(rows, list):
         print(json.dumps(value, indent=2))
@@ -318,7 +318,7 @@ def _show_slice(*columns: str) -> Callable[[Controller, Arguments], None]:
 
 
 def _soon(controller: Controller, given: int | None) -> int:
-    """A version that is not out yet when the request arrives: what was given, or two on."""
+    """Return the given version, or one that is two versions ahead and so not yet published."""
     return given if given is not None else (controller.get("status")["version"] or 0) + 2
 
 

@@ -4,12 +4,12 @@ import argparse
 import os
 from pathlib import Path
 
-from five.local.rest_client import TOKEN_VARIABLE, Controller, Refused
-from five.local.run_folder import find
+from five.local.rest_client import TOKEN_VARIABLE, ApiError, Controller
+from five.local.run_folder import find_run
 
 
 def add_address(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say which run a command is for."""
+    """Add the arguments that select a run."""
     parser.add_argument("--run", help="a run on this machine, by its name; by default the last one")
     parser.add_argument("--url", help="the controller of a run elsewhere, http(s)://host:port; its token is in "
                         f"{TOKEN_VARIABLE} or in --token-file")
@@ -17,21 +17,21 @@ def add_address(parser: argparse.ArgumentParser) -> None:
 
 
 def controller_of(arguments: argparse.Namespace) -> Controller:
-    """The controller that a command is for. Raises Refused, NoRun."""
+    """Return a client of the selected run's controller. Raises ApiError, RunUnavailable."""
     if not arguments.url:
-        folder = find(arguments.run)
+        folder = find_run(arguments.run)
         return Controller(folder.cluster().rest, token_of(arguments) or folder.operator_token())
     token = token_of(arguments)
     if not token:
-        raise Refused(f"set {TOKEN_VARIABLE}, or give --token-file: a token of that run")
+        raise ApiError(f"set {TOKEN_VARIABLE}, or give --token-file: a token of that run")
     return Controller(arguments.url, token)
 
 
 def token_of(arguments: argparse.Namespace) -> str:
-    """The token that was given, '' without one; for a run on this machine only the file counts. Raises Refused."""
+    """Return the given token, '' without one. For a run of this machine only --token-file counts. Raises ApiError."""
     if arguments.token_file is not None:
         try:
             return str(arguments.token_file.read_text().strip())
         except OSError as error:
-            raise Refused(f"--token-file {arguments.token_file}: {error.strerror}") from None
+            raise ApiError(f"--token-file {arguments.token_file}: {error.strerror}") from None
     return os.environ.get(TOKEN_VARIABLE, "").strip() if arguments.url else ""

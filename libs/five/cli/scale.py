@@ -1,4 +1,4 @@
-"""`five scale`: what clusters of four sizes carry, where each stops growing, and how the autoscaler settles them."""
+"""`five scale`: print the capacity of clusters of four sizes and how the autoscaler settles them."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from five.capacity.inputs import FIGURES
 from five.capacity.links import Link, largest_inference_pool, links, nearest
 from five.capacity.overheads import overheads
 from five.capacity.past_versions import PastPool
-from five.capacity.simulation import Outcome, Run, scenario
+from five.capacity.simulation import ScenarioResult, Simulation, scenario
 from five.services.controller.autoscaler.rules import Kind
 from rapid.config import MEBIBYTE
 
@@ -23,7 +23,7 @@ ABSENT = 600.0  # seconds until lost nodes are there again
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its title: a header and rows of text."""
+    """A title, a header and rows of text."""
 
     title: str
     header: tuple[str, ...]
@@ -31,14 +31,14 @@ class Table:
 
 
 def number(value: float) -> str:
-    """Three digits that mean something, with separators."""
+    """Return a number with three significant digits and separators."""
     if value == 0:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def volume(value: float) -> str:
-    """Bytes a second, decimal."""
+    """Return bytes a second with a decimal unit."""
     for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
         if value >= size:
             return f"{value / size:.3g} {unit}"
@@ -46,19 +46,19 @@ def volume(value: float) -> str:
 
 
 def share(value: float | None) -> str:
-    """Of a limit; '-' where that was not measured."""
+    """Return a share of a limit in percent; '-' if the limit was not measured."""
     return "-" if value is None else f"{100 * value:.3g}%"
 
 
 def figures_table() -> Table:
-    """Every number that the rest is made from."""
+    """Return the table of the measured inputs."""
     return Table("Inputs", ("figure", "unit", "source", "what it is"), tuple(
         (f"{f.value:.3g}" if f.value < 1 else f"{f.value:,.0f}" if f.value >= 1000 else f"{f.value:g}",
          f.unit, f.source, f.about) for f in FIGURES))
 
 
 def sizes_table(found: Sequence[Cluster]) -> Table:
-    """Pods and rates of each size."""
+    """Return the table of pods and rates of each size."""
     columns: list[tuple[str, Callable[[Cluster], str]]] = [
         ("preset", lambda c: c.preset),
         ("games at once", lambda c: number(c.all_games)),
@@ -85,12 +85,12 @@ def sizes_table(found: Sequence[Cluster]) -> Table:
 
 
 def traffic(c: Cluster) -> list[Link]:
-    """Links on which messages flow; streams are no messages."""
+    """Return the links that carry messages. Open streams are not messages."""
     return [link for link in links(c) if not link.name.startswith("streams")]
 
 
 def links_table(c: Cluster) -> Table:
-    """Every link of one size."""
+    """Return the table of one size's links."""
     return Table(f"Links, {c.name}", ("link", "messages/s", "bytes/s", "processes at the narrow end", "of its limit",
                                       "more pods help"), tuple(
         (link.name, number(link.messages), volume(link.bytes), f"{link.ends:,}", share(link.used),
@@ -98,7 +98,7 @@ def links_table(c: Cluster) -> Table:
 
 
 def overheads_table(found: Sequence[Cluster]) -> Table:
-    """What is borne beside the links."""
+    """Return the table of the overheads besides links."""
     def row(c: Cluster) -> tuple[str, ...]:
         s = overheads(c)
         return (c.name, f"{s.sidecars:,} / {number(s.sidecar_cores)}", f"{s.publishing:.3g} s",
@@ -111,7 +111,7 @@ def overheads_table(found: Sequence[Cluster]) -> Table:
 
 
 def versions_table(found: Sequence[Cluster]) -> Table:
-    """What handing out versions costs at one Redis core."""
+    """Return the table of how long one Redis core takes to distribute a version."""
     def row(c: Cluster, half: bool) -> tuple[str, ...]:
         most = largest_inference_pool(c, half)
         seconds = c.version_seconds * c.inference / most
@@ -124,7 +124,7 @@ def versions_table(found: Sequence[Cluster]) -> Table:
 
 
 def past_table(found: Sequence[Cluster]) -> Table:
-    """What the past versions in play cost, as configured and if each group of games had one of its own."""
+    """Return the table of the cost of past versions, as configured and with one version a group of games."""
     def row(pool: PastPool) -> tuple[str, ...]:
         drawn = f"{pool.places:,} at a time" if pool.places else "one a group"
         return (pool.cluster.name, drawn, number(pool.steps), number(pool.versions), f"{pool.rows:.3g}",
@@ -138,19 +138,19 @@ def past_table(found: Sequence[Cluster]) -> Table:
         "memory each server needs", "memory it has", "loaded"), tuple(row(PastPool(c, n)) for c, n in kinds))
 
 
-def scenarios(c: Cluster) -> list[tuple[str, Outcome]]:
-    """What happens to a cluster of that size."""
+def scenarios(c: Cluster) -> list[tuple[str, ScenarioResult]]:
+    """Return the simulated scenarios of a cluster."""
     base: dict[Kind, int] = {"rollout": c.rollouts, "inference": c.inference}
     small: dict[Kind, int] = {"rollout": max(c.rollouts // 10, 1), "inference": max(c.inference // 4, 1)}
     large: dict[Kind, int] = {"rollout": 2 * c.rollouts, "inference": c.inference}
 
-    def vanish(run: Run) -> None:
+    def vanish(run: Simulation) -> None:
         run.pods["rollout"].lose(0.5, run.now, ABSENT)
 
-    def double(run: Run) -> None:
+    def double(run: Simulation) -> None:
         run.optimizers = 2.0
 
-    def hold(run: Run) -> None:
+    def hold(run: Simulation) -> None:
         run.held_until = run.now + ABSENT
 
     return [("begins with a tenth of the rollouts", scenario(c, small, None, HOURS)),
@@ -161,8 +161,8 @@ def scenarios(c: Cluster) -> list[tuple[str, Outcome]]:
 
 
 def scaling_table(found: Sequence[Cluster]) -> Table:
-    """How the autoscaler settles each size. A laptop has no cluster to scale."""
-    def row(c: Cluster, name: str, o: Outcome) -> tuple[str, ...]:
+    """Return the table of how the autoscaler settles each size. A laptop has no cluster to scale."""
+    def row(c: Cluster, name: str, o: ScenarioResult) -> tuple[str, ...]:
         recovered = "never" if o.recovered is None else f"{o.recovered / 60:.0f} min"
         return (c.name, name, " + ".join(f"{n:,}" for n in o.before), " + ".join(f"{n:,}" for n in o.after),
                 share(o.slowest), recovered, f"{o.settled / 60:.0f} min", share(o.overshoot), str(o.turns),
@@ -175,14 +175,14 @@ def scaling_table(found: Sequence[Cluster]) -> Table:
 
 
 def tables() -> list[Table]:
-    """Everything that the command prints."""
+    """Return all tables of the command."""
     found = clusters()
     return [sizes_table(found), *(links_table(c) for c in found), versions_table(found[1:]), past_table(found[1:]),
             overheads_table(found), scaling_table(found), figures_table()]
 
 
 def as_text(table: Table) -> str:
-    """A table for a terminal."""
+    """Return a table as plain text."""
     rows = [table.header, *table.rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(table.header))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -190,7 +190,7 @@ def as_text(table: Table) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A table for a page."""
+    """Return a table as Markdown."""
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
@@ -203,7 +203,7 @@ END = "<!-- five scale --markdown: end -->\n"
 
 
 def written_into(page: str, body: str) -> str:
-    """The page with what lies between its two marks replaced. Raises ValueError without the marks."""
+    """Return the page with the part between its two markers replaced. Raises ValueError if a marker is missing."""
     if BEGIN not in page or END not in page:
         raise ValueError("the page has no marks to write the tables between")
     before, rest = page.split(BEGIN, 1)
@@ -211,12 +211,12 @@ def written_into(page: str, body: str) -> str:
 
 
 def markdown() -> str:
-    """All tables for docs/scale.md."""
+    """Return all tables of docs/scale.md."""
     return "\n".join(as_markdown(table) for table in tables())
 
 
 def scale(as_page: bool, as_json: bool, into: str | None = None) -> int:
-    """Prints the tables, or writes them into a page. Returns the exit status."""
+    """Print the tables, or write them into a page. Return the exit status."""
     if into is not None:
         path = Path(into)
         path.write_text(written_into(path.read_text(), markdown()))

@@ -1,4 +1,4 @@
-"""`five surgery`: plan, check, rehearse and apply a change of a running agent, with the words of the REST API."""
+"""`five surgery`: plan, check, rehearse and apply a change of a running agent."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def add_arguments(surgery: argparse.ArgumentParser) -> None:
-    """The verbs and their arguments."""
+    """Add the verbs and their arguments."""
     verbs = surgery.add_subparsers(dest="verb", required=True, metavar="VERB")
 
     def verb(name: str, words: str) -> argparse.ArgumentParser:
@@ -79,7 +79,7 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
 
 
 def scope_of(arguments: argparse.Namespace) -> "RehearsalScope":
-    """How much is rehearsed. Raises ApiError."""
+    """Return the scope of a rehearsal. Raises ApiError."""
     from five.services.controller.surgery.rehearsals import RehearsalScope
 
     try:
@@ -89,20 +89,20 @@ def scope_of(arguments: argparse.Namespace) -> "RehearsalScope":
 
 
 def run(arguments: argparse.Namespace, controller: Controller) -> int:
-    """A verb over REST. Returns the exit status: 1 for a check, a rehearsal or an operation that did not go well."""
+    """Run a verb over REST. Return the exit status: 1 if a check, a rehearsal or an operation failed."""
     ask = Surgery(controller, arguments)
     return int(getattr(ask, "go_on" if arguments.verb == "continue" else arguments.verb)())
 
 
 class Surgery:
-    """The verbs over REST."""
+    """Verbs of `five surgery` over REST."""
 
     def __init__(self, controller: Controller, arguments: argparse.Namespace) -> None:
         self._rest = controller
         self._given = arguments
 
     def plan(self) -> int:
-        """Writes the plan and prints what it changes."""
+        """Write the plan and print its changes."""
         given = self._given
         wish: dict[str, Any] = {"name": given.name, "overrides": given.overrides, "hold": given.hold}
         if given.warm_up is not None:
@@ -116,7 +116,7 @@ class Surgery:
         return 0
 
     def read(self) -> int:
-        """Prints what a plan changes that lies in a file."""
+        """Print the changes of a plan from a file."""
         self._show_plan(self._rest.post("surgery/read", {"plan": _text(self._given.plan)}),
                         f"next: five surgery check {self._given.plan}")
         return 0
@@ -135,7 +135,7 @@ class Surgery:
         print(f"digest: {planned['digest']}\n{after}")
 
     def check(self) -> int:
-        """Has a plan measured, and prints the report."""
+        """Measure a plan and print the report."""
         body = {"plan": _text(self._given.plan), "reason": self._given.reason}
         operation = self._order("surgery/check", body)
         if self._given.dry_run or self._given.no_wait:
@@ -155,7 +155,7 @@ class Surgery:
         return 0 if result["result"]["ok"] else 1
 
     def apply(self) -> int:
-        """Applies a checked plan."""
+        """Apply a checked plan."""
         plan = self._given.plan
         digest = plan if _DIGEST.fullmatch(plan) else self._digest_of(plan)
         body: dict[str, Any] = {"digest": digest, "reason": self._given.reason}
@@ -175,7 +175,7 @@ class Surgery:
             raise ApiError(f"{file}: {error}") from None
 
     def rehearse(self) -> int:
-        """Has a plan rehearsed, and follows it."""
+        """Rehearse a plan in the process of `five train` and follow it."""
         rehearsal = self._order("surgery/rehearse", {
             "plan": _text(self._given.plan), "reason": self._given.reason, **scope_of(self._given).model_dump()})
         if not self._given.dry_run and not self._given.no_wait:
@@ -185,7 +185,8 @@ class Surgery:
         return 0 if rehearsal["state"] in GOES_ON or (result and not result["worse"]) else 1
 
     def _later(self, path: str) -> Any:
-        """What stands there after a while. The controller may be away for up to AWAY_SECONDS. Raises ApiError."""
+        """Wait a second and return GET ``path``. Retry for `AWAY_SECONDS` while the controller is unavailable. Raises
+        ApiError."""
         until = time.monotonic() + AWAY_SECONDS
         while True:
             time.sleep(LOOK_SECONDS)
@@ -206,7 +207,7 @@ class Surgery:
         return rehearsal
 
     def rehearsals(self) -> int:
-        """Prints rehearsals, or has one end."""
+        """Print rehearsals, or cancel one."""
         given = self._given
         if given.cancel:
             identity = given.rehearsal or next((r["id"] for r in self._rest.get("surgery/rehearsals")["items"]
@@ -225,11 +226,11 @@ class Surgery:
         return 0
 
     def status(self) -> int:
-        """Prints one operation."""
+        """Print one operation."""
         return self._shown(self._named(going=False))
 
     def log(self) -> int:
-        """Prints the chain."""
+        """Print the applied plans with their checksums."""
         chain = self._rest.get("surgery/log", limit=1000)["items"]
         if self._given.json:
             print(json.dumps(chain, indent=2))
@@ -243,12 +244,12 @@ class Surgery:
         return 0 if all(row["holds"] for row in chain) else 1
 
     def cancel(self) -> int:
-        """Cancels an operation."""
+        """Cancel an operation."""
         operation = self._order(f"operations/{self._named(going=True)['id']}/cancel", {"reason": self._given.reason})
         return self._shown(operation if self._given.dry_run else self._follow(operation))
 
     def go_on(self) -> int:
-        """Lets an operation go on past its hold."""
+        """Continue an operation that holds."""
         operation = self._order(f"operations/{self._named(going=True)['id']}/continue", {"reason": self._given.reason})
         return self._shown(operation if self._given.dry_run else self._follow(operation))
 
@@ -264,8 +265,8 @@ class Surgery:
         return self._rest.post(path, body, **({"dry_run": "true"} if self._given.dry_run else {}))
 
     def _follow(self, operation: Any, until_hold: bool = False) -> Any:
-        """Prints each change of an operation until it is over, or holds. The controller may be away meanwhile: it
-        renews itself at the cut-over."""
+        """Print each change of an operation until it ends or holds. The controller may be unavailable at the cut-over,
+        when it restarts."""
         last = ""
         while operation["state"] not in OVER:
             line = line_of(operation)
@@ -286,12 +287,12 @@ class Surgery:
 
 
 def current(operation: Any) -> Any:
-    """The step that an operation is at; None at its end."""
+    """Return the step that an operation is at; None at its end."""
     return next((s for s in operation["steps"] if s["state"] in ("waiting", "going")), None)
 
 
 def line_of(operation: Any) -> str:
-    """An operation in a line."""
+    """Return an operation as one line."""
     step = current(operation)
     if operation["state"] == "rolling_back":
         return f"{operation['id']}: putting the run back ({operation['outcome']})"
@@ -303,7 +304,7 @@ def line_of(operation: Any) -> str:
 
 
 def describe(operation: Any) -> str:
-    """An operation in a few lines."""
+    """Return an operation as a few lines."""
     lines = [f"{operation['id']}: {operation['kind']} of plan {operation['request']['name']!r}, asked for by "
              f"{operation['who']}, {operation['state']}"]
     for step in operation["steps"]:
@@ -321,7 +322,7 @@ def describe(operation: Any) -> str:
 
 
 def describe_rehearsal(rehearsal: Any) -> str:
-    """A rehearsal in a line."""
+    """Return a rehearsal as one line."""
     r, scope = rehearsal, rehearsal["scope"]
     where = {"warming": lambda: f", version {r['version']} of {r['warm']}",
              "learning": lambda: f", version {r['version'] - r['warm']} of {scope['versions']}",
@@ -339,7 +340,7 @@ def describe_rehearsal(rehearsal: Any) -> str:
 
 
 def report_of(report: dict[str, Any]) -> str:
-    """A check's report: by step what it promised and what was measured, and the whole against its bounds."""
+    """Return a check's report: promised and measured changes of each step, and of the whole plan against its bounds."""
     def measured(difference: dict[str, Any]) -> dict[str, str]:
         return {words: f"{float(difference[key]):.2g}" for key, words in MEASURED.items()}
 
@@ -353,7 +354,7 @@ def report_of(report: dict[str, Any]) -> str:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows of the same keys as columns."""
+    """Return rows of the same keys as aligned columns."""
     if not rows:
         return "nothing changes"
     keys = list(rows[0])

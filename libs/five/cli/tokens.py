@@ -1,4 +1,4 @@
-"""`five token`: named tokens of the REST API, made, listed and revoked in a file of their hashes."""
+"""`five token`: create, list and revoke named tokens of the REST API."""
 
 import argparse
 import json
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from five.local.rest_client import Refused
-from five.local.run_folder import find
+from five.local.rest_client import ApiError
+from five.local.run_folder import find_run
 from five.services.controller.http import tokens
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `five token`."""
+    """Add the arguments of `five token`."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     new = verbs.add_parser("new", help="make a token; it is printed once and kept nowhere")
     new.add_argument("name", help="who events say it was")
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs one of the verbs. Raises Refused, NoRun."""
+    """Run one of the verbs. Return the exit status. Raises ApiError, RunUnavailable."""
     try:
         match arguments.verb:
             case "new":
@@ -43,19 +43,19 @@ def run(arguments: argparse.Namespace) -> int:
                 known = tokens.read(path)
                 kept = [entry for entry in known if entry.name != arguments.name]
                 if len(kept) == len(known):
-                    raise Refused(f"{path} lists no token {arguments.name!r}; there are "
+                    raise ApiError(f"{path} lists no token {arguments.name!r}; there are "
                                   f"{', '.join(e.name for e in known) or 'none'}")
                 tokens.write(path, kept)
                 print(f"{arguments.name} is off {path}: a running controller refuses it from now on")
     except ValidationError as error:
-        raise Refused("; ".join(e["msg"] for e in error.errors(include_input=False))) from None
+        raise ApiError("; ".join(e["msg"] for e in error.errors(include_input=False))) from None
     except (OSError, ValueError) as error:
-        raise Refused(str(error)) from None
+        raise ApiError(str(error)) from None
     return 0
 
 
 def _place(arguments: argparse.Namespace) -> Path:
-    return arguments.file or find(arguments.run).tokens
+    return arguments.file or find_run(arguments.run).tokens
 
 
 def _new(arguments: argparse.Namespace) -> None:

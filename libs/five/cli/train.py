@@ -12,13 +12,13 @@ from rich.live import Live
 
 from five.cli.console import link
 from five.cli.live import LiveView, plain
-from five.evaluation.saved_state import keep_evidence, keep_ladder, keep_record
+from five.evaluation.saved_state import save_evidence, save_ladder, save_record
 from five.local.cluster import LocalCluster
-from five.local.rest_client import Controller, Refused
-from five.local.run_folder import ROOT, NoRun, RunFolder, find, free_name
+from five.local.rest_client import ApiError, Controller
+from five.local.run_folder import ROOT, RunFolder, RunUnavailable, find_run, free_name
 from five.rehearsal.runner import RehearsalRunner
 from five.reports import run_report
-from five.reports.tensorboard import Events
+from five.reports.tensorboard import TensorBoardWriter
 from five.run.config import RunConfig
 from five.run.load import load, load_stored, save
 from five.services.controller.games.recordings import Recordings
@@ -31,9 +31,9 @@ LINE_SECONDS = 15.0
 
 def prepare(preset: str, overrides: Sequence[str], name: str | None, resume: str | None, root: Path = ROOT
             ) -> tuple[RunFolder, RunConfig]:
-    """Return the folder and configuration of a new or resumed run. Raises ConfigError, NoRun."""
+    """Return the folder and configuration of a new or resumed run. Raises ConfigError, RunUnavailable."""
     if resume is not None:
-        folder = find(resume or None, root)
+        folder = find_run(resume or None, root)
         config = load_stored(folder.config, overrides)
     else:
         config = load(preset, overrides)
@@ -51,7 +51,7 @@ class Reporter:
         self._cluster = cluster
         blobs = BlobStore(cluster.config.blobs.url or str(cluster.folder.path / "blobs"))
         self._recordings = Recordings(lambda: blobs)
-        self._events = Events(cluster.folder.path / "tensorboard", cluster.series)
+        self._events = TensorBoardWriter(cluster.folder.path / "tensorboard", cluster.series)
 
     def write(self) -> None:
         """Write the report and the event files. While Redis is unavailable, keep the previous files."""
@@ -59,9 +59,9 @@ class Reporter:
         try:
             records = run_report.collect(c.state, c.series)
             self._events.update()
-            keep_record(c.state, c.folder.record)
-            keep_ladder(c.state, c.folder.ladder)
-            keep_evidence(records.games, c.folder.evidence)
+            save_record(c.state, c.folder.record)
+            save_ladder(c.state, c.folder.ladder)
+            save_evidence(records.games, c.folder.evidence)
         except redis.RedisError:
             return
         run_report.write(records, c.folder.report, run_report.newest_film(self._recordings))
@@ -100,7 +100,7 @@ def _show_link(folder: RunFolder, console: Console) -> None:
     """Print the link to the run's console. Print the error if there is no link; the run goes on."""
     try:
         address = link(Controller(folder.cluster().rest, folder.operator_token()))
-    except (Refused, NoRun) as error:
+    except (ApiError, RunUnavailable) as error:
         console.print(f"console: {error}", style="yellow", markup=False, soft_wrap=True)
         return
     # On one line, so that the terminal recognises the link.

@@ -1,4 +1,4 @@
-"""`five watch`: a replay as a film, on the real map."""
+"""`five watch`: render a replay as a film on the real map."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,24 +19,24 @@ FILM_RATE = 25
 
 
 class Map:
-    """The map of a patch as a picture, and world coordinates on it."""
+    """Picture of a patch's map, with world coordinates."""
 
     def __init__(self, patch: str) -> None:
         self._ground = ground_of(patch)
         self.picture = Image.fromarray(self._ground.picture).resize((SIDE, SIDE), Image.Resampling.NEAREST)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Pixel of a place; north is up."""
+        """Return the pixel of a position; north is up."""
         ground = self._ground
         return (x - ground.west) / ground.extent * SIDE, SIDE - (y - ground.south) / ground.extent * SIDE
 
     def length(self, units: float) -> float:
-        """Pixels of a length in world units."""
+        """Return a length in world units as pixels."""
         return units / self._ground.extent * SIDE
 
 
 def draw(ground: Map, frame: dict[str, Any]) -> Picture:
-    """One picture of a spectator's frame, uint8 [SIDE + PANEL, SIDE, 3]."""
+    """Return the picture of a spectator's frame, uint8 [SIDE + PANEL, SIDE, 3]."""
     image = Image.new("RGB", (SIDE, SIDE + PANEL), (24, 26, 30))
     image.paste(ground.picture)
     pen = ImageDraw.Draw(image)
@@ -71,7 +71,7 @@ def draw(ground: Map, frame: dict[str, Any]) -> Picture:
 
 
 def caption(frame: dict[str, Any]) -> str:
-    """The line below the map: the clock, the score, and each hero's level and gold."""
+    """Return the line below the map: clock, score, and each hero's level and gold."""
     time = int(frame["time"])
     clock = f"{'-' if time < 0 else ''}{abs(time) // 60}:{abs(time) % 60:02d}"
     heroes = [f"{u['name'].removeprefix('npc_dota_hero_')} lvl {u['level']} {u['gold']:.0f}g"
@@ -80,8 +80,10 @@ def caption(frame: dict[str, Any]) -> str:
 
 
 def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[Picture]:
-    """The film's pictures: ``speed`` game seconds to a second, at most ``seconds`` long. Raises ValueError for a file
-    that is no replay."""
+    """Yield the film's pictures: ``speed`` game seconds a second, at most ``seconds`` long.
+
+    Raises ValueError for a file that is no replay.
+    """
     patch = Replay.load(path).config.patch
     ground = Map(patch)
     due, shown = 0.0, 0
@@ -96,7 +98,7 @@ def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[
 
 
 def newest(folder: Path) -> Path:
-    """The newest replay of a folder. Raises RuntimeError when there is none."""
+    """Return the newest replay of a folder. Raises RuntimeError if there is none."""
     found = max(folder.glob("*.replay"), key=lambda p: p.stat().st_mtime, default=None)
     if found is None:
         raise RuntimeError(f"{folder}: there is no replay yet; each rated version leaves one, and `five eval` does")
@@ -104,7 +106,7 @@ def newest(folder: Path) -> Path:
 
 
 def watch(path: str, out: str | None, speed: float, seconds: float | None) -> int:
-    """Writes the film; prints where. Raises RuntimeError when the replay cannot be read."""
+    """Write the film and print its path. Return the exit status. Raises RuntimeError if the replay is unreadable."""
     source = Path(path)
     target = Path(out) if out else source.with_suffix(".mp4")
     if target.suffix not in (".gif", ".mp4"):

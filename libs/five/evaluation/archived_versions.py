@@ -27,13 +27,13 @@ class VersionNotArchived(RunUnavailable):
 
 @dataclass(frozen=True)
 class ArchivedVersions:
-    """The versions in the blob store of the run in ``folder``; whether the run goes on makes no difference."""
+    """Versions in the blob store of the run in ``folder``, whether it is running or not."""
 
     folder: RunFolder
 
     @cached_property
     def config(self) -> RunConfig:
-        """The configuration that the run was last started with, with what its record holds in its place."""
+        """Configuration of the run's last start, with its record's game and model."""
         started = self.folder.path / "cluster.yaml"
         config = load_stored(started if started.exists() else self.folder.config)
         kept = load_record(self.folder.record)
@@ -41,8 +41,8 @@ class ArchivedVersions:
 
     @cached_property
     def blobs(self) -> BlobStore:
-        """The run's blob store: the one that its configuration names, else the folder's own, which may have been moved
-        or copied since the run was started."""
+        """Blob store of the run: the configured one, otherwise the folder's, which may have been moved or copied
+        since."""
         named = load_stored(self.folder.config).blobs.url if self.folder.config.exists() else self.config.blobs.url
         return BlobStore(named or str(self.folder.path / "blobs"))
 
@@ -51,13 +51,14 @@ class ArchivedVersions:
         return f"{self.config.name}/versions/"
 
     def numbers(self) -> list[int]:
-        """Versions that can be loaded, in order."""
+        """Return the numbers of the archived versions, ascending."""
         return sorted(int(name.removeprefix(self._prefix)) for name in self.blobs.refs(self._prefix))
 
     def load(self, version: int = -1) -> tuple[int, Policy, dict[str, Any]]:
-        """A version's number, its policy on the CPU, ready to act, and its metadata; -1 is the newest one archived.
+        """Return a version's number, its policy on the CPU in evaluation mode, and its metadata; -1 is the newest
+        version.
 
-        One from before a surgery is brought over. Raises VersionNotArchived naming those that are there, ValueError
+        A version older than a surgery is migrated. Raises VersionNotArchived naming the archived ones, ValueError
         for a version of a schema that the run never had.
         """
         known = self.numbers()
@@ -79,7 +80,7 @@ class ArchivedVersions:
         return number, policy, dict(index.meta)
 
     def _in_present_schema(self, number: int, tensors: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
-        """A version from before a surgery goes through the run's plans; any other one is as it is."""
+        """Return the tensors in the present schema: a version older than a surgery is migrated by the run's plans."""
         spec = AgentSpec(self.config.game, self.config.model)
         schema = meta.get("schema", spec.schema)
         if schema == spec.schema:

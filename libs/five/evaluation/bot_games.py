@@ -1,8 +1,8 @@
-"""Games between two of the game's bots, watched: who won where, how long it took, what was earned and what fell.
+"""Games between two of the game's bots, with statistics of each game.
 
-Games come in pairs of one seed, the sides swapped, as in `cli.offline.match`; a bot against itself plays each seed
-once, for the swapped game would be the same one. The watching goes by the spectator's view once every ``LOOK_SECONDS``
-of game time.
+Games come in pairs of one seed with sides swapped, as in `five.evaluation.match`. A bot against itself plays each
+seed once, since the swapped game would be equal. Statistics come from the spectator's view, read once every
+``LOOK_SECONDS`` of game time.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,13 @@ TIMED_ITEMS = ("item_boots", "item_magic_wand", "item_power_treads", "item_blink
                "item_ultimate_scepter")
 
 
-def whole_game() -> GameConfig:
-    """Five against five with every hero of the final's pool and of the pool of 2018, to the fall of an Ancient; 80
-    minutes at most."""
+def full_game_config() -> GameConfig:
+    """Return five against five with all heroes, until an Ancient falls; 80 minutes at most."""
     return GameConfig(hero_pool=list(load().heroes), max_game_seconds=4800.0)
 
 
-def quick_game() -> GameConfig:
-    """The middle lane alone, one against one with the same hero on both sides, by two kills or the tower: a game of
-    minutes, for questions that need thousands of them."""
+def quick_game_config() -> GameConfig:
+    """Return a mirror match in the middle lane until two kills or the tower: minutes a game, for thousands of games."""
     return GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30,
                       max_game_seconds=900, neutrals=False, roshan=False, runes=False,
                       observation=ObservationConfig(neutral_creeps=0, buildings=3, wards=0, couriers=0))
@@ -54,7 +52,7 @@ class TeamRecord:
 
 @dataclass
 class GameRecord:
-    """A finished game. ``teams`` are Radiant and Dire; ``first_side`` is the first bot's (0, 1)."""
+    """A finished game. ``teams`` are Radiant and Dire; ``first_side`` is the first bot's side (0, 1)."""
 
     pair: int
     first_side: int
@@ -65,14 +63,14 @@ class GameRecord:
 
     @property
     def score(self) -> float:
-        """Of the first bot: 1 won, 0.5 drawn, 0 lost."""
+        """Score of the first bot: 1 won, 0.5 drawn, 0 lost."""
         if self.winner == Winner.DRAW:
             return 0.5
         return float((self.winner == Winner.RADIANT) == (self.first_side == 0))
 
 
-class _Watch:
-    """What is seen of one game on its way."""
+class _GameObserver:
+    """Statistics of a running game."""
 
     def __init__(self) -> None:
         self.teams = (TeamRecord(), TeamRecord())
@@ -82,7 +80,7 @@ class _Watch:
         self._held: set[tuple[int, str]] = set()
 
     def look(self, games: VecGame, place: int) -> None:
-        """Notes what is new."""
+        """Read the spectator's view and update the statistics."""
         seconds = float(games.game_time[place])
         seen = games.spectate(place)
         units = seen["units"]
@@ -109,18 +107,17 @@ class _Watch:
                     self.teams[team].marked_last_hits[mark] = totals["last_hits"]
 
     def roshan(self, taken: npt.NDArray[np.float32]) -> None:
-        """Counts a taken Aegis, which is told to every hero of the team (``taken`` [2])."""
+        """Count a taken Aegis, which is signalled to every hero of the team (``taken`` [2])."""
         for team in range(TEAMS):
             self.teams[team].roshans += int(taken[team] > 0)
 
 
 def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *, concurrent: int = 8, threads: int = 1,
          look: bool = True, on_game: Callable[[GameRecord], None] = lambda game: None) -> list[GameRecord]:
-    """Plays ``pairs`` pairs of games of ``game`` as it is evaluated, ``first`` against ``second``; as many single games
-    where they are the same bot.
+    """Play ``pairs`` pairs of games, ``first`` against ``second``; as many single games if they are the same bot.
 
-    Without ``look`` only winners and lengths are noted. Equal arguments give equal games, whatever ``concurrent`` and
-    ``threads`` are. Raises ValueError for names that are no bots and for fewer than one pair.
+    Without ``look`` only winners and lengths are recorded. Equal arguments give equal games for any ``concurrent``
+    and ``threads``. Raises ValueError for an unknown bot and for fewer than one pair.
     """
     if pairs < 1:
         raise ValueError(f"{pairs} pairs of games: at least one is needed")
@@ -130,7 +127,7 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
     plan = [(pair, side) for pair in range(pairs) for side in range(TEAMS if first != second else 1)]
     games = VecGame(evaluation_game(game), min(concurrent, len(plan)), seed, threads, observations=False)
     aegis = SIGNALS.index("aegis")
-    playing: dict[int, tuple[int, int, _Watch]] = {}
+    playing: dict[int, tuple[int, int, _GameObserver]] = {}
     done: list[GameRecord] = []
 
     def begin(place: int) -> None:
@@ -139,7 +136,7 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
         pair, side = plan.pop(0)
         games.controllers[place, side], games.controllers[place, 1 - side] = BOTS[first], BOTS[second]
         games.reset_as(place, int(np.random.SeedSequence([seed, pair]).generate_state(1, np.uint64)[0]))
-        playing[place] = (pair, side, _Watch())
+        playing[place] = (pair, side, _GameObserver())
 
     for place in range(games.games):
         begin(place)

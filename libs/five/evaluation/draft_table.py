@@ -1,5 +1,4 @@
-"""A draft's table of leaves, read from an archived version: the win heads of both teams are asked about the first
-observation of a real game of each line-up."""
+"""Draft table of an archived version: the win heads of both teams evaluate the first observation of each line-up."""
 
 import json
 import time
@@ -26,10 +25,10 @@ KEEP_SECONDS = 60.0  # between two copies of an unfinished table
 def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any], *, threads: int = 1,
          partial: Path | None = None, on_progress: Callable[[int, float], None] = lambda done, seconds: None,
          batch: int = BATCH) -> LeafTable:
-    """The whole table, by ``threads`` workers; equal for any number of them.
+    """Return the table, computed by ``threads`` workers; it is equal for any number of them.
 
-    An unfinished table is kept in ``partial`` once a minute, and gone on with; of another version or pool it is begun
-    again. ``on_progress`` gets the line-ups done in this call and the seconds spent on them.
+    An unfinished table is saved to ``partial`` once a minute and resumed; a partial table of another version or pool
+    is discarded. ``on_progress`` receives the line-ups done in this call and the seconds spent on them.
     """
     about = {**facts, **HOW}
     win = _resumed(partial, pool, about)

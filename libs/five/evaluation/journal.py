@@ -1,4 +1,4 @@
-"""Rows kept in a file, a line for each change: a line is written whole, or it is none."""
+"""Append-only journal of rows, one JSON line a change. An incomplete last line is discarded."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Journal:
-    """The rows that the changes of a file come to. Of a line that a crash has cut off nothing is taken."""
+    """The rows that result from the changes in a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -24,7 +24,7 @@ class Journal:
                 os.truncate(path, whole)
 
     def write(self, rows: Mapping[str, Any]) -> None:
-        """Adds a change: JSON values by name, None removes one."""
+        """Append a change: JSON values by name; None removes a row."""
         with self._path.open("ab") as file:
             file.write(json.dumps(rows).encode() + b"\n")
             file.flush()
@@ -32,7 +32,7 @@ class Journal:
         self._apply(rows)
 
     def forget(self) -> None:
-        """Begins again without any row; what was there stays beside, with its time in the name."""
+        """Start again without rows. The old file is renamed, with its time in the name."""
         if self._path.exists():
             self._path.rename(self._path.with_name(f"{self._path.name}.{int(self._path.stat().st_mtime)}"))
         self.rows = {}

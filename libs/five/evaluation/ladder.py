@@ -1,4 +1,4 @@
-"""Rating archived versions in this process, on the ladder that the run's evaluator began."""
+"""Ratings of archived versions, played in this process on the scale of the run's evaluator."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,10 +18,10 @@ _SCALE = "scale"  # the journal's row of the run's anchors, as they were when so
 
 
 class OfflineLadder:
-    """The standings of a run, ``rows`` as its evaluator keeps them, together with what was played here (``journal``).
+    """Standings of a run: the evaluator's ``rows`` and the games played here (``journal``).
 
-    The run's references stay what they are. If it has rated its anchors after they were rated here, on a scale of their
-    own, or has fitted them again since (`five.agent.anchor_refit`), what was played here is put aside.
+    The run's references do not change. If the run has rated its anchors on another scale, or fitted them again
+    (`five.agent.anchor_refit`), the games played here are discarded.
     """
 
     def __init__(self, rows: dict[str, Any], journal: Journal, config: RatingConfig) -> None:
@@ -39,18 +39,20 @@ class OfflineLadder:
         return {FORMAT_ROW: FORMAT, **self._run, **self._journal.rows}
 
     def standings(self) -> list[Standing]:
-        """Everybody who is rated, strongest first."""
+        """Return the standings of all rated players, strongest first."""
         return parse_standings(self._rows)
 
     def missing(self, versions: Iterable[int], games: int) -> list[int]:
-        """Versions that are not rated by so many games, in order. References, whose ratings never change, are not."""
+        """Return the versions rated by fewer than ``games`` games, ascending. References are never among them."""
         known = {s.player: s for s in self.standings()}
         return sorted(v for v in versions if not (
             (s := known.get(player_name(v))) and (s.reference or s.games + s.aborted >= games)))
 
     def rate(self, archive: ArchivedVersions, version: int, games: int, say: Callable[[str], None]) -> Standing:
-        """Rates a version by ``games`` games of its own, the anchors before it where they are not rated; goes on where
-        it was broken off. Raises as ``ArchivedVersions.load``."""
+        """Rate a version by ``games`` games, after the anchors if they are unrated. An interrupted rating is resumed.
+
+        Raises as ``ArchivedVersions.load``.
+        """
         player = player_name(version)
         config = self._config.model_copy(update={"games_per_rating": games, "games_of_first": games})
         ladder = Ladder(config, archive.config.seed + SEED_OFFSET)
@@ -75,7 +77,7 @@ class OfflineLadder:
         return ladder.standings[player]
 
     def _round(self, ladder: Ladder, archive: ArchivedVersions, say: Callable[[str], None]) -> None:
-        """Plays the open games, pairing by pairing; each is kept as it ends."""
+        """Play the open games, one pairing after another. Each game is recorded when it ends."""
         groups: dict[tuple[str, str], list[AssignedGame]] = {}
         for game in ladder.pending_games():
             groups.setdefault((game.first, game.second), []).append(game)
@@ -110,7 +112,7 @@ class OfflineLadder:
 
 
 def contestant(archive: ArchivedVersions, name: str) -> Contestant:
-    """Who a player of the ladder is."""
+    """Return the contestant of a ladder's player."""
     if name in BOTS:
         return Contestant.bot(name)
     version = player_version(name)

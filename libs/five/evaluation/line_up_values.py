@@ -1,4 +1,4 @@
-"""Asking a policy what line-ups are worth: each in a game of its own, or put together from what each team sees."""
+"""Win probabilities of line-ups by a policy: from a game of each, or combined from what each team sees."""
 
 import logging
 from collections.abc import Mapping
@@ -25,22 +25,21 @@ APART = 1e-4, 0.02  # how far they may be from them in float32, and where games 
 
 
 class LineUpReader(Protocol):
-    """Says what line-ups are worth."""
+    """Source of win probabilities of line-ups."""
 
     def read(self, leaves: Ints) -> Floats:
-        """What leaves (their numbers, [k]) are worth, float32 [k]."""
+        """Return the win probabilities of leaves (their numbers, [k]), float32 [k]."""
         ...
 
 
 class PerGameReader:
-    """Sets each line-up up in a game. Not to be shared between threads."""
+    """Reader that sets up a game for each line-up. Not thread-safe."""
 
     def __init__(self, policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> None:
         self._line_ups = LineUps(evaluation_game(game), pool, batch)
         self._policy = policy
 
     def read(self, leaves: Ints) -> Floats:
-        """As of `LineUpReader`."""
         batch = self._line_ups.games
         return np.concatenate([self._some(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
 
@@ -52,10 +51,9 @@ class PerGameReader:
 
 
 class FactoredReader:
-    """Plays a game for each set of heroes on each side, and puts every line-up together from the two parts that
-    `FactoredWinHead` takes of what is seen in these. May be shared between threads.
+    """Reader that plays one game for each set of heroes on each side, and combines their parts by `FactoredWinHead`.
 
-    The parts take 4 * 4 bytes for each set, hero of a team and value of the LSTM's input.
+    The parts take 4 * 4 bytes for each set, hero of a team and value of the LSTM's input. Thread-safe.
     """
 
     def __init__(self, policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> None:
@@ -72,24 +70,25 @@ class FactoredReader:
                 these = slice(at, min(at + batch, len(sets)))
                 teams = [sets.members[these], rivals[these]]
                 seen = line_ups.seen_by(np.stack(teams if side == 0 else teams[::-1], axis=1))
-                own, enemies = self._opening.parts(_tensors(policy, seen))
+                own, enemies = self._opening.encode(_tensors(policy, seen))
                 self._own[side, these] = own.view(-1, TEAMS, *own.shape[1:])[:, side]
                 self._enemies[1 - side, these] = enemies.view(-1, TEAMS, *own.shape[1:])[:, 1 - side]
 
     def read(self, leaves: Ints) -> Floats:
-        """As of `LineUpReader`."""
         return np.concatenate([self._some(leaves[at:at + PAIRS]) for at in range(0, len(leaves), PAIRS)])
 
     def _some(self, leaves: Ints) -> Floats:
         sides = [torch.from_numpy(numbers).to(self._own.device) for numbers in self._pool.sets(leaves)]
-        heads = [self._opening.win(self._own[side][sides[side]], self._enemies[side][sides[1 - side]])
+        heads = [self._opening.win_probability(self._own[side][sides[side]], self._enemies[side][sides[1 - side]])
                  for side in range(TEAMS)]
         return win_from_heads(torch.stack(heads, 1).cpu().numpy())
 
 
 def factored_reader(policy: Policy, game: GameConfig, pool: HeroPool, batch: int = BATCH) -> FactoredReader | None:
-    """A reader in parts, held against real games for some line-ups; None where games are as fast, or where an
-    observation does not come apart: where it holds what follows from both teams together."""
+    """Return a factored reader, verified against real games for some line-ups.
+
+    None if games are as fast, or if an observation does not factor because it depends on both teams together.
+    """
     if pool.line_ups < WORTH * TEAMS * len(pool.radiant):
         return None
     parts = FactoredReader(policy, game, pool, batch)

@@ -1,8 +1,8 @@
 """Matches in this process: policies and the game's bots against each other, in pairs of games with sides swapped.
 
-Both games of a pair have the same seed, so the same lineups and the same luck of the map; the first contestant plays
-Radiant in one and Dire in the other. All games are decided on beforehand and each is played to its end: a match that
-stopped at the first results would count short games more often than long ones.
+Both games of a pair have one seed, hence the same line-ups and map events; the first contestant plays Radiant in one
+and Dire in the other. The games are planned in advance and each is played to its end: stopping at the first results
+would overcount short games.
 """
 
 from collections import deque
@@ -31,7 +31,7 @@ LARGE = 5_000_000
 
 @dataclass(frozen=True)
 class Contestant:
-    """Who plays a side: a policy on the CPU in evaluation mode, or without one the game's bot ``controller``."""
+    """Player of a side: a policy on the CPU in evaluation mode, or the game's bot ``controller``."""
 
     name: str
     policy: Policy | None = None
@@ -39,15 +39,15 @@ class Contestant:
 
     @classmethod
     def bot(cls, name: str) -> "Contestant":
-        """A bot of the game. Raises ValueError naming those that there are."""
+        """Return a bot of the game. Raises ValueError naming the known bots."""
         if name not in BOTS:
             raise ValueError(f"there is no bot {name!r}; there are {', '.join(BOTS)}")
         return cls(name, None, BOTS[name])
 
 
 class Game(NamedTuple):
-    """A finished game. ``score`` of the first contestant: 1 won, 0.5 drawn, 0 lost. ``statistics`` float32 [2, K],
-    the first contestant's row first, means over heroes, columns ``dota.vec_game.STATS``."""
+    """A finished game. ``score`` of the first contestant: 1 won, 0.5 drawn, 0 lost. ``statistics`` float32 [2, K]: the
+    first contestant's row first, means over heroes, columns ``dota.vec_game.STATS``."""
 
     pair: int
     side: int
@@ -58,7 +58,7 @@ class Game(NamedTuple):
 
 @dataclass
 class PairedMatch:
-    """The games of a match between two contestants, two for each pair."""
+    """Games of a match between two contestants, two a pair."""
 
     first: str
     second: str
@@ -72,20 +72,21 @@ class PairedMatch:
 
     @property
     def score(self) -> float:
-        """Mean score of the first contestant, draws as half a win."""
+        """Mean score of the first contestant; a drawn game counts as half a win."""
         return float(np.mean([g.score for g in self.games]))
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Interval of `score` from the means of the pairs, whose two games are not independent of each other."""
+        """Return the confidence interval of `score` from the means of the pairs, whose two games are not
+        independent."""
         return pairs_interval(self.pair_scores().tolist(), confidence)
 
     def pair_scores(self) -> Floats:
-        """Mean score of each pair's two games, float64 [pairs], in order of the pairs."""
+        """Return the mean score of each pair's two games, float64 [pairs], in order of the pairs."""
         pairs = sorted({g.pair for g in self.games})
         return np.array([np.mean([g.score for g in self.games if g.pair == p]) for p in pairs])
 
     def statistics(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Means over the games of each statistic, of the first contestant and of the second."""
+        """Return the means of each statistic over the games, of the first contestant and of the second."""
         means = np.mean([g.statistics for g in self.games], axis=0)
         return (dict(zip(STATS, means[0].tolist(), strict=True)), dict(zip(STATS, means[1].tolist(), strict=True)))
 
@@ -98,11 +99,11 @@ class PairedMatch:
 def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, seed: int = 0, *, greedy: bool = False,
          concurrent: int = 32, threads: int = 1, on_game: Callable[[Game], None] = lambda game: None,
          record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
-    """Plays ``pairs`` pairs of games of ``game`` as it is evaluated.
+    """Play ``pairs`` pairs of games of ``game`` under evaluation settings.
 
-    ``greedy`` policies take their most probable action instead of sampling. ``record`` gets the first game's replay
-    and final hash. Equal arguments give equal games (on one machine with one number of threads of torch).
-    Raises ValueError when a policy's layout is not the game's, or fewer than one pair is asked for.
+    ``greedy`` policies take their most probable action instead of sampling. ``record`` receives the first game's
+    replay and final hash. Equal arguments give equal games on one machine with one number of PyTorch threads. Raises
+    ValueError if a policy's layout is not the game's, or for fewer than one pair.
     """
     if pairs < 1:
         raise ValueError(f"{pairs} pairs of games: at least one is needed")
@@ -114,7 +115,7 @@ def play_planned(game: GameConfig, first: Contestant, second: Contestant, planne
                seed: int = 0, *, greedy: bool = False, concurrent: int = 32, threads: int = 1,
                on_game: Callable[[Game], None] = lambda game: None,
                record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
-    """As ``play``, of some games only: those of ``planned``, each a pair's number and the side of ``first``."""
+    """Play the games of ``planned``, each a pair's number and the side of ``first``, as `play` does."""
     game = evaluation_game(game)
     plan = deque(planned)
     games = VecGame(game, min(concurrent, len(plan)), seed, threads)
@@ -127,13 +128,13 @@ def play_planned(game: GameConfig, first: Contestant, second: Contestant, planne
 
 
 def _threads(*contestants: Contestant) -> int:
-    """Threads of torch that the contestants' networks are worth."""
+    """Return the number of PyTorch threads that suits the contestants' networks."""
     sizes = [sum(p.numel() for p in c.policy.parameters()) for c in contestants if c.policy is not None]
     return 1 if max(sizes, default=0) < LARGE else torch.get_num_threads()
 
 
 class _MatchPlayer:
-    """One match under way: which game each place plays, and each side's recurrent state."""
+    """A match in progress: the game of each env slot, and each side's recurrent state."""
 
     def __init__(self, games: VecGame, first: Contestant, second: Contestant, plan: "deque[tuple[int, int]]", seed: int,
                  greedy: bool, on_game: Callable[[Game], None], record: Callable[[Replay, int], None] | None) -> None:

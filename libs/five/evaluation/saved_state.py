@@ -1,6 +1,6 @@
-"""A run's record and its applied plans in the run's folder, for when its stores are down.
+"""A run's record, ratings and draft evidence in its folder, readable while its stores are down.
 
-``record.json`` is written with the report. Without it, or before the first surgery, the configuration says all.
+``record.json`` is written with the report. Without it, or before the first surgery, the configuration is complete.
 """
 
 import json
@@ -19,19 +19,19 @@ from rapid.store.surgery_plans import PlanStore
 
 
 class SavedRecord(NamedTuple):
-    """What the file holds."""
+    """A run's record and the texts of its applied plans."""
 
     record: RunRecord
     plans: dict[str, dict[str, Any]]
 
     @property
     def chain(self) -> MigrationChain:
-        """The plans that the run has gone through. Raises run.migration.BrokenChain."""
+        """Chain of the applied plans. Raises run.migration.BrokenChain."""
         return chain_of(self.record, self.plans)
 
 
 def save_record(state: RunState, path: Path) -> None:
-    """Writes the record and the plans that it names, beside first and then renamed. A run without a record is left."""
+    """Write the record and its plans atomically. Do nothing for a run without a record."""
     record = state.record()
     if record is None:
         return
@@ -43,7 +43,7 @@ def save_record(state: RunState, path: Path) -> None:
 
 
 def save_ladder(state: RunState, path: Path) -> None:
-    """Writes the rows of the run's ratings, beside first and then renamed. A run without ratings is left."""
+    """Write the rows of the run's ratings atomically. Do nothing for a run without ratings."""
     rows = state.table("ratings").all()
     if rows:
         beside = path.with_suffix(".json.partial")
@@ -52,7 +52,7 @@ def save_ladder(state: RunState, path: Path) -> None:
 
 
 def save_evidence(games: Sequence[Record], path: Path) -> None:
-    """Writes what the newest games' records say of a draft's numbers, beside first and then renamed."""
+    """Write the draft evidence of the newest games' records atomically."""
     evidence = DraftEvidence(load().heroes)
     for record in games[-EVIDENCE_GAMES:]:
         evidence.add(record.values)
@@ -62,7 +62,7 @@ def save_evidence(games: Sequence[Record], path: Path) -> None:
 
 
 def load_evidence(path: Path) -> DraftEvidence:
-    """What ``save_evidence`` wrote; nothing is known where it never did. Raises ValueError for what cannot be read."""
+    """Return what `save_evidence` wrote; empty evidence without a file. Raises ValueError for an unreadable file."""
     try:
         return DraftEvidence.from_json(json.loads(path.read_text()))
     except FileNotFoundError:
@@ -70,7 +70,7 @@ def load_evidence(path: Path) -> DraftEvidence:
 
 
 def load_record(path: Path) -> SavedRecord | None:
-    """What ``save_record`` wrote; None when it never did. Raises ValueError for what cannot be read."""
+    """Return what `save_record` wrote; None without a file. Raises ValueError for an unreadable file."""
     try:
         row = json.loads(path.read_text())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The whole system as processes of this machine, under one supervisor."""
+"""Local cluster: all services as processes of this machine under one supervisor."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ import redis
 
 from five.local import rotation
 from five.local.passwords import Passwords
-from five.local.run_folder import Cluster, RunFolder
+from five.local.run_folder import ClusterInfo, RunFolder
 from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, save, validate
 from five.services.controller.run.setup import set_up_run
@@ -32,7 +32,7 @@ OPTIMIZER_GRACE = 300.0  # before they are killed; they know how long they need,
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that are free now, all different."""
+    """Return ``count`` different ports that are free now."""
     sockets = [socket.socket() for _ in range(count)]
     for s in sockets:
         s.bind((HOST, 0))
@@ -43,7 +43,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server could listen there now."""
+    """Return whether a server could listen on the port now."""
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -54,8 +54,10 @@ def is_free(host: str, port: int) -> bool:
 
 
 def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
-    """The configuration with every address filled in that was left to the local cluster. A controller's port that is
-    taken gives way to a free one: `five status` reads it from the run's folder."""
+    """Return the configuration with every empty address filled in.
+
+    If the controller's port is taken, a free one replaces it: `five status` reads it from the run's folder.
+    """
     services = config.services
     wanted: dict[str, str] = {}
     inference = max(len(services.inference.addresses), 1)
@@ -92,8 +94,8 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
 
 
 def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> ProcessSpec:
-    """All optimizers, ranks of one group, under torchrun's elastic agent: when one is lost it starts all of them
-    again."""
+    """Return the process of torchrun's elastic agent, which starts all optimizers, and restarts all of them if one is
+    lost."""
     settings = config.services.optimizer
     argv = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
             str(settings.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-endpoint",
@@ -104,10 +106,10 @@ def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> Pro
 
 @dataclass
 class LocalCluster:
-    """A started cluster. Use as a context; leaving it ends every process.
+    """A started cluster. As a context manager it ends every process on exit.
 
-    ``config`` has all addresses; ``state``, ``series`` and ``leases`` read the run. The users of an embedded Redis are
-    made by the cluster, and each process is given its own alone; those of another one come from the environment.
+    ``config`` has all addresses; ``state``, ``series`` and ``leases`` read the run. The cluster creates the users of
+    an embedded Redis and gives each process only its own; users of an external Redis come from the environment.
     """
 
     folder: RunFolder
@@ -118,7 +120,7 @@ class LocalCluster:
     @classmethod
     def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None
               ) -> "LocalCluster":
-        """Starts everything. Raises RuntimeError or TimeoutError with the log of what did not start."""
+        """Start everything. Raises RuntimeError or TimeoutError with the log of a process that did not start."""
         folder.create()
         resolved = with_addresses(config, folder.path)
         save(resolved, folder.path / "cluster.yaml")
@@ -147,7 +149,7 @@ class LocalCluster:
             self.supervisor.wait_ready([f"redis-{role}"], START_SECONDS)
 
     def _login(self, user: str) -> Login:
-        """A user by which this process itself connects: with the newest password, also when that changes."""
+        """Return a user of this process. Its password follows every rotation."""
         return self._logins.setdefault(user, self.passwords.login(user))
 
     def _set_up_run(self) -> None:
@@ -170,7 +172,7 @@ class LocalCluster:
             self.supervisor.start(spec)
         remote = self.config.services.rollout.environment == "remote"
         c = self.config.services.controller
-        self.folder.announce(Cluster(os.getpid(), f"http://{c.host}:{c.port}", self.config.store.state_url,
+        self.folder.announce(ClusterInfo(os.getpid(), f"http://{c.host}:{c.port}", self.config.store.state_url,
                                      self.config.store.params_url, self.config.services.evaluator.address,
                                      tuple(f"{HOST}:{port}" for port in self.environment_ports) if remote else ()))
 
@@ -207,7 +209,8 @@ class LocalCluster:
         return specs
 
     def wait_running(self, timeout: float = START_SECONDS) -> None:
-        """Until the run plays. Raises RuntimeError with the log of a service that was given up, TimeoutError."""
+        """Wait until the run plays. Raises TimeoutError, or RuntimeError with the log of a service that does not
+        start."""
         end = time.monotonic() + timeout
         while (status := self.state.status()) is None or status.status is Status.STARTING:
             self.check()
@@ -218,11 +221,10 @@ class LocalCluster:
             time.sleep(0.2)
 
     def check(self) -> None:
-        """Raises RuntimeError with its log when a service died too often and was given up. Changes passwords that
-        somebody has asked to be changed."""
+        """Rotate requested passwords. Raises RuntimeError with the log of a service that died too often."""
         for name in self.supervisor.failed():
             raise RuntimeError(f"{name} does not start:\n{self.supervisor.log_tail(name)}")
-        users = rotation.asked(self.folder.path)
+        users = rotation.pending_users(self.folder.path)
         if users is not None:
             error = ""
             try:
@@ -230,11 +232,13 @@ class LocalCluster:
                     self.rotate(user)
             except (RuntimeError, LookupError, TimeoutError, redis.RedisError) as failed:
                 error = str(failed)
-            rotation.answer(self.folder.path, error)
+            rotation.complete_request(self.folder.path, error)
 
     def rotate(self, user: str) -> None:
-        """Changes the password of a user of the run's own Redis while the run goes on. Raises as
-        `cli.rotation.rotate`, TimeoutError when a replaced process does not come up."""
+        """Change the password of a user of the embedded Redis while the run goes on.
+
+        Raises as `five.local.rotation.rotate`, and TimeoutError if a replaced process does not come up.
+        """
         store = self.config.store
 
         def admin(role: Role) -> redis.Redis:
@@ -245,7 +249,7 @@ class LocalCluster:
         self.state.events.append("five rotate", "password.changed", {"user": user})
 
     def _renew(self, user: str) -> None:
-        """Replaces the processes that log in as that user, one after the other, by such with its newest password."""
+        """Restart the processes that log in as ``user`` one by one, with the newest password."""
         if user in self._logins:
             self._logins[user].password = self.passwords.login(user).password
         names = {acl.OPTIMIZER: ("optimizer-", "optimizers")}.get(user, (f"{user}-",))
@@ -263,7 +267,7 @@ class LocalCluster:
                 time.sleep(0.1)
 
     def stop(self, reason: str) -> None:
-        """Ends players, then servers; the stores stay up for a last look."""
+        """End players, then servers. The stores stay up, so that the last state can be read."""
         for stage in (PLAYERS, SERVERS):
             for spec in self._specs():
                 if spec.stage == stage:

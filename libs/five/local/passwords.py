@@ -1,6 +1,6 @@
-"""Passwords of a local run's Redis: one for each user, in ``passwords.json`` of its folder, for its owner's eyes.
+"""Passwords of a local run's Redis users, in ``passwords.json`` of its folder, readable by its owner only.
 
-A user has two while it is changed, the newest first: both are taken.
+During a rotation a user has two passwords, the newest first; both are accepted.
 """
 
 import json
@@ -15,46 +15,46 @@ FILE = "passwords.json"
 
 
 class Passwords:
-    """The passwords of the run in ``folder``. A change is on disk when it returns, beside first and then renamed."""
+    """Passwords of the run in ``folder``. Changes are written atomically before a method returns."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = folder / FILE
 
     def create(self) -> None:
-        """Makes a password for every user that has none."""
+        """Create a password for every user without one."""
         found = self._read()
         missing = {user for role in acl.ROLES for user in acl.users(role)} - found.keys()
         if missing:
             self._write(found | {user: [_new()] for user in missing})
 
     def login(self, user: str) -> Login:
-        """A user with its newest password. Raises LookupError for one that has none."""
+        """Return a user with its newest password. Raises LookupError if it has none."""
         found = self._read().get(user)
         if not found:
             raise LookupError(f"{self._path} has no password of user {user!r}; `five train --resume` makes it")
         return Login(user, found[0])
 
     def of(self, user: str) -> list[str]:
-        """A user's passwords, the newest first."""
+        """Return a user's passwords, the newest first."""
         return self._read().get(user, [])
 
     def add(self, user: str) -> str:
-        """Gives a user another password, beside those that it has. Returns it."""
+        """Add a new password to a user's passwords. Return it."""
         found = self._read()
         fresh = _new()
         self._write(found | {user: [fresh, *found.get(user, [])]})
         return fresh
 
     def retire(self, user: str) -> list[str]:
-        """Takes all but a user's newest password away. Returns what is no password any more."""
+        """Remove all but a user's newest password. Return the removed ones."""
         found = self._read()
         newest, *older = found[user]
         self._write(found | {user: [newest]})
         return older
 
     def environment(self, user: str, roles: tuple[Role, ...]) -> dict[str, str]:
-        """What a component's process is given: its own user and password for those servers in which it has one."""
+        """Return the environment of a component's process: its user and password for each server that has this user."""
         given: dict[str, str] = {}
         for role in roles:
             if user in acl.users(role):
@@ -63,7 +63,7 @@ class Passwords:
         return given
 
     def write_users(self, role: Role, run: str) -> Path:
-        """Writes the file of the users of a server, with hashes of the passwords, and returns its path."""
+        """Write a server's ACL file with password hashes. Return its path."""
         found = self._read()
         path = self._folder / "redis" / f"{role}.acl"
         replace_file(path, acl.acl_file(role, {user: found.get(user, []) for user in acl.users(role)}, run,
@@ -86,7 +86,7 @@ def _new() -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Writes a file that its owner alone reads, beside first and then renamed."""
+    """Write a file atomically, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -16,21 +16,21 @@ TRIES = 4  # of a request that finds no answer, or a store that is away
 LONGEST_PAUSE = 5.0
 
 
-class Refused(RuntimeError):
-    """The controller said no, or nothing answered; the message is for the user."""
+class ApiError(RuntimeError):
+    """A refused or unanswered request. The message is for the user."""
 
 
 class Document(NamedTuple):
-    """A document and the tag of the state that was read."""
+    """A document and its entity tag."""
 
     value: Any
     tag: str
 
 
 class Controller:
-    """Requests with a token. ``url`` is http(s)://host:port.
+    """Client of a controller at ``url``, http(s)://host:port, with a token.
 
-    Every change carries an idempotency key, so that it can be sent again when its answer was lost.
+    Every change carries an idempotency key, so that it can be sent again if its response was lost.
     """
 
     def __init__(self, url: str, token: str, timeout: float = 35.0) -> None:
@@ -40,29 +40,31 @@ class Controller:
         self._trust_env = not is_loopback(self.url)
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """The JSON of GET /v1/<path>; parameters that are None are left out. Raises Refused."""
+        """Return the JSON of GET /v1/<path>. Parameters that are None are left out. Raises ApiError."""
         return self._ask("GET", path, parameters, None).json()
 
     def document(self, path: str) -> Document:
-        """GET /v1/<path> with its tag. Raises Refused."""
+        """Return GET /v1/<path> with its entity tag. Raises ApiError."""
         answer = self._ask("GET", path, {}, None)
         return Document(answer.json(), answer.headers["ETag"])
 
     def post(self, path: str, body: dict[str, Any], **parameters: Any) -> Any:
-        """The JSON of POST /v1/<path>. Raises Refused."""
+        """Return the JSON of POST /v1/<path>. Raises ApiError."""
         return self._ask("POST", path, parameters, body).json()
 
     def put(self, path: str, body: dict[str, Any], match: str | None = None, **parameters: Any) -> Any:
-        """The JSON of PUT /v1/<path>, if the document still is in the state of that tag. Raises Refused."""
+        """Return the JSON of PUT /v1/<path>, conditional on the entity tag ``match``. Raises ApiError."""
         return self._ask("PUT", path, parameters, body, {"If-Match": match} if match else {}).json()
 
     def delete(self, path: str) -> None:
-        """DELETE /v1/<path>. Raises Refused."""
+        """Send DELETE /v1/<path>. Raises ApiError."""
         self._ask("DELETE", path, {}, None)
 
     def follow(self, last: str = "") -> Iterator[tuple[str, Any]]:
-        """Messages of GET /v1/stream, kind and data, without end. Goes on after a loss where it was. Raises Refused
-        when the controller says no, or nothing answers for a while."""
+        """Yield kind and data of each message of GET /v1/stream, without end. Resume after a lost connection.
+
+        Raises ApiError for a refusal, or if nothing answers for a while.
+        """
         failures = 0
         while True:
             try:
@@ -84,7 +86,7 @@ class Controller:
             time.sleep(min(2.0 ** failures / 2, LONGEST_PAUSE))
 
     def save(self, path: str, file: Path) -> int:
-        """The bytes of GET /v1/<path> into a file, whole or not at all; returns how many. Raises Refused."""
+        """Write the bytes of GET /v1/<path> to a file, atomically. Return their number. Raises ApiError."""
         beside, written = file.with_name(f".{file.name}.part"), 0
         try:
             with httpx.stream("GET", f"{self.url}/v1/{path}", headers=self._headers,
@@ -124,12 +126,12 @@ class Controller:
             raise self._refusal(answer)
         return answer
 
-    def _silent(self, error: httpx.HTTPError) -> Refused:
-        return Refused(f"the controller at {self.url} does not answer: {error}")
+    def _silent(self, error: httpx.HTTPError) -> ApiError:
+        return ApiError(f"the controller at {self.url} does not answer: {error}")
 
     @staticmethod
-    def _refusal(answer: httpx.Response) -> Refused:
-        """What problem details (RFC 9457) say, for a person."""
+    def _refusal(answer: httpx.Response) -> ApiError:
+        """Return the error of problem details (RFC 9457)."""
         request = f"{answer.request.method} {answer.request.url.path}"
         try:
             problem = answer.json()
@@ -137,7 +139,7 @@ class Controller:
             text += "".join(f"\n  {wrong['where']}: {wrong['what']}" for wrong in problem.get("errors") or ())
         except (ValueError, KeyError, TypeError):
             text = f"{answer.status_code} {answer.text[:500]}"
-        return Refused(f"{request}: {text}")
+        return ApiError(f"{request}: {text}")
 
 
 def is_loopback(url: str) -> bool:
@@ -150,7 +152,7 @@ def is_loopback(url: str) -> bool:
 
 
 def _messages(lines: Iterator[str]) -> Iterator[dict[str, str]]:
-    """Fields of each message of a stream of server-sent events."""
+    """Yield the fields of each server-sent event."""
     fields: dict[str, str] = {}
     for line in lines:
         if not line:

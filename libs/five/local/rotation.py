@@ -1,9 +1,9 @@
-"""New passwords of Redis, and a new token of the services, for a local run that goes on: `five rotate`.
+"""Rotation of Redis passwords and of the services' token in a running local run (`five rotate`).
 
-The token lies in a file that every process reads again (rapid.rpc.token): none is replaced. Passwords are changed by
-the process of `five train` alone: the command leaves a request in the run's folder and waits for its answer. A password
-is taken beside the old one, the component's processes are replaced one after the other, then the old one is taken away.
-What broke off is finished by asking again.
+Every process reads the token's file again (rapid.rpc.token), so that a new token restarts none. Passwords are
+changed by the process of `five train`: the command leaves a request in the run's folder and waits for its
+completion. A new password is accepted beside the old one, the component's processes are restarted one by one, then
+the old password is removed. Another request finishes an interrupted rotation.
 """
 
 import json
@@ -28,15 +28,16 @@ WAIT_SECONDS = 300.0
 
 
 class RotationFailed(RuntimeError):
-    """Why a password was not changed; what to do. Old and new are both taken, and nothing has stopped."""
+    """A password that was not changed: the reason and what to do. Old and new password are both accepted; nothing
+    stopped."""
 
 
 def rotate(passwords: Passwords, user: str, run: str, roles: tuple[Role, ...], admin: Callable[[Role], redis.Redis],
            renew: Callable[[str], None]) -> None:
-    """Changes a user's password in the servers of ``roles``.
+    """Change a user's password in the servers of ``roles``.
 
-    ``admin`` connects as the admin; ``renew`` replaces all that logs in as that user, by the newest password. Raises
-    RotationFailed for an unknown user, redis.RedisError, and what ``renew`` raises.
+    ``admin`` connects as the admin; ``renew`` restarts the processes that log in as the user. Raises RotationFailed
+    for an unknown user, redis.RedisError, and what ``renew`` raises.
     """
     mine = [role for role in roles if user in acl.users(role)]
     if not mine:
@@ -48,27 +49,30 @@ def rotate(passwords: Passwords, user: str, run: str, roles: tuple[Role, ...], a
     # Where the file is read first: a server that starts now takes both.
     for role in mine:
         passwords.write_users(role, run)
-        _order(admin(role), "ACL", "SETUSER", user, acl.hashed(fresh))
+        _execute(admin(role), "ACL", "SETUSER", user, acl.hashed(fresh))
     renew(user)
     old = passwords.of(user)[1:]
     for role in mine:
         client = admin(role)
         for password in old:
-            _order(client, "ACL", "SETUSER", user, "!" + acl.hashed(password)[1:])
+            _execute(client, "ACL", "SETUSER", user, "!" + acl.hashed(password)[1:])
         if user != acl.ADMIN:  # who came in by an old one is told to go; the others come back at once
-            _order(client, "CLIENT", "KILL", "USER", user)
+            _execute(client, "CLIENT", "KILL", "USER", user)
     passwords.retire(user)
     for role in mine:
         passwords.write_users(role, run)
 
 
-def _order(client: Any, *words: str) -> None:
+def _execute(client: Any, *words: str) -> None:
     client.execute_command(*words)
 
 
 def rotate_token(path: Path, pause: float = 3 * CHECK_SECONDS) -> None:
-    """Changes the services' token in its file. ``pause``: seconds in which every process has read it again. Of a change
-    that broke off, what is sent stays until this one is done. Raises ValueError when there is no such file."""
+    """Change the services' token in its file.
+
+    ``pause``: seconds after which every process has read the file again. After an interrupted change, the token in
+    use stays valid until this change ends. Raises ValueError if the file is missing.
+    """
     old, *others = TokenFile(str(path)).accepted_tokens()
     if others:
         write_tokens(path, old)
@@ -82,8 +86,9 @@ def rotate_token(path: Path, pause: float = 3 * CHECK_SECONDS) -> None:
 # The request, from one process to the other.
 
 
-def ask(folder: RunFolder, users: list[str]) -> None:
-    """Asks the run's `five train` and waits. Raises NoRun, RotationFailed, TimeoutError."""
+def request_rotation(folder: RunFolder, users: list[str]) -> None:
+    """Request a rotation from the run's `five train` and wait for it. Raises RunUnavailable, RotationFailed,
+    TimeoutError."""
     pid = folder.cluster().pid
     path = folder.path / REQUEST
     replace_file(path, json.dumps({"users": users, "by": os.getpid()}))
@@ -100,8 +105,8 @@ def ask(folder: RunFolder, users: list[str]) -> None:
     raise TimeoutError(f"process {pid} has not changed the passwords in {WAIT_SECONDS:g} s; see its logs, ask again")
 
 
-def asked(folder: Path) -> list[str] | None:
-    """The users whose passwords somebody wants changed; None: nobody does."""
+def pending_users(folder: Path) -> list[str] | None:
+    """Return the users whose passwords are to be changed; None without a request."""
     try:
         request: dict[str, Any] = json.loads((folder / REQUEST).read_text())
     except (FileNotFoundError, ValueError):
@@ -109,6 +114,6 @@ def asked(folder: Path) -> list[str] | None:
     return None if "done" in request else [str(user) for user in request["users"]]
 
 
-def answer(folder: Path, error: str = "") -> None:
-    """Ends the request: done, or why not."""
+def complete_request(folder: Path, error: str = "") -> None:
+    """Complete the request; ``error``: why it failed."""
     replace_file(folder / REQUEST, json.dumps({"done": not error, "error": error}))

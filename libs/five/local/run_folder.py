@@ -1,10 +1,10 @@
-"""A local run's folder: where everything of it lies.
+"""Folder of a local run.
 
-``config.yaml`` the whole configuration, ``token`` what services call each other with, ``operator_token`` what the
-`five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens, ``passwords.json`` the
-passwords of Redis (all readable by their owner only), ``cluster.json`` the running processes' addresses, ``logs/``,
-``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``,
-``record.json``, ``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``draft/``, ``fork_of``.
+``config.yaml`` is the whole configuration, ``cluster.json`` the addresses of the running processes. Readable by the
+owner only: ``token`` (between services), ``operator_token`` (of the `five` command for the REST API),
+``tokens.json`` (hashes of the REST API's tokens) and ``passwords.json`` (of Redis). Also ``logs/``, ``redis/``,
+``blobs/``, ``tensorboard/``, ``replays/``, ``draft/``, ``report.html``, ``records.json``, ``record.json``,
+``ladder.json``, ``ladder.jsonl``, ``evidence.json`` and ``fork_of``.
 """
 
 import getpass
@@ -24,13 +24,13 @@ ROOT = Path("runs")
 
 
 class RunUnavailable(LookupError):
-    """A run that is not there, or is not running. The message says what to do."""
+    """A run that does not exist or is not running. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class ClusterInfo:
-    """A running local cluster: the supervisor's process, where REST and Redis answer. ``environment_pages`` are the
-    pages of its environment servers, which no store lists."""
+    """A running local cluster: its supervisor's process and its addresses. ``environment_pages`` are the metrics pages
+    of the environment servers, which no store lists."""
 
     pid: int
     rest: str
@@ -48,7 +48,7 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        """The run's name."""
+        """Name of the run."""
         return self.path.name
 
     @property
@@ -63,60 +63,61 @@ class RunFolder:
 
     @property
     def records(self) -> Path:
-        """What the report is made of, as JSON: it can be read when the run's stores are down."""
+        """The report's data as JSON, readable while the run's stores are down."""
         return self.path / "records.json"
 
     @property
     def record(self) -> Path:
-        """The run's record and its applied plans, as JSON: what its versions are when its stores are down."""
+        """The run's record and its applied plans as JSON, readable while the run's stores are down."""
         return self.path / "record.json"
 
     @property
     def ladder(self) -> Path:
-        """The run's ratings as its evaluator keeps them, as JSON, for when its stores are down."""
+        """The evaluator's ratings as JSON, readable while the run's stores are down."""
         return self.path / "ladder.json"
 
     @property
     def evidence(self) -> Path:
-        """How often heroes met in training and how often the win head was right, as JSON: five.agent.draft.evidence."""
+        """Counts of hero pairs in training and calibration of the win head, as JSON (five.agent.draft.evidence)."""
         return self.path / "evidence.json"
 
     @property
     def fork_of(self) -> Path:
-        """The name of the run that it was forked from, for a rehearsal; there is no such file in any other run."""
+        """Name of the run that a rehearsal's fork was made from. Other runs have no such file."""
         return self.path / "fork_of"
 
     @property
     def draft(self) -> Path:
-        """Where tables of a draft lie that are not yet whole."""
+        """Folder of unfinished draft tables."""
         return self.path / "draft"
 
     @property
     def ladder_journal(self) -> Path:
-        """What `five ladder` has played beside: a line of JSON for each change."""
+        """Journal of the rating games that `five ladder` played, one JSON line a change."""
         return self.path / "ladder.jsonl"
 
     def create(self) -> None:
-        """Makes the folder and its tokens, if they are not there."""
+        """Create the folder and its tokens if they are missing."""
         for name in ("logs", "redis", "blobs", "tensorboard", "replays"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         load_or_create_token(self.path / "token")
         own = load_or_create_token(self.path / "operator_token")
         if not self.tokens.exists():
-            tokens.write(self.tokens, [tokens.TokenEntry(name=current_user(), role="operator", sha256=tokens.token_hash(own))])
+            entry = tokens.TokenEntry(name=current_user(), role="operator", sha256=tokens.token_hash(own))
+            tokens.write(self.tokens, [entry])
 
     @property
     def tokens(self) -> Path:
-        """The hashes of the REST API's tokens."""
+        """Hashes of the REST API's tokens."""
         return self.path / "tokens.json"
 
     def token(self) -> str:
-        """What services call each other with; it opens no REST endpoint. Raises RunUnavailable when the run was never
+        """Return the token between services; it opens no REST endpoint. Raises RunUnavailable if the run was never
         started."""
         return self._read("token")
 
     def operator_token(self) -> str:
-        """What the REST API is called with. Raises RunUnavailable when the run was never started."""
+        """Return the command's token for the REST API. Raises RunUnavailable if the run was never started."""
         return self._read("operator_token")
 
     def _read(self, name: str) -> str:
@@ -126,12 +127,12 @@ class RunFolder:
             raise RunUnavailable(f"{self.path}: there is no such run; `five train` starts one") from None
 
     def embedded(self, role: Role, users: Path | None = None, login: Login | None = None) -> EmbeddedRedis:
-        """The run's own Redis of a role; ``users`` and ``login`` are EmbeddedRedis'."""
+        """Return the run's embedded Redis of a role; ``users`` and ``login`` are arguments of EmbeddedRedis."""
         return EmbeddedRedis(self.path / "redis" / role, role == "state", users, login)
 
     def login(self, user: str, url: str) -> Login | None:
-        """A user of the run's own Redis; None for a Redis at ``url`` that is another's. Raises RunUnavailable when the run has
-        no such user."""
+        """Return a user of the embedded Redis; None if ``url`` is an external Redis. Raises RunUnavailable for an
+        unknown user."""
         if url not in {self.embedded(role).url for role in acl.ROLES}:
             return None
         try:
@@ -140,17 +141,17 @@ class RunFolder:
             raise RunUnavailable(str(error)) from None
 
     def announce(self, cluster: ClusterInfo) -> None:
-        """Writes down where the cluster answers, beside first and then renamed."""
+        """Write the addresses of the running cluster, atomically."""
         beside = self.path / ".cluster.json"
         beside.write_text(json.dumps(asdict(cluster)))
         beside.replace(self.path / "cluster.json")
 
     def withdraw(self) -> None:
-        """The cluster has ended."""
+        """Remove the addresses of the cluster, which has ended."""
         (self.path / "cluster.json").unlink(missing_ok=True)
 
     def cluster(self) -> ClusterInfo:
-        """The running cluster. Raises RunUnavailable when there is none."""
+        """Return the running cluster. Raises RunUnavailable if there is none."""
         again = f"`five train --resume {self.name}` starts it again"
         try:
             row = json.loads((self.path / "cluster.json").read_text())
@@ -163,7 +164,7 @@ class RunFolder:
 
 
 def find_run(name: str | None, root: Path = ROOT) -> RunFolder:
-    """The run of that name; without one the run that was started last, and no rehearsal's fork. Raises RunUnavailable."""
+    """Return the run of that name; without a name the run started last, forks excluded. Raises RunUnavailable."""
     if name:
         folder = RunFolder(root / name)
         if not folder.config.exists():
@@ -178,7 +179,7 @@ def find_run(name: str | None, root: Path = ROOT) -> RunFolder:
 
 
 def free_name(base: str, root: Path = ROOT) -> str:
-    """``base``, or with the first number after it that is not taken."""
+    """Return ``base``, or ``base`` with the first free number."""
     name, number = base, 2
     while (root / name).exists():
         name, number = f"{base}-{number}", number + 1
@@ -186,7 +187,7 @@ def free_name(base: str, root: Path = ROOT) -> str:
 
 
 def current_user() -> str:
-    """The name that events carry for the command's own token: the user's, where it can be one."""
+    """Return the name of the command's own token in events: the user's name if it is a valid token name."""
     try:
         return tokens.TokenEntry(name=getpass.getuser(), role="operator", sha256="0" * 64).name
     except (OSError, KeyError, ValueError):

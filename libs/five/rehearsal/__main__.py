@@ -1,4 +1,4 @@
-"""The process that carries out one rehearsal which was asked for over REST: `five.rehearsal.runner` starts it.
+"""Process of one rehearsal that was requested over REST, started by `five.rehearsal.runner`.
 
     python -m five.rehearsal FOLDER ID
 """
@@ -14,7 +14,7 @@ from five.services.controller.surgery.rehearsals import Rehearsals
 
 
 def main(path: str, identity: str) -> int:
-    """Carries it out, if it still is to be. Returns the exit status; why it failed stands in the run's state."""
+    """Run the rehearsal unless it is over or cancelled. Return the exit status. The run's state holds the error."""
     folder = RunFolder(Path(path))
     kept = Rehearsals(run_state(folder))
     rehearsal = kept.get(identity)

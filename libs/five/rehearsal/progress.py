@@ -1,4 +1,4 @@
-"""How a rehearsal goes, written into the run's state while it is carried out; and words to it, heard from there."""
+"""Progress of a rehearsal, written to the run's state, and its cancellation."""
 
 import signal
 import threading
@@ -16,19 +16,20 @@ BEAT_SECONDS = 1.0
 END_SECONDS = 20.0  # for which a store that is away is waited for at the end
 
 
-class Stopped(RuntimeError):
-    """The rehearsal was cancelled, or its process told to end."""
+class RehearsalStopped(RuntimeError):
+    """The rehearsal was cancelled, or its process was told to end."""
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """Within it SIGTERM and SIGINT raise Stopped in the main thread, once: what is cleaned up then is not disturbed."""
+def raise_on_signals() -> Iterator[None]:
+    """Raise RehearsalStopped in the main thread on the first SIGTERM or SIGINT. Later signals do not disturb the
+    cleanup."""
     numbers = (signal.SIGTERM, signal.SIGINT)
 
     def stop(number: int, frame: FrameType | None) -> None:
         for one in numbers:
             signal.signal(one, signal.SIG_IGN)
-        raise Stopped(f"it was told to end ({signal.Signals(number).name})")
+        raise RehearsalStopped(f"it was told to end ({signal.Signals(number).name})")
 
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
@@ -38,9 +39,11 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class Progress:
-    """Use as a context, within `stoppable`: a thread of it holds the rehearsal, writes down what is told, and stops the
-    main thread when somebody cancels. A store that is away is no reason to stop: what was told is written later."""
+class RehearsalProgress:
+    """Background thread that holds a rehearsal's lease, writes its progress and stops the main thread on cancellation.
+
+    Use it as a context manager within `raise_on_signals`. While Redis is unavailable, progress is written later.
+    """
 
     def __init__(self, kept: Rehearsals, identity: str) -> None:
         self._kept = kept
@@ -52,13 +55,13 @@ class Progress:
         self.cancelled = False
 
     def tell(self, **values: Any) -> None:
-        """How it goes: fields of `Rehearsal`. Written down within a second or so."""
+        """Set fields of `Rehearsal`. They are written within about a second."""
         with self._lock:
             self._values.update(values)
 
     def end(self, state: RehearsalState, **values: Any) -> None:
-        """Writes down how it ended, with its event, and holds it no more. A store that stays away is left alone: then
-        it is seen as abandoned."""
+        """Write the final state with its event and release the lease. If Redis stays unavailable, the rehearsal counts
+        as abandoned."""
         self.tell(state=state, ended_at=time.time(), **values)
         result = values.get("result")
         told = {} if result is None else result.model_dump()
@@ -98,7 +101,7 @@ class Progress:
         if not self._over.is_set():
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "RehearsalProgress":
         self._thread.start()
         return self
 

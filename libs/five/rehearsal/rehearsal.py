@@ -1,9 +1,8 @@
-"""`five surgery rehearse`: a plan on a fork of a local run, for a few versions, and a match against the version before.
+"""Rehearsal of a plan: a fork of a local run learns some versions under the plan and plays the version before it.
 
-The fork is a run of its own in a folder beside the run's, made of the run's newest checkpoint and the plan. It shares
-nothing with the run but the machine. The version before is the fork's first one: the run's newest parameters, brought
-over by the plan, since two teams in one game read one layout; how far that is from the parameters as they were, the
-check says.
+The fork is a run in a folder of its own, made of the run's newest checkpoint and the plan. It shares nothing with
+the run but the machine. The version before is the fork's first one: the run's newest parameters, transformed by the
+plan, since both teams of a game read one layout. The check of the plan measures that difference.
 """
 
 import time
@@ -44,8 +43,8 @@ from rapid.store.state import ENDED, RunState
 
 @dataclass(frozen=True)
 class Fork:
-    """A run made of another's newest checkpoint. ``first`` is the version that it begins with, ``warm`` the last of
-    its warm-up."""
+    """A run made of another run's newest checkpoint. ``first`` is its first version, ``warm`` the last of its
+    warm-up."""
 
     folder: RunFolder
     config: RunConfig
@@ -54,9 +53,11 @@ class Fork:
 
 
 def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
-    """Runs the plan on a fork and plays the match, here, and writes into the run's state how far it is. Returns 1 when
-    the fork is worse than the version before, with 95 % confidence. Raises RuntimeError, TimeoutError, RunUnavailable,
-    ValueError."""
+    """Rehearse the plan in this process and write the progress to the run's state.
+
+    Return 1 if the fork is worse than the version before, with 95 % confidence. Raises RuntimeError, TimeoutError,
+    RunUnavailable, ValueError.
+    """
     text = Path(plan_file).read_text()
     plan = Plan.from_yaml(text)
     state = run_state(folder)
@@ -79,9 +80,11 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
 
 def run_rehearsal(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Rehearsals,
               say: Callable[[str], None] = lambda text: None) -> RehearsalResult:
-    """Does a rehearsal that is written down and held by this process, and writes down how it goes and ends. To be
-    called in the main thread. Raises RuntimeError, TimeoutError, RunUnavailable, ValueError; RehearsalStopped when it was cancelled or
-    the process told to end."""
+    """Run a rehearsal whose lease this process holds, and write its progress and result. Call it in the main thread.
+
+    Raises RuntimeError, TimeoutError, RunUnavailable, ValueError; RehearsalStopped if it was cancelled or the
+    process was told to end.
+    """
     progress = RehearsalProgress(kept, rehearsal.id)
     try:
         with raise_on_signals(), progress:
@@ -99,8 +102,8 @@ def run_rehearsal(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Reh
     return result
 
 
-def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progress: RehearsalProgress, say: Callable[[str], None]
-               ) -> RehearsalResult:
+def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progress: RehearsalProgress,
+                   say: Callable[[str], None]) -> RehearsalResult:
     fork = create_fork(folder, plan)
     until = fork.warm + scope.versions
     say(f"rehearsal of {plan.name!r} in {fork.folder.path}/: versions {fork.first} to {fork.warm} warm up, then "
@@ -130,7 +133,7 @@ def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progres
 
 
 def run_state(folder: RunFolder) -> RunState:
-    """The state of a run of this machine, as the controller reads it. Raises RunUnavailable when it is not running."""
+    """Return the state of a run of this machine. Raises RunUnavailable if it is not running."""
     cluster = folder.cluster()
     started = load_stored(folder.path / "cluster.yaml")
     client = connect(cluster.state_url, started.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))
@@ -139,8 +142,10 @@ def run_state(folder: RunFolder) -> RunState:
 
 
 def create_fork(folder: RunFolder, plan: Plan) -> Fork:
-    """The fork's folder, with its checkpoint in it. The run goes on. Raises RunUnavailable when it is not running, ValueError
-    when the plan does not fit."""
+    """Create the fork's folder with its checkpoint. The run goes on.
+
+    Raises RunUnavailable if the run is not running, ValueError if the plan does not fit.
+    """
     run = run_state(folder)
     started = load_stored(folder.path / "cluster.yaml")
     record = run.record()
@@ -174,8 +179,7 @@ def create_fork(folder: RunFolder, plan: Plan) -> Fork:
 
 
 def _fork_config(now: RunConfig, target: AgentSpec, name: str) -> RunConfig:
-    """The run's configuration for a run of its own: its own stores and ports, every version archived, no ratings and
-    no games of people."""
+    """Return the fork's configuration: own stores and ports, every version archived, no ratings, no games of people."""
     record = RunRecord(**target.trees())
     mine = overlay(now, record)
     services = mine.services.model_copy(update={
@@ -189,8 +193,10 @@ def _fork_config(now: RunConfig, target: AgentSpec, name: str) -> RunConfig:
 
 
 def train_fork(fork: Fork, until: int, minutes: float, learned: Callable[[int], None]) -> None:
-    """Lets the fork learn up to a version; ``learned`` is told the newest. Raises RuntimeError when it ends by itself,
-    TimeoutError."""
+    """Train the fork up to version ``until``. ``learned`` receives the newest version.
+
+    Raises TimeoutError, or RuntimeError if the fork ends by itself.
+    """
     end = time.monotonic() + 60 * minutes
     with LocalCluster.start(fork.folder, fork.config) as cluster:
         cluster.wait_running()
@@ -215,8 +221,8 @@ def train_fork(fork: Fork, until: int, minutes: float, learned: Callable[[int], 
 
 
 def compare(fork: Fork, version: int, games: int, on_game: Callable[[Game], None] = lambda game: None) -> PairedMatch:
-    """The match of a version of the fork against its first one, in pairs of games with sides swapped; ``on_game`` is
-    told of each game's end."""
+    """Play a version of the fork against its first one, in pairs of games with sides swapped. ``on_game`` receives each
+    finished game."""
     archive = ArchivedVersions(fork.folder)
     _, after, _ = archive.load(version)
     _, before, _ = archive.load(fork.first)

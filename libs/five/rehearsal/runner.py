@@ -1,9 +1,8 @@
-"""Carries out the rehearsals that are asked for over REST, where `five train` holds the run: each a process of its own.
+"""Runner of the rehearsals that are requested over REST, one process each, in the process of `five train`.
 
-The controller only writes them down (`controller.surgery.rehearsals`). This process says, for some seconds at a
-time, that it is there to take them; takes one at a time; and ends its process, which ends the fork's, before the run's
-stores go. A process of a rehearsal is tied to this one (`rapid.child_process`), the fork's processes to that: none of
-them outlives it.
+The controller only records the requests (`controller.surgery.rehearsals`). This runner announces itself for some
+seconds at a time, takes one request at a time, and ends its process, and with it the fork's processes, before the
+run's stores stop. Each process is bound to its parent (`rapid.child_process`), so that none outlives it.
 """
 
 import os
@@ -25,7 +24,7 @@ NAME = "rehearsal"  # of its log
 
 
 class RehearsalRunner:
-    """Use as a context, while the run goes on; leaving it ends the rehearsal under way."""
+    """Thread that runs requested rehearsals. As a context manager it ends the current rehearsal on exit."""
 
     def __init__(self, folder: RunFolder, state: RunState) -> None:
         self._folder = folder
@@ -66,7 +65,7 @@ class RehearsalRunner:
             self._going = identity
 
     def _failed(self, identity: str, error: str) -> None:
-        """Where a process has ended without a word of how."""
+        """Record the failure of a process that ended without a result."""
         def failed(rehearsal: Rehearsal) -> Rehearsal:
             return rehearsal if rehearsal.is_over else rehearsal.model_copy(update={
                 "state": RehearsalState.FAILED, "error": error[:2000], "ended_at": time.time()})

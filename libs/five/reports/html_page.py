@@ -1,7 +1,8 @@
-"""A report as a page: data, the console's program and style in one file, and a policy that names both by their hashes.
+"""HTML page of a report: data, the console's script and style in one file.
 
-What comes from a run stands in the page as data, which no browser runs, and is shown by the program as text. Without
-the program (``make console`` has not been run) or without scripts, figures and events are there as a plain table.
+The content security policy names script and style by their hashes. A run's data is JSON, which no browser executes;
+the script shows it as text. Without the script (``make console`` was not run) or with scripts disabled, the page
+shows figures and events as plain tables.
 """
 
 import base64
@@ -42,14 +43,14 @@ PAGE = """<!doctype html>
 
 
 class Film(NamedTuple):
-    """A recording: its name, and its bytes (docs/replays.md)."""
+    """A recording's name and bytes (docs/replays.md)."""
 
     name: str
     data: bytes
 
 
 def page(data: Mapping[str, Any], film: Film | None = None, program: Path = PROGRAM) -> str:
-    """The page of a report: ``data`` are JSON values as console/src/report/data.ts has them, without film and note."""
+    """Return the page of a report. ``data``: JSON values of console/src/report/data.ts without film and note."""
     script, style = (_text(program / name) for name in ("report.js", "report.css"))
     note = NO_CONSOLE if not script else "" if film is not None else NO_FILM
     shown = film if script else None
@@ -67,9 +68,8 @@ def page(data: Mapping[str, Any], film: Film | None = None, program: Path = PROG
         film="" if shown is None else base64.b64encode(shown.data).decode())
 
 
-def rebuilt(text: str, program: Path = PROGRAM) -> str:
-    """A report's page made again from the data in it, with the console's program as it is built now. Raises ValueError
-    for another page."""
+def rebuild_page(text: str, program: Path = PROGRAM) -> str:
+    """Return a report's page rendered again from its data with today's script. Raises ValueError for another page."""
     blocks = dict(re.findall(r'<script type="[a-z/]+" id="(run|film)">([^<]*)</script>', text))
     try:
         data = json.loads(blocks["run"])
@@ -80,12 +80,12 @@ def rebuilt(text: str, program: Path = PROGRAM) -> str:
 
 
 def digest(text: str) -> str:
-    """The hash of an inline script or style as a policy names it."""
+    """Return the hash of an inline script or style for a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _text(path: Path) -> str:
-    """A built file, so that nothing in it ends the element that it stands in; '' where it is not built."""
+    """Return a built file, escaped so that nothing in it ends its element; '' if it is missing."""
     try:
         return path.read_text().replace("</script", "<\\/script").replace("</style", "<\\/style").strip()
     except FileNotFoundError:
@@ -93,7 +93,7 @@ def _text(path: Path) -> str:
 
 
 def _inert(text: str) -> str:
-    """JSON that holds no end of an element, and no beginning of a comment."""
+    """Return JSON escaped so that it ends no element and begins no comment."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

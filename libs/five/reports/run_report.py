@@ -1,7 +1,7 @@
-"""The report of a run: one self-contained HTML file of the console's own parts, made from the time series in its state.
+"""Report of a run: one self-contained HTML file made from the time series in its state.
 
-It loads nothing, and its own policy lets nothing else run: the hashes of its script and its style stand in it
-(`cli.report_page`). In it are the run's figures, curves, marks and events, and the newest recording.
+The page loads nothing from elsewhere (`five.reports.html_page`). It shows the run's figures, curves, timeline marks,
+events and newest recording with the console's components.
 """
 
 import json
@@ -30,7 +30,7 @@ MAX_FILM = 24 << 20  # bytes of a recording that is put in
 
 @dataclass(frozen=True)
 class RunRecords:
-    """Everything that a report is made of."""
+    """Data of a report."""
 
     name: str
     began: float  # seconds since the epoch
@@ -43,7 +43,7 @@ class RunRecords:
 
 
 def collect(state: RunState, series: Series) -> RunRecords:
-    """Reads all that a run's store holds for its report."""
+    """Read a report's data from a run's store."""
     first = state.events.read(limit=1)
     events = [{"id": e.id, "at": e.at, "who": e.who, "what": e.what, "details": e.details}
               for e in reversed(state.events.last(EVENTS))]
@@ -56,8 +56,7 @@ def collect(state: RunState, series: Series) -> RunRecords:
 
 
 def newest_film(recordings: Recordings) -> Film | None:
-    """The newest recording that a report can carry; None without one, and while the blob store is away: that costs the
-    film, not the report."""
+    """Return the newest recording that fits into a report; None if there is none or the blob store is unavailable."""
     try:
         found = next((entry for entry in recordings.all() if entry["bytes"] <= MAX_FILM), None)
         return None if found is None else Film(str(found["name"]), recordings.read(found["name"]))
@@ -66,7 +65,7 @@ def newest_film(recordings: Recordings) -> Film | None:
 
 
 def curves(records: Sequence[Record]) -> dict[str, Any]:
-    """All numbers of a series as the console's charts take them."""
+    """Return all numbers of a series in the format of the console's charts."""
     columns = Columns()
     for record in records:
         columns.append(record)
@@ -74,7 +73,7 @@ def curves(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def headline(run: RunRecords) -> list[tuple[str, str]]:
-    """The figures at the top: (name, value)."""
+    """Return the figures at the top of the page: (name, value)."""
     out = [("running for", f"{(_last_at(run) - run.began) / 60:.0f} min")]
     if run.versions:
         last = run.versions[-1].values
@@ -101,7 +100,7 @@ def _last_at(run: RunRecords) -> float:
 
 
 def render(run: RunRecords, film: Film | None = None, now: float | None = None) -> str:
-    """The page as HTML text; ``film`` is the recording in it."""
+    """Return the page as HTML, with the recording ``film``."""
     data = {
         "name": run.name, "made": time.time() if now is None else now, "facts": headline(run),
         "curves": {"versions": curves(run.versions), "games": curves(run.games), "ratings": curves(run.ratings)},
@@ -110,8 +109,7 @@ def render(run: RunRecords, film: Film | None = None, now: float | None = None) 
 
 
 def save_records(run: RunRecords, path: Path) -> None:
-    """Writes the records of versions and ratings as JSON, each with the minutes since the run began; beside first and
-    then renamed."""
+    """Write the records of versions and ratings as JSON, atomically. Each has the minutes since the run began."""
     tree = {kind: [{"minutes": (r.at - run.began) / 60.0, **r.values} for r in records]
             for kind, records in (("versions", run.versions), ("ratings", run.ratings))}
     beside = path.with_suffix(".json.partial")
@@ -120,12 +118,12 @@ def save_records(run: RunRecords, path: Path) -> None:
 
 
 def write(run: RunRecords, path: Path, film: Film | None = None) -> None:
-    """Writes the page of a run."""
+    """Write the page of a run."""
     replace(path, render(run, film))
 
 
 def replace(path: Path, text: str) -> None:
-    """Writes a page's text, beside first and then renamed."""
+    """Write a page's text atomically."""
     beside = path.with_suffix(".html.partial")
     beside.write_text(text)
     beside.replace(path)

@@ -1,4 +1,4 @@
-"""TensorBoard event files of a run, written beside its report from the same records."""
+"""TensorBoard event files of a run, written with its report."""
 
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from rapid.store.series import Series
 GROUPS = {"versions": "learning", "ratings": "rating", "games": "games"}
 
 
-class Events:
-    """Writes what is new in a run's series. Versions are the steps of the axis; games go by their number."""
+class TensorBoardWriter:
+    """Writer of a run's new records. The step is the version; for games it is the game's number."""
 
     def __init__(self, folder: Path, series: Series) -> None:
         self._writer = SummaryWriter(str(folder))
@@ -20,7 +20,7 @@ class Events:
         self._games = 0
 
     def update(self) -> None:
-        """Writes the records that came since the last call."""
+        """Write the records that were appended since the last call."""
         for kind, group in GROUPS.items():
             for record in self._series.read(kind, self._after[kind]):
                 self._after[kind] = record.id
@@ -39,5 +39,5 @@ class Events:
                 self._writer.add_scalar(f"{group}/{name}", value, step, walltime=at)
 
     def close(self) -> None:
-        """Ends the files."""
+        """Close the files."""
         self._writer.close()

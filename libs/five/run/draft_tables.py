@@ -1,7 +1,7 @@
-"""Tables of leaves of a run's drafts in its blob store: whoever has a network makes them, the controller reads them.
+"""Draft tables of a run in its blob store: written by processes with a network, read by the controller.
 
-Each is one safetensors file of `five.agent.draft.leaves.LeafTable` under ``<run>/draft/``, named by the version that it
-was read from, and by its pool where that is not the one the run plays.
+Each is one safetensors file of `five.agent.draft.leaves.LeafTable` under ``<run>/draft/``, named by its version, and
+by its pool if that is not the run's.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ KEPT = 8  # tables of the run's own pool; older ones are removed
 
 
 def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
-    """The pool that a game's teams draft from; ``heroes`` in the place of the game's own. Raises DraftError."""
+    """Return the pool that a game's teams draft from, or that of ``heroes``. Raises DraftError."""
     if game.mirror_match:
         raise DraftError("game.mirror_match is on: both teams play the same heroes, and there is nothing to draft")
     unknown = [hero for hero in heroes or () if hero not in game.hero_pool]
@@ -37,7 +37,7 @@ def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
 
 
 def table_name(version: int, pool: HeroPool, game: GameConfig) -> str:
-    """The name of a table; that of another pool than the game's carries a digest of it."""
+    """Return the name of a table. It has a digest of the pool if that is not the game's."""
     name = f"version-{version}"
     if pool == HeroPool.from_game(list(game.hero_pool), game.heroes_per_team):
         return name
@@ -46,21 +46,21 @@ def table_name(version: int, pool: HeroPool, game: GameConfig) -> str:
 
 
 def file_of(leaves: LeafTable) -> list[memoryview]:
-    """A table as the pieces of its file."""
+    """Return a table as the pieces of its file."""
     pool = leaves.pool
     about = {"heroes": list(pool.heroes), "team": pool.team, "shared": pool.shared, "facts": leaves.facts}
     return list(tensorfile.file_pieces({ARRAY: np.asarray(leaves.win, np.float32)}, about))
 
 
 def version_of(name: str) -> int:
-    """The version of a table's name; -1 for another name."""
+    """Return the version of a table's name; -1 for another name."""
     kind, _, rest = name.partition("-")
     number = rest.partition("-")[0]
     return int(number) if kind == "version" and number.isdigit() and len(number) <= 15 else -1
 
 
 def parse(data: "bytes | np.ndarray[Any, np.dtype[np.uint8]]") -> LeafTable:
-    """A table from its file's bytes. Raises ValueError for a malformed file."""
+    """Return the table of a file's bytes. Raises ValueError for a malformed file."""
     arrays, index = tensorfile.parse(data)
     about: Mapping[str, Any] = index.meta
     try:
@@ -71,39 +71,39 @@ def parse(data: "bytes | np.ndarray[Any, np.dtype[np.uint8]]") -> LeafTable:
 
 
 class DraftTables:
-    """The tables of one run. Blocking."""
+    """Tables of one run. Calls block."""
 
     def __init__(self, blobs: BlobStore, run: str) -> None:
         self._blobs = blobs
         self._folder = f"{run}/draft/"
 
     def put(self, name: str, leaves: LeafTable) -> None:
-        """Stores a table under a name."""
+        """Store a table under a name."""
         self._blobs.put(file_of(leaves), self._folder + name)
 
     def names(self) -> list[str]:
-        """Tables that are there, the newest version's first."""
+        """Return the names of the stored tables, the newest version first."""
         found = [name.removeprefix(self._folder) for name in self._blobs.refs(self._folder)]
         return sorted((name for name in found if version_of(name) >= 0), key=lambda n: (-version_of(n), len(n), n))
 
     def digest(self, name: str) -> str:
-        """What a table's contents are told by. Raises BlobMissing."""
+        """Return the digest of a table's contents. Raises BlobMissing."""
         return self._blobs.ref(self._folder + name).digest
 
     def read(self, name: str) -> LeafTable:
-        """A table. Raises BlobMissing, Corrupt, ValueError for a malformed file."""
+        """Return a table. Raises BlobMissing, Corrupt, ValueError for a malformed file."""
         return parse(self._blobs.get_array(self._blobs.ref(self._folder + name)))
 
     def about(self, name: str) -> dict[str, Any]:
-        """What a table is of, without reading it: ``heroes``, ``team``, ``shared`` and ``facts``. Raises BlobMissing,
-        ValueError."""
+        """Return a table's ``heroes``, ``team``, ``shared`` and ``facts`` without reading its values. Raises
+        BlobMissing, ValueError."""
         ref = self._blobs.ref(self._folder + name)
         start = self._blobs.get_start(ref, MAX_HEADER)
         header = tensorfile.header_bytes(start, ref.size)
         return dict(tensorfile.parse_header(start[8:header], ref.size - header).meta)
 
     def forget_old(self, keep: int = KEPT) -> None:
-        """Removes all but the newest tables of the run's own pool; those of other pools were asked for and stay."""
+        """Remove all but the newest tables of the run's own pool. Requested tables of other pools stay."""
         own = [name for name in self.names() if name.count("-") == 1]
         for name in own[keep:]:
             self._blobs.remove_ref(self._folder + name)

@@ -1,4 +1,4 @@
-"""Line-ups of a pool set up in real games, to be shown to whoever says what they are worth."""
+"""Observations of line-ups: real games set up with given heroes."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ HOW = {"randomised": False, "observation": "the first of the game, both teams'"}
 
 
 class LineUps:
-    """Up to ``games`` at a time; ``game`` as it is evaluated. Not to be shared between threads."""
+    """Up to ``games`` line-ups at a time, under the evaluation settings of ``game``. Not thread-safe."""
 
     def __init__(self, game: GameConfig, pool: HeroPool, games: int) -> None:
         self.games = games
@@ -23,12 +23,13 @@ class LineUps:
         self._numbers = np.array([self._vec.heroes.index(hero) for hero in pool.heroes], np.int16)
 
     def seen(self, leaves: Ints) -> dict[str, npt.NDArray[Any]]:
-        """What both teams see first of leaves (their numbers, [k]): observations [k * TEAMS, ...], until the next call.
-        """
+        """Return both teams' first observations of leaves (their numbers, [k]): arrays [k * TEAMS, ...], valid until
+        the next call."""
         return self.seen_by(self._pool.teams(leaves))
 
     def seen_by(self, teams: Ints) -> dict[str, npt.NDArray[Any]]:
-        """As `seen`, of teams int64 [k, TEAMS, team], indices into the pool's heroes, ascending."""
+        """Return the observations of teams int64 [k, TEAMS, team], ascending indices into the pool's heroes, as `seen`
+        does."""
         for place, line_up in enumerate(np.ascontiguousarray(self._numbers[teams])):
             self._vec.reset_as(place, 0, line_up)
         k = len(teams)

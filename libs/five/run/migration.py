@@ -1,8 +1,8 @@
-"""What of a run is older than its model schema, brought to it: versions and checkpoints through the chain of plans.
+"""Migration of stored versions and checkpoints to the present model schema by the chain of applied plans.
 
-The run's record names the plans that were applied, by digest; their texts, and what each started from, lie in a table.
-A text whose digest is not the record's, or that does not follow the one before it, is refused. A version that was
-brought over is kept as a blob, named by its own digest and the chain's, so that it is done once for all servers.
+The run's record names the applied plans by digest; a table holds their texts and the agents they started from. A
+text with another digest, or one that does not follow its predecessor, is refused. A migrated version is stored as a
+blob, named by its own digest and the chain's, so that it is migrated once for all servers.
 """
 
 import logging
@@ -30,13 +30,13 @@ class BrokenChain(ValueError):
 
 
 def checkpoint_tensors(blobs: BlobStore, ref: Ref) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and extra values of a checkpoint's blob. Raises BlobMissing, Corrupt, ValueError."""
+    """Return tensors and extra values of a checkpoint's blob. Raises BlobMissing, Corrupt, ValueError."""
     arrays, index = tensorfile.parse(blobs.get_array(ref))
     return {name: torch.from_numpy(array) for name, array in arrays.items()}, index.meta
 
 
 def chain_of(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> MigrationChain:
-    """The chain of plans that a record names, with the texts of ``rows`` by digest. Raises BrokenChain."""
+    """Return the chain of a record's plans. ``rows``: their texts and agents by digest. Raises BrokenChain."""
     links = []
     for digest in record.chain:
         row = rows.get(digest)
@@ -61,7 +61,7 @@ def _agent_spec(row: Mapping[str, Any]) -> AgentSpec:
 
 def newest_learner(chain: MigrationChain, state: Mapping[str, Tensor], extra: Mapping[str, Any], schema: str,
                    steps_per_version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """A checkpoint's tensors and its learner's values in the chain's newest schema. Raises BrokenChain."""
+    """Return a checkpoint's tensors and learner values in the chain's newest schema. Raises BrokenChain."""
     tensors, values = dict(state), dict(extra)
     try:
         for link in chain.migrations_from(schema):
@@ -72,7 +72,7 @@ def newest_learner(chain: MigrationChain, state: Mapping[str, Tensor], extra: Ma
 
 
 class MigratedVersions:
-    """Older versions in the newest schema, each brought over once and kept as a blob."""
+    """Older versions in the newest schema, each migrated once and stored as a blob."""
 
     def __init__(self, chain: MigrationChain, blobs: BlobStore, run: str, epoch: int) -> None:
         self._chain = chain
@@ -81,10 +81,7 @@ class MigratedVersions:
         self._epoch = epoch
 
     def get(self, version: int, digest: str, tensors: Mapping[str, Array], schema: str) -> dict[str, Array]:
-        """Version ``version`` of ``schema`` (float32 arrays), whose contents have ``digest``, in the newest schema.
-
-        Raises BrokenChain.
-        """
+        """Return a version of ``schema`` (float32 arrays with ``digest``) in the newest schema. Raises BrokenChain."""
         try:
             way = self._chain.digest_from(schema)
         except ValueError as error:

@@ -1,6 +1,6 @@
-"""Every key of a run's configuration: type, default, unit, meaning and source, from the typed classes themselves.
+"""Reference of a run's configuration, from its classes: type, default, unit, meaning and source of every key.
 
-``five config`` prints it, and docs/configuration.md is made of it.
+`five config` prints it; docs/configuration.md is generated from it.
 """
 
 import types
@@ -45,9 +45,9 @@ REQUIRED = "required"
 
 @dataclass(frozen=True)
 class Key:
-    """A key: its dotted ``path`` (``[]`` after a list of sections), type and bounds in words, default, the unit of a
-    number ("" otherwise), meaning, where the default comes from, and the class that defines it (module.Class).
-    ``presets``: the values of presets that differ."""
+    """A key: dotted ``path`` (``[]`` after a list of sections), type and bounds, default, unit of a number (""
+    otherwise), meaning, source of the default, and its class (module.Class). ``presets``: the values of presets that
+    differ."""
 
     path: str
     type: str
@@ -61,7 +61,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Section:
-    """A section's dotted path ("" for the top), what its class says of it, and its own keys."""
+    """A section: dotted path ("" for the root), meaning and own keys."""
 
     path: str
     meaning: str
@@ -69,7 +69,7 @@ class Section:
 
 
 def reference(presets: Mapping[str, RunConfig] | None = None) -> list[Section]:
-    """Every section in the order of the classes, each key in exactly one. ``presets`` by name, for their values."""
+    """Return every section in order of the classes; each key is in exactly one. ``presets``: configurations by name."""
     trees = {name: config.model_dump(mode="json", by_alias=True) for name, config in (presets or {}).items()}
     return list(_sections(RunConfig, "", RunConfig().model_dump(mode="json", by_alias=True), trees))
 
@@ -108,7 +108,7 @@ def _key(kind: type[BaseModel], path: str, info: FieldInfo, value: Any, known: b
 
 
 def _section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The section class within a type, and whether it stands in a list."""
+    """Return the section class within a type, and whether it is in a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
     for inner in get_args(annotation):
@@ -125,7 +125,7 @@ def _numeric(annotation: Any) -> bool:
 
 
 def type_of(annotation: Any) -> str:
-    """A type in words: ``integer``, ``list of text``, ``random | scripted``."""
+    """Return a type as text: ``integer``, ``list of text``, ``random | scripted``."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return " | ".join(str(choice) for choice in inner)
@@ -152,7 +152,7 @@ def _bounds(info: FieldInfo) -> str:
 
 
 def written(value: Any) -> str:
-    """A value as it is written in a configuration, on one line."""
+    """Return a value as one line of YAML."""
     if value is None:
         return "none"
     if isinstance(value, BaseModel):

@@ -27,7 +27,7 @@ def migrate(tree: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -
     A new key that is present keeps its value. The rest of the tree is unchanged; unknown keys stay for the validation.
     """
     table = RENAMED if renamed is None else renamed
-    result = _copy(tree)
+    result: dict[str, Any] = _copy(tree)
     for old, new in table.items():
         _move(result, old.split("."), new.split("."))
     return result

@@ -1,4 +1,4 @@
-"""Units of the configuration's numbers. A test refuses a number without one, and an entry that fits no key."""
+"""Units of the configuration's numbers. A test refuses a number without a unit, and an entry without a key."""
 
 from collections.abc import Mapping
 
@@ -68,7 +68,8 @@ KEY_UNITS: Mapping[str, str] = {
 
 
 def unit_of(key: str) -> str:
-    """The unit of a number by its dotted key, "none" for one that has none. Raises KeyError for an unknown key."""
+    """Return the unit of a number by its dotted key; "none" for a number without a unit. Raises KeyError for an unknown
+    key."""
     at = key.replace("[]", "")
     for end, unit in (("ramps.start", "versions"), ("ramps.length", "versions")):
         if at.endswith(end):
