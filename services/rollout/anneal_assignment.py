@@ -1,4 +1,4 @@
-"""The change that is on its way into games: which of a rollout's games have it."""
+"""Assignment of a rollout's games to the variants of an anneal."""
 
 import logging
 from dataclasses import dataclass
@@ -16,8 +16,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GameVariant:
-    """What one game is played under: its arm and the attempt that drew it ('' and '' while nothing is annealed), and
-    the configuration where it is not the run's own."""
+    """Variant under which one game is played.
+
+    ``name`` is "old" or "new" and ``trial`` the anneal's attempt; both are "" while nothing is annealed. ``config`` is
+    the game configuration where it differs from the run's.
+    """
 
     name: str = ""
     trial: str = ""
@@ -28,7 +31,7 @@ NO_ANNEAL = GameVariant()
 
 
 class AnnealAssignment:
-    """The run's anneal as it was last read, over the run's own game."""
+    """Assigns variants by the run's anneal as last read. ``game`` is the run's own configuration."""
 
     def __init__(self, game: GameConfig) -> None:
         self._game = game
@@ -37,25 +40,28 @@ class AnnealAssignment:
         self._changed = game
 
     def update(self, document: Any) -> None:
-        """Takes the anneal's document over, None for none. Raises ValueError for one that this rollout cannot play:
-        the last one holds then."""
+        """Replace the anneal by a document; None ends it.
+
+        Raises ValueError for one that this rollout cannot play, and keeps the previous one.
+        """
         anneal = None if document is None else Anneal.model_validate(document)
         if anneal is None or anneal.state not in ACTIVE:
             self._anneal = None
             return
         if self._anneal is None or anneal.overrides != self._anneal.overrides:
             try:
-                changed = GameConfig.model_validate(merge_overrides(self._game.model_dump(mode="json"), anneal.overrides))
+                values = merge_overrides(self._game.model_dump(mode="json"), anneal.overrides)
+                changed = GameConfig.model_validate(values)
             except ValidationError as error:
-                raise ValueError(f"anneal {anneal.id!r} does not give a valid game configuration: {error}") from None
+                raise ValueError(f"anneal {anneal.id!r}: invalid game configuration: {error}") from None
             if Layout(changed).hash != self._layout:
-                raise ValueError(f"anneal {anneal.id!r} changes the layout of observations and actions: that takes "
+                raise ValueError(f"anneal {anneal.id!r} changes the layout of observations and actions, which needs "
                                  "surgery")
             self._changed = changed
         self._anneal = anneal
 
     def assign(self, game: str, newest_version: int) -> GameVariant:
-        """What the game of that id is played under while ``newest_version`` is the newest."""
+        """Return the variant of a game while ``newest_version`` is the newest."""
         anneal = self._anneal
         if anneal is None:
             return NO_ANNEAL

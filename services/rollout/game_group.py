@@ -67,7 +67,7 @@ class GroupProgress:
     queue_us: int = 0
     forward_us: int = 0
     newest_version: int = -1
-    is_idle: bool = True  # rests in a pause, its segments ended; or has not begun to play
+    is_idle: bool = True  # paused with its segments cut, or not yet playing
 
     @contextmanager
     def timed(self, stage: Stage) -> Iterator[None]:
@@ -101,15 +101,15 @@ class GameGroup:
     """G games in lockstep. While one group waits for inference or its games, the other groups of the process work."""
 
     dependencies: GroupDependencies
-    ring: StepBuffer
-    streams: EnvSlots
+    buffer: StepBuffer
+    slots: EnvSlots
     segments: SegmentBuilder
     unroll: int
     samples: int
     progress: GroupProgress = field(default_factory=GroupProgress)
 
     def __post_init__(self) -> None:
-        games = self.ring.games
+        games = self.buffer.games
         self._records: list[GameRecord] = []
         self._all_games = np.arange(games, dtype=np.int32)
         self._reward_std = 1.0
@@ -141,7 +141,7 @@ class GameGroup:
             with timed("wait"):
                 await dependencies.sender.wait_for_capacity()
             if dependencies.broadcast is not None:
-                dependencies.broadcast.update_viewers(self._records, self.streams, dependencies.environment)
+                dependencies.broadcast.update_viewers(self._records, self.slots, dependencies.environment)
             with timed("act"):
                 answer = await self._request_actions(step)
             if answer is None:
@@ -149,8 +149,9 @@ class GameGroup:
             with timed("cut"):
                 self._record_actions(step, answer)
                 if dependencies.broadcast is not None:
-                    dependencies.broadcast.add_policy_debug(step, self.ring, self.streams, answer, dependencies.environment)
-            # Here, and not before asking: of a game that stands at a sample's border everything up to it is known.
+                    dependencies.broadcast.add_policy_debug(step, self.buffer, self.slots, answer,
+                                                            dependencies.environment)
+            # Checked after the request, because a game at a sample boundary has a complete sample only then.
             with timed("wait"):
                 await self._wait_while_paused()
             if dependencies.gate.is_stopping:
@@ -158,9 +159,9 @@ class GameGroup:
             try:
                 with timed("step"):
                     outcome = await dependencies.environment.step(
-                        self.ring.actions[self.ring.row(step)], self.ring.observation(step + 1))
+                        self.buffer.actions[self.buffer.row(step)], self.buffer.observation(step + 1))
             except ConnectionError as error:
-                log.warning("the games are lost with their server, new ones begin: %s", error)
+                log.warning("games lost with their server, starting new ones: %s", error)
                 step += 1
                 await self._abandon_games(step, self._all_games)
                 continue
@@ -182,34 +183,34 @@ class GameGroup:
             self._cut_all_segments()
             progress.is_idle = True
             await gate.wait_until_active()
-            # Before the gate is looked at again: who sees a closed gate and then an idle group may rely on it.
+            # Cleared before the gate is read again: a paused gate followed by an idle group is then reliable.
             progress.is_idle = False
 
-    # ------------------------------------------------------------------------------------------ before the step
+    # Before the step.
 
     async def _request_actions(self, step: int) -> ActResult | None:
         """Return inference's answer, or None when stopping. Lost states are rebuilt first."""
-        inference, ring, streams = self.dependencies.inference, self.ring, self.streams
+        inference, buffer, slots = self.dependencies.inference, self.buffer, self.slots
         pause = 0.1
         lost: Bools | None = None
         while not self.dependencies.gate.is_stopping:
             try:
                 if lost is None:
-                    answer = await act(inference, ring, streams, step)
+                    answer = await act(inference, buffer, slots, step)
                     if not len(answer.unknown_sessions):
                         return answer
-                    lost = np.isin(streams.sessions, answer.unknown_sessions)
-                    log.info("%d sessions are not known to inference (any more): their states are rebuilt", lost.sum())
+                    lost = np.isin(slots.sessions, answer.unknown_sessions)
+                    log.info("sessions unknown to inference, rebuilding states sessions=%d", lost.sum())
                 self.progress.recoveries += 1
-                return await replay_and_act(inference, ring, streams, step, lost & streams.acting)
+                return await replay_and_act(inference, buffer, slots, step, lost & slots.acting)
             except InferenceLost as error:
-                log.warning("inference was lost, states are rebuilt: %s", error)
-                lost = np.ones_like(streams.acting)
+                log.warning("inference lost, rebuilding states: %s", error)
+                lost = np.ones_like(slots.acting)
             except VersionMissing as error:
-                past = np.flatnonzero((streams.policies != NEWEST).any(axis=1)).astype(np.int32)
-                log.warning("a past version is not available, %d games against one are abandoned: %s", len(past), error)
+                past = np.flatnonzero((slots.policies != NEWEST).any(axis=1)).astype(np.int32)
+                log.warning("past version not available, abandoning games=%d: %s", len(past), error)
                 await self._abandon_games(step, past)
-                lost = np.ones_like(streams.acting)
+                lost = np.ones_like(slots.acting)
             await self._wait_while_paused()
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
@@ -217,64 +218,66 @@ class GameGroup:
 
     def _record_actions(self, step: int, answer: ActResult) -> None:
         """Record the answer to a step and cut the segments that needed it as a bootstrap."""
-        ring, streams, progress = self.ring, self.streams, self.progress
-        row, rows = ring.row(step), streams.rows
+        buffer, slots, progress = self.buffer, self.slots, self.progress
+        row, rows = buffer.row(step), slots.rows
         games, sides = rows // SIDES, rows % SIDES
-        ring.actions[row, games, sides] = answer.actions
-        ring.logp[row, games, sides] = answer.log_probabilities
-        ring.values[row, games, sides] = answer.values
-        ring.versions[row, games, sides] = answer.versions
-        newest = answer.versions[streams.policies.reshape(-1)[rows] == NEWEST]
+        buffer.actions[row, games, sides] = answer.actions
+        buffer.logp[row, games, sides] = answer.log_probabilities
+        buffer.values[row, games, sides] = answer.values
+        buffer.versions[row, games, sides] = answer.versions
+        newest = answer.versions[slots.policies.reshape(-1)[rows] == NEWEST]
         if len(newest):
             progress.newest_version = max(progress.newest_version, int(newest.max()))
         self._reward_std = answer.reward_std
-        wanted = rows[streams.flags(step).reshape(-1)[rows] & WANT_STATE != 0]
-        full = streams.full_segments(step)
+        wanted = rows[slots.flags(step).reshape(-1)[rows] & WANT_STATE != 0]
+        full = slots.full_segments(step)
         if len(full):
-            place = {int(at): i for i, at in enumerate(wanted)}
+            answer_row = {int(at): i for i, at in enumerate(wanted)}
             for game in full.tolist():
-                self._cut_segments(game, step, self._bootstraps(game, row, place, answer))
-            streams.start_segment(full, step)
+                self._cut_segments(game, step, self._bootstraps(game, row, answer_row, answer))
+            slots.start_segment(full, step)
         if len(wanted):
             self._record_prediction(step, wanted, answer)
-            streams.record_states(step, wanted, answer.states, answer.auxiliary)
+            slots.record_states(step, wanted, answer.states, answer.auxiliary)
         progress.team_steps += len(rows)
-        progress.hero_steps += len(rows) * ring.heroes
+        progress.hero_steps += len(rows) * buffer.heroes
         progress.queue_us += answer.queue_us
         progress.forward_us += answer.forward_us
 
     def _record_prediction(self, step: int, wanted: npt.NDArray[np.int64], answer: ActResult) -> None:
         """Record the win prediction at a game's first step. The draft's evaluation uses it."""
-        said = answer.auxiliary.get(WIN)
-        if said is None:
+        predictions = answer.auxiliary.get(WIN)
+        if predictions is None:
             return
-        for i in np.flatnonzero(self.streams.start_step[wanted // SIDES] == step).tolist():
+        for i in np.flatnonzero(self.slots.start_step[wanted // SIDES] == step).tolist():
             game, side = divmod(int(wanted[i]), SIDES)
-            self._records[game].predicted[side] = float(np.mean(said[i], dtype=np.float64))
+            self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
 
-    def _bootstraps(self, game: int, row: int, place: dict[int, int], answer: ActResult) -> list[Following]:
+    def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> list[Following]:
         """Return both sides' bootstraps at a step. A bot's side repeats the other side's predictions."""
-        at = [place.get(game * SIDES + side) for side in range(SIDES)]
+        at = [answer_row.get(game * SIDES + side) for side in range(SIDES)]
         known = [i for i in at if i is not None]
-        return [Following(self.ring.values[row, game, side], {
+        return [Following(self.buffer.values[row, game, side], {
             name: array[known[0] if i is None else i] for name, array in answer.auxiliary.items()})
             for side, i in enumerate(at)]
 
-    # ------------------------------------------------------------------------------------------- after the step
+    # After the step.
 
     async def _record_result(self, step: int, outcome: StepResult) -> None:
-        ring = self.ring
-        row = ring.row(step)
-        ring.signals[row] = outcome.signals
-        ring.game_time[row] = outcome.game_time
+        buffer = self.buffer
+        row = buffer.row(step)
+        buffer.signals[row] = outcome.signals
+        buffer.game_time[row] = outcome.game_time
         ended = np.flatnonzero(outcome.winners).astype(np.int32)
         if not len(ended):
             return
         for game in ended.tolist():
-            self._finish_game(game, step, int(outcome.winners[game]), float(outcome.game_time[game]), outcome.statistics[game])
+            self._finish_game(game, step, int(outcome.winners[game]), float(outcome.game_time[game]),
+                              outcome.statistics[game])
         await self._start_games(step + 1, ended)
 
-    def _finish_game(self, game: int, step: int, winner: int, game_seconds: float, statistics: npt.NDArray[np.float32]) -> None:
+    def _finish_game(self, game: int, step: int, winner: int, game_seconds: float,
+                     statistics: npt.NDArray[np.float32]) -> None:
         """Finish a game that ended with ``step``. The next step holds its last observation."""
         won = (0.5, 0.5) if winner == DRAW else (float(winner == 1), float(winner == 2))
         ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
@@ -289,32 +292,32 @@ class GameGroup:
 
     def _cut_segments(self, game: int, end: int, ends: Sequence[Following] | Sequence[GameOutcome]) -> None:
         """Cut segments of a game's steps before ``end`` and queue them; ``ends`` by side."""
-        start = int(self.streams.start[game])
-        train = tuple(np.flatnonzero(self.streams.trains[game]).tolist())
+        start = int(self.slots.start[game])
+        train = tuple(np.flatnonzero(self.slots.trains[game]).tolist())
         rates = self.dependencies.schedule_values(self.progress.newest_version, self._reward_std)
-        made, earned = self.segments.cut(game, start, end - start, train, self.streams.sample_states, rates, ends,
+        segments, earned = self.segments.cut(game, start, end - start, train, self.slots.sample_states, rates, ends,
                                           self._records[game].variant.name)
         self._records[game].earned += earned
-        for segment in made:
+        for segment in segments:
             self.dependencies.sender.put(segment)
-        self.progress.segments += len(made)
+        self.progress.segments += len(segments)
 
     def _cut_all_segments(self) -> None:
         """Cut the running games' segments at their last sample boundary. Later steps start the next segments."""
-        streams = self.streams
-        for game in range(self.ring.games):
-            border = streams.last_boundary(game)
-            if border > streams.start[game]:
+        slots = self.slots
+        for game in range(self.buffer.games):
+            border = slots.last_boundary(game)
+            if border > slots.start[game]:
                 self._cut_segments(game, border, self._boundary_bootstraps(game, border))
-                streams.split_segment(game, border)
+                slots.split_segment(game, border)
 
     def _boundary_bootstraps(self, game: int, border: int) -> list[Following]:
         """Return both sides' bootstraps at a game's last sample boundary."""
-        streams, row = self.streams, self.ring.row(border)
-        acting = int(np.argmax(streams.acting[game]))
-        return [Following(self.ring.values[row, game, side], {
-            name: kept[game, side if streams.acting[game, side] else acting]
-            for name, kept in streams.boundary_predictions.items()}) for side in range(SIDES)]
+        slots, row = self.slots, self.buffer.row(border)
+        acting = int(np.argmax(slots.acting[game]))
+        return [Following(self.buffer.values[row, game, side], {
+            name: kept[game, side if slots.acting[game, side] else acting]
+            for name, kept in slots.boundary_predictions.items()}) for side in range(SIDES)]
 
     async def _start_games(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
         """Start new games in these slots; their first observation is that of ``step``."""
@@ -324,18 +327,18 @@ class GameGroup:
             match = await self.dependencies.matchmaker.next(self.dependencies.past)
             if match.bot is not None:
                 controllers[i, match.side] = BOTS[match.bot]
-            drawn = self.dependencies.assign_variant(match.game_id, self.progress.newest_version)
-            rules.append(drawn.config)
-            record = GameRecord(match, np.zeros((SIDES, self.ring.heroes, len(SIGNALS))), drawn)
+            variant = self.dependencies.assign_variant(match.game_id, self.progress.newest_version)
+            rules.append(variant.config)
+            record = GameRecord(match, np.zeros((SIDES, self.buffer.heroes, len(SIGNALS))), variant)
             if game < len(self._records):
                 self._records[game] = record
             else:
                 self._records.append(record)
-            # The places' first segments have different lengths, so that they do not all end in the same step.
+            # First segments differ in length, so that they do not all end at the same step.
             first = self.unroll * (1 + game % self.samples) if stagger else None
-            self.streams.start_game(game, step, match.seats, first)
+            self.slots.start_game(game, step, match.seats, first)
             self.segments.start_game(game)
-        lineups = await self.dependencies.environment.reset(games, controllers, self.ring.observation(step), rules)
+        lineups = await self.dependencies.environment.reset(games, controllers, self.buffer.observation(step), rules)
         for i, game in enumerate(games.tolist()):
             self._records[game].lineup = None if lineups is None else lineups[i].copy()
 
@@ -348,7 +351,7 @@ class GameGroup:
                 await self._start_games(step, games)
                 return
             except ConnectionError as error:
-                log.warning("no games can begin yet: %s", error)
+                log.warning("cannot start games yet: %s", error)
                 await self._wait_while_paused()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)

@@ -30,16 +30,16 @@ class SegmentBuilder:
     It keeps what crosses segments: whether a game's next segment is its first, and each hero's discounted return.
     """
 
-    def __init__(self, layout: Layout, learning: LearnerConfig, reward_config: RewardConfig, ring: StepBuffer,
+    def __init__(self, layout: Layout, learning: LearnerConfig, reward_config: RewardConfig, buffer: StepBuffer,
                  timestep_seconds: float, building_slots: npt.NDArray[np.int16]) -> None:
         """``building_slots`` int16 [2, n] is `VecGame.building_slots` of the group's games."""
         self._learning = learning
         self._timestep_seconds = timestep_seconds
         self._rewards = reward_config
-        self._ring = ring
+        self._buffer = buffer
         self._weights = signal_weights(reward_config)
-        self._begins = np.ones(ring.games, np.bool_)
-        self._returns = np.zeros((ring.games, SIDES, ring.heroes))
+        self._begins = np.ones(buffer.games, np.bool_)
+        self._returns = np.zeros((buffer.games, SIDES, buffer.heroes))
         block, group = layout.blocks["units"], layout.groups["allied_buildings"]
         first = block.offset["shared"] + block.field("max_hp").offset + group.start * block.stride["shared"]
         self._known = building_slots >= 0
@@ -50,8 +50,8 @@ class SegmentBuilder:
         self._returns[game] = 0.0
         self._begins[game] = True
 
-    def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array], schedule: ScheduleValues,
-            ends: Sequence[Following] | Sequence[GameOutcome], variant: str = ""
+    def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array],
+            schedule: ScheduleValues, ends: Sequence[Following] | Sequence[GameOutcome], variant: str = ""
             ) -> tuple[list[Segment[Arrays]], npt.NDArray[np.float64]]:
         """Return segments of the sides in ``train`` and the weighted rewards of both sides.
 
@@ -66,21 +66,20 @@ class SegmentBuilder:
             ends: by side, the step that follows or how the game ended with the last step.
             variant: of the game, as of `Segment`.
 
-        Returns the segments in the order of ``train``, and float64 [2, H, signals]: what the heroes earned by
-        signal, weighted,
-        before team spirit and the other team's rewards are applied.
+        Returns the segments in the order of ``train``, and float64 [2, H, signals]: what the heroes earned by signal,
+        weighted, before team spirit and the other team's rewards are applied.
         """
-        ring = self._ring
-        rows = ring.row_indices(start, steps)
-        signals, time = ring.signals[rows, game], ring.game_time[rows, game]
+        buffer = self._ring
+        rows = buffer.row_indices(start, steps)
+        signals, time = buffer.signals[rows, game], buffer.game_time[rows, game]
         raw, _ = rewards(signals, time, schedule.team_spirit, self._rewards)
         segments = [
             cut_segment(
-                ring.team_arrays(game, side), rows, states={n: state[:, game, side] for n, state in states.items()},
-                rewards=raw[:, side], fallen=self._fallen_buildings(game, side, start, steps), begins=bool(self._begins[game]),
-                end=ends[side], config=self._learning, gae_horizon_seconds=schedule.gae_horizon_seconds,
-                reward_std=schedule.reward_std, running_return=self._returns[game, side],
-                timestep_seconds=self._timestep_seconds, variant=variant)
+                buffer.team_arrays(game, side), rows, states={n: state[:, game, side] for n, state in states.items()},
+                rewards=raw[:, side], fallen=self._fallen_buildings(game, side, start, steps),
+                begins=bool(self._begins[game]), end=ends[side], config=self._learning,
+                gae_horizon_seconds=schedule.gae_horizon_seconds, reward_std=schedule.reward_std,
+                running_return=self._returns[game, side], timestep_seconds=self._timestep_seconds, variant=variant)
             for side in train]
         self._begins[game] = False
         weights = self._weights * time_weights(time, self._rewards)
@@ -92,7 +91,7 @@ class SegmentBuilder:
 
         The owner's observation decides, because a building out of sight disappears from the side's own observation.
         """
-        rows = self._ring.row_indices(start, steps + 1)
-        stands = self._ring.nonzero("shared", rows, game, 1 - side, self._buildings[side])
+        rows = self._buffer.row_indices(start, steps + 1)
+        stands = self._buffer.nonzero("shared", rows, game, 1 - side, self._buildings[side])
         fallen: Array = (stands[:-1] & ~stands[1:] & self._known[side]).astype(np.float32)
         return fallen

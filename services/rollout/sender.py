@@ -18,7 +18,7 @@ from rapid.rpc.errors import MessageTooLarge
 
 log = logging.getLogger(__name__)
 
-# Observations that are mostly zero.
+# Observations that are mostly zero, sent in a sparse encoding.
 SPARSE = ("shared", "private")
 
 
@@ -43,21 +43,20 @@ def assign_optimizers(identity: str, optimizers: int, most: int) -> list[int]:
 class Sender:
     """Bounded queue of segments in front of the optimizers; the next optimizer with capacity takes a segment.
 
-    Optimizers acknowledge at the pace of learning, and each client has a bounded window. When this queue is full
-    too, games
-    stop in `wait_for_capacity`. The bound is small because queued segments become stale.
+    Optimizers acknowledge at the pace of learning, and each client has a bounded window. When this queue is full too,
+    games stop in `wait_for_capacity`. The bound is small because queued segments become stale.
     """
 
     def __init__(self, clients: Sequence[ExperienceClient], max_unsent: int) -> None:
         self._clients = list(clients)
         self._max_unsent = max_unsent
         self._queue: asyncio.Queue[Segment[Arrays]] = asyncio.Queue()
-        self._room = asyncio.Event()
-        self._room.set()
+        self._has_capacity = asyncio.Event()
+        self._has_capacity.set()
         self._tasks: list[asyncio.Task[None]] = []
         self._pushing = 0
-        self.too_large = 0  # segments that no message holds, dropped
-        self.throttled = WaitMeter()  # time that games stood still for want of room
+        self.too_large = 0  # segments dropped because they exceed rpc.max_message_bytes
+        self.throttled = WaitMeter()  # time that games waited for capacity
 
     @property
     def unsent(self) -> int:
@@ -75,12 +74,12 @@ class Sender:
 
     async def wait_for_capacity(self) -> None:
         """Wait while the queue is full. Raises the error that ended sending, such as a permanent refusal."""
-        if not self._room.is_set():
+        if not self._has_capacity.is_set():
             with self.throttled:
-                while not self._room.is_set():
+                while not self._has_capacity.is_set():
                     self._raise_failure()
                     try:
-                        await asyncio.wait_for(self._room.wait(), 1.0)
+                        await asyncio.wait_for(self._has_capacity.wait(), 1.0)
                     except TimeoutError:
                         continue
         self._raise_failure()
@@ -89,7 +88,7 @@ class Sender:
         """Queue a segment. Never blocks; `wait_for_capacity` does."""
         self._queue.put_nowait(segment)
         if self._queue.qsize() >= self._max_unsent:
-            self._room.clear()
+            self._has_capacity.clear()
 
     async def drain(self, seconds: float) -> int:
         """Send queued segments for up to ``seconds``, then stop; return the number left."""
@@ -110,13 +109,13 @@ class Sender:
         while True:
             segment = await self._queue.get()
             if self._queue.qsize() < self._max_unsent:
-                self._room.set()
+                self._has_capacity.set()
             self._pushing += 1
             try:
                 await client.push(segment)
             except MessageTooLarge:
                 self.too_large += 1
-                log.exception("a segment is dropped")
+                log.exception("segment dropped")
             finally:
                 self._pushing -= 1
 

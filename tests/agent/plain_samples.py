@@ -10,7 +10,7 @@ from five.agent.learning.segments import Segment
 
 
 def split_segment(arrays: Mapping[str, Array], samples: int) -> list[Arrays]:
-    """The samples of a segment, as views of its arrays."""
+    """Return the samples of a segment as views of its arrays."""
     steps = {name: len(array) // samples for name, array in arrays.items() if not name.startswith(STATE_PREFIX)}
     assert all(len(array) == samples * steps.get(name, 1) for name, array in arrays.items())
     return [{name: array[i * steps[name] : (i + 1) * steps[name]] if name in steps else array[i]

@@ -1,4 +1,4 @@
-"""Small stand-ins for the policy and the game, on which learning can be checked in seconds."""
+"""Test doubles of the policy and the game, on which learning takes seconds."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from five.agent.learning.segments import Following, cut_segment
 from five.agent.model.normaliser import RewardStatistics, RunningStatistics
 from five.agent.schedules import Hyperparameters
 
-# Tests share their cores: threads that wait for each other there cost more than they give at these sizes.
+# Tests run in parallel, where several torch threads are slower at these sizes.
 torch.set_num_threads(1)
 
 HYPER = Hyperparameters(1e-2, 0.01, 0.0, 180.0)
@@ -29,7 +29,7 @@ class Unrolled:
 
 
 class TinyPolicy(nn.Module):
-    """A recurrent policy of H heroes that all read ``x`` [B, F]: one LSTM cell, one categorical head of ``choices``."""
+    """Recurrent policy of H heroes that read ``x`` [B, F]: one LSTM cell and one categorical head of ``choices``."""
 
     def __init__(self, features=3, heroes=2, choices=2, hidden=16, seed=0):
         super().__init__()
@@ -75,10 +75,10 @@ class TinyPolicy(nn.Module):
                          "building_events": aux["building_events"].sigmoid()}
         return actions, logp, self.value(h)[..., 0], probabilities, {"h": h, "c": c}
 
-    def find(self, obs, actions, resets):
+    def index_batch(self, obs, actions, resets):
         return None
 
-    def unroll(self, obs, actions, state, resets=None, found=None):
+    def unroll(self, obs, actions, state, resets=None, index=None):
         h, c = state["h"], state["c"]
         hidden = []
         for t in range(actions.shape[0]):
@@ -97,10 +97,7 @@ class TinyPolicy(nn.Module):
 
 
 class MemoryGame:
-    """A bit is shown in the first step and asked for in the third and the fifth: only a hero that remembers is right.
-
-    ``x``: [bit shown, whether it is shown, whether it is asked for]. Right is +1, wrong -1, by hero.
-    """
+    """Game in which step 1 shows a bit that is the right answer in steps 3 and 5, so it needs memory."""
 
     length = 5
     asked = (2, 4)
@@ -117,7 +114,7 @@ class MemoryGame:
         return {"x": x}
 
     def step(self, choice):
-        """Rewards [H] and, at the end, the outcome."""
+        """Return rewards [H] and, at the end, the outcome."""
         rewards = np.where(choice == self.bit, 1.0, -1.0) if self.t in self.asked else np.zeros(len(choice))
         self.t += 1
         if self.t < self.length:
@@ -128,8 +125,7 @@ class MemoryGame:
 
 
 class Recorder:
-    """One team's steps, cut as a rollout cuts them: when a segment is full and the step after it is known, and when
-    the game ends."""
+    """Steps of one team, cut as a rollout does: at full segments with a known next step, and at a game's end."""
 
     def __init__(self, config, horizon=180.0, reward_std=1.0):
         self.config, self.horizon, self.reward_std = config, horizon, reward_std
@@ -137,7 +133,7 @@ class Recorder:
         self.running, self.begins, self.steps = None, True, []
 
     def add(self, observation, state, actions, logp, values, predictions, version, rewards, outcome=None, fallen=None):
-        """Takes a step; returns the segments that it completes, none to two. ``state`` is the one before the step."""
+        """Add a step and return the completed segments, 0 to 2. ``state`` is that before the step."""
         done = [self._cut(Following(values, predictions))] if len(self.steps) == self.length else []
         if fallen is None:
             fallen = np.zeros(np.shape(predictions["building_events"])[-1])
@@ -164,7 +160,7 @@ class Recorder:
 
 
 class Rollout:
-    """Plays games with a policy, all of them in one batch, and cuts segments."""
+    """Plays games with a policy in one batch, and cuts segments."""
 
     def __init__(self, policy, config, games, seed, horizon=180.0):
         rng = np.random.default_rng(seed)
@@ -175,7 +171,7 @@ class Rollout:
         self.generator = torch.Generator().manual_seed(seed)
 
     def play(self, steps, version=0):
-        """Segments that were completed within ``steps`` timesteps; and the rewards of all, [steps * games, H]."""
+        """Return the segments completed within ``steps`` timesteps, and all rewards [steps * games, H]."""
         segments, collected = [], []
         for _ in range(steps):
             observations = [game.observe() for game in self.games]

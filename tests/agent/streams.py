@@ -1,4 +1,4 @@
-"""CUDA streams that only write down what they are told, for the order of copies and steps where there is no GPU."""
+"""CUDA streams that only record calls, to test the order of copies and steps without a GPU."""
 
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ class Event:
         LOG.append(f"{stream.name}: record {self.name}")
 
     def synchronize(self) -> None:
-        """The host waits; asleep, where the event was made so."""
+        """Record that the host waits, sleeping if the event is blocking."""
         waits = "sleeps" if self.blocking else "waits"
         LOG.append(f"{threading.current_thread().name} {waits} until {self.name}")
 
@@ -36,7 +36,7 @@ COPY, MAIN = Stream("copy"), Stream("main")
 
 
 def write_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Puts them in the place of PyTorch's: MAIN is the current stream, COPY the only one that is entered."""
+    """Replace PyTorch's streams: MAIN is the current one, COPY the only one that is entered."""
 
     @contextmanager
     def within(stream: Stream) -> Iterator[None]:

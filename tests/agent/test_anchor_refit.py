@@ -1,4 +1,4 @@
-"""The bots' distance from random play: open until versions have measured it, then fitted once, then frozen."""
+"""Refit of the bots' distance from random play."""
 
 import json
 import random
@@ -21,7 +21,7 @@ VERSIONS = {f"version-{i}": min(4.0 * i, 32.0) for i in range(1, 13)}
 
 
 class Restarted(World):
-    """Every row is read again after each write: the process dies all the time."""
+    """A world whose ladder restarts from the rows after each write."""
 
     def write(self, rows: dict[str, Any] | None) -> bool:
         wrote = super().write(rows)
@@ -35,7 +35,7 @@ def world(seed: int = 0, kind: type[World] = World, config: RatingConfig = CONFI
 
 
 def climb(world: World) -> list[dict[str, Standing]]:
-    """Rates all versions; the standings after each."""
+    """Rate all versions and return the standings after each."""
     after = []
     for player in VERSIONS:
         world.rate(player)
@@ -43,7 +43,7 @@ def climb(world: World) -> list[dict[str, Standing]]:
     return after
 
 
-def test_random_play_that_loses_every_game_leaves_the_distance_open() -> None:
+def test_distance_is_open_if_random_play_never_wins() -> None:
     anchored = world()
     standings = {name: anchored.ladder.standings[name] for name in FAR}
     assert all(s.results[RANDOM][1:] == [0, 0] for name, s in standings.items() if name != RANDOM)
@@ -54,33 +54,33 @@ def test_random_play_that_loses_every_game_leaves_the_distance_open() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bots_are_fitted_once_when_versions_reach_them_and_then_frozen(seed: int) -> None:
+def test_anchors_are_refitted_once_and_then_frozen(seed: int) -> None:
     ladder = world(seed)
     before = {name: ladder.ladder.standings[name].skill for name in BOTS}
     after = climb(ladder)
     courses = [[standings[name].skill for standings in after] for name in BOTS]
     moves = {tuple(i for i, (a, b) in enumerate(zip([first, *course], course, strict=False)) if a != b)
              for first, course in zip(before.values(), courses, strict=True)}
-    ((joined,),) = moves  # all bots at the same version, and once
+    ((joined,),) = moves  # all bots once, at the same version
     assert 0 < joined < len(VERSIONS) - 1 and not ladder.ladder.unmeasured and "unmeasured" not in ladder.rows
     for name in BOTS:
         assert after[-1][name].sigma < 0.65 * before[name].sigma
         assert abs(after[-1][name].mu - FAR[name]) <= 2.5 * after[-1][name].sigma
-    # Everybody rated until then is on the new scale, and moves no more either.
+    # All players rated until then are refitted once and frozen.
     for standings in after[joined + 1:]:
         for name, standing in after[joined].items():
             assert standings[name] == standing
     truth = {**FAR, **VERSIONS, "version-0": 0.0}
     misses = [(s.mu - truth[name]) / s.sigma for name, s in after[-1].items() if name != RANDOM]
     assert np.mean(np.abs(misses) <= 2) > 0.8
-    # What was rated keeps its games and its place: only what the games come to is another.
+    # Games and order of ratings stay; only the ratings change.
     for name, standing in after[joined - 1].items():
         later = after[joined][name]
         assert (later.results, later.scores, later.trial, later.reference) == (
             standing.results, standing.scores, standing.trial, standing.reference)
 
 
-def test_a_process_that_dies_after_every_write_ends_at_the_same_rows() -> None:
+def test_restart_after_every_write_gives_the_same_rows() -> None:
     one, other = world(), world(kind=Restarted)
     assert one.rows == other.rows and one.rows["unmeasured"]
     for either in (one, other):
@@ -88,7 +88,7 @@ def test_a_process_that_dies_after_every_write_ends_at_the_same_rows() -> None:
     assert one.rows == other.rows and "unmeasured" not in one.rows
 
 
-def test_the_rating_that_bridges_is_one_write_of_everybody() -> None:
+def test_refit_is_one_atomic_write() -> None:
     ladder = world()
     for player in VERSIONS:
         while player not in ladder.ladder.standings:
@@ -98,7 +98,7 @@ def test_the_rating_that_bridges_is_one_write_of_everybody() -> None:
             for game in ladder.ladder.pending_games():
                 ladder.write(ladder.ladder.report_game(game.id, ladder.result(game), 60.0, []))
             outcome = ladder.ladder.advance()
-            assert outcome is not None and outcome == ladder.ladder.advance()  # nothing has changed until it is written
+            assert outcome is not None and outcome == ladder.ladder.advance()  # advance() alone changes nothing
             if outcome.refitted:
                 rated = {s.player for s in [*outcome.standings, *outcome.refitted]}
                 assert rated == {*ladder.ladder.standings, player} - {RANDOM}
@@ -110,7 +110,7 @@ def test_the_rating_that_bridges_is_one_write_of_everybody() -> None:
     raise AssertionError("no version reached the bots")
 
 
-def test_neither_order_nor_length_of_games_decides_when_or_what() -> None:
+def test_refit_is_independent_of_game_order() -> None:
     ends = []
     for order in (list, reversed, lambda games: random.Random(1).sample(games, len(games))):
         ladder = world()
@@ -130,10 +130,10 @@ def test_neither_order_nor_length_of_games_decides_when_or_what() -> None:
     assert ends[0] == ends[1] == ends[2]
 
 
-def test_what_an_earlier_release_has_frozen_stays_so() -> None:
+def test_ratings_of_an_earlier_release_stay_frozen() -> None:
     ladder = world()
-    ladder.write({"unmeasured": None})  # as it is in a run whose anchors were rated before
+    ladder.write({"unmeasured": None})  # as in a run of an earlier release
     before = {name: ladder.ladder.standings[name].skill for name in BOTS}
     climb(ladder)
     assert {name: ladder.ladder.standings[name].skill for name in BOTS} == before
-    assert refit_standings(ladder.ladder.standings, CONFIG) is not None  # though they could be fitted by now
+    assert refit_standings(ladder.ladder.standings, CONFIG) is not None  # although a refit would succeed

@@ -25,7 +25,7 @@ def test_losses_are_cross_entropies():
     torch.testing.assert_close(losses["building_events"], -(y * p.log() + (1 - y) * (1 - p).log()).mean())
 
 
-def test_losses_are_least_at_the_label():
+def test_losses_are_minimal_at_the_label():
     logits, win, rank, building, mask = tensors()
     exact = {"win_probability": win.logit()[..., None].expand(4, 3, H), "net_worth_rank": rank.log(),
              "building_events": building.logit()[:, :, None].expand(4, 3, H, N)}
@@ -44,11 +44,11 @@ def test_masked_steps_do_not_count():
         torch.testing.assert_close(before[name], after[name])
 
 
-def test_a_team_without_buildings_has_no_such_loss():
+def test_no_building_loss_without_buildings():
     logits, win, rank, _, mask = tensors()
     logits["building_events"] = torch.zeros(4, 3, H, 0)
     assert "building_events" not in auxiliary_losses(logits, win, rank, torch.zeros(4, 3, 0), mask)
 
 
-def test_the_win_heads_weight_is_tiny():
+def test_win_loss_weight_is_small():
     assert auxiliary_weights(LearnerConfig())["win_probability"] <= 1e-3

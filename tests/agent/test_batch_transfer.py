@@ -1,4 +1,4 @@
-"""The order of copies and steps on a GPU, shown on streams that only write down what they are told."""
+"""Order of batch copies and steps, on CUDA streams that only record calls."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.agent.streams import COPY, LOG, write_down
 
 
 @pytest.fixture
-def ways(monkeypatch: pytest.MonkeyPatch) -> BatchTransfer:
+def transfer(monkeypatch: pytest.MonkeyPatch) -> BatchTransfer:
     write_down(monkeypatch)
     monkeypatch.setattr(torch.Tensor, "record_stream", lambda tensor, stream: None)
     made = BatchTransfer(torch.device("cpu"))
@@ -20,61 +20,61 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> BatchTransfer:
 
 
 def step(batch: DeviceBatch) -> dict[str, Any]:
-    """Reads a batch as a learner does."""
+    """Read a batch as a learner does."""
     batch.acquire()
     LOG.append("main: step")
     batch.release()
     return {name: tensor.clone() for name, tensor in batch.tensors.items()}
 
 
-def test_the_next_batch_is_copied_while_a_step_is_computed_and_places_are_used_again(ways: BatchTransfer) -> None:
+def test_copies_overlap_steps_and_slots_are_reused(transfer: BatchTransfer) -> None:
     arrays = [{"x": np.full((2, 3), i, np.float32)} for i in range(4)]
-    first, second = ways.start(arrays[0], None), ways.start(arrays[1], None)
-    assert LOG == ["copy: record copy@0", "copy: record copy@1"]  # neither waits for a step, nor the host for either
+    first, second = transfer.start(arrays[0], None), transfer.start(arrays[1], None)
+    assert LOG == ["copy: record copy@0", "copy: record copy@1"]  # no wait for a step or by the host
     assert step(first)["x"][0, 0] == 0
     assert LOG[2:] == ["main: wait for copy@0", "main: step", "main: record main@4"]
-    ways.wait()
-    # The arrays of the first may be filled again, those of the second not.
+    transfer.wait()
+    # The arrays of the first batch may be overwritten, those of the second may not.
     assert LOG[5:] == ["MainThread waits until copy@0"]
-    third = ways.start(arrays[2], None)
-    # Into the first's place, once the step that read it is over.
+    third = transfer.start(arrays[2], None)
+    # Into the first slot, after the step that read it.
     assert LOG[6:] == ["copy: wait for main@4", "copy: record copy@7"]
     assert third.tensors["x"] is first.tensors["x"] and third.tensors["x"] is not second.tensors["x"]
     assert step(second)["x"][0, 0] == 1 and step(third)["x"][0, 0] == 2
-    ways.wait(0)
+    transfer.wait(0)
     assert LOG[-2:] == ["MainThread waits until copy@1", "MainThread waits until copy@7"]
 
 
-def test_a_batch_of_another_size_has_memory_of_its_own(ways: BatchTransfer) -> None:
-    one = ways.start({"x": np.zeros((2, 3), np.float32), "y": np.zeros(2, np.int16)}, None)
+def test_batch_of_another_size_gets_new_memory(transfer: BatchTransfer) -> None:
+    one = transfer.start({"x": np.zeros((2, 3), np.float32), "y": np.zeros(2, np.int16)}, None)
     step(one)
-    step(ways.start({"x": np.ones((2, 3), np.float32)}, None))
-    other = ways.start({"x": np.ones((4, 3), np.float32)}, None)
+    step(transfer.start({"x": np.ones((2, 3), np.float32)}, None))
+    other = transfer.start({"x": np.ones((4, 3), np.float32)}, None)
     assert other.tensors["x"].shape == (4, 3) and "y" not in other.tensors
     assert one.tensors["x"].shape == (2, 3)
 
 
-def test_what_was_found_goes_along(ways: BatchTransfer, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Found:
+def test_indices_are_transferred(transfer: BatchTransfer, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Index:
         def __init__(self, *parts: torch.Tensor) -> None:
             self.parts = parts
 
         def tensors(self) -> tuple[torch.Tensor, ...]:
             return self.parts
 
-        def moved(self, tensors: tuple[torch.Tensor, ...]) -> "Found":
-            return Found(*tensors)
+        def moved(self, tensors: tuple[torch.Tensor, ...]) -> "Index":
+            return Index(*tensors)
 
     pinned: list[int] = []
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pinned.append(tensor.numel()) or tensor)
-    batch = ways.start({"x": np.zeros(2, np.float32)}, Found(torch.arange(3), torch.arange(5)))
-    assert pinned == [3, 5] and [len(part) for part in batch.found.parts] == [3, 5]
+    batch = transfer.start({"x": np.zeros(2, np.float32)}, Index(torch.arange(3), torch.arange(5)))
+    assert pinned == [3, 5] and [len(part) for part in batch.index.parts] == [3, 5]
 
 
-def test_on_a_cpu_nothing_is_copied() -> None:
+def test_cpu_batch_is_not_copied() -> None:
     array = np.zeros(3, np.float32)
-    ways = BatchTransfer(torch.device("cpu"))
-    batch = ways.start({"x": array}, None)
-    ways.wait()
+    transfer = BatchTransfer(torch.device("cpu"))
+    batch = transfer.start({"x": array}, None)
+    transfer.wait()
     array[1] = 7
     assert step(batch)["x"].tolist() == [0, 7, 0]

@@ -6,7 +6,7 @@ from five.agent.learning.clip import ElementClip
 CPU = torch.device("cpu")
 
 
-def test_against_the_rule_written_out():
+def test_clip_matches_the_formula():
     torch.manual_seed(0)
     clip = ElementClip(50, 5.0, 0.9, 10, CPU)
     seen = []
@@ -25,11 +25,11 @@ def test_against_the_rule_written_out():
             assert share == pytest.approx((g.abs() > bound).float().mean().item())
             clipped_any |= bool((g.abs() > bound).any())
         torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-6)
-        seen.append(g)  # the moment is of the unclipped gradient
+        seen.append(g)  # v uses the unclipped gradient
     assert clipped_any
 
 
-def test_a_steady_gradient_is_never_clipped():
+def test_constant_gradient_is_not_clipped():
     clip = ElementClip(3, 5.0, 0.999, 100, CPU)
     for _ in range(150):
         g = torch.tensor([1e-3, -1.0, 1e3])
@@ -37,17 +37,17 @@ def test_a_steady_gradient_is_never_clipped():
         torch.testing.assert_close(g, torch.tensor([1e-3, -1.0, 1e3]))
 
 
-def test_a_spike_is_cut_to_five_deviations_and_does_not_widen_its_own_bound():
+def test_spike_is_clipped_to_five_deviations():
     clip = ElementClip(1, 5.0, 0.999, 100, CPU)
     for _ in range(100):
         clip.apply_(torch.ones(1))
     g = torch.tensor([1e6])
     assert clip.apply_(g) == 1
     assert g.item() == pytest.approx(5.0, rel=1e-4)
-    assert clip.v.item() > 1e8  # v has seen it whole
+    assert clip.v.item() > 1e8  # v includes the unclipped spike
 
 
-def test_nothing_is_clipped_in_the_first_steps():
+def test_warm_up_steps_are_not_clipped():
     clip = ElementClip(1, 5.0, 0.999, 100, CPU)
     for _ in range(99):
         clip.apply_(torch.ones(1))
@@ -56,7 +56,7 @@ def test_nothing_is_clipped_in_the_first_steps():
     assert g.item() == 1e6
 
 
-def test_an_element_without_history_passes():
+def test_element_without_history_is_not_clipped():
     clip = ElementClip(2, 5.0, 0.999, 10, CPU)
     for _ in range(20):
         clip.apply_(torch.tensor([1.0, 0.0]))
@@ -65,7 +65,7 @@ def test_an_element_without_history_passes():
     assert g.tolist() == [1.0, 3.0]
 
 
-def test_factor_0_turns_it_off():
+def test_factor_0_disables_the_clip():
     clip = ElementClip(1, 0.0, 0.999, 1, CPU)
     for _ in range(5):
         clip.apply_(torch.ones(1))

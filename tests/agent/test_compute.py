@@ -10,13 +10,13 @@ from tests.agent.test_learner import CONFIG, batch_of
 
 
 @pytest.mark.parametrize(("products", "sums"), [("tf32", "bfloat16"), ("float32", "float32")])
-def test_how_a_gpu_computes_is_what_the_configuration_says(products, sums):
+def test_precision_flags_follow_the_configuration(products, sums):
     apply_compute_config(ComputeConfig(float32_products=products, bfloat16_sums=sums))
     assert torch.backends.cuda.matmul.allow_tf32 == torch.backends.cudnn.allow_tf32 == (products == "tf32")
     assert torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction == (sums == "bfloat16")
 
 
-def test_threads_are_given_back_whatever_happens():
+def test_thread_count_is_restored():
     before = torch.get_num_threads()
     with pytest.raises(KeyError), torch_threads(before + 1):
         assert torch.get_num_threads() == before + 1
@@ -38,8 +38,7 @@ def test_flops_of_the_fused_lstm():
 
 
 def test_flops_of_a_gradient_step():
-    """An LSTM cell of I inputs and D units: 2 (I + D) 4D a step and hero, three times with its gradients (the first
-    layer's inputs need none, but the place embedding is one of them)."""
+    """An LSTM cell of I inputs and D units: 2 (I + D) 4D per step and hero, three times with its gradients."""
     learner = Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG)
     batch = batch_of(learner.policy)
     steps, samples = batch["actions"].shape[:2]
@@ -48,7 +47,7 @@ def test_flops_of_a_gradient_step():
     assert 0.95 * cell < flops < 1.5 * cell
 
 
-def test_counting_a_step_changes_nothing():
+def test_counting_flops_changes_nothing():
     learner, other = (Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG) for _ in range(2))
     batch = batch_of(learner.policy)
     flops = learner.count_step_flops(batch)

@@ -4,7 +4,7 @@ from pydantic import ValidationError
 from five.agent.config import BufferConfig, LeagueConfig, LearnerConfig, SchedulesConfig
 
 
-def test_defaults_are_the_papers():
+def test_defaults_match_the_paper():
     """Berner et al. 2019, table 2 (Rerun)."""
     c = LearnerConfig()
     assert (c.lstm_unroll_length, c.samples_per_segment) == (16, 16)
@@ -26,7 +26,7 @@ def test_defaults_are_the_papers():
     (BufferConfig, {"admission_batches": 9, "reuse_window_batches": 8}, "never made use of"),
     (BufferConfig, {"admission_batches": 2, "reuse_window_batches": 2}, "never be held back"),
     (LeagueConfig, {"past_opponent_share": 1.2}, "past_opponent_share")])
-def test_what_cannot_work_is_refused_by_name(section, values, reason):
+def test_invalid_values_are_rejected_by_name(section, values, reason):
     with pytest.raises(ValidationError, match=reason):
         section.model_validate(values)
 

@@ -1,7 +1,6 @@
-"""A step that is recorded and replayed is the step that is asked for kernel by kernel.
+"""Captured and replayed steps equal eager steps.
 
-On a CPU nothing is recorded, but what would be is run: with the same memory for all batches, what changes from step to
-step on the device, and one sequence of operations. The recording itself needs a GPU.
+On a CPU the same code runs without a graph, which tests everything but the capture itself.
 """
 
 import logging
@@ -23,10 +22,10 @@ from tests.agent.test_learning_no_host_reads import RefusedFunctions, RefusedOpe
 from tests.agent.test_model_dense import Operators
 
 pytestmark = pytest.mark.usefixtures("as_on_a_device")
-# A large ε: what Adam makes of gradients that are nothing but rounding is not compared.
+# A large ε, so that gradients of rounding size do not count.
 CONFIG = LearnerConfig(lstm_unroll_length=4, initial_hold_steps=2, gradient_clip_warmup_steps=3, adam_epsilon=1e-3)
 RATES = (1e-3, 1e-3, 1e-3, 1e-3, 5e-4, 5e-4, 2e-3)
-NOT_FINITE = 4  # the step whose batch is not
+NOT_FINITE = 4  # step whose batch has a NaN
 
 
 def hyper(step: int) -> Hyperparameters:
@@ -64,7 +63,7 @@ def same(one: Learner, other: Learner, metrics: list[dict[str, float]], others: 
     for mine, theirs in zip(metrics, others, strict=True):
         assert mine.keys() == theirs.keys()
         for name, value in mine.items():
-            # An element at its bound is clipped or not by rounding.
+            # Rounding decides whether an element at its bound is clipped.
             near = 1e-3 if rtol and name == "gradient_clipped_fraction" else max(atol, 1e-5)
             assert value == pytest.approx(theirs[name], rel=max(rtol, 1e-5), abs=near, nan_ok=True), name
     mine, theirs = one.state_dict(), other.state_dict()
@@ -78,7 +77,7 @@ def same(one: Learner, other: Learner, metrics: list[dict[str, float]], others: 
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_what_is_recorded_is_the_same_step(precision: str) -> None:
+def test_captured_step_equals_the_eager_step(precision: str) -> None:
     one, other = learner_of(True, precision=precision), learner_of(False, precision=precision)
     metrics, others = learn(one), learn(other)
     same(one, other, metrics, others)
@@ -88,32 +87,31 @@ def test_what_is_recorded_is_the_same_step(precision: str) -> None:
     assert one.skip_reason == "the loss is not finite: value"
 
 
-def test_what_is_recorded_learns_as_the_packed_path_does() -> None:
+def test_captured_step_equals_the_sparse_path() -> None:
     one, other = learner_of(True), learner_of(False, dense=False)
     metrics, others = learn(one), learn(other)
     same(one, other, metrics, others, rtol=1e-3, atol=1e-5)
 
 
-def test_a_resumed_learner_goes_on() -> None:
+def test_resumed_learner_captures_again() -> None:
     whole, first, second = (learner_of(True) for _ in range(3))
     metrics = learn(whole)
     before = learn(first, range(5))
     second.load_state_dict(first.state_dict(), first.extra())
     same(whole, second, metrics, before + learn(second, range(5, len(RATES))), atol=0.0)
-    # And a learner that went on otherwise, from a state that is not its own.
+    # Also a learner with other steps since, from a foreign state.
     first.load_state_dict(second.state_dict(), second.extra())
     same(first, second, [], [], atol=0.0)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_no_data_and_no_step_decides_what_is_done(precision: str) -> None:
-    """Past the first, in which Adam makes its moments: held, within the clip's warm-up and past it, left out. And
-    nothing is read back."""
+def test_operations_do_not_depend_on_data(precision: str) -> None:
+    """Held, warm-up, clipped and skipped steps run the same operations after the first, and read nothing back."""
     learner = learner_of(True, precision=precision)
     sequences = []
     for step, batch in enumerate(batches()):
         there = learner.transfer(batch)
-        assert there.found is None
+        assert there.index is None
         learner.train_step(there, hyper(step)) if step == 0 else None
         with Operators() as operators, RefusedFunctions(), RefusedOperators():
             learner.train_step(there, hyper(step))
@@ -122,7 +120,7 @@ def test_no_data_and_no_step_decides_what_is_done(precision: str) -> None:
     assert all(sequence == sequences[1] for sequence in sequences)
 
 
-def test_a_batch_lies_where_the_one_before_it_did() -> None:
+def test_inputs_keep_their_addresses() -> None:
     seen = []
 
     def work(tensors: dict[str, Tensor]) -> Tensor:
@@ -140,7 +138,7 @@ def test_a_batch_lies_where_the_one_before_it_did() -> None:
 
 
 def half_of(gradients: list[Tensor] | None) -> dict[str, Any]:
-    """Averages with an optimizer that has the same, in place: x -> (x + x) / 2; told of all that is averaged."""
+    """Average in place with an identical optimizer, x -> (x + x) / 2, and record what is averaged."""
     def average(tensors: list[Tensor]) -> None:
         for tensor in tensors:
             tensor.copy_((tensor + tensor) / 2)
@@ -155,7 +153,7 @@ def half_of(gradients: list[Tensor] | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("bucketed", [False, True])
-def test_with_other_optimizers_the_gradient_is_averaged_behind_it(bucketed: bool) -> None:
+def test_gradient_is_averaged_after_the_graph(bucketed: bool) -> None:
     gone: list[Tensor] = []
     gone_eagerly: list[Tensor] = []
     one = learner_of(True, **half_of(gone if bucketed else None))
@@ -169,7 +167,8 @@ def test_with_other_optimizers_the_gradient_is_averaged_behind_it(bucketed: bool
         torch.testing.assert_close(gone, gone_eagerly, equal_nan=True)
 
 
-def test_without_room_it_goes_on_packed(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_out_of_memory_falls_back_to_the_sparse_path(
+        monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     one, other = learner_of(True), learner_of(False, dense=False)
     policy: Any = one.policy
     unroll = policy.unroll
@@ -185,17 +184,17 @@ def test_without_room_it_goes_on_packed(monkeypatch: pytest.MonkeyPatch, caplog:
     same(one, other, metrics, learn(other))
     warnings = [r.getMessage() for r in caplog.records if "CUDA graph" in r.getMessage()]
     assert len(warnings) == 1 and "80 GiB" in warnings[0] and "services.optimizer.cuda_graphs" in warnings[0]
-    assert not policy.dense and one.transfer(batch_of(2)).found is not None
+    assert not policy.dense and one.transfer(batch_of(2)).index is not None
 
 
-def test_where_the_host_decides_nothing_is_recorded() -> None:
+def test_unfused_adam_disables_graphs() -> None:
     assert not learner_of(True, dense=False, config=CONFIG.model_copy(update={"fused_adam": False})).policy.dense
     everywhere = CONFIG.model_copy(update={"advantage_scope": "all"})
     assert not learner_of(True, dense=False, config=everywhere, **half_of(None)).policy.dense
     assert learner_of(True, dense=False, config=everywhere).policy.dense
 
 
-def test_flops_are_those_of_what_is_present() -> None:
+def test_flops_count_present_rows_only() -> None:
     graphed, packed = learner_of(True), learner_of(False, dense=False)
     assert graphed.count_step_flops(batch_of(2)) == packed.count_step_flops(batch_of(2)) > 0
     assert graphed.policy.dense
@@ -204,7 +203,7 @@ def test_flops_are_those_of_what_is_present() -> None:
 # ------------------------------------------------------------------------------------------------ with a GPU
 
 PRECISIONS = pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-NEAR = {"rtol": 2e-3, "atol": 2e-5}  # sums by atomic operations come in any order
+NEAR = {"rtol": 2e-3, "atol": 2e-5}  # the order of atomic additions is undefined
 
 
 def graph_of(learner: Learner) -> torch.cuda.CUDAGraph | None:
@@ -214,10 +213,11 @@ def graph_of(learner: Learner) -> torch.cuda.CUDAGraph | None:
 
 @pytest.mark.gpu
 @PRECISIONS
-def test_a_replayed_step_is_the_same_on_a_gpu(precision: str) -> None:
+def test_gpu_replay_equals_the_eager_step(precision: str) -> None:
     one = learner_of(True, precision=precision, device="cuda")
     other = learner_of(False, precision=precision, device="cuda")
-    assert one.count_step_flops(batch_of(2)) == other.count_step_flops(batch_of(2))  # as a run begins: its backward is in another stream
+    # As at the start of a run; this backward pass is in another stream.
+    assert one.count_step_flops(batch_of(2)) == other.count_step_flops(batch_of(2))
     metrics, others = learn(one), learn(other)
     assert graph_of(one) is not None and len(RATES) > WARM_UP_RUNS + 2
     same(one, other, metrics, others, **(NEAR if precision == "float32" else {"rtol": 0.02, "atol": 2e-3}))
@@ -225,11 +225,11 @@ def test_a_replayed_step_is_the_same_on_a_gpu(precision: str) -> None:
 
 
 @pytest.mark.gpu
-def test_a_resumed_learner_records_again() -> None:
+def test_gpu_resume_captures_again() -> None:
     whole, first = learner_of(True, device="cuda"), learner_of(True, device="cuda")
     metrics = learn(whole)
     before = learn(first, range(5))
-    # Its own state, as when a run goes back: Adam's moments lie elsewhere from here on.
+    # Its own state, as in a revert; Adam's moments get new addresses.
     first.load_state_dict(first.state_dict(), first.extra())
     assert graph_of(first) is None
     made = [*batches(), batch_of(2, seed=7), batch_of(2, seed=8)]
@@ -241,8 +241,8 @@ def test_a_resumed_learner_records_again() -> None:
 
 @pytest.mark.gpu
 @PRECISIONS
-def test_a_replay_never_waits_and_reads_what_was_put_last(precision: str) -> None:
-    """Batches through the copy stream, into places that are used again, while the device is steps behind."""
+def test_replay_reads_the_last_batch_without_waiting(precision: str) -> None:
+    """Batches go through the copy stream into reused slots, while the device is steps behind."""
     one = learner_of(True, precision=precision, device="cuda")
     other = learner_of(False, precision=precision, device="cuda")
     made = [batch_of(2, seed=seed) for seed in range(12)]
@@ -264,23 +264,25 @@ def test_a_replay_never_waits_and_reads_what_was_put_last(precision: str) -> Non
         torch.cuda.set_sync_debug_mode("default")
     tolerance = 1e-3 if precision == "float32" else 0.05
     for metrics, arrays in zip(steps, made, strict=True):
-        assert metrics["loss"] == pytest.approx(other.train_step(arrays, hyper(3))["loss"], rel=tolerance, abs=tolerance)
+        expected = other.train_step(arrays, hyper(3))["loss"]
+        assert metrics["loss"] == pytest.approx(expected, rel=tolerance, abs=tolerance)
         assert metrics.seconds > 0
 
 
 @pytest.mark.gpu
-def test_batches_of_two_shapes_have_a_graph_each() -> None:
+def test_each_batch_shape_has_its_own_graph() -> None:
     one, other = learner_of(True, device="cuda"), learner_of(False, device="cuda")
     for seed in range(2 * (WARM_UP_RUNS + 2)):
         batch = batch_of(2, teams=3 + seed % 2, seed=seed)
-        assert one.train_step(batch, hyper(3))["loss"] == pytest.approx(other.train_step(batch, hyper(3))["loss"], rel=1e-3)
+        expected = other.train_step(batch, hyper(3))["loss"]
+        assert one.train_step(batch, hyper(3))["loss"] == pytest.approx(expected, rel=1e-3)
     graphs: Any = one._step_graph
     assert [shape.graph is not None for shape in graphs._shapes.values()] == [True, True]
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("bucketed", [False, True])
-def test_up_to_the_gradient_with_other_optimizers(bucketed: bool) -> None:
+def test_gpu_gradient_graph_with_other_optimizers(bucketed: bool) -> None:
     one = learner_of(True, device="cuda", **half_of([] if bucketed else None))
     other = learner_of(False, device="cuda")
     metrics, others = learn(one), learn(other)
@@ -289,9 +291,9 @@ def test_up_to_the_gradient_with_other_optimizers(bucketed: bool) -> None:
 
 
 @pytest.mark.gpu
-def test_what_cannot_be_recorded_is_said_once_and_done_otherwise(
+def test_capture_failure_falls_back_and_logs_once(
         monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """A policy that reads something back: allowed while steps are asked for one by one, not in a recording."""
+    """A policy that reads from the device works in eager steps and cannot be captured."""
     one, other = learner_of(True, device="cuda"), learner_of(False, dense=False, device="cuda")
     policy: Any = one.policy
     unroll = policy.unroll

@@ -19,7 +19,7 @@ def game(radiant: list[int], dire: list[int], winner: str = "radiant", said: obj
 def test_pairs_are_counted_by_side() -> None:
     evidence = DraftEvidence(HEROES)
     evidence.add(game([0, 1], [2, 3]))
-    evidence.add(game([0, 2], [1, 0]))  # training draws the teams apart: a hero may be in both
+    evidence.add(game([0, 2], [1, 0]))  # training samples the teams independently, so a hero may be in both
     assert evidence.games == 2
     assert evidence.teams_with("axe") == 3 and evidence.teams_with("viper") == 1 and evidence.teams_with("nobody") == 0
     assert evidence.games_together("axe", "lion") == 2 and evidence.games_together("lion", "axe") == 2
@@ -27,7 +27,7 @@ def test_pairs_are_counted_by_side() -> None:
     assert evidence.games_against("axe", "sven") == 2 and evidence.games_against("sven", "viper") == 0
 
 
-def test_records_without_a_line_up_tell_nothing() -> None:
+def test_records_without_line_up_are_ignored() -> None:
     evidence = DraftEvidence(HEROES)
     for record in ({}, {"lineup": None}, {"lineup": [[0, 1], [9, -1]]}, {"lineup": "axe"}):
         evidence.add(record)
@@ -35,10 +35,10 @@ def test_records_without_a_line_up_tell_nothing() -> None:
     assert evidence.calibration().brier is None
 
 
-def test_calibration_is_of_self_play_alone() -> None:
+def test_calibration_uses_self_play_only() -> None:
     evidence = DraftEvidence(HEROES)
     for winner in ("radiant", "radiant", "dire", "draw"):
-        evidence.add(game([0], [1], winner, [0.6, 0.3]))  # both together: 0.65
+        evidence.add(game([0], [1], winner, [0.6, 0.3]))  # combined: 0.65
     evidence.add(game([0], [1], "dire", [0.2, 0.9], version=9))  # 0.15
     for other in (game([0], [1], "dire", [0.6, 0.3], outcome="won"), game([0], [1], "dire", [0.6, None]),
                   game([0], [1], "", [0.6, 0.3]), game([0], [1], "dire", [2, 3])):
@@ -53,7 +53,7 @@ def test_calibration_is_of_self_play_alone() -> None:
     assert found.error == pytest.approx((4 * 0.025 + 0.15) / 5)
 
 
-def test_it_is_kept_as_json() -> None:
+def test_evidence_json_round_trip() -> None:
     evidence = DraftEvidence(HEROES)
     evidence.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
     again = DraftEvidence.from_json(json.loads(json.dumps(evidence.to_json())))
@@ -65,7 +65,7 @@ def test_it_is_kept_as_json() -> None:
             DraftEvidence.from_json(wrong)
 
 
-def test_a_number_comes_with_what_it_stands_on() -> None:
+def test_summary_contains_the_evidence() -> None:
     table = leaves(HEROES, 2)
     nothing = summarize_draft(table, DraftEvidence(HEROES), advise(table, dire=["lion"]), dire=["lion"])
     assert nothing["games"] == 0 and nothing["support"] is None

@@ -1,4 +1,4 @@
-"""The table of a draft against brute force: every order of picks played out by recursion, hero by hero."""
+"""Solutions of drafts against brute force over all orders of picks."""
 
 from functools import cache
 from itertools import combinations
@@ -19,7 +19,7 @@ def leaves(heroes: tuple[str, ...], team: int, shared: bool = False, seed: int =
 
 
 def by_line_up(table: LeafTable) -> dict[tuple[frozenset[str], frozenset[str]], float]:
-    """Every leaf by its two sets of names, found without the pool's own numbering of sets."""
+    """Return every leaf by its two sets of names, independent of the pool's numbering."""
     heroes, team = table.pool.heroes, table.pool.team
     found = {}
     every = np.arange(table.pool.line_ups)
@@ -33,7 +33,7 @@ def by_line_up(table: LeafTable) -> dict[tuple[frozenset[str], frozenset[str]], 
 
 def brute(table: LeafTable, order: str, radiant: tuple[str, ...] = (), dire: tuple[str, ...] = (),
           banned: tuple[str, ...] = ()) -> dict[str, float]:
-    """What each open pick comes to, by playing out every pick one after another."""
+    """Return the value of each open pick by recursion over all later picks."""
     known = by_line_up(table)
 
     @cache
@@ -53,7 +53,7 @@ def brute(table: LeafTable, order: str, radiant: tuple[str, ...] = (), dire: tup
     return choices(frozenset(radiant), frozenset(dire))
 
 
-def same(table: LeafTable, order: str, radiant: tuple[str, ...] = (), dire: tuple[str, ...] = (),
+def assert_same(table: LeafTable, order: str, radiant: tuple[str, ...] = (), dire: tuple[str, ...] = (),
          banned: tuple[str, ...] = ()) -> None:
     found = advise(table, radiant, dire, banned, order)
     expected = brute(table, order, radiant, dire, banned)
@@ -62,30 +62,31 @@ def same(table: LeafTable, order: str, radiant: tuple[str, ...] = (), dire: tupl
     assert found.win == found.choices[0].win == best(expected.values())
 
 
-def test_ten_heroes_five_a_side_have_252_line_ups_and_the_published_order_is_solved() -> None:
+def test_published_order_of_ten_heroes() -> None:
     table = leaves(TEN, 5)
     assert table.pool.line_ups == 252
-    same(table, OPENAI_FIVE_ORDER)
+    assert_same(table, OPENAI_FIVE_ORDER)
 
 
 @pytest.mark.parametrize("order", ["RRRRRDDDDD", "DDDDDRRRRR", "RDRDRDRDRD", "DRRDDRRDDR", "RDDRRDDRRD"])
-def test_any_order(order: str) -> None:
-    same(leaves(TEN, 5, seed=1), order)
+def test_any_pick_order(order: str) -> None:
+    assert_same(leaves(TEN, 5, seed=1), order)
 
 
-def test_from_the_middle_of_a_draft() -> None:
-    same(leaves(TEN, 5, seed=2), OPENAI_FIVE_ORDER, ("hero9", "hero0"), ("hero4",))
-    same(leaves(TEN, 5, seed=3), OPENAI_FIVE_ORDER, ("hero7", "hero1", "hero2", "hero3"), ("hero0", "hero5", "hero8", "hero9"))
+def test_partial_draft() -> None:
+    assert_same(leaves(TEN, 5, seed=2), OPENAI_FIVE_ORDER, ("hero9", "hero0"), ("hero4",))
+    assert_same(leaves(TEN, 5, seed=3), OPENAI_FIVE_ORDER, ("hero7", "hero1", "hero2", "hero3"),
+                ("hero0", "hero5", "hero8", "hero9"))
 
 
-def test_a_pool_larger_than_two_teams_and_bans() -> None:
+def test_larger_pool_with_bans() -> None:
     table = leaves(TEN, 3, seed=4)
-    same(table, "DRRDDR")
-    same(table, "DRRDDR", banned=("hero3", "hero8"))
-    same(table, "DRRDDR", ("hero2",), ("hero9",), ("hero0", "hero4", "hero5"))
+    assert_same(table, "DRRDDR")
+    assert_same(table, "DRRDDR", banned=("hero3", "hero8"))
+    assert_same(table, "DRRDDR", ("hero2",), ("hero9",), ("hero0", "hero4", "hero5"))
 
 
-def test_a_ban_is_the_same_as_a_smaller_pool() -> None:
+def test_ban_equals_a_smaller_pool() -> None:
     table = leaves(TEN, 3, seed=5)
     left = tuple(hero for hero in TEN if hero not in ("hero0", "hero6"))
     known = by_line_up(table)
@@ -96,17 +97,17 @@ def test_a_ban_is_the_same_as_a_smaller_pool() -> None:
     assert advise(smaller, order="DRRDDR") == advise(table, banned=("hero0", "hero6"), order="DRRDDR")
 
 
-def test_a_pool_that_is_too_small_for_two_teams_is_shared_by_both() -> None:
+def test_small_pool_is_shared_by_both_teams() -> None:
     pool = HeroPool.from_game([f"hero{i}" for i in range(6)], 5)
     assert pool.shared and pool.line_ups == 36
     table = leaves(pool.heroes, 5, shared=True, seed=6)
-    same(table, OPENAI_FIVE_ORDER)
-    same(table, OPENAI_FIVE_ORDER, ("hero1", "hero2"), ("hero1",))
+    assert_same(table, OPENAI_FIVE_ORDER)
+    assert_same(table, OPENAI_FIVE_ORDER, ("hero1", "hero2"), ("hero1",))
     small = leaves(tuple("abcd"), 3, shared=True)
-    same(small, "DRRDDR", banned=("c",))
+    assert_same(small, "DRRDDR", banned=("c",))
 
 
-def test_at_the_end_the_line_up_is_worth_its_leaf() -> None:
+def test_complete_draft_has_the_value_of_its_leaf() -> None:
     table = leaves(TEN, 5, seed=7)
     for radiant in (TEN[:5], TEN[3:8]):
         dire = tuple(hero for hero in TEN if hero not in radiant)
@@ -115,30 +116,30 @@ def test_at_the_end_the_line_up_is_worth_its_leaf() -> None:
         assert found.win == by_line_up(table)[frozenset(radiant), frozenset(dire)]
 
 
-def test_seventeen_heroes_have_the_published_number_of_line_ups() -> None:
+def test_number_of_line_ups_is_the_published_one() -> None:
     assert HeroPool(tuple(f"h{i}" for i in range(17)), 5).line_ups == 4_900_896
     assert HeroPool(tuple(f"h{i}" for i in range(18)), 5).line_ups == 11_027_016
 
 
-def test_what_cannot_be_is_said() -> None:
+def test_invalid_draft_is_rejected() -> None:
     table = leaves(TEN, 5)
     for wrong, arguments in (
-            ("no hero 'axe'", {"radiant": ("axe",)}), ("named twice", {"dire": ("hero1", "hero1")}),
+            ("unknown hero 'axe'", {"radiant": ("axe",)}), ("duplicate hero hero1", {"dire": ("hero1", "hero1")}),
             ("picked and banned", {"dire": ("hero1",), "banned": ("hero1",)}),
             ("picked by both", {"dire": ("hero1",), "radiant": ("hero1",)}),
             ("Radiant has 0 heroes and Dire 1, not 1 and 0", {"radiant": ("hero1",)}),
-            ("does not fit teams of 5", {"order": "RD"}), ("take bans back", {"banned": ("hero1",)})):
+            ("5 times R and 5 times D", {"order": "RD"}), ("remove bans", {"banned": ("hero1",)})):
         with pytest.raises(DraftError, match=wrong):
             advise(table, **arguments)
     with pytest.raises(ValueError, match="too small"):
         HeroPool(TEN, 6)
 
 
-def test_orders() -> None:
+def test_pick_orders_are_parsed() -> None:
     assert parse_pick_order("d r r d", 2) == "DRRD"
     assert [default_order(n) for n in (1, 2, 3, 5)] == ["DR", "DRRD", "DRRDDR", OPENAI_FIVE_ORDER]
 
 
-def test_both_teams_heads_are_one_number() -> None:
+def test_win_from_heads_averages_both_teams() -> None:
     heads = np.array([[[0.6, 0.8], [0.1, 0.3]], [[0.5, 0.5], [0.5, 0.5]]])
     np.testing.assert_allclose(win_from_heads(heads), [0.75, 0.5], rtol=1e-6)

@@ -5,7 +5,7 @@ from five.agent.learning.gae import discount, gae
 
 
 def reference(rewards, values, terminated, gamma, lam):
-    """The definition, term by term: A_t = sum over l of (γλ)^l δ_{t+l}, up to the end of the game or segment."""
+    """Return A_t = sum over l of (γλ)^l δ_{t+l}, up to the end of the game or segment."""
     steps = len(rewards)
     out = np.zeros(rewards.shape)
     for index in np.ndindex(rewards.shape[1:]):
@@ -32,7 +32,7 @@ def segment():
 
 @pytest.mark.parametrize("lam", [0.0, 0.5, 0.95, 1.0])
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 0.9993, 1.0])
-def test_equals_the_definition(segment, gamma, lam):
+def test_gae_matches_the_definition(segment, gamma, lam):
     rewards, values, terminated = segment
     advantages, returns = gae(rewards, values, terminated, gamma, lam)
     expected = reference(rewards, values, terminated, gamma, lam)
@@ -41,7 +41,7 @@ def test_equals_the_definition(segment, gamma, lam):
     assert advantages.dtype == returns.dtype == np.float32
 
 
-def test_a_cut_segment_bootstraps_and_a_terminated_one_does_not():
+def test_only_unfinished_segments_bootstrap():
     rewards, values = np.ones((3, 1)), np.array([[0.0], [0.0], [0.0], [10.0]])
     cut, _ = gae(rewards, values, np.zeros(3, bool), 0.5, 1.0)
     ended, _ = gae(rewards, values, np.array([False, False, True]), 0.5, 1.0)
@@ -49,7 +49,7 @@ def test_a_cut_segment_bootstraps_and_a_terminated_one_does_not():
     assert ended[:, 0].tolist() == [1.75, 1.5, 1.0]
 
 
-def test_nothing_crosses_the_end_of_a_game(segment):
+def test_advantage_does_not_cross_a_game_end(segment):
     rewards, values, terminated = segment
     before, _ = gae(rewards, values, terminated, 0.99, 0.95)
     rewards, values = rewards.copy(), values.copy()
@@ -59,27 +59,27 @@ def test_nothing_crosses_the_end_of_a_game(segment):
     assert not np.allclose(before[8], after[8])
 
 
-def test_lambda_0_is_the_one_step_error(segment):
+def test_lambda_0_is_the_td_error(segment):
     rewards, values, terminated = segment
     advantages, _ = gae(rewards, values, terminated, 0.9, 0.0)
     expected = rewards + 0.9 * values[1:] * ~terminated[:, None, None] - values[:-1]
     np.testing.assert_allclose(advantages, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_gamma_0_looks_at_one_reward(segment):
+def test_gamma_0_uses_one_reward(segment):
     rewards, values, terminated = segment
     _, returns = gae(rewards, values, terminated, 0.0, 0.95)
     np.testing.assert_allclose(returns, rewards, rtol=1e-5, atol=1e-5)
 
 
-def test_both_1_is_the_plain_sum(segment):
+def test_gamma_and_lambda_1_give_the_sum(segment):
     rewards, values, _ = segment
     _, returns = gae(rewards, values, np.zeros(24, bool), 1.0, 1.0)
     expected = rewards[::-1].cumsum(0)[::-1] + values[-1]
     np.testing.assert_allclose(returns, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_terminated_may_be_given_a_stream_each(segment):
+def test_terminated_may_differ_per_column(segment):
     rewards, values, terminated = segment
     each = np.repeat(terminated[:, None], 2, axis=1)
     each[:, 1] = False
@@ -88,7 +88,7 @@ def test_terminated_may_be_given_a_stream_each(segment):
     np.testing.assert_array_equal(advantages[:, 1], gae(rewards[:, 1], values[:, 1], each[:, 1], 0.9, 0.9)[0])
 
 
-def test_shapes_that_do_not_fit_are_refused():
+def test_mismatched_shapes_are_rejected():
     with pytest.raises(ValueError, match=r"values must be \(5, 2\)"):
         gae(np.zeros((4, 2)), np.zeros((4, 2)), np.zeros(4, bool), 1, 1)
     with pytest.raises(ValueError, match="terminated"):
@@ -100,6 +100,6 @@ def test_discount_of_the_papers_horizons(horizon, gamma):
     assert discount(horizon) == pytest.approx(gamma, abs=5e-7)
 
 
-def test_a_horizon_below_a_timestep_is_refused():
+def test_horizon_below_a_timestep_is_rejected():
     with pytest.raises(ValueError, match="horizon"):
         discount(0.1)

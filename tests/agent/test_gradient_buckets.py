@@ -1,4 +1,4 @@
-"""Gradients that are averaged bucket by bucket while backward goes on are those that are averaged as a whole."""
+"""Gradients averaged in buckets equal gradients averaged as a whole."""
 
 import multiprocessing
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from five.agent.config import LearnerConfig
 from five.agent.learning.gradient_buckets import GradientBuckets
 from five.agent.learning.learner import Learner
-from five.services.optimizer.process_group import average, begin_average
+from five.services.optimizer.process_group import average, start_average
 from tests.agent.standins import HYPER, TinyPolicy
 from tests.agent.test_learner import CONFIG, batch_of, parameters
 
@@ -20,7 +20,7 @@ NO_CLIP = CONFIG.model_copy(update={"gradient_clip": 0.0})
 
 
 class Layers(nn.Module):
-    """Five layers, one of which takes no part."""
+    """Five layers, one of them unused."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ def flat_gradient(model: nn.Module) -> tuple[Tensor, list[tuple[nn.Parameter, in
     return flat, places
 
 
-def test_buckets_begin_in_one_order_while_backward_goes_on_and_cover_everything() -> None:
+def test_buckets_start_in_order_and_cover_everything() -> None:
     model = Layers()
     flat, places = flat_gradient(model)
     begun: list[tuple[int, int]] = []
@@ -57,12 +57,12 @@ def test_buckets_begin_in_one_order_while_backward_goes_on_and_cover_everything(
     buckets = GradientBuckets(flat, places, begin, 72 * 4)  # a layer's bytes
     assert len(buckets) == 5
     model(torch.ones(8)).backward()
-    assert not begun  # not armed: somebody else's backward pass
+    assert not begun  # not prepared, so this backward pass is not averaged
     flat.zero_()
     buckets.prepare_for_backward()
     model(torch.ones(8)).backward()
     in_backward.append(len(begun))
-    assert begun == [(288, 72), (216, 72)]  # the third has no gradient; those behind it wait for it
+    assert begun == [(288, 72), (216, 72)]  # the third has no gradient, and later buckets wait for it
     assert not ended
     buckets.finish_all_reduce()
     assert begun == [(start, 72) for start in (288, 216, 144, 72, 0)] and len(ended) == 5
@@ -72,14 +72,14 @@ def test_buckets_begin_in_one_order_while_backward_goes_on_and_cover_everything(
     assert len(begun) == 10
 
 
-def test_a_small_bucket_size_makes_one_a_parameter_and_a_large_one_makes_one_of_all() -> None:
+def test_bucket_size_bounds_the_number_of_buckets() -> None:
     flat, places = flat_gradient(Layers())
     assert len(GradientBuckets(flat, places, lambda part: lambda: None, 1)) == 10
     assert len(GradientBuckets(flat, places, lambda part: lambda: None, 1 << 30)) == 1
 
 
 def _stepped(rank: int, bucketed: bool) -> Learner:
-    learner = Learner(TinyPolicy(), NO_CLIP, reduce=average, begin=begin_average if bucketed else None,
+    learner = Learner(TinyPolicy(), NO_CLIP, reduce=average, begin=start_average if bucketed else None,
                       bucket_bytes=256)
     for seed in range(2):
         learner.train_step(batch_of(TinyPolicy(), seed=10 * seed + rank), HYPER)
@@ -87,7 +87,7 @@ def _stepped(rank: int, bucketed: bool) -> Learner:
 
 
 def _rank(rank: int, store: str, pipe: Connection | None = None) -> tuple[list[Tensor], list[Tensor]]:
-    """(gradient of the last step, parameters) without and with buckets."""
+    """Return the gradient of the last step and the parameters, with and without buckets."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
     try:
@@ -99,7 +99,7 @@ def _rank(rank: int, store: str, pipe: Connection | None = None) -> tuple[list[T
         dist.destroy_process_group()
 
 
-def test_two_ranks_have_the_gradient_of_the_whole_mean_to_the_bit(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_bucketed_gradient_is_bit_identical(tmp_path) -> None:  # type: ignore[no-untyped-def]
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     other = context.Process(target=_rank, args=(1, str(tmp_path / "store"), theirs), daemon=True)
@@ -116,7 +116,7 @@ def test_two_ranks_have_the_gradient_of_the_whole_mean_to_the_bit(tmp_path) -> N
     assert not torch.equal(parameters(alone), after_whole)
 
 
-def test_a_learner_with_buckets_hands_only_small_things_to_reduce() -> None:
+def test_bucketed_learner_reduces_only_small_tensors() -> None:
     sizes: list[int] = []
     begun: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The ladder, played by players of known strengths."""
+"""The ladder with simulated players of known strengths."""
 
 import json
 import math
@@ -22,7 +22,7 @@ DRAWS = 0.2
 
 
 class World:
-    """Rows as a store keeps them, and players whose performances are drawn from the model."""
+    """Stored rows, and players whose performances are sampled from the model."""
 
     def __init__(self, config: RatingConfig = CONFIG, seed: int = 0, truth: dict[str, float] | None = None) -> None:
         self.rows: dict[str, Any] = {}
@@ -47,7 +47,7 @@ class World:
         return 0.5 if abs(gap) < self.margin else float(gap > 0)
 
     def anchor(self) -> "World":
-        """Rates the first version and then the anchors."""
+        """Rate the first version and then the anchors."""
         self.rate("version-0")
         self.write(self.ladder.begin_rating("version-x"))
         while self.ladder.trial is not None:
@@ -55,7 +55,7 @@ class World:
         return self
 
     def rate(self, player: str, result: Callable[[AssignedGame], float] | None = None) -> Standing:
-        """Rates a player, the anchors first where they are not yet."""
+        """Rate a player, and the anchors before if necessary."""
         while player not in self.ladder.standings:
             if self.ladder.trial is None:
                 assert self.write(self.ladder.begin_rating(player))
@@ -64,7 +64,7 @@ class World:
         return self.ladder.standings[player]
 
     def step(self, result: Callable[[AssignedGame], float]) -> None:
-        """Plays the round."""
+        """Play the round."""
         for game in self.ladder.pending_games():
             self.write(self.ladder.report_game(game.id, result(game), 60.0, []))
         outcome = self.ladder.advance()
@@ -72,7 +72,7 @@ class World:
         self.write(outcome.rows)
 
 
-def test_the_papers_values_and_what_cannot_be() -> None:
+def test_defaults_and_invalid_configurations() -> None:
     paper = RatingConfig()
     assert (paper.sigma, paper.beta, paper.tau, paper.draw_probability) == (25 / 3, 25 / 6, 0.0, 0.02)
     assert (paper.nearby, paper.games_per_rating) == (10.0, 750)
@@ -83,9 +83,8 @@ def test_the_papers_values_and_what_cannot_be() -> None:
 
 
 @pytest.mark.parametrize(("seeds", "within"), [(8, 0.85), pytest.param(60, 0.92, marks=pytest.mark.slow)])
-def test_known_strengths_are_recovered_within_two_sigma_up_the_whole_ladder(seeds: int, within: float) -> None:
-    """Versions from random play up to far above all bots, each measured against those before it: σ has to hold what
-    errors of references add up to."""
+def test_known_strengths_are_recovered_within_two_sigma(seeds: int, within: float) -> None:
+    """From random play to far above all bots, where errors of references accumulate."""
     config = RatingConfig(games_per_rating=60, games_per_round=60, games_per_anchor_pair=60)
     misses, deviations = [], []
     for seed in range(seeds):
@@ -97,12 +96,12 @@ def test_known_strengths_are_recovered_within_two_sigma_up_the_whole_ladder(seed
             deviations.append(standing.sigma)
         assert any(name.startswith("version-") for name in world.ladder.references)
         assert world.ladder.standings[RANDOM].mu == 0.0
-    # 95 % and 1 expected; the ratings of a seed share the luck of their references.
+    # Expected are 95 % and 1; ratings of one seed share the errors of their references.
     assert np.mean(np.abs(misses) <= 2) > within and 0.75 < np.std(misses) < 1.25
     assert np.median(deviations) < 4.0
 
 
-def test_the_first_version_is_rated_against_random_play_before_the_anchors_are() -> None:
+def test_first_version_is_rated_before_the_anchors() -> None:
     world = World(RatingConfig(games_of_first=10), truth={"version-0": 3.0, "version-1": 3.0})
     first = world.rate("version-0")
     assert first.results.keys() == {RANDOM} and first.games == 10 and not first.reference
@@ -113,13 +112,13 @@ def test_the_first_version_is_rated_against_random_play_before_the_anchors_are()
     assert len(anchors) == 6 and world.rate("version-1").games == 750
 
 
-def test_the_share_of_draws_is_estimated() -> None:
+def test_draw_probability_is_estimated() -> None:
     world = World(truth={"version-1": 5.0}).anchor()
     assert world.rate("version-1").draw_probability == pytest.approx(DRAWS, abs=0.08)
 
 
-def test_neither_length_nor_order_of_games_changes_a_rating() -> None:
-    """The same results reach the ladder shortest game first, longest first, and shuffled."""
+def test_rating_is_independent_of_game_order() -> None:
+    """Results are reported shortest game first, longest first, and shuffled."""
     truth = {"version-1": 7.0}
     rated = []
     for key in (lambda seconds: seconds, lambda seconds: -seconds, lambda seconds: random.Random(seconds).random()):
@@ -129,10 +128,10 @@ def test_neither_length_nor_order_of_games_changes_a_rating() -> None:
         while "version-1" not in world.ladder.standings:
             games = []
             for game in world.ladder.pending_games():
-                score = float(game.seed % 3) / 2  # fixed by the game, wins short and draws long
+                score = float(game.seed % 3) / 2  # depends on the game only; wins are short and drawn games long
                 games.append((900.0 if score == 0.5 else 200.0 + game.seed % 97, game, score))
             for seconds, game, score in sorted(games, key=lambda g: key(g[0])):
-                assert world.ladder.advance() is None  # nothing follows before all have ended
+                assert world.ladder.advance() is None  # until all games have ended
                 world.write(world.ladder.report_game(game.id, score, seconds, []))
             outcome = world.ladder.advance()
             assert outcome is not None
@@ -143,7 +142,7 @@ def test_neither_length_nor_order_of_games_changes_a_rating() -> None:
         assert other == rated[0]
 
 
-def test_a_report_sent_twice_counts_once_and_strangers_not_at_all() -> None:
+def test_duplicate_and_unknown_reports_do_not_count() -> None:
     world = World(truth={"version-1": 5.0}).anchor()
     world.write(world.ladder.begin_rating("version-1"))
     game = world.ladder.pending_games()[0]
@@ -152,13 +151,13 @@ def test_a_report_sent_twice_counts_once_and_strangers_not_at_all() -> None:
     assert world.ladder.report_game(game.id, 0.0, 60.0, []) is None
     assert world.ladder.report_game("0.random.nobody.0.0", 1.0, 60.0, []) is None
     world.rate("version-1")
-    assert world.ladder.report_game(game.id, 0.0, 60.0, []) is None  # also when its rating is over
+    assert world.ladder.report_game(game.id, 0.0, 60.0, []) is None  # also after its rating
     assert before != world.rows
     with pytest.raises(ValueError, match="1, 0.5 or 0"):
         world.ladder.report_game(game.id, 0.7, 60.0, [])
 
 
-def test_games_are_assigned_in_pairs_with_sides_swapped_and_equal_shares() -> None:
+def test_games_are_assigned_in_pairs_and_equal_shares() -> None:
     world = World(truth={"version-1": 5.0, "version-2": 5.0}).anchor()
     world.rate("version-1")
     world.write(world.ladder.begin_rating("version-2"))
@@ -174,7 +173,7 @@ def test_games_are_assigned_in_pairs_with_sides_swapped_and_equal_shares() -> No
         world.ladder.nearby_references(world.ladder.trial.mu))
 
 
-def test_only_references_within_ten_points_are_played_and_the_bots_that_always_are() -> None:
+def test_opponents_are_near_references_and_always_bots() -> None:
     world = World(truth={"version-1": 1.0, "version-2": 1.0}).anchor()
     world.rate("version-1")
     for name, standing in world.ladder.standings.items():
@@ -187,14 +186,14 @@ def test_only_references_within_ten_points_are_played_and_the_bots_that_always_a
     assert {"random", "scripted-easy", "scripted"} <= {g.second for g in world.ladder.pending_games()}
 
 
-def test_a_version_far_from_where_it_was_looked_for_gets_another_round() -> None:
+def test_misplaced_version_gets_another_round() -> None:
     world = World(RatingConfig(games_per_rating=20, games_per_round=20, games_per_anchor_pair=60), truth={
         "version-1": 19.0}).anchor()
     standing = world.rate("version-1")
     assert standing.games > 20 and {"scripted", "scripted-hard"} & set(standing.results)
 
 
-def test_references_never_move_and_one_that_fills_a_gap_joins() -> None:
+def test_references_are_frozen_and_fill_gaps() -> None:
     truth = {f"version-{i}": 2.0 * i for i in range(12)}
     world = World(truth=truth).anchor()
     frozen: dict[str, Any] = {}
@@ -207,7 +206,7 @@ def test_references_never_move_and_one_that_fills_a_gap_joins() -> None:
     assert not all(world.ladder.standings[name].reference for name in truth)
 
 
-def test_an_aborted_game_is_counted_and_none_is_played_for_it() -> None:
+def test_aborted_game_is_not_replaced() -> None:
     world = World(truth={"version-1": 5.0, "version-2": 5.0}).anchor()
     world.rate("version-1")
     world.write(world.ladder.begin_rating("version-2"))
@@ -218,7 +217,7 @@ def test_an_aborted_game_is_counted_and_none_is_played_for_it() -> None:
     assert standing.aborted == 1 and standing.games == CONFIG.games_per_rating - 1
 
 
-def test_a_version_none_of_whose_games_could_be_played_is_given_up() -> None:
+def test_version_without_games_is_given_up() -> None:
     world = World(truth={"version-1": 5.0}).anchor()
     world.rate("version-1")
     world.write(world.ladder.begin_rating("version-2"))
@@ -254,8 +253,8 @@ def test_anchors_are_replayed_when_random_play_has_no_game() -> None:
     assert world.ladder.begin_rating("version-1") is not None
 
 
-def test_everything_is_in_the_rows() -> None:
-    """A ladder that reads the rows goes on exactly where the other one was, in the middle of a round."""
+def test_rows_restore_the_ladder() -> None:
+    """A ladder that reads the rows in mid-round continues exactly there."""
     world = World(truth={"version-1": 5.0, "version-2": 6.0}).anchor()
     world.rate("version-1")
     world.write(world.ladder.begin_rating("version-2"))
@@ -269,7 +268,7 @@ def test_everything_is_in_the_rows() -> None:
         again.standings, key=lambda n: -again.standings[n].mu)
 
 
-def test_what_an_earlier_release_kept_is_removed_with_the_first_row() -> None:
+def test_rows_of_an_earlier_release_are_removed() -> None:
     world = World(truth={"version-1": 5.0})
     world.rows = {"state": {"format": 1}, "win_rates": {}}
     world.ladder.apply_rows(world.rows, True)
@@ -278,7 +277,7 @@ def test_what_an_earlier_release_kept_is_removed_with_the_first_row() -> None:
     assert not {"state", "win_rates"} & set(world.rows) and world.ladder.has_rated_anchors
 
 
-def test_random_play_alone_is_a_ladder() -> None:
+def test_random_play_can_be_the_only_anchor() -> None:
     world = World(RatingConfig(anchors=("random",), games_per_rating=10), truth={"version-1": 3.0})
     assert world.rate("version-0").results.keys() == world.rate("version-1").results.keys() == {RANDOM}
     assert world.ladder.standings[RANDOM].mu == 0.0 and ANCHORS not in world.ladder.standings

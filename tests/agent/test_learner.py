@@ -30,7 +30,7 @@ def parameters(learner):
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()])
 
 
-def test_the_ratio_is_exactly_1_at_age_0_and_not_after_a_step():
+def test_ratio_is_1_until_the_first_step():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     first, second = learner.train_step(batch, HYPER), learner.train_step(batch, HYPER)
@@ -40,14 +40,14 @@ def test_the_ratio_is_exactly_1_at_age_0_and_not_after_a_step():
     assert abs(second["ratio_max"] - 1) > 1e-3
 
 
-def test_behaviour_log_probabilities_are_read_and_not_computed_again():
+def test_stored_behaviour_log_probabilities_are_used():
     batch = batch_of(TinyPolicy())
     shifted = {**batch, "behaviour_logp": batch["behaviour_logp"] - np.log(1.1).astype(np.float32)}
     metrics = Learner(TinyPolicy(), CONFIG).train_step(shifted, HYPER)
     assert metrics["ratio_mean"] == pytest.approx(1.1, rel=1e-4)
 
 
-def test_advantages_and_returns_are_not_computed_again():
+def test_stored_advantages_and_returns_are_used():
     batch = batch_of(TinyPolicy())
     batch["behaviour_values"] = batch["behaviour_values"] + 100
     one = Learner(TinyPolicy(), CONFIG).train_step(batch, HYPER)
@@ -55,15 +55,15 @@ def test_advantages_and_returns_are_not_computed_again():
     assert one == Learner(TinyPolicy(), CONFIG).train_step(batch, HYPER)
 
 
-def test_the_stored_state_is_used():
+def test_stored_lstm_state_is_used():
     batch = batch_of(TinyPolicy())
     zeroed = {**batch, "state/h": np.zeros_like(batch["state/h"]), "state/c": np.zeros_like(batch["state/c"])}
     assert np.abs(batch["state/h"]).max() > 0.01
     assert Learner(TinyPolicy(), CONFIG).train_step(zeroed, HYPER)["ratio_max"] > 1.0001
 
 
-def test_it_overfits_a_single_batch():
-    """Steps that can be told apart: the value is learnt by heart, and the policy turns to what paid."""
+def test_learner_overfits_a_single_batch():
+    """The value fits the returns, and the policy moves to the rewarded actions."""
     batch = batch_of(TinyPolicy(), games=1, steps=40)
     rng = np.random.default_rng(0)
     batch["x"] = rng.normal(size=(4, 16, 8)).astype(np.float16)
@@ -80,12 +80,12 @@ def test_it_overfits_a_single_batch():
     for _ in range(400):
         metrics = learner.train_step(batch, Hyperparameters(5e-3, 0.0, 0.0, 180.0))
     assert metrics["explained_variance"] > 0.98
-    # Every ratio stands at the edge of the clip, on the side of its advantage's sign.
+    # Every ratio is at the clip bound, on the side of its advantage's sign.
     assert metrics["loss_policy"] < -0.17
 
 
-def test_it_learns_the_game_that_needs_memory():
-    """Rollout, segments, buffer, pacing and learner together: right answers go from half to nearly all."""
+def test_learner_solves_a_memory_game():
+    """Rollout, segments, buffer, pacing and learner raise correct answers from half to nearly all."""
     config = CONFIG.model_copy(update={"batch_samples": 64, "adam_epsilon": 1e-5, "initial_hold_steps": 4})
     buffers = BufferConfig(capacity_samples=256, minimum_samples=64, max_age_versions=4)
     policy = TinyPolicy(seed=1)
@@ -114,7 +114,7 @@ def test_it_learns_the_game_that_needs_memory():
     assert share > 0.97, f"{share:.3f} right after {learner.gradient_steps} steps"
 
 
-def test_resuming_gives_the_bit_equal_next_step():
+def test_resumed_step_is_bit_identical():
     learner = Learner(TinyPolicy(), CONFIG)
     batches = [batch_of(learner.policy, seed=i) for i in range(8)]
     for batch in batches[:6]:  # past the clip's warm-up
@@ -133,7 +133,7 @@ def test_resuming_gives_the_bit_equal_next_step():
 
 
 @pytest.mark.parametrize("lost", ["adam/m/", "adam/v/", "clip/v/"])
-def test_the_optimizers_moments_matter_to_the_next_step(lost):
+def test_next_step_depends_on_every_stored_moment(lost):
     learner = Learner(TinyPolicy(), CONFIG)
     batches = [batch_of(learner.policy, seed=i) for i in range(7)]
     for batch in batches[:6]:
@@ -148,7 +148,7 @@ def test_the_optimizers_moments_matter_to_the_next_step(lost):
     assert not torch.equal(parameters(learner), parameters(resumed))
 
 
-def test_a_checkpoint_before_the_first_step():
+def test_checkpoint_before_the_first_step():
     learner = Learner(TinyPolicy(), CONFIG)
     resumed = Learner(TinyPolicy(seed=5), CONFIG)
     resumed.load_state_dict(learner.state_dict(), learner.extra())
@@ -156,7 +156,7 @@ def test_a_checkpoint_before_the_first_step():
     assert learner.train_step(batch, HYPER) == resumed.train_step(batch, HYPER)
 
 
-def test_a_checkpoint_does_not_change_with_further_steps():
+def test_checkpoint_is_a_copy():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     learner.train_step(batch, HYPER)
@@ -166,7 +166,7 @@ def test_a_checkpoint_does_not_change_with_further_steps():
     assert all(torch.equal(state[name], kept[name]) for name in state)
 
 
-def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing():
+def test_checkpoint_of_another_model_is_rejected():
     learner, other = Learner(TinyPolicy(), CONFIG), Learner(TinyPolicy(hidden=8), CONFIG)
     before = parameters(learner).clone()
     with pytest.raises(ValueError, match="cell.weight_ih"):
@@ -179,7 +179,7 @@ def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing():
 
 @pytest.mark.parametrize(("spoil", "reason"), [
     ("returns", "loss is not finite: value"), ("advantages", "loss is not finite: policy"), ("x", "not finite")])
-def test_a_step_that_is_not_finite_changes_nothing_and_says_why(spoil, reason, caplog):
+def test_step_with_nan_is_skipped_and_logged(spoil, reason, caplog):
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     learner.train_step(batch, HYPER)
@@ -199,7 +199,7 @@ def test_a_step_that_is_not_finite_changes_nothing_and_says_why(spoil, reason, c
     assert np.isfinite(list(metrics.values())).all()
 
 
-def test_holding_the_learning_rate_moves_moments_and_statistics_but_no_parameter():
+def test_held_learning_rate_moves_no_parameter():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     before = parameters(learner).clone()
@@ -216,13 +216,13 @@ def test_holding_the_learning_rate_moves_moments_and_statistics_but_no_parameter
     assert not torch.equal(parameters(learner), before)
 
 
-def test_a_new_run_holds_first():
+def test_new_run_holds_the_learning_rate():
     learner = Learner(TinyPolicy(), CONFIG.model_copy(update={"initial_hold_steps": 3}))
     batch = batch_of(learner.policy)
     assert [learner.train_step(batch, HYPER)["held"] for _ in range(5)] == [1, 1, 1, 0, 0]
 
 
-def test_rewards_are_merged_into_the_running_deviation():
+def test_reward_sums_update_the_running_deviation():
     learner = Learner(TinyPolicy(), CONFIG)
     rewards = np.random.default_rng(0).normal(0.5, 3.0, 1000)
     for part in np.split(rewards, 4):
@@ -234,7 +234,7 @@ def test_rewards_are_merged_into_the_running_deviation():
 
 
 class Lockstep:
-    """`reduce` of several learners that are stepped one after another: records first, replays the mean after."""
+    """`reduce` of several learners in one process: it records their tensors first, then replays the mean."""
 
     def __init__(self):
         self.calls, self.means, self.at = [], None, 0
@@ -249,8 +249,8 @@ class Lockstep:
 
 
 @pytest.mark.parametrize("scope", ["rank", "all"])
-def test_two_optimizers_step_as_one_with_both_batches(scope):
-    """With plain averages (equal masks) the mean of two half-batch gradients is the whole batch's."""
+def test_two_optimizers_equal_one_with_both_batches(scope):
+    """With equal masks the mean of two half-batch gradients is that of the whole batch."""
     config = CONFIG.model_copy(update={
         "advantage_scope": scope, "normalise_advantages": scope == "all", "gradient_clip": 0.0})
     whole = batch_of(TinyPolicy(), games=8)
@@ -262,7 +262,7 @@ def test_two_optimizers_step_as_one_with_both_batches(scope):
         lockstep = Lockstep()
         Learner(TinyPolicy(), config, reduce=lockstep.record).train_step(half, HYPER)
         recorded.append(lockstep.calls)
-    if scope == "all":  # the gradients of the first pass were made with each half's own advantages
+    if scope == "all":  # the first pass used each half's own advantages
         moments = [(a + b) / 2 for a, b in zip(recorded[0][0], recorded[1][0], strict=True)]
         recorded = []
         for half in halves:
@@ -291,9 +291,9 @@ def test_two_optimizers_step_as_one_with_both_batches(scope):
         torch.testing.assert_close(one * (2 if name == "squares" else 1), both)
 
 
-def test_a_gradient_lost_on_one_optimizer_is_skipped_by_all():
+def test_nan_gradient_is_skipped_by_all_optimizers():
     def poisoned(tensors):
-        tensors[0][0] = torch.nan  # what an average with another rank's nan leaves
+        tensors[0][0] = torch.nan  # the result of an average with another rank's NaN
 
     learner = Learner(TinyPolicy(), CONFIG, reduce=poisoned)
     metrics = learner.train_step(batch_of(learner.policy), HYPER)
@@ -302,7 +302,7 @@ def test_a_gradient_lost_on_one_optimizer_is_skipped_by_all():
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_adam_is_adam(fused):
+def test_adam_matches_pytorch(fused):
     config = CONFIG.model_copy(update={"gradient_clip": 0.0, "fused_adam": fused})
     learner = Learner(TinyPolicy(), config)
     batch = batch_of(learner.policy)
@@ -318,7 +318,7 @@ def test_adam_is_adam(fused):
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-7)
 
 
-def test_a_batch_that_does_not_fit_is_refused_by_name():
+def test_invalid_batch_is_rejected_by_name():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
     with pytest.raises(ValueError, match=r"lacks .*'mask'"):
@@ -330,7 +330,7 @@ def test_a_batch_that_does_not_fit_is_refused_by_name():
 
 
 @pytest.mark.gpu
-def test_a_gpu_steps_as_the_cpu_does():
+def test_gpu_step_matches_the_cpu():
     cpu, gpu = Learner(TinyPolicy(), CONFIG), Learner(TinyPolicy(), CONFIG, "cuda")
     batch = batch_of(cpu.policy)
     pinned = {}

@@ -6,7 +6,7 @@ from five.agent.learning.checkpoint import fingerprint_tensors, require_shapes
 SHAPES = {"a": torch.Size([2, 3]), "b": torch.Size([])}
 
 
-def test_what_does_not_fit_is_named() -> None:
+def test_mismatched_tensors_are_named() -> None:
     fits = {"a": torch.zeros(2, 3), "b": torch.zeros(())}
     require_shapes(fits, SHAPES)
     with pytest.raises(ValueError, match=r"missing \['a'\], unknown \['c'\]"):
@@ -16,7 +16,7 @@ def test_what_does_not_fit_is_named() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool])
-def test_a_fingerprint_sees_one_bit(dtype: torch.dtype) -> None:
+def test_fingerprint_detects_one_bit(dtype: torch.dtype) -> None:
     one, other = torch.ones(5, 4).to(dtype), torch.ones(5, 4).to(dtype)
     assert fingerprint_tensors([one, one[:2]]) == fingerprint_tensors([other, other[:2].clone()])
     other[3, 1] = 0

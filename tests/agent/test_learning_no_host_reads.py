@@ -1,4 +1,4 @@
-"""A gradient step asks the device for everything and reads nothing back: what the host knows, it knew before."""
+"""A gradient step launches device work and reads nothing back."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class HostReads(RuntimeError):
 
 
 class RefusedFunctions(TorchFunctionMode):
-    """Refuses what makes the host wait for a GPU, by the name it is called by (``tolist`` reaches no operator)."""
+    """Raise on Tensor methods that wait for a GPU (``tolist`` calls no operator)."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__name__", "") in READS:
@@ -38,7 +38,7 @@ class RefusedFunctions(TorchFunctionMode):
 
 
 class RefusedOperators(TorchDispatchMode):
-    """... and by the operator, backward and optimizer among it."""
+    """Raise on operators that wait for a GPU, in backward and optimizer as well."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func._schema.name.removeprefix("aten::")
@@ -51,7 +51,7 @@ class RefusedOperators(TorchDispatchMode):
 
 
 def batch_of(heroes: int, steps: int = 4, teams: int = 3, seed: int = 0) -> dict[str, Any]:
-    """A batch [T, B, ...] with resets in mid-sample, its actions among those that are available."""
+    """Return a batch [T, B, ...] with resets in mid-sample and available actions."""
     rng = np.random.default_rng(seed)
     lay = layout(heroes)
     obs = {name: array.numpy() for name, array in random_obs(lay, steps, teams, seed=seed).items()}
@@ -76,7 +76,7 @@ def learner_of(precision: str = "float32", heroes: int = 2, device: str = "cpu")
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_step_reads_nothing_back(precision: str) -> None:
+def test_step_reads_nothing_from_the_device(precision: str) -> None:
     learner = learner_of(precision)
     steps = []
     for seed in range(4):  # past the clip's warm-up
@@ -86,10 +86,10 @@ def test_a_step_reads_nothing_back(precision: str) -> None:
             steps.append(learner.train_step(batch, HYPER))
     assert all(np.isfinite(list(metrics.values())).all() and not metrics["skipped"] for metrics in steps)
     with RefusedFunctions(), RefusedOperators(), pytest.raises(HostReads, match="tolist"):
-        _ = learner.train_step(batch, HYPER)["loss"]  # asked: now it waits
+        _ = learner.train_step(batch, HYPER)["loss"]  # the access waits
 
 
-def test_a_step_that_is_not_finite_is_left_out_without_a_look() -> None:
+def test_skipped_step_reads_nothing_from_the_device() -> None:
     learner, bad = learner_of(), batch_of(2)
     bad["returns"][0, 0] = np.nan
     learner.train_step(batch_of(2), HYPER)
@@ -101,8 +101,8 @@ def test_a_step_that_is_not_finite_is_left_out_without_a_look() -> None:
     assert all(torch.equal(before[name], tensor) for name, tensor in learner.state_dict().items())
 
 
-def test_the_refusal_itself() -> None:
-    """Without what was found beforehand the same step searches on its device, and is refused."""
+def test_host_reads_are_detected() -> None:
+    """Without the host's indices the step searches on its device, which is a host read."""
     learner = learner_of()
     batch = learner.transfer(batch_of(2))
     policy = learner.policy
@@ -113,13 +113,13 @@ def test_the_refusal_itself() -> None:
 
 
 @pytest.mark.parametrize("heroes", [1, 2])
-def test_what_is_found_beforehand_is_what_the_network_finds(heroes: int) -> None:
+def test_host_indices_equal_the_networks(heroes: int) -> None:
     torch.manual_seed(2)
     policy = Policy(layout(heroes), SMALL)
     batch = {n: torch.from_numpy(a) for n, a in batch_of(heroes).items()}
     obs = {n: batch[n] for n in layout(heroes).array_specs()}
     state = {n[6:]: t for n, t in batch.items() if n.startswith("state/")}
-    found = policy.find(obs, batch["actions"], batch["resets"])
+    found = policy.index_batch(obs, batch["actions"], batch["resets"])
     assert len(found.targets.step) and found.starts == [0, 2]
     one = policy.unroll(obs, batch["actions"], state, batch["resets"])
     other = policy.unroll(obs, batch["actions"], state, batch["resets"], found)
@@ -130,8 +130,8 @@ def test_what_is_found_beforehand_is_what_the_network_finds(heroes: int) -> None
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_step_on_a_gpu_never_waits_by_cudas_own_check(precision: str) -> None:
-    """Steps ahead of the device, batches through the copy stream into places that are used again."""
+def test_gpu_step_passes_cuda_sync_debug_mode(precision: str) -> None:
+    """The host runs ahead, and batches go through the copy stream into reused slots."""
     learner, cpu = learner_of(precision, device="cuda"), learner_of(precision)
     pinned = []
     for seed in range(6):
@@ -139,7 +139,7 @@ def test_a_step_on_a_gpu_never_waits_by_cudas_own_check(precision: str) -> None:
         pinned.append({name: learner.allocate(array.shape, array.dtype) for name, array in batch.items()})
         for name, array in batch.items():
             pinned[-1][name][...] = array
-    learner.train_step(pinned[0], HYPER)["loss"]  # what is made once is made
+    learner.train_step(pinned[0], HYPER)["loss"]  # allocates one-time state
     cpu.train_step(pinned[0], HYPER)
     steps = []
     try:

@@ -1,4 +1,4 @@
-"""The real policy through acting, segments, buffer and learner."""
+"""The real policy from acting over segments and buffer to the learner."""
 
 import json
 
@@ -24,7 +24,7 @@ HYPER = Hyperparameters(1e-3, 0.01, 0.3, 180.0)
 
 
 def play(policy, of, versions=lambda t: 0, teams=3, steps=50, seed=0, on_step=None, game=11):
-    """Samples of random games, acted in by the policy, all teams in one batch."""
+    """Return samples of random games in which the policy acted, all teams in one batch."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     arrays = random_arrays(of, steps, teams, seed=seed)
     recorders = [Recorder(CONFIG) for _ in range(teams)]
@@ -54,7 +54,7 @@ def batch(samples, version=0):
 
 
 @pytest.mark.parametrize("heroes", [1, 5])
-def test_the_ratio_is_1_for_data_of_the_current_version(heroes):
+def test_ratio_is_1_for_the_current_version(heroes):
     of = layout(heroes)
     torch.manual_seed(0)
     learner = Learner(Policy(of, SMALL), CONFIG)
@@ -68,11 +68,8 @@ def test_the_ratio_is_1_for_data_of_the_current_version(heroes):
     assert abs(learner.train_step(drawn.arrays, HYPER)["ratio_max"] - 1) > 1e-3
 
 
-def test_state_crosses_a_parameter_swap():
-    """Parameters change in the middle of a sample: the state goes on, and each step carries the version that acted.
-
-    After going back to the first parameters, the steps before the swap have ratio 1 and the others have not.
-    """
+def test_lstm_state_survives_a_version_change():
+    """Parameters change within a sample: the LSTM state continues, and each step stores the version that acted."""
     of = layout(1)
     torch.manual_seed(0)
     policy = Policy(of, SMALL)
@@ -104,7 +101,7 @@ def test_state_crosses_a_parameter_swap():
             assert not same[sample["versions"] == 4].all()
 
 
-def test_a_step_moves_parameters_and_statistics():
+def test_step_updates_parameters_and_statistics():
     of = layout(1)
     learner = Learner(Policy(of, SMALL), CONFIG)
     drawn = batch(play(learner.policy, of))
@@ -118,7 +115,7 @@ def test_a_step_moves_parameters_and_statistics():
     assert np.isfinite(list(metrics.values())).all()
 
 
-def test_resuming_gives_the_bit_equal_next_step():
+def test_resumed_step_is_bit_identical():
     of = layout(5)
     torch.manual_seed(0)
     learner = Learner(Policy(of, SMALL), CONFIG)
@@ -134,9 +131,11 @@ def test_resuming_gives_the_bit_equal_next_step():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-8])
-def test_reduced_precision_keeps_the_gradient(scale):
-    """The whole loss in bfloat16 beside float32, as it is and weighted as low as a paper-sized batch weighs a step: no
-    gradient is lost below the smallest number, and each parameter moves in nearly the same direction."""
+def test_bfloat16_keeps_the_gradient(scale):
+    """The loss in bfloat16 and float32, as it is and with the weight of a paper-sized batch.
+
+    No gradient underflows, and each parameter moves in nearly the same direction.
+    """
     of = layout(1)
     torch.manual_seed(0)
     exact = Policy(of, SMALL)

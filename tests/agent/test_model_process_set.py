@@ -6,18 +6,18 @@ import pytest
 import torch
 from torch import nn
 
-from five.agent.model.inputs import Rows
-from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, segment_max, two_layers
+from five.agent.model.inputs import PackedPool
+from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, segment_max, two_layer_mlp
 from tests.agent.test_learning_no_host_reads import HYPER, batch_of, learner_of
 
-Pool = Callable[[torch.Tensor, Rows], torch.Tensor]
+Pool = Callable[[torch.Tensor, PackedPool], torch.Tensor]
 BOTH = pytest.mark.parametrize("pool", [segment_max, dense_max])  # a CPU's, and a GPU's on a CPU
 
 
-def pools_of(owner: torch.Tensor, owners: int) -> Rows:
+def pools_of(owner: torch.Tensor, owners: int) -> PackedPool:
     """Each row in the next free slot of its owner, of two more than are needed."""
     slot = torch.stack([(owner[:i] == owner[i]).sum() for i in range(len(owner))]) if len(owner) else owner
-    return Rows(owner, owners, slot, int(slot.max()) + 3 if len(owner) else 2)
+    return PackedPool(owner, owners, slot, int(slot.max()) + 3 if len(owner) else 2)
 
 
 def slow_max(rows: torch.Tensor, owner: torch.Tensor, owners: int) -> torch.Tensor:
@@ -94,11 +94,11 @@ def test_two_layers_and_their_gradients() -> None:
     pieces = [torch.randn(20, 3), torch.randn(20, 4, requires_grad=True), torch.randn(20, 2, requires_grad=True)]
     wanted = [*first.parameters(), *second.parameters(), *pieces[1:]]
     found = []
-    for out in (two_layers(pieces, first.weight, first.bias, second), second(first(torch.cat(pieces, -1)).relu())):
+    for out in (two_layer_mlp(pieces, first.weight, first.bias, second), second(first(torch.cat(pieces, -1)).relu())):
         found.append([out, *torch.autograd.grad((out * torch.arange(5.0)).square().sum(), wanted)])
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs)
-    out = two_layers(pieces[:1], first.weight[:, :3], first.bias, second)  # nothing but the weights is learned
+    out = two_layer_mlp(pieces[:1], first.weight[:, :3], first.bias, second)  # nothing but the weights is learned
     out.sum().backward()
     assert first.weight.grad is not None and first.weight.grad[:, :3].any() and not first.weight.grad[:, 3:].any()
 

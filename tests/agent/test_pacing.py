@@ -18,7 +18,7 @@ def step(p):
     p.on_consumed(BATCH)
 
 
-def test_nothing_is_learnt_before_the_buffer_has_its_minimum():
+def test_no_step_below_minimum_samples():
     p = pacer(minimum_samples=30)
     p.on_received(29)
     assert not p.may_step(29)
@@ -26,15 +26,15 @@ def test_nothing_is_learnt_before_the_buffer_has_its_minimum():
     assert p.may_step(30)
 
 
-def test_a_minimum_below_a_batch_is_a_batch():
+def test_minimum_is_at_least_a_batch():
     p = pacer(minimum_samples=1)
     while p.may_admit(BATCH - 1) and p.received < 1000:
         p.on_received(BATCH - 1)
-    assert p.received >= 1000  # the buffer cannot fill a batch, so nothing is held back
+    assert p.received >= 1000  # the buffer cannot fill a batch, so intake stays open
     assert not p.may_step(BATCH - 1)
 
 
-def test_a_fast_optimizer_waits_for_new_samples():
+def test_fast_optimizer_waits_for_samples():
     p = pacer()
     p.on_received(BATCH)
     taken = 0
@@ -50,7 +50,7 @@ def test_a_fast_optimizer_waits_for_new_samples():
 
 
 @pytest.mark.parametrize("target", [0.5, 1.0, 2.0])
-def test_reuse_settles_at_its_target(target):
+def test_reuse_converges_to_its_target(target):
     p = pacer(sample_reuse=target)
     for _ in range(1000):
         p.on_received(7)
@@ -60,9 +60,9 @@ def test_reuse_settles_at_its_target(target):
     assert p.consumed <= target * p.received + BATCH
 
 
-def test_what_was_missed_is_not_made_up_for_beyond_the_window():
+def test_credit_is_bounded_by_the_window():
     p = pacer()
-    p.on_received(100_000)  # the optimizer stood still
+    p.on_received(100_000)  # while the optimizer was idle
     assert p.credit == 8 * BATCH
     taken = 0
     while p.may_step(400):
@@ -77,7 +77,7 @@ def test_what_was_missed_is_not_made_up_for_beyond_the_window():
     assert p.consumed - consumed == p.received - received
 
 
-def test_intake_waits_for_a_slow_optimizer_and_opens_again():
+def test_intake_waits_for_a_slow_optimizer():
     p = pacer()
     while p.may_admit(100):
         p.on_received(5)
@@ -87,15 +87,15 @@ def test_intake_waits_for_a_slow_optimizer_and_opens_again():
     assert p.may_admit(100)
 
 
-def test_intake_opens_when_the_buffer_lost_its_samples_to_age():
+def test_intake_opens_when_samples_expire():
     p = pacer()
     while p.may_admit(100):
         p.on_received(5)
     assert not p.may_admit(100)
-    assert p.may_admit(BATCH - 1)  # all were dropped as too old: no step is possible, so more must come in
+    assert p.may_admit(BATCH - 1)  # all samples expired, so intake must open
 
 
-def test_a_resumed_run_owes_no_steps_to_a_buffer_that_is_gone():
+def test_resume_drops_positive_credit():
     p = pacer()
     p.on_received(60)
     step(p)
@@ -108,7 +108,7 @@ def test_a_resumed_run_owes_no_steps_to_a_buffer_that_is_gone():
     assert resumed.may_step(BATCH)
 
 
-def test_a_resumed_run_keeps_its_debt():
+def test_resume_keeps_negative_credit():
     p = pacer()
     p.on_received(BATCH)
     step(p)
@@ -139,8 +139,8 @@ def test_intake_and_learning_never_both_wait(events, target, arriving, minimum):
 
 
 @pytest.mark.parametrize("speed", [0.1, 1, 10])
-def test_slow_and_fast_rollouts_alike_end_at_the_target(speed):
-    """An optimizer of one batch a second, rollouts that offer ``speed`` batches a second and wait to be taken in."""
+def test_reuse_target_holds_for_any_rollout_speed(speed):
+    """One batch a second is consumed, and ``speed`` batches a second are offered."""
     p, offered, buffered = pacer(), 0.0, 0
     for _ in range(3000):
         offered = min(offered + speed * BATCH, 3 * BATCH)
@@ -153,7 +153,7 @@ def test_slow_and_fast_rollouts_alike_end_at_the_target(speed):
     assert p.consumed / p.received == pytest.approx(1.0, abs=0.05)
 
 
-def test_the_meter_reads_a_window():
+def test_reuse_meter_window():
     meter = ReuseMeter(window_seconds=10)
     assert meter.value(0) is None
     meter.on_received(100, 0)
@@ -167,7 +167,7 @@ def test_the_meter_reads_a_window():
     assert meter.rates(30) == (0.0, 0.0)
 
 
-def test_the_meters_rates():
+def test_reuse_meter_rates():
     meter = ReuseMeter(window_seconds=60)
     for second in range(11):
         meter.on_received(20, second)
@@ -175,7 +175,7 @@ def test_the_meters_rates():
     assert meter.rates(11) == pytest.approx((20.0, 10.0))
 
 
-def test_waits_are_summed_and_those_under_way_count() -> None:
+def test_running_waits_count() -> None:
     now = [0.0]
     meter = WaitMeter(lambda: now[0])
     assert meter.seconds == 0.0 and not meter.waiting
@@ -188,12 +188,12 @@ def test_waits_are_summed_and_those_under_way_count() -> None:
     now[0] = 6.0
     assert meter.seconds == 7.0
     meter.end()
-    meter.end()  # none is under way
+    meter.end()  # no wait is running
     now[0] = 99.0
     assert meter.seconds == 7.0 and not meter.waiting
 
 
-def test_a_wait_that_fails_ends() -> None:
+def test_failed_wait_ends() -> None:
     meter = WaitMeter()
     with pytest.raises(ValueError), meter:
         raise ValueError

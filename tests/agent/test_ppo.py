@@ -30,7 +30,7 @@ def policy_gradient(log_ratio, advantage):
     return loss, unrolled.logp.grad * T * B * H
 
 
-def test_the_ratio_is_exactly_1_for_equal_log_probabilities():
+def test_ratio_is_1_for_equal_log_probabilities():
     loss, gradient = policy_gradient(0.0, 2.0)
     assert loss.metrics["ratio_mean"] == pytest.approx(1.0, abs=1e-6)
     assert loss.metrics["ratio_max"] == 1.0
@@ -40,9 +40,9 @@ def test_the_ratio_is_exactly_1_for_equal_log_probabilities():
 
 
 @pytest.mark.parametrize(("ratio", "advantage", "flows"), [
-    (1.19, 1.0, True), (1.21, 1.0, False), (0.5, 1.0, True),  # no gain from raising further what is raised enough
+    (1.19, 1.0, True), (1.21, 1.0, False), (0.5, 1.0, True),  # beyond the clip there is no gradient
     (0.81, -1.0, True), (0.79, -1.0, False), (1.5, -1.0, True)])
-def test_the_clip(ratio, advantage, flows):
+def test_ratio_clip_blocks_the_gradient(ratio, advantage, flows):
     loss, gradient = policy_gradient(torch.tensor(ratio).log(), advantage)
     expected = -ratio * advantage if flows else 0.0
     torch.testing.assert_close(gradient, torch.full((T, B, H), expected), rtol=1e-4, atol=1e-6)
@@ -50,19 +50,19 @@ def test_the_clip(ratio, advantage, flows):
     assert loss.terms["policy"].item() == pytest.approx(-min(ratio * advantage, clipped * advantage), rel=1e-4)
 
 
-def test_an_absurd_ratio_stays_finite():
+def test_extreme_ratio_stays_finite():
     loss, gradient = policy_gradient(500.0, -1.0)
     assert loss.total.isfinite()
     assert gradient.isfinite().all()
 
 
-def test_the_value_loss_is_half_the_squared_error():
+def test_value_loss_is_half_the_squared_error():
     unrolled, batch = case(advantages=0.0)
     batch["returns"] = unrolled.values.detach() + 3.0
     loss = ppo_loss(unrolled, batch, PLAIN, 0.0)
     assert loss.terms["value"].item() == pytest.approx(4.5, rel=1e-5)
     assert loss.metrics["value_error"].item() == pytest.approx(3.0, rel=1e-5)
-    assert loss.metrics["explained_variance"].item() == pytest.approx(1.0, abs=1e-5)  # a constant error explains all
+    assert loss.metrics["explained_variance"].item() == pytest.approx(1.0, abs=1e-5)  # a constant error does not count
     half = ppo_loss(unrolled, batch, PLAIN.model_copy(update={"value_loss_weight": 0.5}), 0.0)
     assert half.terms["value"].item() == pytest.approx(2.25, rel=1e-5)
 
@@ -75,7 +75,7 @@ def test_entropy_is_a_bonus():
     assert (unrolled.entropy.grad < 0).all()
 
 
-def test_masked_steps_change_nothing():
+def test_masked_steps_do_not_count():
     for config in (PLAIN, LearnerConfig()):
         results = []
         for garbage in (0.0, 1e3):
@@ -92,7 +92,7 @@ def test_masked_steps_change_nothing():
         torch.testing.assert_close(results[0], results[1])
 
 
-def test_a_batch_in_which_nothing_counts_has_no_loss():
+def test_fully_masked_batch_has_zero_loss():
     unrolled, batch = case(0.1)
     batch["mask"][:] = 0
     loss = ppo_loss(unrolled, batch, LearnerConfig(), 0.01)
@@ -101,7 +101,7 @@ def test_a_batch_in_which_nothing_counts_has_no_loss():
     assert unrolled.logp.grad.isfinite().all()
 
 
-def test_advantages_are_normalised_over_what_counts():
+def test_advantages_are_normalised_over_the_mask():
     torch.manual_seed(0)
     advantages, mask = torch.randn(T, B, H) * 7 + 3, (torch.rand(T, B, H) < 0.6).float()
     normalised = normalise_advantages(advantages, mask)[mask > 0]
@@ -109,7 +109,7 @@ def test_advantages_are_normalised_over_what_counts():
     assert normalised.std(correction=0).item() == pytest.approx(1, rel=1e-5)
 
 
-def test_advantages_of_all_optimizers_are_normalised_alike():
+def test_advantages_are_normalised_over_all_optimizers():
     torch.manual_seed(0)
     parts, mask = [torch.randn(T, B, H), torch.randn(T, B, H) * 5 + 2], torch.ones(T, B, H)
     moments = []
@@ -125,17 +125,17 @@ def test_advantages_of_all_optimizers_are_normalised_alike():
     assert not torch.allclose(normalise_advantages(parts[1], mask), whole[T:])
 
 
-def test_equal_advantages_are_no_division_by_zero():
+def test_equal_advantages_stay_finite():
     assert not normalise_advantages(torch.full((T, B, H), 3.0), torch.ones(T, B, H)).any()
 
 
-def test_normalisation_is_switchable():
+def test_normalisation_can_be_disabled():
     unrolled, batch = case(0.0, 5.0)
     assert ppo_loss(unrolled, batch, PLAIN, 0.0).terms["policy"].item() == pytest.approx(-5)
     assert ppo_loss(unrolled, batch, LearnerConfig(), 0.0).terms["policy"].item() == pytest.approx(0, abs=1e-5)
 
 
-def test_auxiliary_losses_carry_their_weights():
+def test_auxiliary_losses_are_weighted():
     unrolled, batch = case()
     unrolled.aux = {"win_probability": torch.zeros(T, B, H)}
     config = PLAIN.model_copy(update={"win_loss_weight": 0.5})

@@ -13,12 +13,12 @@ PAPER = RatingConfig()
 def test_win_probabilities() -> None:
     same = Skill(3.0, 1.0)
     assert win_probability(same, same, PAPER) == 0.5
-    # The library's own worked value: with both σ 0 the spread is √2 β.
+    # The library's own example; with both σ 0 the spread is √2 β.
     assert win_probability(Skill(8.3, 0.0), Skill(0.0, 0.0), PAPER) == pytest.approx(0.92, abs=0.005)
 
 
 @pytest.mark.parametrize("draws", [0.0, 0.02, 0.5])
-def test_equals_draw_as_often_as_the_margin_says(draws: float) -> None:
+def test_draw_margin_gives_the_draw_probability(draws: float) -> None:
     performances = NormalDist(0.0, math.sqrt(2) * PAPER.beta)
     margin = draw_margin(draws, PAPER.beta)
     assert performances.cdf(margin) - performances.cdf(-margin) == pytest.approx(draws, abs=1e-5)
@@ -36,7 +36,7 @@ def test_wilson_interval_limits() -> None:
         wilson_interval(3, 2)
 
 
-def test_pairs_of_games_that_fall_alike_tell_less() -> None:
+def test_correlated_pairs_widen_the_interval() -> None:
     level, luck = pairs_interval([0.5] * 50), pairs_interval([0.0, 1.0] * 25)
     assert level[1] - level[0] < 0.1 < 0.25 < luck[1] - luck[0]
     assert pairs_interval([]) == (0.0, 1.0) and pairs_interval([1.0] * 20)[0] < 0.9

@@ -6,7 +6,7 @@ from five.agent.learning.recurrence import linear_recurrence
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 7, 16, 255, 256])
 @pytest.mark.parametrize("backward", [False, True])
-def test_every_row_is_what_going_row_by_row_gives(steps, backward):
+def test_scan_equals_the_sequential_recurrence(steps, backward):
     rng = np.random.default_rng(steps)
     decay, add, initial = rng.random((steps, 1)), rng.normal(size=(steps, 3)).astype(np.float32), rng.normal(size=3)
     got = linear_recurrence(decay, add, initial, backward=backward)
@@ -17,15 +17,15 @@ def test_every_row_is_what_going_row_by_row_gives(steps, backward):
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_row_without_decay_forgets_what_came_before():
+def test_zero_decay_resets():
     assert linear_recurrence(np.array([1.0, 0.0, 1.0]), np.ones(3), 5.0).tolist() == [6.0, 1.0, 2.0]
 
 
-def test_a_constant_decay_may_be_a_number():
+def test_decay_may_be_a_number():
     assert linear_recurrence(0.5, np.array([8.0, 0.0, 0.0])).tolist() == [8.0, 4.0, 2.0]
 
 
-def test_what_is_given_stays_as_it_was():
+def test_arguments_are_not_modified():
     add, decay = np.ones(4), np.full(4, 0.5)
     linear_recurrence(decay, add, 1.0)
     assert add.tolist() == [1.0] * 4 and decay.tolist() == [0.5] * 4

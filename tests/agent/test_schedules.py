@@ -23,12 +23,12 @@ def schedule(initial, *ramps):
 @pytest.mark.parametrize(("version", "value"), [
     (0, 0.3), (14_999, 0.3), (15_000, 0.3), (16_000, 0.55), (17_000, 0.8), (20_000, 0.8), (30_000, 0.8),
     (30_001, 1.0), (99_999, 1.0)])
-def test_piecewise_linear(version, value):
+def test_value_is_piecewise_linear(version, value):
     s = schedule(0.3, (15_000, 2_000, 0.3, 0.8), (30_001, 0, 0.8, 1.0))
     assert value_at(s, version) == pytest.approx(value)
 
 
-def test_without_ramps_the_value_stays():
+def test_value_without_ramps_is_constant():
     assert value_at(schedule(0.01), 0) == value_at(schedule(0.01), 10**9) == 0.01
 
 
@@ -37,7 +37,7 @@ def test_all_values_of_a_version():
     assert hyperparameters_at(s, 15) == Hyperparameters(5e-5, 0.01, 0.3, 270)
 
 
-def test_a_change_while_running_starts_from_the_present_value():
+def test_change_starts_from_the_present_value():
     s = SchedulesConfig(learning_rate=schedule(1e-3, (0, 10, 1e-3, 2e-3), (100, 50, 2e-3, 5e-4)))
     changed = change_schedule(s, "learning_rate", 120, 1e-4, 10)
     before = [value_at(s.learning_rate, v) for v in range(121)]
@@ -47,7 +47,7 @@ def test_a_change_while_running_starts_from_the_present_value():
     assert changed.entropy_coefficient == s.entropy_coefficient
 
 
-def test_a_change_before_a_planned_ramp_drops_it():
+def test_change_drops_later_ramps():
     s = SchedulesConfig(team_spirit=schedule(0.3, (100, 10, 0.3, 0.8)))
     assert value_at(change_schedule(s, "team_spirit", 50, 0.5, 0).team_spirit, 200) == 0.5
 
@@ -58,12 +58,12 @@ def test_two_changes_at_one_version():
     assert value_at(s.learning_rate, 5) == 2e-4
 
 
-def test_schedules_survive_json():
+def test_schedules_json_round_trip():
     s = change_schedule(SchedulesConfig(), "gae_horizon_seconds", 7, 360, 3)
     assert load_schedules(json.loads(json.dumps(dump_schedules(s)))) == s
 
 
-def test_what_no_run_can_use_is_refused():
+def test_invalid_schedule_is_rejected():
     with pytest.raises(ValidationError, match="order them"):
         schedule(0, (10, 10, 0, 1), (15, 1, 1, 0))
     with pytest.raises(ValidationError, match=r"team_spirit takes the value 1\.2"):
@@ -75,14 +75,14 @@ def test_what_no_run_can_use_is_refused():
 
 
 @pytest.mark.parametrize("length", [0, 7])
-def test_the_same_change_made_twice_is_made_once(length):
+def test_change_is_idempotent(length):
     s = SchedulesConfig(learning_rate=schedule(1e-3, (0, 10, 1e-3, 2e-3), (20, 50, 2e-3, 5e-4)))
     once = change_schedule(s, "learning_rate", 40, 1e-4, length)
     assert change_schedule(once, "learning_rate", 40, 1e-4, length) == once
 
 
 @pytest.mark.parametrize("version", [0, 5, 40, 45, 60, 200])
-def test_a_way_back_keeps_what_lies_before(version):
+def test_restore_keeps_earlier_versions(version):
     earlier = schedule(1e-3, (0, 10, 1e-3, 2e-3), (20, 50, 2e-3, 5e-4), (100, 10, 5e-4, 1e-4))
     s = SchedulesConfig(learning_rate=earlier)
     changed = change_schedule(s, "learning_rate", 40, 7e-4, 12)

@@ -13,7 +13,7 @@ CONFIG = RatingConfig()
 
 
 def simulate(skills: dict[str, float], games: int, draws: float, seed: int) -> list[GameResult]:
-    """Games of every pair, drawn from the model."""
+    """Return games of every pair, sampled from the model."""
     rng = np.random.default_rng(seed)
     margin = draw_margin(draws, CONFIG.beta)
     names = list(skills)
@@ -25,18 +25,18 @@ def simulate(skills: dict[str, float], games: int, draws: float, seed: int) -> l
     return out
 
 
-def test_known_strengths_and_draws_are_recovered_within_their_deviation() -> None:
+def test_known_strengths_and_draws_are_recovered() -> None:
     true = {RANDOM: 0.0, "easy": 6.0, "scripted": 11.0, "hard": 14.0}
     misses = []
     for seed in range(60):
         fit = fit_skills(simulate(true, 200, 0.3, seed), CONFIG)
         misses += [(fit.skills[n].mu - mu) / fit.skills[n].sigma for n, mu in true.items() if n != RANDOM]
         assert fit.draw_probability == pytest.approx(0.3, abs=0.06)
-    assert np.mean(np.abs(misses) < 2) > 0.88  # 95 % expected; the three of a seed share their luck
+    assert np.mean(np.abs(misses) < 2) > 0.88  # 95 % expected; players of one seed are correlated
     assert 0.8 < np.std(misses) < 1.25  # the deviations are neither too wide nor too narrow
 
 
-def test_the_order_of_games_and_of_players_makes_no_difference() -> None:
+def test_fit_is_independent_of_order() -> None:
     games = simulate({RANDOM: 0.0, "a": 4.0, "b": 7.0}, 50, 0.1, seed=3)
     turned = [(b, a, 1.0 - r) for a, b, r in reversed(games)]
     one, two = fit_skills(games, CONFIG), fit_skills(turned, CONFIG)
@@ -45,8 +45,8 @@ def test_the_order_of_games_and_of_players_makes_no_difference() -> None:
         assert one.skills[name].sigma == pytest.approx(two.skills[name].sigma, abs=1e-6)
 
 
-def test_winning_ever_more_games_does_not_lift_a_rating_without_bound() -> None:
-    """A filter that begins at 0 with σ 25/3 climbs with the number of games; a fit knows that the prior is no game."""
+def test_more_wins_do_not_raise_a_rating_without_bound() -> None:
+    """A filter starting at 0 with σ 25/3 climbs with the number of games; a fit does not."""
     few, many = (fit_skills([("a", RANDOM, 1.0)] * n, CONFIG).skills["a"] for n in (20, 40))
     assert many.mu - few.mu < few.sigma / 2
 
@@ -57,7 +57,7 @@ def test_more_games_narrow_the_deviation() -> None:
     assert narrow == pytest.approx(wide / 4, rel=0.25)
 
 
-def test_frozen_players_stay_and_their_uncertainty_counts() -> None:
+def test_frozen_skills_stay_and_add_uncertainty() -> None:
     games = [("new", "old", r) for r in (1.0, 1.0, 0.0, 1.0)]
     sure = fit_skills(games, CONFIG, {"old": Skill(20.0, 0.01)})
     unsure = fit_skills(games, CONFIG, {"old": Skill(20.0, 8.0)})
@@ -65,7 +65,7 @@ def test_frozen_players_stay_and_their_uncertainty_counts() -> None:
     assert unsure.skills["new"].sigma > sure.skills["new"].sigma
 
 
-def test_the_fit_agrees_with_the_win_rate_that_it_was_made_of() -> None:
+def test_fit_predicts_the_observed_win_rate() -> None:
     games: list[GameResult] = [("a", RANDOM, 1.0)] * 300 + [("a", RANDOM, 0.0)] * 100
     fit = fit_skills(games, CONFIG, draw_probability=0.0)
     a = Skill(fit.skills["a"].mu, 0.0)
@@ -112,7 +112,7 @@ def test_likelihood_derivatives_match_differences(tally: Tally, margin: float, d
     assert bend == pytest.approx((slope_above - slope_below) / 2e-3, rel=1e-5, abs=1e-7)
 
 
-def test_what_cannot_be_fitted_is_refused() -> None:
+def test_invalid_games_are_rejected() -> None:
     with pytest.raises(FitError, match="no fixed point"):
         fit_skills([("a", "b", 1.0)], CONFIG)
     for wrong in (Skill(math.nan, 1.0), Skill(math.inf, 1.0), Skill(1e12, 1.0), Skill(0.0, math.nan)):

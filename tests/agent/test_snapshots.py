@@ -1,5 +1,4 @@
-"""Copies for a version or a checkpoint: as of when they were taken, and in an order that holds up no step, shown on
-streams that write down what they are told."""
+"""Order of snapshot copies, on CUDA streams that only record calls."""
 
 import threading
 
@@ -11,16 +10,16 @@ from tests.agent.streams import COPY, LOG, write_down
 
 
 @pytest.fixture
-def ways(monkeypatch: pytest.MonkeyPatch) -> SnapshotCopier:
+def copier(monkeypatch: pytest.MonkeyPatch) -> SnapshotCopier:
     write_down(monkeypatch)
     made = SnapshotCopier(torch.device("cpu"))
     made._stream = COPY  # type: ignore[assignment]
     return made
 
 
-def test_who_learns_only_asks_for_copies_and_another_waits_for_them(ways: SnapshotCopier) -> None:
+def test_host_copy_runs_on_the_reading_thread(copier: SnapshotCopier) -> None:
     weights = {"w": torch.full((2, 3), 1.0), "count": torch.tensor(4)}
-    first = ways.copy(weights)
+    first = copier.copy(weights)
     assert LOG == ["main: record main@0"] and first.nbytes == 32
     weights["w"].fill_(2.0)  # the next step
     brought: list[float] = []
@@ -29,19 +28,19 @@ def test_who_learns_only_asks_for_copies_and_another_waits_for_them(ways: Snapsh
     beside.join()
     assert LOG[1:] == ["copy: wait for main@0", "copy: record copy@2", "beside sleeps until copy@2"]
     assert brought == [1.0] and first.arrays()["count"].shape == () and first.arrays()["count"] == 4
-    assert len(LOG) == 4  # asked again it is there
+    assert len(LOG) == 4  # cached
 
 
-def test_memory_is_used_again_for_the_next_snapshot_and_let_go_with_what_is_no_longer_taken(ways: SnapshotCopier) -> None:
-    first = ways.copy({"a": torch.ones(3), "b": torch.ones(2)}).arrays()
-    second = ways.copy({"a": torch.full((3,), 2.0), "b": torch.ones(4)}).arrays()
+def test_host_memory_is_reused_and_released(copier: SnapshotCopier) -> None:
+    first = copier.copy({"a": torch.ones(3), "b": torch.ones(2)}).arrays()
+    second = copier.copy({"a": torch.full((3,), 2.0), "b": torch.ones(4)}).arrays()
     assert first["a"] is not second["a"] and first["a"].ctypes.data == second["a"].ctypes.data
     assert second["a"].tolist() == [2.0] * 3 and second["b"].shape == (4,)
-    ways.copy({"a": torch.ones(3)}).arrays()
-    assert ways._memory.keys() == {"a"}
+    copier.copy({"a": torch.ones(3)}).arrays()
+    assert copier._memory.keys() == {"a"}
 
 
-def test_on_a_cpu_the_copies_are_on_the_host_already() -> None:
+def test_cpu_copies_are_host_arrays() -> None:
     weight = torch.nn.Parameter(torch.ones(3))
     taken = SnapshotCopier(torch.device("cpu")).copy({"w": weight, "half": torch.ones(2).half()})
     with torch.no_grad():
@@ -52,12 +51,12 @@ def test_on_a_cpu_the_copies_are_on_the_host_already() -> None:
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_a_snapshot_is_what_was_there_and_the_host_did_not_wait() -> None:
-    ways, weight = SnapshotCopier(torch.device("cuda")), torch.zeros(1 << 24, device="cuda")
+def test_gpu_snapshot_is_asynchronous() -> None:
+    copier, weight = SnapshotCopier(torch.device("cuda")), torch.zeros(1 << 24, device="cuda")
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        taken = ways.copy({"w": weight})
+        taken = copier.copy({"w": weight})
         weight.add_(1.0)
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -220,15 +220,15 @@ def test_optimizer():
     assert flops.value / samples.value == pytest.approx(1e9 * samples.conditions["gflop_a_sample"], rel=0.1)
 
 
-def test_drawing_never_runs_dry():
+def test_batches_never_run_out():
     """More batches than the buffer's pacing allows a run from as few samples."""
     config = load("laptop-1v1", SMALL)
     parts = recorded_data.samples(config, config.learning.batch_samples, -25.0)
-    batches = optimizer.drawing(config, Learner(recorded_data.policy_of(config), config.learning), parts)
+    batches = optimizer.endless_batches(config, Learner(recorded_data.policy_of(config), config.learning), parts)
     for _ in range(4 * int(BufferConfig().reuse_window_batches)):
-        assert batches.take() is not None
-        batches.begin()
-    batches.drop()
+        assert batches.next() is not None
+        batches.prefetch()
+    batches.discard()
 
 
 def test_publish():

@@ -62,7 +62,7 @@ def test_a_plan_is_written_and_its_changes_shown(rest: LiveController, capsys: p
     assert f"{OLD.parameters:,} -> " in shown
     assert "five surgery check wider.yaml" in shown
     assert five(rest, "plan", "--name", "wider", "--set", "model.lstm=4") == 2
-    assert "it only grows" in capsys.readouterr().err
+    assert "can only grow" in capsys.readouterr().err
 
 
 def test_a_plan_that_was_edited_is_read_again(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,7 +94,7 @@ def test_apply_by_file_cancel_and_status(rest: LiveController, capsys: pytest.Ca
     assert five(rest, "status") == 0
     assert operation.id in capsys.readouterr().out
     assert five(rest, "continue") == 2
-    assert "not come to its hold" in capsys.readouterr().err
+    assert "not reached its hold" in capsys.readouterr().err
     assert five(rest, "cancel", "--dry-run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["cancel"]["who"] == "ada"
     assert five(rest, "log") == 0

@@ -50,7 +50,7 @@ def segment(i: int, size: int = 10) -> Segment[Any]:
                    created_at=6.0, segment_id=f"{i:032x}")
 
 
-async def test_segments_arrive_once_and_in_order(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_segments_arrive_once_in_order(start_server: Any, rpc_config: RpcConfig) -> None:
     buffer = Buffer()
     server = await start_server(ADD_EXPERIENCE, buffer)
     async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "rollout-0", TOKEN, in_flight=3,
@@ -63,7 +63,7 @@ async def test_segments_arrive_once_and_in_order(start_server: Any, rpc_config: 
         assert client.verdicts == {ACCEPTED: 20} and client.resent == 0
 
 
-async def test_a_segment_above_grpcs_own_limit_passes(start_server: Any) -> None:
+async def test_segment_above_4_mb_is_sent(start_server: Any) -> None:
     """gRPC refuses messages above 4 MB unless it is told otherwise, on both sides."""
     buffer, config = Buffer(), RpcConfig(deadline_seconds=10)
     server = await start_server(ADD_EXPERIENCE, buffer, config=config)
@@ -75,7 +75,7 @@ async def test_a_segment_above_grpcs_own_limit_passes(start_server: Any) -> None
     assert client.verdicts[ACCEPTED] == 1
 
 
-async def test_a_full_window_sets_the_pace(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_full_window_blocks_push(start_server: Any, rpc_config: RpcConfig) -> None:
     buffer = Buffer()
     buffer.gate.clear()
     server = await start_server(ADD_EXPERIENCE, buffer)
@@ -91,7 +91,7 @@ async def test_a_full_window_sets_the_pace(start_server: Any, rpc_config: RpcCon
         assert await client.flush(5)
 
 
-async def test_what_was_not_acknowledged_is_sent_again_and_counts_once(start_server: Any,
+async def test_unacknowledged_segments_are_resent_and_count_once(start_server: Any,
                                                                        rpc_config: RpcConfig) -> None:
     buffer = Buffer()
     buffer.break_after = 5
@@ -105,7 +105,7 @@ async def test_what_was_not_acknowledged_is_sent_again_and_counts_once(start_ser
         assert client.verdicts[DUPLICATE] >= 1 and client.verdicts.total() == 12
 
 
-async def test_segments_wait_for_an_optimizer_that_comes_later(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_segments_wait_for_a_late_optimizer(start_server: Any, rpc_config: RpcConfig) -> None:
     placeholder = await start_server(ADD_EXPERIENCE, Buffer())
     await placeholder.stop(0)
     async with ExperienceClient([at(placeholder)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=8, epoch=1) as client:
@@ -118,7 +118,7 @@ async def test_segments_wait_for_an_optimizer_that_comes_later(start_server: Any
         assert buffer.seen == [f"{i:032x}" for i in range(5)]
 
 
-async def test_another_optimizer_is_taken_when_the_own_one_stays_away(start_server: Any,
+async def test_client_fails_over_to_another_optimizer(start_server: Any,
                                                                       rpc_config: RpcConfig) -> None:
     buffer = Buffer()
     server = await start_server(ADD_EXPERIENCE, buffer)
@@ -130,7 +130,7 @@ async def test_another_optimizer_is_taken_when_the_own_one_stays_away(start_serv
         assert buffer.seen == [f"{0:032x}"]
 
 
-async def test_what_one_optimizer_may_have_taken_is_never_sent_to_another(start_server: Any,
+async def test_possibly_accepted_segments_are_not_sent_elsewhere(start_server: Any,
                                                                           rpc_config: RpcConfig) -> None:
     """A segment was taken in, its acknowledgement was lost with the server: at another one it would count again."""
     taken, other = Buffer(), Buffer()
@@ -151,7 +151,7 @@ async def test_what_one_optimizer_may_have_taken_is_never_sent_to_another(start_
     assert other.seen == [f"{1:032x}"] and client.abandoned == 1
 
 
-async def test_a_refusal_reaches_the_pusher(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_push_raises_after_a_refusal(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_EXPERIENCE, Buffer())
     async with ExperienceClient([at(server)], rpc_config, "f" * 16, "r", "0", TOKEN, in_flight=1, epoch=1) as client:
         await client.push(segment(0))

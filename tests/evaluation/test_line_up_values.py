@@ -53,13 +53,13 @@ def test_a_table_is_made_in_parts_where_these_are_fewer(monkeypatch: pytest.Monk
 def test_parts_that_are_not_what_games_say_are_not_used(
         monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     policy, game, pool = policy_of(HEROES, 3)
-    parts = FactoredWinHead.parts
+    parts = FactoredWinHead.encode
 
     def wrong(self: FactoredWinHead, obs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
         own, enemies = parts(self, obs)
         return own, torch.zeros_like(enemies)  # as if enemies showed elsewhere than in their pool
 
-    monkeypatch.setattr(FactoredWinHead, "parts", wrong)
+    monkeypatch.setattr(FactoredWinHead, "encode", wrong)
     assert factored_reader(policy, game, pool) is None
     assert "off by" in caplog.text
 

@@ -66,7 +66,7 @@ def random_actions(rng: np.random.Generator, games: int) -> np.ndarray:
     return rng.integers(0, 9, (games, 2, 1, 6)).astype(np.int16)
 
 
-async def test_games_there_are_the_games_here(server: Server) -> None:
+async def test_remote_games_equal_local_games(server: Server) -> None:
     here = VecGame(GAME, 3, SEED)
     async with server.client() as there:
         first = await there.open(3, SEED, GAME.model_dump_json(), threads=2)
@@ -85,7 +85,7 @@ async def test_games_there_are_the_games_here(server: Server) -> None:
             assert shown.winners.tolist() == [0] * len(which) and shown.step_us > 0
 
 
-async def test_reset_takes_controllers(server: Server) -> None:
+async def test_reset_sets_controllers(server: Server) -> None:
     here = VecGame(GAME, 2, SEED)
     here.controllers[1] = (0, 1)
     here.reset([1])
@@ -101,7 +101,7 @@ async def test_reset_takes_controllers(server: Server) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-async def test_a_rollout_sees_the_same_games_in_and_out_of_its_process(server: Server, packed: bool) -> None:
+async def test_rollout_sees_equal_local_and_remote_games(server: Server, packed: bool) -> None:
     remote = RemoteEnvironment(lambda: server.client(packed=packed), 3, SEED, GAME.model_dump_json(), 1)
     local = LocalEnvironment(VecGame(GAME, 3, SEED, observations="packed" if packed else True))
     everyone, controllers = np.arange(3, dtype=np.int32), np.zeros((3, 2), np.uint8)
@@ -138,7 +138,7 @@ async def test_a_rollout_sees_the_same_games_in_and_out_of_its_process(server: S
     await local.close()
 
 
-async def test_games_lost_with_their_server_are_opened_at_it_again() -> None:
+async def test_lost_games_are_opened_again() -> None:
     first = await Server().__aenter__()
     servers = [first]
     remote = RemoteEnvironment(lambda: servers[-1].client(), 2, SEED, "", 1)
@@ -157,7 +157,7 @@ async def test_games_lost_with_their_server_are_opened_at_it_again() -> None:
         await remote.close()
 
 
-async def test_another_layout_is_refused_naming_both(server: Server) -> None:
+async def test_remote_layout_mismatch_names_both_layouts(server: Server) -> None:
     async with server.client(layout="feedfacefeedface") as there:
         with pytest.raises(CallFailed, match=f"feedfacefeedface.*{LAYOUT.hash}") as failure:
             await there.open(1, 0)
@@ -170,7 +170,7 @@ async def test_another_layout_is_refused_naming_both(server: Server) -> None:
     ("{", "game_config"),
     (GAME.model_copy(update={"hero_pool": ["no_such_hero"]}).model_dump_json(), "no_such_hero"),
 ])
-async def test_a_bad_game_is_refused_by_name(server: Server, config: str, says: str) -> None:
+async def test_invalid_game_configuration_is_refused(server: Server, config: str, says: str) -> None:
     async with server.client() as there:
         with pytest.raises(CallFailed, match=says) as failure:
             await there.open(1, 0, config)
@@ -213,7 +213,7 @@ CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAY
     ([CREATE, _reset(1, *[GAME.model_dump_json()] * 9)], "at most 8"),
     ([env_pb2.PlayRequest(create=env_pb2.CreateGames(games=0, layout_hash=LAYOUT.hash, epoch=1))], "at least one"),
 ])
-async def test_malformed_requests_end_their_stream_alone(server: Server, requests: list[Any], says: str) -> None:
+async def test_malformed_request_ends_only_its_stream(server: Server, requests: list[Any], says: str) -> None:
     async with server.client() as other:
         await other.open(1, SEED)
         async with grpc.aio.insecure_channel(server.address) as channel:
@@ -230,7 +230,7 @@ async def test_malformed_requests_end_their_stream_alone(server: Server, request
     assert server.servicer.games == 0
 
 
-async def test_games_and_streams_are_bounded() -> None:
+async def test_games_and_streams_are_limited() -> None:
     async with Server(max_games=3, max_streams=2) as server, server.client() as a:
         await a.open(2, 0)
         async with server.client() as b:
@@ -243,7 +243,7 @@ async def test_games_and_streams_are_bounded() -> None:
                 await c.open(1, 0)
 
 
-async def test_a_silent_stream_ends_and_its_games_with_it() -> None:
+async def test_silent_stream_ends_with_its_games() -> None:
     async with Server(idle_seconds=0.1) as server, server.client() as there:
         await there.open(2, 0)
         await asyncio.sleep(0.4)
@@ -252,7 +252,7 @@ async def test_a_silent_stream_ends_and_its_games_with_it() -> None:
             await there.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))
 
 
-async def test_a_watched_game_looks_the_same_in_and_out_of_the_process(server: Server) -> None:
+async def test_watched_games_are_equal_local_and_remote(server: Server) -> None:
     remote = RemoteEnvironment(server.client, 3, SEED, GAME.model_dump_json(), 1)
     local = LocalEnvironment(VecGame(GAME, 3, SEED))
     everyone, controllers = np.arange(3, dtype=np.int32), np.zeros((3, 2), np.uint8)
@@ -282,7 +282,7 @@ async def test_a_watched_game_looks_the_same_in_and_out_of_the_process(server: S
     await local.close()
 
 
-async def test_more_watched_games_than_may_be_are_refused(server: Server) -> None:
+async def test_watched_games_are_limited(server: Server) -> None:
     async with server.client() as there:
         await there.open(2, SEED)
         with pytest.raises(CallFailed, match="env slots must be 0 to 1"):

@@ -28,7 +28,7 @@ from tests.services.optimizer_cases import (
 )
 
 
-def test_a_segment_counts_once() -> None:
+def test_segment_is_admitted_once() -> None:
     into = intake()
     assert into.admit(stored_segment("a"))[0] == "accepted"
     assert into.admit(stored_segment("a"))[0] == "duplicate"
@@ -43,7 +43,7 @@ def fail(*_: Any) -> int:
     raise OSError("no room")
 
 
-def test_a_segment_counts_as_seen_only_once_it_is_in_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_admission_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     into = intake()
     whole = stored_segment("a")
     with monkeypatch.context() as patched:
@@ -58,7 +58,7 @@ def test_a_segment_counts_as_seen_only_once_it_is_in_the_buffer(monkeypatch: pyt
     assert [into.admit(stored_segment("b", version=6))[0] for _ in range(2)] == ["too_old"] * 2
 
 
-def test_a_segment_that_comes_twice_at_once_counts_once() -> None:
+def test_concurrent_duplicates_are_admitted_once() -> None:
     into = intake()
     offers = [stored_segment(str(i % 8)) for i in range(64)]
     with ThreadPoolExecutor(16) as pool:
@@ -67,7 +67,7 @@ def test_a_segment_that_comes_twice_at_once_counts_once() -> None:
     assert into.pacer.received == len(into.buffer) == 16 and into.take_rewards().count == 8 * 8
 
 
-def test_what_is_left_of_an_epoch_is_dropped_and_counted() -> None:
+def test_end_epoch_drops_and_counts_samples() -> None:
     into = intake()
     into.admit(stored_segment("a"))
     into.admit(stored_segment("b", samples=1))
@@ -82,13 +82,13 @@ def test_what_is_left_of_an_epoch_is_dropped_and_counted() -> None:
 
 
 @pytest.mark.parametrize("samples", [1, 3])
-def test_a_segment_that_a_pause_has_ended_early_is_taken_in(samples: int) -> None:
+def test_short_segment_is_admitted(samples: int) -> None:
     into = intake()
     checked = service(into).check(request(arrays=segment(samples), samples=samples))
     assert into.admit(checked)[0] == "accepted" and len(into.buffer) == samples
 
 
-def test_an_old_segment_is_refused_with_its_age() -> None:
+def test_too_old_segment_is_refused_with_its_age() -> None:
     into = intake()
     into.version = 10
     verdict, reason = into.admit(stored_segment("a", version=6))
@@ -97,7 +97,7 @@ def test_an_old_segment_is_refused_with_its_age() -> None:
     assert into.admit(stored_segment("b", version=7))[0] == "accepted"
 
 
-def test_a_step_waits_until_reuse_allows_it() -> None:
+def test_batches_wait_for_sample_reuse() -> None:
     into = intake()
     assert into.sample(4) is None
     for i in range(2):
@@ -125,7 +125,7 @@ async def stream(*requests: bytes) -> AsyncIterator[bytes]:
         yield one
 
 
-async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
+async def test_hero_steps_are_counted_by_variant() -> None:
     def counted() -> list[float]:
         return [ARM_HERO_STEPS.labels(arm)._value.get() for arm in ("old", "new")]
 
@@ -142,11 +142,12 @@ async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
 def in_changes(arrays: Any, period: int = UNROLL, **fields: Any) -> bytes:
     """A request as a rollout writes it: observations by what changes from timestep to timestep."""
     message = experience_pb2.PushRequest(segment_id="a", run="trial", samples=len(arrays["mask"]) // UNROLL, epoch=1)
-    return wire.serialize_with_set(message, "tensors", arrays, LAYOUT.hash, changes=delta_encoded_arrays(LAYOUT), period=period, **fields)
+    return wire.serialize_with_set(message, "tensors", arrays, LAYOUT.hash, changes=delta_encoded_arrays(LAYOUT),
+                                   period=period, **fields)
 
 
 @pytest.mark.parametrize("zstd", [False, True])
-def test_a_good_segment_is_taken_in_and_drawn_as_it_was_sent(zstd: bool) -> None:
+def test_segment_is_decoded_as_it_was_sent(zstd: bool) -> None:
     taker = service(intake())
     for seed in range(3):  # the second and third are recognised by the first's form
         arrays = segment(seed=seed)
@@ -159,7 +160,7 @@ def test_a_good_segment_is_taken_in_and_drawn_as_it_was_sent(zstd: bool) -> None
                     assert back[name].dtype == array.dtype and back[name].tobytes() == array.tobytes()
 
 
-def test_segments_of_one_form_are_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_message_format_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     taker = service(intake())
     taker.check(in_changes(segment(seed=0)))
     monkeypatch.setattr(wire, "decode_stored_set", fail)
@@ -168,7 +169,7 @@ def test_segments_of_one_form_are_not_looked_through_again(monkeypatch: pytest.M
         taker.check(in_changes(segment(1)))
 
 
-def test_changes_within_other_samples_are_refused() -> None:
+def test_delta_encoding_of_another_period_is_refused() -> None:
     with pytest.raises(ValueError, match="within 8 rows, but a sample has 4: .*lstm_unroll_length"):
         service(intake()).check(in_changes(segment(), period=8))
 
@@ -186,9 +187,9 @@ def damaged(name: str, data: Callable[[bytes], bytes], arrays: Any = None) -> by
     ("shared", lambda data: data + b"\0\0", "'shared': .* bytes where the presence bits announce"),
     ("private_ids", lambda data: b"", "'private_ids': 0 bytes are too few"),
     ("mask", lambda data: data[:-4], "'mask': 28 bytes where"),
-    ("resets", lambda data: b"\2" + data[1:], "'resets': a bool is neither 0 nor 1"),
+    ("resets", lambda data: b"\2" + data[1:], "'resets': a bool must be 0 or 1"),
 ])
-def test_damaged_data_is_refused_by_name_recognised_or_not(
+def test_damaged_tensor_is_refused_by_name(
         before: bool, name: str, damage: Callable[[bytes], bytes], words: str) -> None:
     taker = service(intake())
     if before:
@@ -209,7 +210,7 @@ def test_damaged_data_is_refused_by_name_recognised_or_not(
     ({"arrays": segment() | {"extra": np.zeros(2, np.float32)}}, "'extra'"),
     ({"arrays": segment() | {"mask": np.zeros((8, 1), np.float16)}}, "'mask'"),
 ])
-def test_a_bad_segment_is_refused_by_name(changes: dict[str, Any], words: str) -> None:
+def test_invalid_segment_is_refused_by_name(changes: dict[str, Any], words: str) -> None:
     taker = service(intake())
     for _ in range(2):  # also when the form is the one of the good segment before
         with pytest.raises(ValueError, match=words):

@@ -25,7 +25,7 @@ class Straight:
         self.calls.append("wait")
 
 
-def test_the_batches_are_those_of_drawing_in_place() -> None:
+def test_prefetched_batches_equal_direct_sampling() -> None:
     ahead, in_place = intake(), intake()
     for i in range(6):
         ahead.admit(stored_segment(str(i)))
@@ -46,7 +46,7 @@ def test_the_batches_are_those_of_drawing_in_place() -> None:
     assert taken >= 2 and ahead.pacer.consumed == in_place.pacer.consumed == taken * SAMPLES
 
 
-def test_staleness_is_that_of_the_moment_it_is_taken() -> None:
+def test_staleness_refers_to_the_present_version() -> None:
     source = intake()
     for i in range(4):
         source.admit(stored_segment(str(i)))
@@ -61,7 +61,7 @@ def test_staleness_is_that_of_the_moment_it_is_taken() -> None:
     assert batch is not None and set(batch[0].staleness.flat) == {2}
 
 
-def test_what_was_drawn_ahead_is_forgotten_with_its_epoch() -> None:
+def test_discard_drops_the_prefetched_batch() -> None:
     source = intake()
     for i in range(4):
         source.admit(stored_segment(str(i)))

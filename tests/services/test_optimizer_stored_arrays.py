@@ -27,7 +27,7 @@ def same(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("zstd", [False, True])
 @pytest.mark.parametrize("sparse", [(), SPARSE])
-def test_samples_come_back_as_they_were(sparse: tuple[str, ...], zstd: bool) -> None:
+def test_samples_are_decoded_exactly(sparse: tuple[str, ...], zstd: bool) -> None:
     arrays = segment(3)
     assert arrays["shared"][0].size * UNROLL % 8  # the border of two samples is within a byte of bits
     arrays["shared"][1, 5] = -0.0
@@ -42,7 +42,7 @@ def test_samples_come_back_as_they_were(sparse: tuple[str, ...], zstd: bool) -> 
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_batch_of_many_segments_is_what_stacking_their_samples_gives(threads: int) -> None:
+def test_batch_equals_stacked_plain_samples(threads: int) -> None:
     segments = [segment(2, seed=i) for i in range(8)]
     buffers = [SampleBuffer(BUFFER, collate_arrays, seed=5), SampleBuffer(BUFFER, SampleCollator(threads), seed=5)]
     for i, arrays in enumerate(segments):
@@ -63,7 +63,7 @@ def test_a_batch_of_many_segments_is_what_stacking_their_samples_gives(threads: 
         same(there[name], array)
 
 
-def test_a_batch_fills_the_arrays_that_it_has() -> None:
+def test_collation_reuses_a_batchs_arrays() -> None:
     made: list[tuple[int, ...]] = []
 
     def allocate(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -82,7 +82,7 @@ def test_a_batch_fills_the_arrays_that_it_has() -> None:
     assert len(made) == 2 * len(batch)
 
 
-def test_a_segment_that_cannot_be_cut_is_refused_by_name() -> None:
+def test_array_not_divisible_into_samples_is_refused() -> None:
     arrays = segment(2)
     for name, broken in (("mask", np.ones((7, 1), np.float32)), ("state/h", np.zeros((3, 1, 8), np.float32)),
                          ("win_label", np.float32(1))):
@@ -90,7 +90,7 @@ def test_a_segment_that_cannot_be_cut_is_refused_by_name() -> None:
             StoredArrays.from_arrays(arrays | {name: np.asarray(broken)}, 2)
 
 
-def test_samples_that_differ_are_not_put_into_one_batch() -> None:
+def test_samples_of_different_shapes_are_refused() -> None:
     arrays = segment(1)
     without = {name: array for name, array in arrays.items() if name != "returns"}
     one, *others = [StoredArrays.from_arrays(changed, 1)

@@ -22,7 +22,7 @@ from tests.services.optimizer_cases import (
 )
 
 
-def test_a_new_run_publishes_version_0_and_then_one_every_so_many_steps(tmp_path: Path) -> None:
+def test_versions_follow_a_fixed_number_of_steps(tmp_path: Path) -> None:
     versions, client = Versions(), StateInMemory()
     run = training(tmp_path, versions, client)
     run.start()
@@ -44,7 +44,7 @@ def ages_shown() -> dict[str, float]:
     return {s.labels["le"]: s.value for s in family.samples if s.name.endswith("_bucket")}
 
 
-def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_path: Path) -> None:
+def test_staleness_is_measured_at_consumption(tmp_path: Path) -> None:
     """Known ages of what is learned from, in the record and on the metrics page; neither uses nor reuse."""
     client = StateInMemory()
     run = training(tmp_path, Versions(), client)
@@ -68,7 +68,7 @@ def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_p
     assert 4 <= new <= 8 and run.learned_hero_steps == new / 8 * run.intake.hero_steps
 
 
-def test_learning_rests_while_the_run_is_paused(tmp_path: Path) -> None:
+def test_training_is_idle_while_the_run_is_paused(tmp_path: Path) -> None:
     client = StateInMemory()
     run = training(tmp_path, Versions(), client)
     run.start()
@@ -78,7 +78,7 @@ def test_learning_rests_while_the_run_is_paused(tmp_path: Path) -> None:
     assert run.version == 0 and run.learner.gradient_steps == 0
 
 
-def test_who_was_told_that_learning_rests_is_not_deceived(tmp_path: Path) -> None:
+def test_idle_report_holds_until_the_run_resumes(tmp_path: Path) -> None:
     """The run is resumed, and paused again just after the loop has read that it learns."""
     told: list[bool] = []
 
@@ -102,7 +102,7 @@ def test_who_was_told_that_learning_rests_is_not_deceived(tmp_path: Path) -> Non
     assert run.learner.gradient_steps == 0
 
 
-def test_staleness_is_counted_by_timestep_and_padding_is_not() -> None:
+def test_staleness_histogram_excludes_padding() -> None:
     window = VersionWindow()
     window.add({"loss": 2.0}, np.array([[0, 0], [1, -1], [3, -1]], np.int32), np.array([1, 2], np.int32), 0.5, 4)
     record = window.close(7, HYPER, 0.0)
@@ -111,12 +111,12 @@ def test_staleness_is_counted_by_timestep_and_padding_is_not() -> None:
     assert record["mean_uses"] == 1.5 and record["loss"] == 2.0
 
 
-def test_quantiles_are_whole_versions() -> None:
+def test_staleness_quantiles_are_whole_versions() -> None:
     shares = np.array([0.5, 0.5, 0.9, 1.0])
     assert [quantile(shares, s) for s in (0.1, 0.5, 0.51, 0.95)] == [0.0, 0.0, 2.0, 3.0]
 
 
-def test_a_renewal_drops_what_is_left_of_the_epoch_and_says_how_much(tmp_path: Path) -> None:
+def test_end_epoch_reports_dropped_samples(tmp_path: Path) -> None:
     client = StateInMemory()
     run = training(tmp_path, Versions(), client)
     run.start()

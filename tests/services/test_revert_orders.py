@@ -165,7 +165,7 @@ def test_of_a_version_without_a_checkpoint_the_moments_begin_at_zero_and_the_lea
     assert bench.training.learner.hold_steps == 2 * LEARNING.gradient_steps_per_iteration
 
 
-def test_what_is_not_kept_or_not_before_is_refused_and_nothing_changes(bench: Reverting) -> None:
+def test_revert_to_a_missing_version_is_refused(bench: Reverting) -> None:
     bench.more(5)
     bench.store._archive.forget()  # type: ignore[union-attr]
     bench.state.redis.hset(bench.state.keys.versions, "3", b'{"digest": "x", "bytes": 1, "created_at": 1.0}')

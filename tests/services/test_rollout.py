@@ -112,16 +112,16 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     sink, records = Collected(games, at), []  # type: ignore[var-annotated]
     rng = np.random.default_rng(seed)
     n = len(games.lengths)
-    ring = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
-    streams = EnvSlots(n, UNROLL, SAMPLES, STATE_SPECS, rng)
-    segments = SegmentBuilder(LAYOUT, learning, RewardConfig(), ring, 4 / 30, np.zeros((2, 1), np.int16))
+    buffer = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
+    slots = EnvSlots(n, UNROLL, SAMPLES, STATE_SPECS, rng)
+    segments = SegmentBuilder(LAYOUT, learning, RewardConfig(), buffer, 4 / 30, np.zeros((2, 1), np.int16))
     matchmaker = Matchmaker(opponents, scripted, ["scripted"], rng)
     matchmaker.start()
     config = RPC if len(servers) == 1 else QUICK
     client = InferenceClient([s.address for s in servers], config, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
     gate = Until(games, steps, pauses)
     group = GameGroup(GroupDependencies(games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
-                         lambda version, std: RATES, records.append, draw), ring, streams, segments, UNROLL, SAMPLES)
+                         lambda version, std: RATES, records.append, draw), buffer, slots, segments, UNROLL, SAMPLES)
     if resting is not None:
         gate.resting = lambda: resting(group, sink)
     try:

@@ -20,7 +20,7 @@ def document(**changes: Any) -> dict[str, Any]:
             "ramp": {"start": 100, "length": 200}, **changes}
 
 
-def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
+def test_variant_follows_game_id_and_share() -> None:
     annealing = AnnealAssignment(GAME)
     assert annealing.assign("a", 5) is NO_ANNEAL
     annealing.update(document())
@@ -44,7 +44,7 @@ def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
 @pytest.mark.parametrize(("overrides", "said"), [
     ({"patch": "6.84"}, "not give a valid game"), ({"observation": {"pickups": 2}}, "takes surgery"),
     ({"new_key": 1}, "not give a valid game")])
-def test_a_change_that_cannot_be_played_leaves_the_last_one(overrides: dict[str, Any], said: str) -> None:
+def test_invalid_anneal_keeps_the_previous_one(overrides: dict[str, Any], said: str) -> None:
     annealing = AnnealAssignment(GAME)
     annealing.update(document())
     with pytest.raises(ValueError, match=said):
@@ -52,7 +52,7 @@ def test_a_change_that_cannot_be_played_leaves_the_last_one(overrides: dict[str,
     assert annealing.assign("a", 10_000).trial == "patch/1"
 
 
-async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() -> None:
+async def test_games_and_segments_carry_their_variant() -> None:
     annealing = AnnealAssignment(GAME)
     annealing.update(document(state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
     games = CountingGames([[9], [13], [11], [7]])
@@ -77,7 +77,7 @@ async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() 
     assert ARM_STATISTICS.labels("old", "net_worth")._value.get() >= 0
 
 
-async def test_without_an_anneal_nothing_is_labelled() -> None:
+async def test_no_variant_without_an_anneal() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[9], [13]]), 60, [server])
     assert done.variants == {""} and all("arm" not in record for record in done.records)

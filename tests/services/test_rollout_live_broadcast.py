@@ -44,8 +44,8 @@ class Played:
     def __init__(self) -> None:
         self.source = Source()
         self.environment = LocalEnvironment(VecGame(GAME, 2, 3))
-        self.ring = StepBuffer(LAYOUT.array_specs(), 20, 2, 1, len(SIGNALS))
-        self.streams = EnvSlots(2, 4, 2, {}, np.random.default_rng(0))
+        self.buffer = StepBuffer(LAYOUT.array_specs(), 20, 2, 1, len(SIGNALS))
+        self.slots = EnvSlots(2, 4, 2, {}, np.random.default_rng(0))
         self.records = [GameRecord(Match("aa" * 8), np.zeros((2, 1, len(SIGNALS)))),
                         GameRecord(Match("bb" * 8, bot="scripted", side=1), np.zeros((2, 1, len(SIGNALS))))]
         self.broadcast = LiveBroadcast(self.source, "trial", GAME, RewardConfig(), STATS)  # type: ignore[arg-type]
@@ -53,20 +53,20 @@ class Played:
 
     async def begin(self) -> None:
         for place, record in enumerate(self.records):
-            self.streams.start_game(place, 0, record.match.seats)
+            self.slots.start_game(place, 0, record.match.seats)
         await self.environment.reset(np.arange(2, dtype=np.int32), np.array([[0, 0], [0, 3]], np.uint8),
-                                     self.ring.observation(0))
+                                     self.buffer.observation(0))
 
     async def step(self, count: int = 1) -> None:
         for _ in range(count):
-            self.broadcast.update_viewers(self.records, self.streams, self.environment)
-            rows = self.streams.rows
-            row = self.ring.row(self.steps)
-            asked = self.streams.flags(self.steps).reshape(-1)[rows] & WANT_THOUGHTS != 0
+            self.broadcast.update_viewers(self.records, self.slots, self.environment)
+            rows = self.slots.rows
+            row = self.buffer.row(self.steps)
+            asked = self.slots.flags(self.steps).reshape(-1)[rows] & WANT_THOUGHTS != 0
             n = int(asked.sum())
-            self.ring.actions[row, :, :, :, 0] = 1  # the second of those that are available
-            self.ring.values[row] = 0.5
-            self.ring.versions[row] = 9
+            self.buffer.actions[row, :, :, :, 0] = 1  # the second of those that are available
+            self.buffer.values[row] = 0.5
+            self.buffer.versions[row] = 9
             aim = np.zeros((n, 1, UNITS), np.float16)
             aim[..., 0] = 0.75  # itself: the first slot is the hero's own
             thoughts = {"choice": np.full((n, 1, 30), 0.25, np.float16), "aim": aim,
@@ -75,26 +75,26 @@ class Played:
                         "building_events": np.linspace(0.9, 0.5, BUILDINGS, dtype=np.float16)[None, None].repeat(n, 0)
                         } if n else {}
             answer = ActResult(np.zeros(0, np.int64), thoughts=thoughts)
-            self.broadcast.add_policy_debug(self.steps, self.ring, self.streams, answer, self.environment)
-            outcome = await self.environment.step(self.ring.actions[row], self.ring.observation(self.steps + 1))
+            self.broadcast.add_policy_debug(self.steps, self.buffer, self.slots, answer, self.environment)
+            outcome = await self.environment.step(self.buffer.actions[row], self.buffer.observation(self.steps + 1))
             self.broadcast.add_step(outcome, self.environment)
             self.steps += 1
 
 
-async def test_what_nobody_watches_is_not_looked_at() -> None:
+async def test_unwatched_games_are_not_captured() -> None:
     played = Played()
     await played.begin()
     looked = []
-    played.environment.seen = lambda place, camera: looked.append(place)  # type: ignore[assignment, func-returns-value, return-value]
+    played.environment.capture = lambda place, camera: bool(looked.append(place))  # type: ignore[method-assign, func-returns-value]
     await played.step(3)
     assert not played.source.sent and not looked
-    assert not (played.streams.flags(3) & WANT_THOUGHTS).any()
+    assert not (played.slots.flags(3) & WANT_THOUGHTS).any()
     played.source.watched = WatchedGames(games=frozenset({"cc" * 8}))  # somebody else's
     await played.step(3)
     assert not played.source.sent and not looked
 
 
-async def test_a_watched_game_is_shown_with_what_its_policies_add_policy_debug() -> None:
+async def test_watched_game_includes_policy_debug() -> None:
     played = Played()
     await played.begin()
     await played.step(2)
@@ -117,7 +117,7 @@ async def test_a_watched_game_is_shown_with_what_its_policies_add_policy_debug()
     assert len(steps) == FIRST_STEPS
     frame = steps[2].frame
     thought = dict(zip(schema.table("thought").fields, frame["thought"][0].tolist(), strict=True))
-    available = played.ring.observations["available"][4, 1, 0, 0]
+    available = played.buffer.observations["available"][4, 1, 0, 0]
     assert (thought["known"], thought["value"], thought["version"]) == (3, 500, 10)
     assert abs(thought["win"] / 65535 - 0.625) < 1e-3 and thought["action"] == available[1]
     assert frame["choice"][0].tolist() == [available[0], 64]
@@ -132,10 +132,10 @@ async def test_a_watched_game_is_shown_with_what_its_policies_add_policy_debug()
     played.source.watched = NOTHING_WATCHED
     await played.step(3)
     assert [kind for kind, _, _ in played.source.sent] == ["header", "chunk", "chunk"]  # what was left, and no more
-    assert not (played.streams.flags(played.steps) & WANT_THOUGHTS).any()
+    assert not (played.slots.flags(played.steps) & WANT_THOUGHTS).any()
 
 
-async def test_a_fault_of_showing_ends_the_showing_and_not_the_games() -> None:
+async def test_broadcast_error_does_not_stop_games() -> None:
     played = Played()
     await played.begin()
     played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
@@ -147,10 +147,10 @@ async def test_a_fault_of_showing_ends_the_showing_and_not_the_games() -> None:
     played.environment.slot_units = broken  # type: ignore[method-assign]
     await played.step(8)
     assert [(kind, game) for kind, game, _ in played.source.sent] == [("header", "aa" * 8), ("end", "aa" * 8)]
-    assert not (played.streams.flags(played.steps) & WANT_THOUGHTS).any()
+    assert not (played.slots.flags(played.steps) & WANT_THOUGHTS).any()
 
 
-async def test_the_games_are_listed_and_one_that_is_given_up_ends() -> None:
+async def test_abandoned_game_leaves_the_live_list() -> None:
     played = Played()
     await played.begin()
     played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))

@@ -50,7 +50,7 @@ def same_games(paused: Played, undisturbed: Played) -> None:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-async def test_state_crosses_a_pause_exactly(moment: int) -> None:
+async def test_recurrent_state_survives_a_pause(moment: int) -> None:
     seen: list[dict[int, int]] = []
 
     async def resting(group: GameGroup, sink: Collected) -> None:
@@ -85,7 +85,7 @@ async def test_state_crosses_a_pause_exactly(moment: int) -> None:
             age += steps_of(segment)
 
 
-async def test_an_ended_segment_bootstraps_from_the_step_at_its_border() -> None:
+async def test_cut_segment_bootstraps_from_its_boundary_step() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[100]]), 30, [server], pauses=[17])
     predicted = {"win_probability": np.full(1, 0.5), "net_worth_rank": np.full((1, 5), 0.2),
@@ -110,20 +110,20 @@ async def test_an_ended_segment_bootstraps_from_the_step_at_its_border() -> None
 
 
 @pytest.mark.parametrize("moment", [9, 12, 14])
-async def test_states_that_were_forgotten_in_a_long_pause_are_rebuilt(moment: int) -> None:
+async def test_states_lost_in_a_pause_are_rebuilt(moment: int) -> None:
     async with InferenceServer(Versions(0)) as server:
         undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
     async with InferenceServer(Versions(0)) as server:
 
         async def resting(group: GameGroup, sink: Collected) -> None:
-            server.table.close(group.streams.sessions.reshape(-1).tolist())
+            server.table.close(group.slots.sessions.reshape(-1).tolist())
 
         paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], resting=resting)
     assert paused.group.progress.recoveries == 1
     same_games(paused, undisturbed)
 
 
-async def test_pauses_one_after_another_and_in_one_sample() -> None:
+async def test_repeated_pauses_within_one_sample() -> None:
     async with InferenceServer(Versions(0)) as server:
         undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
     async with InferenceServer(Versions(0)) as server:
@@ -134,7 +134,7 @@ async def test_pauses_one_after_another_and_in_one_sample() -> None:
     assert SAMPLES > 1
 
 
-async def test_games_against_a_past_version_and_a_bot_end_the_side_that_learns() -> None:
+async def test_pause_cuts_only_the_learning_side() -> None:
     async with InferenceServer(Versions(0, 7)) as server:
         past = await play(CountingGames([[100]]), 30, [server], opponents=Opponents(Opponent(0, 1)), pauses=[17])
         bot = await play(CountingGames([[100]]), 30, [server], scripted=1.0, pauses=[17])
@@ -144,7 +144,7 @@ async def test_games_against_a_past_version_and_a_bot_end_the_side_that_learns()
         check_recurrence(done.segments, [[100]])
 
 
-async def test_what_was_played_when_the_process_ends_is_sent_up_to_the_last_sample() -> None:
+async def test_shutdown_sends_complete_samples() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[100]]), 30, [server])
     assert [sum(steps_of(s) for s in parts) for parts in of_games(done.segments).values()] == [28, 28]

@@ -111,14 +111,14 @@ class Steps(Collected):
             await self.server.stop()
 
 
-async def test_replayed_through_the_learner_every_step_has_its_behaviour_probability_and_value() -> None:
+async def test_learner_reproduces_behaviour_outputs() -> None:
     """Also after a server was lost in the middle of a sample: the ratio of age-0 data is 1."""
     torch.set_num_threads(1)
     stored = Stored()
     servers = [Server(stored, 1), Server(stored, 2)]
     addresses = [await server.start() for server in servers]
     sink, rng = Steps(servers[0]), np.random.default_rng(0)
-    ring = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), 3, LAYOUT.heroes, len(SIGNALS))
+    buffer = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), 3, LAYOUT.heroes, len(SIGNALS))
     matchmaker = Matchmaker(Opponents(), 0.0, ["scripted"], rng)
     matchmaker.start()
     client = InferenceClient(addresses, QUICK, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
@@ -127,8 +127,8 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     group = GameGroup(
         GroupDependencies(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
                lambda version, std: ScheduleValues(0.5, 20.0)),
-        ring, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
-        SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), ring, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
+        buffer, EnvSlots(3, UNROLL, SAMPLES, SPECS, rng),
+        SegmentBuilder(LAYOUT, LEARNING, RewardConfig(), buffer, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
     try:
         await asyncio.wait_for(group.play(), 60)
     finally:

@@ -13,7 +13,7 @@ from five.agent.learning.samples import Arrays
 from five.agent.learning.segments import Segment
 from five.clients.experience import ExperienceClient
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
-from five.services.rollout.sender import Sender, delta_encoded_arrays, assign_optimizers
+from five.services.rollout.sender import Sender, assign_optimizers, delta_encoded_arrays
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
@@ -144,7 +144,8 @@ async def test_too_large_segment_is_dropped() -> None:
 def test_segments_are_spread_evenly_over_optimizers() -> None:
     assert assign_optimizers("rollout-7", 3, 8) == [0, 1, 2]
     chosen = [assign_optimizers(f"five-rollout-{i:x}", 512, 8) for i in range(1800)]
-    assert assign_optimizers("five-rollout-5", 512, 8) == chosen[5] and all(len(set(clients)) == 8 for clients in chosen)
+    assert assign_optimizers("five-rollout-5", 512, 8) == chosen[5]
+    assert all(len(set(clients)) == 8 for clients in chosen)
     senders = np.bincount(np.concatenate(chosen), minlength=512)
     assert senders.min() >= 8 and senders.max() <= 56  # 28 on average
     # Each process gives its 512 / 1800 parts of an optimizer's need to whoever of its eight has least, a little at a

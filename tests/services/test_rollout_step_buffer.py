@@ -1,4 +1,4 @@
-"""The ring of a group's steps: what it holds packed is sent as what it holds in full."""
+"""The buffer of a group's steps: what it holds packed is sent as what it holds in full."""
 
 import asyncio
 from dataclasses import dataclass
@@ -28,26 +28,27 @@ SPARSE = ("shared", "private")
 
 @dataclass
 class Kept:
-    """A ring and the games that fill it."""
+    """A buffer and the games that fill it."""
 
-    ring: StepBuffer
+    buffer: StepBuffer
     environment: LocalEnvironment
 
     @classmethod
     def of(cls, packed: bool) -> "Kept":
         games = VecGame(GAME, GAMES, seed=5, observations="packed" if packed else True)
-        ring = StepBuffer(LAYOUT.array_specs(), CAPACITY, GAMES, LAYOUT.heroes, len(SIGNALS), PACKED if packed else ())
-        return cls(ring, LocalEnvironment(games))
+        buffer = StepBuffer(LAYOUT.array_specs(), CAPACITY, GAMES, LAYOUT.heroes, len(SIGNALS),
+                            PACKED if packed else ())
+        return cls(buffer, LocalEnvironment(games))
 
     async def play(self) -> None:
         controllers = np.full((GAMES, SIDES), Controller.HARD, np.uint8)
-        await self.environment.reset(np.arange(GAMES, dtype=np.int32), controllers, self.ring.observation(0))
+        await self.environment.reset(np.arange(GAMES, dtype=np.int32), controllers, self.buffer.observation(0))
         for step in range(STEPS):
-            row = self.ring.row(step)
-            await self.environment.step(self.ring.actions[row], self.ring.observation(step + 1))
+            row = self.buffer.row(step)
+            await self.environment.step(self.buffer.actions[row], self.buffer.observation(step + 1))
             if step == STEPS - 3:
                 again = np.array([2, 0], np.int32)
-                await self.environment.reset(again, controllers[again], self.ring.observation(step + 1))
+                await self.environment.reset(again, controllers[again], self.buffer.observation(step + 1))
         await self.environment.close()
 
 
@@ -63,7 +64,7 @@ def rings() -> tuple[StepBuffer, StepBuffer]:
     both = (Kept.of(False), Kept.of(True))
     for kept in both:
         asyncio.run(kept.play())
-    return both[0].ring, both[1].ring
+    return both[0].buffer, both[1].buffer
 
 
 @pytest.mark.parametrize("places", [[0, 1, 2, 3, 4, 5], [4], [5, 0, 3]])
@@ -82,7 +83,7 @@ def test_packed_buffer_sends_equal_segments(rings: tuple[StepBuffer, StepBuffer]
     rows = rings[0].row_indices(STEPS - 5, 6)
     for game in range(GAMES):
         for side in range(SIDES):
-            teams = [{name: array[rows] for name, array in ring.team_arrays(game, side).items()} for ring in rings]
+            teams = [{name: array[rows] for name, array in buffer.team_arrays(game, side).items()} for buffer in rings]
             assert sent(teams[1]) == sent(teams[0])
 
 

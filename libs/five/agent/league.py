@@ -1,7 +1,7 @@
 """Selection of past versions as opponents (Berner et al. 2019, appendix N).
 
 Most games are played against the newest version, the rest against a past version from a pool. It is sampled by the
-softmax of qualities. A quality falls when its opponent is beaten, so opponents that are hard to beat are met more often.
+softmax of qualities. A quality falls when its opponent is beaten, so opponents that are hard to beat are met more.
 """
 
 import math

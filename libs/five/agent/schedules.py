@@ -102,7 +102,8 @@ def _end_value(initial: float, ramps: tuple[RampConfig, ...]) -> float:
     return ramps[-1].to if ramps else initial
 
 
-def _replace_schedule(schedules: SchedulesConfig, name: str, initial: float, ramps: tuple[RampConfig, ...]) -> SchedulesConfig:
+def _replace_schedule(schedules: SchedulesConfig, name: str, initial: float, ramps: tuple[RampConfig, ...]
+                      ) -> SchedulesConfig:
     changed = ScheduleConfig(initial=initial, ramps=ramps)
     return SchedulesConfig.model_validate(schedules.model_copy(update={name: changed}).model_dump(by_alias=True))
 

@@ -1,4 +1,5 @@
-"""Batches out of an optimizer's buffer: samples unpacked side by side, beside a copy of as many bytes."""
+"""Sampling of batches from an optimizer's buffer: samples unpacked by several threads, compared with a copy of the
+batch."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,8 +20,8 @@ from rapid.packed_array import PackedArray
 
 @dataclass(frozen=True)
 class SamplingRates:
-    """Samples a second of processor time that ``threads`` threads draw together, by the clock, and that are copied;
-    bytes of a sample at rest and in a batch."""
+    """Samples a second: by processor time of ``threads`` threads, by wall clock, and of a plain copy. Bytes of a sample
+    as stored and in a batch."""
 
     processor: float
     clock: float
@@ -30,7 +31,7 @@ class SamplingRates:
 
 
 def as_sent(config: RunConfig, segment: Arrays) -> dict[str, np.ndarray | PackedArray]:
-    """A segment's arrays as they come to an optimizer."""
+    """Return a segment's arrays as an optimizer receives them."""
     layout, period = Layout(config.game), config.learning.lstm_unroll_length
     changes = {name: PackedArray(segment[name].shape, codec.packed_changes(segment[name], period),
                                  segment[name].dtype, period) for name in delta_encoded_arrays(layout)}
@@ -38,7 +39,7 @@ def as_sent(config: RunConfig, segment: Arrays) -> dict[str, np.ndarray | Packed
 
 
 def measure_sampling(config: RunConfig, segments: Sequence[Arrays], threads: int, seconds: float) -> SamplingRates:
-    """Draws batches of the run's size, or of all samples that there are, for so long."""
+    """Sample batches of the run's size (or of all samples) for ``seconds``."""
     per_segment = config.learning.samples_per_segment
     held = per_segment * len(segments)
     samples = min(config.learning.batch_samples, held)
@@ -62,7 +63,7 @@ def measure_sampling(config: RunConfig, segments: Sequence[Arrays], threads: int
 
 
 def _rates(work: Callable[[], object], samples: int, seconds: float) -> tuple[float, float]:
-    """Samples a second, by processor time and by the clock: those of the fastest call."""
+    """Return the samples a second of the fastest call, by processor time and by wall clock."""
     best = [np.inf, np.inf]
     began = time.perf_counter()
     while time.perf_counter() < began + seconds:

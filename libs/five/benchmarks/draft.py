@@ -1,11 +1,11 @@
-"""A draft: solving the tree over all line-ups of 17 heroes, five a side; reading leaves from a policy in real games.
+"""Draft: solving the tree of all line-ups of 17 heroes, five a side, and computing its leaves with a policy.
 
-Seconds are of this process' processor time, on one core. ``draft.tree`` picks weighed a second, beside as many numbers
-gathered in one call; ``draft.empty`` and ``draft.second`` the time of an empty draft and of one after its first pick;
-``draft.table`` and ``draft.memory`` the table's size and what solving takes beside it; ``draft.parts`` games of all
-sets of heroes on both sides and what the network makes of them; ``draft.leaves`` line-ups put together from these a
-second, beside such as are read in games of their own; ``draft.whole`` what all line-ups take at that rate, and at the
-other. ``python -m five.benchmarks.draft`` makes the whole table.
+Seconds are this process's processor time on one core. ``draft.tree``: picks evaluated a second, compared with as
+many numbers gathered in one call. ``draft.empty`` and ``draft.second``: time of an empty draft and of one after its
+first pick. ``draft.table`` and ``draft.memory``: size of the table and memory of the solver. ``draft.parts``: games
+of all sets of heroes on both sides with their network outputs. ``draft.leaves``: line-ups a second combined from
+these, compared with line-ups in games of their own. ``draft.whole``: time of all line-ups at either rate. ``python
+-m five.benchmarks.draft`` computes a whole table.
 """
 
 import argparse
@@ -36,7 +36,7 @@ POOL = "rerun"  # the preset that plays the published pool
 
 @dataclass(frozen=True)
 class DraftWorkload:
-    """How much is measured. The defaults are the published pool's number of heroes and the laptop's team of five."""
+    """Workload. The defaults are the number of heroes of the published pool and the laptop's team of five."""
 
     heroes: int = 17
     team: int = 5
@@ -47,7 +47,7 @@ class DraftWorkload:
 
 
 def picks(heroes: int, order: str) -> int:
-    """How many picks a tree weighs: those open in each pair of sets of each level."""
+    """Return the number of picks that a tree evaluates: the open picks of each pair of sets at each level."""
     total, r, d = 0, 0, 0
     for team in order:
         total += comb(heroes, r) * comb(heroes - r, d) * (heroes - r - d)
@@ -56,7 +56,7 @@ def picks(heroes: int, order: str) -> int:
 
 
 def measure(size: DraftWorkload | None = None) -> list[Row]:
-    """The rows."""
+    """Return the rows ``draft.*``."""
     size = size or DraftWorkload()
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -98,7 +98,7 @@ def _tree(size: DraftWorkload) -> list[Row]:
 
 
 def _seventeen(size: DraftWorkload) -> tuple[Policy, GameConfig, HeroPool]:
-    """A new policy of the preset's network, for a pool of the published one's heroes."""
+    """Return a new policy of the preset's network for a pool of the published pool's heroes."""
     config = load(size.preset)
     heroes = list(load(POOL).game.hero_pool[:size.heroes])
     game = config.game.model_copy(update={"hero_pool": heroes, "heroes_per_team": size.team})
@@ -130,7 +130,7 @@ def _leaves(size: DraftWorkload) -> list[Row]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Makes the whole table once, and says what that took. Returns the exit status."""
+    """Compute a whole table once and print its cost. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m five.benchmarks.draft", description=main.__doc__)
     parser.add_argument("--preset", default=DraftWorkload.preset, help="whose network (laptop-5v5)")
     parser.add_argument("--threads", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Segments from a rollout into the optimizer's buffer, beside as many opaque bytes over the same wire."""
+"""Segments from a rollout into the optimizer's buffer, compared with as many opaque bytes over the same connection."""
 
 import asyncio
 import itertools
@@ -35,7 +35,7 @@ OPAQUE = "five.bench.Opaque"
 
 @dataclass(frozen=True)
 class ExperienceWorkload:
-    """How much is measured."""
+    """Workload of the benchmark."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ async def _discard(requests: AsyncIterator[bytes], context: Any) -> AsyncIterato
 
 
 def _serve(pipe: Connection, config: RunConfig) -> None:
-    """The optimizer's ingest without a learner behind it, and one that discards what comes."""
+    """Serve the optimizer's intake without a learner, and a service that discards what it receives."""
     layout, buffer = Layout(config.game), config.buffer
     # Nothing is consumed here, so nothing may be held back: reuse is as good as nought.
     free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
@@ -69,7 +69,7 @@ def _serve(pipe: Connection, config: RunConfig) -> None:
 
 @dataclass(frozen=True)
 class Rate:
-    """Messages a second, and a second of processor time of both ends."""
+    """Messages a second of wall clock, and a second of processor time of both ends."""
 
     clock: float
     processor: float
@@ -77,7 +77,7 @@ class Rate:
 
 async def segments_pushed(config: RunConfig, size: ExperienceWorkload, server: ChildProcess, parts: list[Arrays]
                           ) -> tuple[Rate, int]:
-    """(segments a second that came to rest in the buffer, bytes of one on the wire)."""
+    """Return the rate of segments stored in the buffer, and the bytes of one on the wire."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     steps = samples * config.learning.lstm_unroll_length
     turn = itertools.cycle(parts)
@@ -101,7 +101,7 @@ async def segments_pushed(config: RunConfig, size: ExperienceWorkload, server: C
 
 
 async def opaque_pushed(size: ExperienceWorkload, server: ChildProcess, nbytes: int, in_flight: int) -> Rate:
-    """Messages of ``nbytes`` a second through a server that discards them, acknowledged one by one."""
+    """Return the rate of messages of ``nbytes`` through a server that discards and acknowledges them one by one."""
     message = np.random.default_rng(0).bytes(nbytes)
     room = asyncio.Semaphore(in_flight)
     sending: asyncio.Queue[bytes] = asyncio.Queue()
@@ -141,7 +141,7 @@ async def opaque_pushed(size: ExperienceWorkload, server: ChildProcess, nbytes: 
 
 async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[], Awaitable[None]],
                        size: ExperienceWorkload, server: ChildProcess) -> Rate:
-    """Pushes a second, the medians of several stretches; each ends when all of its pushes are acknowledged."""
+    """Return the median rate of several intervals. Each interval ends when all of its messages are acknowledged."""
     await push()
     await settle()
     rates, costs = [], []
@@ -158,12 +158,13 @@ async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[],
 
 
 def measure(size: ExperienceWorkload | None = None) -> list[Row]:
-    """Rows ``experience.segments`` and ``experience.bytes`` (as on the wire): encoded, sent, checked, at rest in the
-    buffer, acknowledged; ``experience.processor``: segments a second of both ends' processor time. The reference is
-    gRPC over the loopback with as many opaque bytes a message.
+    """Return the rows ``experience.*``.
 
-    ``experience.draw``: samples a second of processor time that one thread draws into a batch's arrays, beside a copy
-    of the batch; ``experience.draw.threads2``: the same by the clock on two, beside one.
+    ``experience.segments`` and ``experience.bytes`` (on the wire): encoded, sent, checked, stored and acknowledged.
+    ``experience.processor``: segments a second of both ends' processor time. The reference is gRPC over the loopback
+    with as many opaque bytes a message. ``experience.draw``: samples a second of processor time that one thread
+    copies into a batch, compared with a copy of the batch. ``experience.draw.threads2``: by wall clock on two
+    threads, compared with one.
     """
     size = size or ExperienceWorkload()
     prepare()

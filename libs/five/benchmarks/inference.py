@@ -1,4 +1,4 @@
-"""Batched inference through the service, beside the bare forward pass."""
+"""Batched inference through the service, compared with the bare forward pass."""
 
 import asyncio
 import itertools
@@ -39,7 +39,7 @@ from five.services.inference.staging import carried
 
 @dataclass(frozen=True)
 class InferenceWorkload:
-    """How much is measured."""
+    """Workload of the benchmark."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class InferenceWorkload:
 
 
 class _SingleVersionStore:
-    """A store that holds one version."""
+    """A store of one version."""
 
     def __init__(self, tensors: dict[str, npt.NDArray[Any]]) -> None:
         self._tensors = tensors
@@ -67,7 +67,7 @@ class _SingleVersionStore:
 
 
 def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> None:
-    """One server for each batch size, so that requests under way are not merged into larger batches."""
+    """Run one server for each batch size, so that concurrent requests are not merged into larger batches."""
     settings = config.services.inference
     torch.set_num_threads(settings.threads)
     apply_compute_config(config.compute)
@@ -97,13 +97,13 @@ def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> Non
 
 
 def forward(policy: Policy, seen: Arrays, rows: int, device: torch.device) -> "Forward":
-    """The bare forward pass over batches of ``rows`` team-steps, on the device already."""
+    """Return the bare forward pass over batches of ``rows`` team-steps that are already on the device."""
     batches = [{name: torch.from_numpy(a).to(device) for name, a in batch.items()} for batch in rows_of(seen, rows)]
     return Forward(policy, batches, rows)
 
 
 class Forward:
-    """Forward passes one after another. Calling it makes one, and returns the team-steps."""
+    """Consecutive forward passes. A call makes one and returns its team-steps."""
 
     def __init__(self, policy: Policy, batches: list[dict[str, torch.Tensor]], rows: int) -> None:
         self._policy = policy
@@ -119,8 +119,8 @@ class Forward:
 
 
 class Graphed:
-    """The same by CUDA graphs, as the server runs it: what a service that cost nothing would reach. (On a CPU there are
-    no graphs: the same operations one by one.)"""
+    """Forward passes by CUDA graphs, as the server runs them: the rate of a service without overhead. A CPU runs the
+    same operations one by one."""
 
     def __init__(self, config: RunConfig, policy: Policy, most: int, device: torch.device) -> None:
         layout = Layout(config.game)
@@ -137,7 +137,8 @@ class Graphed:
             self._graphs.load(Served(0, "", policy, 1.0))
 
     def of(self, seen: Arrays, rows: int) -> Callable[[], float]:
-        """Passes over batches of ``rows`` team-steps, on the device already. Calling it makes one, and returns them."""
+        """Return a function that makes one pass over a batch of ``rows`` team-steps on the device and returns their
+        number."""
         batches = itertools.cycle([
             {name: torch.from_numpy(a).to(self._device).view(carried(np.dtype(self._specs[name][1])))
              for name, a in batch.items()} for batch in rows_of(seen, rows)])
@@ -156,7 +157,7 @@ class Graphed:
 
 
 def milliseconds(work: Any, times: int) -> list[float]:
-    """How long each of ``times`` calls takes."""
+    """Return the time of each of ``times`` calls."""
     out = []
     for _ in range(times):
         began = time.perf_counter()
@@ -166,13 +167,16 @@ def milliseconds(work: Any, times: int) -> list[float]:
 
 
 def measure(size: InferenceWorkload | None = None) -> list[Row]:
-    """Rows ``inference.team_steps.batchN``: team-steps/s with two requests of N under way, as a rollout has; and
-    ``inference.latency.batchN.p50|p95|p99``, milliseconds with one. The reference is the bare forward pass, by CUDA
-    graphs or by one call of the core where the server runs it so: then ``inference.forward.batchN`` has it beside the
-    pass operation by operation.
+    """Return the rows ``inference.*``.
 
-    Where N is more than a group of the preset's rollouts sends, several requests of what it sends make a batch, from as
-    many clients: two batches of them are under way for the rate, one for the latency."""
+    ``inference.team_steps.batchN``: team-steps/s with two requests of N in flight, as a rollout has;
+    ``inference.latency.batchN.p50|p95|p99``: milliseconds with one. The reference is the bare forward pass, by CUDA
+    graphs or by one call of the core if the server runs it so; ``inference.forward.batchN`` then compares it with
+    the pass operation by operation.
+
+    If N is above the size of a rollout group's request, several requests fill a batch, from as many clients: two
+    batches in flight for the rate, one for the latency.
+    """
     size = size or InferenceWorkload()
     prepare()
     config = load(size.preset, size.overrides)
@@ -222,7 +226,7 @@ def measure(size: InferenceWorkload | None = None) -> list[Row]:
 
 async def _through_service(size: InferenceWorkload, asked: InferenceTarget, seen: Arrays, batch: int
                            ) -> tuple[float, list[float]]:
-    """(team-steps a second with two requests under way, milliseconds of each request with one)."""
+    """Return the team-steps a second with two requests in flight, and the milliseconds of each request with one."""
     players = [LoadClient(asked, seen, batch, 1 + i * batch) for i in range(2)]
     for player in players:
         await player.step()

@@ -1,8 +1,8 @@
-"""Five hundred simulated rollouts (real clients, no games) against one opponents service, one Redis, one optimizer's
-intake: where each has a full core, beside what `five scale` reckons with.
+"""Five hundred simulated rollouts (real clients, no games) against one opponents service, one Redis and one intake.
 
-Clients and servers share this machine, so what the clients reach says little. A server's knee is taken from its own
-processor time: calls a second at which one core of it is full, with all clients connected.
+Clients and servers share this machine, so that the clients' own rate says little. A server's limit follows from its
+processor time: calls a second at which one core is full, with all clients connected. It is compared with the inputs
+of `five scale`.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ RUN = "bench"
 
 @dataclass(frozen=True)
 class LoadWorkload:
-    """How much is measured."""
+    """Workload of the benchmark."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class LoadWorkload:
 
 
 def _serve_and_tell(pipe: Connection, service: Register) -> None:
-    """Serves until the pipe is closed; says its address, and its processor seconds each time that it is asked."""
+    """Serve until the pipe is closed. Send the address, then the processor seconds on each request."""
     async def run() -> None:
         server = await serve("127.0.0.1:0", [service], RPC)
         pipe.send(f"127.0.0.1:{server.port}")
@@ -105,14 +105,14 @@ def _asked(server: ChildProcess) -> float:
 
 
 async def _cost(server: ChildProcess, calls: Sequence[Callable[[], Awaitable[Any]]]) -> float:
-    """Processor seconds that the server takes for each call, all of them under way at once."""
+    """Return the server's processor seconds a call, with all calls in flight at once."""
     before = await asyncio.to_thread(_asked, server)
     await asyncio.gather(*(call() for call in calls))
     return (await asyncio.to_thread(_asked, server) - before) / len(calls)
 
 
 async def _games(server: ChildProcess, size: LoadWorkload) -> tuple[float, float]:
-    """Processor seconds of the opponents service for an assignment, and for a result."""
+    """Return the opponents service's processor seconds for an assignment and for a result."""
     clients = [OpponentsClient([server.first], RPC, RUN, epoch=1) for _ in range(size.rollouts)]
     drawn: list[tuple[OpponentsClient, str, int]] = []
 
@@ -133,7 +133,7 @@ async def _games(server: ChildProcess, size: LoadWorkload) -> tuple[float, float
 
 async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload, parts: list[Arrays]
                     ) -> tuple[float, float]:
-    """Processor seconds of the intake for a segment, and the segment's bytes on the wire."""
+    """Return the intake's processor seconds for a segment, and the segment's bytes on the wire."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     turn = itertools.cycle(parts)
     steps = samples * config.learning.lstm_unroll_length
@@ -160,13 +160,13 @@ async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload,
 
 
 def _used(client: redis.Redis) -> float:
-    """Processor seconds of a Redis so far."""
+    """Return the processor seconds of a Redis so far."""
     info: Any = client.info("cpu")
     return float(info["used_cpu_user"] + info["used_cpu_sys"])
 
 
 def _beats(url: str, size: LoadWorkload) -> tuple[float, float, float]:
-    """Processor seconds of Redis for a heartbeat, for a look at all of them, and for the record of a game."""
+    """Return Redis' processor seconds for a heartbeat, for reading all leases, and for a game's record."""
     watch = redis.Redis.from_url(url)
     leases = [RunState(redis.Redis.from_url(url), RUN).lease("rollout", str(i), 60.0, metrics_address="10.0.0.1:9100")
               for i in range(size.rollouts)]
@@ -201,8 +201,11 @@ def _beats(url: str, size: LoadWorkload) -> tuple[float, float, float]:
 
 
 def measure(size: LoadWorkload | None = None) -> list[Row]:
-    """Rows ``load.*``: calls a second at which one core of the server is full. The reference is the same from the
-    figures of libs/five/capacity: a ratio above 1 has room that the model does not reckon with."""
+    """Return the rows ``load.*``: calls a second at which one core of the server is full.
+
+    The reference comes from the inputs of libs/five/capacity: a ratio above 1 is capacity that the model does not
+    count.
+    """
     size = size or LoadWorkload()
     prepare()
     config = load(size.preset, size.overrides)

@@ -1,4 +1,4 @@
-"""Who asks an inference server in its benchmark: groups of rollouts that play recorded observations."""
+"""Clients of the inference benchmark: groups of rollouts that play recorded observations."""
 
 import asyncio
 import itertools
@@ -22,7 +22,7 @@ SPARE_CORES = 2  # that are left to the server
 
 @dataclass(frozen=True)
 class InferenceTarget:
-    """What players ask: ``address`` of the server, the hash of its ``layout``, steps of an ``unroll``."""
+    """The server: its ``address``, the hash of its ``layout`` and the steps of an ``unroll``."""
 
     address: str
     layout: str
@@ -30,8 +30,10 @@ class InferenceTarget:
 
 
 class LoadClient:
-    """Plays ``rows`` sessions on recorded observations, a step a call, as a group of a rollout does. ``first``: the
-    lowest of its sessions' numbers; ``phase``: its steps when it begins, of which every unroll's first wants states.
+    """Client that plays ``rows`` sessions on recorded observations, one step a call, as a rollout's group does.
+
+    ``first``: its lowest session number. ``phase``: its step at the start; the first step of every unroll requests
+    states.
     """
 
     def __init__(self, asked: InferenceTarget, seen: Arrays, rows: int, first: int, phase: int = 0) -> None:
@@ -45,7 +47,7 @@ class LoadClient:
         self.rows = rows
 
     async def step(self) -> None:
-        """One request and its answer."""
+        """Send one request and wait for its answer."""
         step = next(self._steps)
         flags = (0 if self._begun else RESET) | (WANT_STATE if step % self._unroll == 0 else 0)
         self._begun = True
@@ -53,7 +55,7 @@ class LoadClient:
                                self._seen[step % len(self._seen)])
 
     async def play(self, until: float) -> int:
-        """Steps until the performance counter says ``until``; returns how many."""
+        """Step until the performance counter reaches ``until``. Return the number of steps."""
         steps = 0
         while time.perf_counter() < until:
             await self.step()
@@ -61,7 +63,7 @@ class LoadClient:
         return steps
 
     async def timed(self, requests: int) -> list[float]:
-        """Milliseconds of each of so many requests, one after another."""
+        """Return the milliseconds of ``requests`` consecutive requests."""
         out = []
         for _ in range(requests):
             began = time.perf_counter()
@@ -70,12 +72,12 @@ class LoadClient:
         return out
 
     async def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         await self._client.close()
 
 
 def rows_of(seen: Arrays, rows: int) -> list[Arrays]:
-    """Batches of ``rows`` team-steps of [T, B, ...], as many as T * B holds, at least one."""
+    """Return batches of ``rows`` team-steps of [T, B, ...]: as many as T * B holds, at least one."""
     flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in seen.items()}
     count = max(len(flat["shared"]) // rows, 1)
     return [{name: np.ascontiguousarray(np.take(array, range(i * rows, (i + 1) * rows), 0, mode="wrap"))
@@ -83,14 +85,14 @@ def rows_of(seen: Arrays, rows: int) -> list[Arrays]:
 
 
 def requests_of(batch: int, most: int) -> list[int]:
-    """Rows of the requests that fill a batch together, each of ``most`` at most."""
+    """Return the rows of the requests that fill a batch, each of ``most`` at most."""
     count = -(-batch // most)
     return [batch // count + (i < batch % count) for i in range(count)]
 
 
 class LoadClientPool:
-    """Players in processes of their own, as one could not send what a GPU takes: two batches of them, so that one
-    batch gathers while the other is evaluated. Use as a context manager."""
+    """Clients in several processes, since one process could not load a GPU: two batches of them, so that one batch
+    gathers while the other is evaluated. Use it as a context manager."""
 
     def __init__(self, asked: InferenceTarget, seen: Arrays, requests: Sequence[int]) -> None:
         both = [*requests, *requests]
@@ -117,11 +119,11 @@ class LoadClientPool:
         self._stack.close()
 
     def rate(self, seconds: float) -> float:
-        """Team-steps a second of all players together."""
+        """Return the team-steps a second of all clients together."""
         return float(sum(sum(heard) for heard in self._ask("rate", seconds)))
 
     def latency(self, requests: int) -> list[float]:
-        """Milliseconds of so many requests or a few more, with one batch of them under way."""
+        """Return the milliseconds of at least ``requests`` requests with one batch in flight."""
         return [ms for heard in self._ask("latency", -(-2 * requests // self.in_flight)) for ms in heard]
 
     def _ask(self, what: str, much: float) -> list[list[float]]:
@@ -131,7 +133,7 @@ class LoadClientPool:
 
 
 def _play(pipe: Connection, asked: InferenceTarget, seen: Arrays, players: list[tuple[int, int, int, bool]]) -> None:
-    """The process of some players (rows, first session, phase, whether they play where latency is asked)."""
+    """Run some clients in this process: (rows, first session, phase, whether they take part in latency)."""
     async def run() -> None:
         all_of_them = [(LoadClient(asked, seen, rows, first, phase), alone) for rows, first, phase, alone in players]
         await asyncio.gather(*(player.step() for player, _ in all_of_them))

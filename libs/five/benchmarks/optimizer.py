@@ -1,4 +1,4 @@
-"""Gradient steps from the buffer on, beside a matrix product of as many operations."""
+"""Gradient steps from the buffer on, compared with a matrix product of as many operations."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ SIDE = 2048  # of the square matrices at most; larger ones are no faster
 
 @dataclass(frozen=True)
 class OptimizerWorkload:
-    """How much is measured: draws and whole gradient steps of the preset's batch."""
+    """Workload: batches and whole gradient steps of the preset's size."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class OptimizerWorkload:
 
 
 def matrix_products(flops: float, dtype: torch.dtype, device: torch.device) -> Callable[[], float]:
-    """Square products of about ``flops`` operations in all; a call does them and returns how many they were."""
+    """Return a function that computes square products of about ``flops`` operations and returns their exact number."""
     side = max(min(round((flops / 2) ** (1 / 3)), SIDE), 1)
     times = max(round(flops / (2 * side**3)), 1)
     a, b = (torch.randn(side, side, dtype=dtype, device=device) for _ in range(2))
@@ -53,8 +53,8 @@ def matrix_products(flops: float, dtype: torch.dtype, device: torch.device) -> C
     return work
 
 
-def drawing(config: RunConfig, learner: Learner, parts: list[Arrays]) -> BatchPrefetcher:
-    """Batches out of a buffer that holds ``parts`` packed, as often as they are asked for."""
+def endless_batches(config: RunConfig, learner: Learner, parts: list[Arrays]) -> BatchPrefetcher:
+    """Return a prefetcher of batches from a buffer that holds ``parts`` and never runs out."""
     buffers = BufferConfig(capacity_samples=len(parts), minimum_samples=len(parts), sample_reuse=1e9,
                            reuse_window_batches=1e9)
     threads = config.services.optimizer.drawing_threads
@@ -71,7 +71,8 @@ def drawing(config: RunConfig, learner: Learner, parts: list[Arrays]) -> BatchPr
 
 def steps_from_buffer(learner: Learner, batches: BatchPrefetcher, samples: int, hyper: Hyperparameters
                       ) -> Callable[[], float]:
-    """A call takes a step as the service does, the next batch on its way meanwhile, and ends with the step."""
+    """Return a function that takes one step as the service does, while the next batch is prefetched, and waits for its
+    end."""
     def step() -> float:
         batch = batches.next()
         if batch is None:
@@ -84,9 +85,12 @@ def steps_from_buffer(learner: Learner, batches: BatchPrefetcher, samples: int, 
 
 
 def measure(size: OptimizerWorkload | None = None) -> list[Row]:
-    """Rows ``optimizer.flops`` and ``optimizer.samples``: from the packed sample in the buffer to the end of the step
-    that learned from it. ``optimizer.step.samples``: of the steps alone, batches made beforehand. The reference of all
-    is the matrix product's speed."""
+    """Return the rows ``optimizer.*``.
+
+    ``optimizer.flops`` and ``optimizer.samples``: from the packed sample in the buffer to the end of its gradient
+    step. ``optimizer.step.samples``: the steps alone, on prepared batches. The reference is the speed of matrix
+    products.
+    """
     size = size or OptimizerWorkload()
     prepare()
     config = load(size.preset, size.overrides)
@@ -106,7 +110,7 @@ def measure(size: OptimizerWorkload | None = None) -> list[Row]:
         return float(learning.batch_samples)
 
     steps = median_rate(alone, size.seconds, size.repeats)
-    batches = drawing(config, learner, parts)
+    batches = endless_batches(config, learner, parts)
     samples = median_rate(steps_from_buffer(learner, batches, learning.batch_samples, hyper), size.seconds,
                           size.repeats)
     batches.discard()

@@ -1,4 +1,5 @@
-"""Real experience for benchmarks: scripted games seen by a policy, which answers each step; no network is involved."""
+"""Real experience for benchmarks: games of bots, with the answers of a policy to each step; no network connection is
+used."""
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ GAMES = 8
 
 
 def team_steps(config: RunConfig, steps: int, from_seconds: float, games: int = GAMES) -> Arrays:
-    """Observations of both sides of ``games`` scripted games from ``from_seconds`` on, [steps, games * 2, ...]."""
+    """Return observations of both sides of ``games`` bot games from ``from_seconds`` on, [steps, games * 2, ...]."""
     saved = snapshots(config.game, games, from_seconds)
     players = VecGame(config.game, games, seed=1)
     players.controllers[:] = Controller.SCRIPTED
@@ -33,13 +34,13 @@ def team_steps(config: RunConfig, steps: int, from_seconds: float, games: int = 
 
 
 def policy_of(config: RunConfig) -> Policy:
-    """A policy of the run's sizes with its first parameters."""
+    """Return a policy of the run's sizes with its first parameters."""
     torch.manual_seed(config.seed)
     return Policy(Layout(config.game), config.model)
 
 
 def samples(config: RunConfig, count: int, from_seconds: float) -> list[Arrays]:
-    """``count`` samples as an optimizer stores them: arrays [16, ...] of one team and its states."""
+    """Return ``count`` samples as an optimizer stores them: arrays [16, ...] of one team and its states."""
     learning = config.learning
     unroll, sides = learning.lstm_unroll_length, GAMES * 2
     windows = -(-count // sides)
@@ -56,7 +57,7 @@ def samples(config: RunConfig, count: int, from_seconds: float) -> list[Arrays]:
 
 
 def _answered(policy: Policy, learning: LearnerConfig, seen: Arrays, rng: np.random.Generator) -> Arrays:
-    """The steps [T, B, ...] with what the policy did in them, and labels."""
+    """Return the steps [T, B, ...] with the policy's actions and labels."""
     steps, teams = seen["shared"].shape[:2]
     heroes, buildings = policy.layout.heroes, policy.layout.groups["enemy_buildings"].count
     state = policy.initial_state(teams)
@@ -78,24 +79,24 @@ def _answered(policy: Policy, learning: LearnerConfig, seen: Arrays, rng: np.ran
 
 
 def batch_of(parts: list[Arrays]) -> Arrays:
-    """Samples side by side as a learner takes them: [T, B, ...], states [B, ...]."""
+    """Return samples as a learner's batch: [T, B, ...], states [B, ...]."""
     return {name: np.stack([p[name] for p in parts], 0 if name.startswith(STATE_PREFIX) else 1)
             for name in parts[0]}
 
 
 def segment_of(parts: list[Arrays]) -> Arrays:
-    """Samples one after another as a rollout sends them: [samples * 16, ...], states [samples, ...]."""
+    """Return samples as a rollout's segment: [samples * 16, ...], states [samples, ...]."""
     return {name: (np.stack if name.startswith(STATE_PREFIX) else np.concatenate)([p[name] for p in parts])
             for name in parts[0]}
 
 
 def name_of(device: torch.device | str) -> str:
-    """The device, with a GPU's model: ``cpu``, ``cuda NVIDIA H100 80GB HBM3``."""
+    """Return the device with a GPU's model: ``cpu``, ``cuda NVIDIA H100 80GB HBM3``."""
     there = torch.device(device)
     return f"{there} {torch.cuda.get_device_name(there)}" if there.type == "cuda" else str(there)
 
 
 def description(config: RunConfig) -> str:
-    """The model in a word for a row's conditions."""
+    """Return a short description of the model for a row's conditions."""
     layout = Layout(config.game)
     return f"{config.model.lstm} LSTM units, {layout.heroes} heroes, layout {layout.hash}"

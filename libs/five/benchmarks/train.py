@@ -1,4 +1,4 @@
-"""A whole run on this machine, beside its slowest stage alone."""
+"""A whole run on this machine, compared with its slowest stage alone."""
 
 import statistics
 import tempfile
@@ -32,7 +32,7 @@ FIRST_SECONDS = 300.0  # that these may take
 
 @dataclass(frozen=True)
 class TrainWorkload:
-    """How much is measured: ``seconds`` of a run once its first version is out, and each stage alone."""
+    """Workload: ``seconds`` of a run after its first version, and each stage alone."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
@@ -43,8 +43,8 @@ class TrainWorkload:
 
 
 def run(config: RunConfig, seconds: float) -> tuple[float, dict[str, float], float]:
-    """(hero-steps a second that were played and learned from, share of its time that each stage was at work, mean
-    seconds that learning stood still for a version)."""
+    """Return the hero-steps a second that were played and learned from, each stage's busy share, and the mean seconds
+    that learning stalled for a version."""
     shares: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder(Path(place) / config.name)
@@ -75,7 +75,7 @@ def _version(cluster: LocalCluster) -> int:
 
 
 def _hero_steps(cluster: LocalCluster) -> tuple[float, float]:
-    """(seconds, hero-steps that the optimizers have learned from until then, each counted once)."""
+    """Return the time and the hero-steps that the optimizers have learned from, each counted once."""
     found = cluster.leases.live("optimizer")
     if not found:
         raise RuntimeError("the optimizer is gone; see its log")
@@ -83,7 +83,7 @@ def _hero_steps(cluster: LocalCluster) -> tuple[float, float]:
 
 
 def _shares(cluster: LocalCluster) -> dict[str, float]:
-    """What each stage's processes say of themselves, the mean of a kind."""
+    """Return the busy share of each stage's processes, the mean of a kind."""
     names: Mapping[tuple[str, str], str] = {
         ("optimizer", "busy"): "optimizer", ("inference", "busy"): "inference", ("rollout", "game"): "game",
         ("rollout", "inference_wait_share"): "waiting_for_inference", ("rollout", "waiting"): "waiting_for_optimizer"}
@@ -96,7 +96,7 @@ def _shares(cluster: LocalCluster) -> dict[str, float]:
 
 
 def stages(config: RunConfig, size: TrainWorkload) -> dict[str, float]:
-    """Hero-steps a second of each stage by itself, with the threads and batches that the run gives it."""
+    """Return the hero-steps a second of each stage alone, with the run's threads and batches."""
     layout, services = Layout(config.game), config.services
     heroes = layout.heroes
     group = max(services.rollout.games // services.rollout.groups, 1)
@@ -138,8 +138,8 @@ def stages(config: RunConfig, size: TrainWorkload) -> dict[str, float]:
 
 
 def possible(config: RunConfig, alone: Mapping[str, float], cores: int) -> float | None:
-    """Hero-steps a second if ``cores`` did nothing but the work of the stages, at what it costs in each of them alone:
-    cores / sum of the stages' core-seconds a hero-step. None where a stage runs on another device."""
+    """Return the hero-steps a second if ``cores`` did only the work of the stages, at each stage's cost alone: cores /
+    sum of the stages' core-seconds a hero-step. None if a stage runs on another device."""
     services = config.services
     if {services.inference.device, services.optimizer.device} != {"cpu"}:
         return None
@@ -150,11 +150,13 @@ def possible(config: RunConfig, alone: Mapping[str, float], cores: int) -> float
 
 
 def measure(size: TrainWorkload | None = None) -> list[Row]:
-    """Row ``train.hero_steps``: hero-steps/s that went the whole way from game to gradient, those that left the buffer
-    unused not among them; the reference is the slowest stage alone. ``train.efficiency``: the same over what the cores
-    could reach (`possible`). ``optimizer.stall_seconds``: how long learning stood still for a version.
-    ``train.alone.*``: each stage alone; ``train.share.*``: share of its time a stage
-    worked."""
+    """Return the rows of a whole run.
+
+    ``train.hero_steps``: hero-steps/s from game to gradient, without those that left the buffer unused; the
+    reference is the slowest stage alone. ``train.efficiency``: the same over what the cores could reach
+    (`possible`). ``optimizer.stall_seconds``: how long learning stalls for a version. ``train.alone.*``: each stage
+    alone. ``train.share.*``: each stage's busy share.
+    """
     size = size or TrainWorkload()
     prepare()
     config = load(size.preset, [*size.overrides, "name=bench-train"])

@@ -42,8 +42,8 @@ class AnnealPolicy(_Section):
     slower: float = Field(2.0, ge=1, le=100, description="Factor of the ramp's length from one attempt to the next.")
     tries: int = Field(3, ge=1, le=20, description="Maximum number of attempts.")
     gates: tuple[float, ...] = Field(
-        (0.5, 1.0), min_length=1, max_length=16, description="Shares at which the ramp waits for a pass of the guard, in "
-        "rising order. The last one is 1, where the change is promoted.")
+        (0.5, 1.0), min_length=1, max_length=16, description="Shares at which the ramp waits for a pass of the guard, "
+        "in rising order. The last one is 1, where the change is promoted.")
 
     @field_validator("gates")
     @classmethod

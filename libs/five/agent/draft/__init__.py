@@ -1,7 +1,7 @@
-"""Drafting by win probability (Berner et al. 2019, appendix on drafting): what each line-up is worth, and who to pick.
+"""Drafting by win probability (Berner et al. 2019, appendix on drafting).
 
-``subsets`` numbers sets of heroes, ``leaves`` the line-ups of a pool, ``narrowing`` keeps of a table what a pick or ban
-leaves, ``order`` says who picks when, ``tree`` solves a draft by dynamic programming over sets, ``advice`` answers
-where a draft stands, ``evidence`` says what is known of the number: how often pairs of heroes were played, and how
-often the win head was right. ``briefing`` tells both together.
+``subsets`` numbers sets of heroes, and ``leaves`` numbers the line-ups of a pool and stores their win probabilities.
+``table_filters`` keeps the part of a table that a pick or ban leaves. ``pick_order`` defines who picks when. ``solver``
+solves a draft by dynamic programming over sets, and ``advice`` values each pick in a partial draft. ``evidence`` counts
+how often pairs of heroes were played and how well the win head is calibrated. ``summary`` combines both.
 """

@@ -1,9 +1,8 @@
-"""What is known of a win probability before a game: how often its heroes were played together and against each other in
-training, and how often the win head was right about games of the same kind.
+"""Evidence behind a win probability: how often pairs of heroes were played, and how well the win head is calibrated.
 
-Made of training games' records (the run's series ``games``): ``lineup``, two lists of heroes by their number in the
-registry, ``win_probability``, what the policies of both sides made of their first observation, and ``winner``. A record
-that lacks one of them, as those of older releases do, is left out of what it would tell.
+It is computed from records of training games (series ``games``): ``lineup``, two lists of hero numbers of the registry;
+``win_probability``, both sides' prediction at their first observation; and ``winner``. Records of older releases that
+lack a field do not count where it is needed.
 """
 
 from collections.abc import Mapping
@@ -15,16 +14,23 @@ import numpy.typing as npt
 
 from five.agent.ratings import wilson_interval
 
-EVIDENCE_GAMES = 20_000  # training games that are looked back upon
-BINS = 10  # of predicted probabilities, equally wide
+EVIDENCE_GAMES = 20_000  # most recent training games that count
+BINS = 10  # equally wide, of predicted probabilities
 SCORES = {"radiant": 1.0, "dire": 0.0, "draw": 0.5}
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """Games whose prediction lay between ``low`` and ``high``: how many, the mean prediction, the mean result (a draw
-    being half) and its 95 % interval. The last four are None without games."""
+    """Games whose prediction was between ``low`` and ``high``.
+
+    Attributes:
+        games: number of games. Without games the others are None.
+        predicted: mean prediction.
+        won: mean result, a drawn game being half.
+        at_least: lower end of the result's 95 % interval.
+        at_most: upper end.
+    """
 
     low: float
     high: float
@@ -37,9 +43,17 @@ class CalibrationBin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """``games`` of self-play that were predicted and ended, played by the versions ``first`` to ``last``; ``brier``,
-    the mean squared error of the prediction, ``brier_constant``, that of always saying the mean result, ``error``, the
-    mean distance between prediction and result over the bins, weighted by games. None without games."""
+    """Calibration of the win head on self-play games; None where there are no games.
+
+    Attributes:
+        games: number of predicted and finished games.
+        first: oldest version that played them.
+        last: newest version that played them.
+        brier: mean squared error of the prediction.
+        brier_constant: mean squared error of always predicting the mean result.
+        error: expected calibration error, the mean distance between prediction and result over the bins.
+        bins: the bins.
+    """
 
     games: int
     first: int | None
@@ -52,10 +66,11 @@ class Calibration:
 
 @dataclass
 class DraftEvidence:
-    """Counts over the games that were added. ``heroes`` are all that the registry names, in its order.
+    """Counts over the added games. ``heroes`` are all heroes of the registry, in its order.
 
-    ``allied`` and ``opposed`` int64 [N, N]: games in which a hero of the row stood beside, or against, one of the
-    column; on the diagonal of ``allied`` the teams that the hero was in.
+    ``allied`` and ``opposed`` int64 [N, N] count the games in which two heroes were in one team or in opposite
+    teams. The
+    diagonal of ``allied`` counts the teams with the hero.
     """
 
     heroes: tuple[str, ...]
@@ -72,7 +87,7 @@ class DraftEvidence:
         self._versions: tuple[int, int] | None = None
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Takes a game's record in."""
+        """Add a game's record."""
         teams = _line_up(record.get("lineup"), len(self.heroes))
         if teams is not None:
             radiant, dire = teams
@@ -83,7 +98,7 @@ class DraftEvidence:
             self.opposed[dire[:, None], radiant] += 1
         p, result = _prediction(record.get("win_probability")), SCORES.get(str(record.get("winner")))
         if record.get("outcome") != "selfplay" or result is None or p is None:
-            return  # past versions and bots are predicted by a head that takes both sides for equals
+            return  # the head assumes equal opponents, which past versions and bots are not
         self._bins[min(int(p * BINS), BINS - 1)] += (1.0, p, result)
         self._squares += ((p - result) ** 2, result, result * result)
         version = int(record.get("version", -1))
@@ -91,17 +106,17 @@ class DraftEvidence:
         self._versions = min(first, version), max(last, version)
 
     def teams_with(self, hero: str) -> int:
-        """Teams that a hero was in."""
+        """Return the number of teams with a hero."""
         at = self._index(hero)
         return 0 if at is None else int(self.allied[at, at])
 
     def games_together(self, hero: str, other: str) -> int:
-        """Games in which both were in one team."""
+        """Return the number of games with both heroes in one team."""
         a, b = self._index(hero), self._index(other)
         return 0 if a is None or b is None else int(self.allied[a, b])
 
     def games_against(self, hero: str, other: str) -> int:
-        """Games in which one was in each team."""
+        """Return the number of games with the heroes in opposite teams."""
         a, b = self._index(hero), self._index(other)
         return 0 if a is None or b is None else int(self.opposed[a, b])
 
@@ -109,7 +124,7 @@ class DraftEvidence:
         return self.heroes.index(hero) if hero in self.heroes else None
 
     def calibration(self) -> Calibration:
-        """How often the win head was right."""
+        """Return the calibration of the win head."""
         games = int(self._bins[:, 0].sum())
         bins = []
         for i, (count, predicted, won) in enumerate(self._bins.tolist()):
@@ -127,14 +142,14 @@ class DraftEvidence:
                            tuple(bins))
 
     def to_json(self) -> dict[str, Any]:
-        """JSON values that `from_json` reads."""
+        """Return JSON values that `from_json` reads."""
         return {"heroes": list(self.heroes), "games": self.games, "allied": self.allied.tolist(),
                 "opposed": self.opposed.tolist(), "bins": self._bins.tolist(), "squares": self._squares.tolist(),
                 "versions": self._versions}
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> "DraftEvidence":
-        """Raises ValueError for what is no such tree."""
+        """Read the result of `to_json`. Raise ValueError for other values."""
         try:
             made = cls(tuple(tree["heroes"]), int(tree["games"]))
             for name in ("allied", "opposed"):
@@ -147,19 +162,20 @@ class DraftEvidence:
             made._versions = None if tree["versions"] is None else (int(tree["versions"][0]), int(tree["versions"][1]))
             return made
         except (KeyError, TypeError) as error:
-            raise ValueError(f"no counts of games: {error}") from None
+            raise ValueError(f"not draft evidence: {error}") from None
 
 
-def _line_up(said: Any, heroes: int) -> tuple[Ints, Ints] | None:
-    if not (isinstance(said, list) and len(said) == 2):
+def _line_up(value: Any, heroes: int) -> tuple[Ints, Ints] | None:
+    if not (isinstance(value, list) and len(value) == 2):
         return None
-    radiant, dire = (np.array([hero for hero in team if 0 <= hero < heroes], np.int64) for team in said)
+    radiant, dire = (np.array([hero for hero in team if 0 <= hero < heroes], np.int64) for team in value)
     return (radiant, dire) if radiant.size and dire.size else None
 
 
-def _prediction(said: Any) -> float | None:
-    """The probability that Radiant wins, from what both sides said of themselves; as a leaf's."""
-    if not isinstance(said, list) or len(said) != 2 or not all(isinstance(p, int | float) for p in said):
+def _prediction(value: Any) -> float | None:
+    """Return the probability that Radiant wins from both sides' predictions, as
+    `five.agent.draft.leaves.win_from_heads` does."""
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(p, int | float) for p in value):
         return None
-    ours, theirs = said
-    return (float(ours) + 1.0 - float(theirs)) / 2.0 if 0.0 <= ours <= 1.0 and 0.0 <= theirs <= 1.0 else None
+    radiant, dire = value
+    return (float(radiant) + 1.0 - float(dire)) / 2.0 if 0.0 <= radiant <= 1.0 and 0.0 <= dire <= 1.0 else None

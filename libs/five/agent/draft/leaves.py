@@ -1,7 +1,7 @@
-"""The leaves of a draft: every line-up of a pool, numbered, and what each is worth.
+"""Line-ups of a hero pool, the leaves of a draft, with their win probabilities.
 
-A leaf is a row and a column: the row numbers Radiant's set among those of the pool, the column Dire's among those of
-the heroes that Radiant has left, or of the whole pool where both teams may play the same hero (as training games do).
+A leaf is a row and a column. The row numbers Radiant's set among the sets of the pool. The column numbers Dire's set
+among those of the remaining heroes, or of the whole pool if both teams may play the same hero (as in training games).
 """
 
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HeroPool:
-    """``heroes`` in the pool's order, ``team`` of them a side; ``shared``: both teams may play the same hero.
+    """``heroes`` in order, ``team`` of them a side. ``shared``: both teams may play the same hero.
 
-    Raises ValueError for a pool too small for two teams, or for one.
+    Raise ValueError for too few heroes or a duplicate.
     """
 
     heroes: tuple[str, ...]
@@ -32,14 +32,15 @@ class HeroPool:
     def __post_init__(self) -> None:
         needed = self.team if self.shared else 2 * self.team
         if self.team < 1 or len(self.heroes) < needed:
-            raise ValueError(f"a pool of {len(self.heroes)} heroes is too small for a draft of two teams of {self.team}"
-                             + ("" if self.shared else " that share none"))
+            raise ValueError(f"a pool of {len(self.heroes)} heroes is too small for two teams of {self.team}"
+                             + ("" if self.shared else " without shared heroes"))
         if len(set(self.heroes)) != len(self.heroes):
-            raise ValueError("the pool names a hero twice")
+            raise ValueError("the pool has a duplicate hero")
 
     @classmethod
     def from_game(cls, heroes: list[str], team: int) -> "HeroPool":
-        """What a game's configuration comes to: heroes are picked once, where the pool has enough of them for that."""
+        """Return the pool of a game's configuration. Each hero is picked once if there are enough heroes for two
+        teams."""
         return cls(tuple(heroes), team, shared=len(heroes) < 2 * team)
 
     @property
@@ -50,7 +51,7 @@ class HeroPool:
 
     @property
     def line_ups(self) -> int:
-        """How many leaves there are: C(17, 5) * C(12, 5) = 4,900,896 for 17 heroes, five a side."""
+        """Number of leaves: C(17, 5) * C(12, 5) = 4,900,896 for 17 heroes, five a side."""
         rows, columns = self.shape
         return rows * columns
 
@@ -61,11 +62,12 @@ class HeroPool:
 
     @property
     def dire(self) -> Subsets:
-        """Dire's sets: the columns; of the heroes that Radiant has left, by their places among these."""
+        """Dire's sets: the columns, as indices into the heroes that Radiant leaves."""
         return subsets(len(self.heroes) - (0 if self.shared else self.team), self.team)
 
     def teams(self, leaves: Ints) -> Ints:
-        """Heroes of leaves (row-major numbers [k]), int64 [k, 2, team], indices into ``heroes``, ascending."""
+        """Return the heroes of leaves (row-major numbers [k]) as ascending indices into ``heroes``, int64 [k, 2,
+        team]."""
         rows, columns = leaves // self.shape[1], leaves % self.shape[1]
         radiant, dire = self.radiant.members[rows], self.dire.members[columns]
         if not self.shared:
@@ -73,24 +75,27 @@ class HeroPool:
         return np.stack((radiant, dire), axis=1)
 
     def sets(self, leaves: Ints) -> tuple[Ints, Ints]:
-        """Both teams of leaves (row-major numbers [k]) as numbers among the pool's sets (`radiant`), int64 [k] each."""
+        """Return both teams of leaves (row-major numbers [k]) as numbers among the pool's sets (`radiant`), int64 [k]
+        each."""
         dire = self.teams(leaves)[:, 1]
         return leaves // self.shape[1], self.radiant.rank((np.int64(1) << dire).sum(axis=1))
 
 
 def win_from_heads(heads: npt.NDArray[np.floating[Any]]) -> Floats:
-    """The worth of leaves, float32 [k], from what the heads of all heroes said at the first observation, [k, 2, H]:
-    each team's chance is its heroes' mean, and both teams' together the mean of what Radiant expects and Dire fears."""
+    """Return win probabilities of leaves, float32 [k], from all heroes' heads at the first observation, [k, 2, H].
+
+    A team's prediction is the mean over its heroes. The result is the mean of Radiant's prediction and 1 minus Dire's.
+    """
     chance = np.asarray(heads, np.float64).mean(axis=-1)
     return np.asarray((chance[:, 0] + 1.0 - chance[:, 1]) / 2.0, np.float32)
 
 
 @dataclass(frozen=True)
 class LeafTable:
-    """``win`` float32 [rows, columns] of ``pool.shape``: the probability that Radiant wins, a draw counting half.
-    ``facts``: which version it was read from, and how, JSON values.
+    """Win probabilities of all line-ups of a pool.
 
-    Raises ValueError for another shape.
+    ``win`` float32 [rows, columns] of ``pool.shape``: the probability that Radiant wins, a drawn game being half.
+    ``facts``: the version and the method of the table, JSON values. Raise ValueError for another shape.
     """
 
     pool: HeroPool
@@ -99,17 +104,19 @@ class LeafTable:
 
     def __post_init__(self) -> None:
         if self.win.shape != self.pool.shape:
-            raise ValueError(f"a table of leaves has shape {list(self.win.shape)}, the pool's is "
-                             f"{list(self.pool.shape)}")
+            raise ValueError(f"win has shape {list(self.win.shape)}, expected {list(self.pool.shape)} of the pool")
 
     def remaining(self, radiant: int, dire: int, banned: int) -> Floats:
-        """The leaves that are left, float32 [C(a, r), C(b, d)]: line-ups that contain the heroes picked so far and none
-        of the banned ones, all given as masks. They are numbered as those of the heroes still open, ``open_heroes``,
-        of which Radiant takes r more and Dire d."""
+        """Return the leaves that agree with picks and bans, float32 [C(a, r), C(b, d)].
+
+        The arguments are bit masks of heroes. Rows and columns number sets of the heroes that are still open
+        (``open_heroes``),
+        of which Radiant picks r more and Dire d.
+        """
         win, r, d = self.win, self.pool.team, self.pool.team
         shared = self.pool.shared
         mine = list(range(len(self.pool.heroes)))
-        theirs = mine.copy() if shared else mine  # one list, where a hero is picked once
+        theirs = mine.copy() if shared else mine  # the same list object if each hero is picked once
         for hero in _members(radiant):
             win, r = table_filters.filter_rows(win, len(mine), r, mine.index(hero), True), r - 1
             mine.remove(hero)
@@ -129,7 +136,7 @@ class LeafTable:
 
 
 def open_heroes(pool: HeroPool, radiant: int, dire: int, banned: int) -> tuple[list[int], list[int]]:
-    """Heroes that Radiant and Dire may still pick."""
+    """Return the heroes that Radiant and Dire may still pick."""
     every = range(len(pool.heroes))
     if pool.shared:
         return ([h for h in every if not (radiant | banned) >> h & 1],

@@ -1,9 +1,9 @@
-"""The game of picking, solved: the best pick for whoever is to move, if both teams pick their best to the end.
+"""Minimax solution of a draft: the best pick if both teams pick optimally to the end.
 
-What a partial draft is worth depends on the two sets of heroes and not on the order in which they came about. So there
-is one value for each pair of sets, and backward induction goes over pairs of sets, from the leaves, a whole level of
-picks at a time (Berner et al. 2019 draft by "minimax", dynamic programming over partial drafts). A level holds
-Radiant's sets as rows and Dire's as columns, as the leaves do (`five.agent.draft.leaves`).
+The value of a partial draft depends on the two sets of heroes and not on the order of picks. So backward induction runs
+over pairs of sets, one level of picks at a time (Berner et al. 2019 draft by "minimax", dynamic programming over
+partial
+drafts). A level has Radiant's sets as rows and Dire's as columns, as the leaves do (`five.agent.draft.leaves`).
 """
 
 from typing import NamedTuple
@@ -18,20 +18,24 @@ Floats = npt.NDArray[np.float32]
 
 
 class DraftSolution(NamedTuple):
-    """``value`` of the draft as it stands, the probability that Radiant wins; ``choices`` float32 [n], what it comes to
-    after each pick of the team to move, by its open heroes in order (empty when no pick is left)."""
+    """Solution of a partial draft.
+
+    ``value`` is the probability that Radiant wins. ``choices`` float32 [n] is that value after each pick of the team to
+    move, by its open heroes in order; it is empty if no pick is left.
+    """
 
     value: float
     choices: Floats
 
 
 def solve(leaves: Floats, radiant_open: int, dire_open: int, order: str, shared: bool = False) -> DraftSolution:
-    """Solves a draft in which ``order`` is to come ("DRRD": Dire first) and so many heroes are open to each team.
+    """Solve a draft with the remaining ``order`` ("DRRD": Dire first) and the given numbers of open heroes.
 
-    ``leaves`` float32 [rows, columns]: the probability that Radiant wins, for each set that Radiant can add (as many as
-    the order has R) and each that Dire can. Radiant picks what makes it large, Dire what makes it small. Without
-    ``shared`` both teams pick from the same heroes, and columns number sets of those that the row leaves; with it rows
-    and columns do not depend on each other.
+    ``leaves`` float32 [rows, columns]: the probability that Radiant wins, for each set that Radiant can add (one
+    hero per R
+    of the order) and each that Dire can. Radiant maximizes it and Dire minimizes it. Without ``shared`` both teams pick
+    from the same heroes, and columns number sets of the heroes that the row leaves. With it rows and columns are
+    independent.
     """
     level = leaves
     r = order.count(RADIANT)
@@ -45,13 +49,14 @@ def solve(leaves: Floats, radiant_open: int, dire_open: int, order: str, shared:
             level = _undo_dire_pick(level, dire_open if shared else dire_open - r, d)
     if not order:
         return DraftSolution(float(level[0, 0]), np.zeros(0, np.float32))
-    # One pick is left to be decided: the sets of one hero are numbered as the heroes are.
+    # One pick is left, and sets of one hero are numbered like the heroes.
     choices = level[:, 0] if order[0] == RADIANT else level[0, :]
     return DraftSolution(float(choices.max() if order[0] == RADIANT else choices.min()), choices.copy())
 
 
 def _undo_radiant_pick(after: Floats, heroes: int, r: int, d: int, shared: bool) -> Floats:
-    """Radiant's pick from r to r + 1 heroes, Dire having d: float32 [C(n, r), C(m, d)] from [C(n, r + 1), ...]."""
+    """Maximize over Radiant's pick from r to r + 1 heroes, with d of Dire: float32 [C(n, r), C(m, d)] from [C(n, r +
+    1), ...]."""
     sets, larger = subsets(heroes, r), subsets(heroes, r + 1)
     if shared:
         out = np.full((len(sets), after.shape[1]), -np.inf, np.float32)
@@ -61,7 +66,7 @@ def _undo_radiant_pick(after: Floats, heroes: int, r: int, d: int, shared: bool)
         return out
     theirs, fewer = subsets(heroes - r, d), subsets(heroes - r - 1, d)
     out = np.full((len(sets), len(theirs)), -np.inf, np.float32)
-    for place in range(heroes - r):  # of the pick, among what Radiant has left
+    for place in range(heroes - r):  # index of the pick among the heroes outside Radiant's set
         row = larger.rank(sets.masks | (1 << sets.others[:, place]))
         free = np.flatnonzero((theirs.masks >> place) & 1 == 0)
         column = fewer.rank(remove_position(theirs.masks[free], place))
@@ -70,7 +75,7 @@ def _undo_radiant_pick(after: Floats, heroes: int, r: int, d: int, shared: bool)
 
 
 def _undo_dire_pick(after: Floats, heroes: int, d: int) -> Floats:
-    """Dire's pick from d to d + 1 of ``heroes``: float32 [rows, C(m, d)] from [rows, C(m, d + 1)]."""
+    """Minimize over Dire's pick from d to d + 1 of ``heroes``: float32 [rows, C(m, d)] from [rows, C(m, d + 1)]."""
     sets, larger = subsets(heroes, d), subsets(heroes, d + 1)
     out = np.full((len(after), len(sets)), np.inf, np.float32)
     for place in range(heroes):

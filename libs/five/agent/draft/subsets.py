@@ -1,5 +1,4 @@
-"""Sets of heroes by number: the subsets of one size of n heroes, each a mask of bits, in ascending order of the masks.
-"""
+"""Numbering of hero sets: all subsets of one size as bit masks in ascending order."""
 
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -9,18 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
-MAX_HEROES = 24  # of a pool: its table of leaves has millions of entries long before
+MAX_HEROES = 24  # the leaf table has millions of entries long before
 
 
 class Subsets:
     """The subsets of ``size`` of ``n`` heroes.
 
-    ``masks`` int64 [C(n, size)], ascending: bit h stands for hero h. Raises ValueError for a size that n has not.
+    ``masks`` int64 [C(n, size)], ascending; bit h stands for hero h. Raise ValueError for an invalid size.
     """
 
     def __init__(self, n: int, size: int) -> None:
         if not 0 <= size <= n <= MAX_HEROES:
-            raise ValueError(f"there are no sets of {size} of {n} heroes (at most {MAX_HEROES})")
+            raise ValueError(f"sets of {size} of {n} heroes: 0 <= {size} <= {n} <= {MAX_HEROES} is required")
         self.n, self.size = n, size
         chosen = np.array(list(combinations(range(n), size)), np.int64).reshape(comb(n, size), size)
         self.masks: Ints = np.sort((np.int64(1) << chosen).sum(axis=1))
@@ -29,7 +28,7 @@ class Subsets:
         return len(self.masks)
 
     def rank(self, masks: Ints) -> Ints:
-        """Numbers of sets given as masks of any shape; each has to be one of these."""
+        """Return the numbers of sets given as masks of any shape. Every mask must be one of these subsets."""
         return np.searchsorted(self.masks, masks)
 
     @cached_property
@@ -39,7 +38,7 @@ class Subsets:
 
     @cached_property
     def others(self) -> Ints:
-        """int64 [C(n, size), n - size]: the heroes that are not in each set, ascending."""
+        """int64 [C(n, size), n - size]: the heroes outside each set, ascending."""
         return self._positions(~self.masks & ((1 << self.n) - 1), self.n - self.size)
 
     def _positions(self, masks: Ints, size: int) -> Ints:
@@ -49,18 +48,17 @@ class Subsets:
 
 @lru_cache(maxsize=256)
 def subsets(n: int, size: int) -> Subsets:
-    """`Subsets`, made once."""
+    """Return cached `Subsets`."""
     return Subsets(n, size)
 
 
 def remove_position(masks: Ints, position: int) -> Ints:
-    """Masks over heroes of which the one at ``position`` is taken out: the bits above move down by one."""
+    """Return masks without the bit at ``position``; higher bits move down by one."""
     low = (np.int64(1) << position) - 1
     return (masks & low) | ((masks >> (position + 1)) << position)
 
 
 def insert_position(masks: Ints, position: int, taken: bool) -> Ints:
-    """Masks over one hero more, who stands at ``position`` and is in the set, or is not: the bits from there on move up
-    by one."""
+    """Return masks with a bit inserted at ``position``, set if ``taken``; bits from there on move up by one."""
     low = (np.int64(1) << position) - 1
     return (masks & low) | (np.int64(taken) << position) | ((masks & ~low) << 1)

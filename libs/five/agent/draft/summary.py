@@ -1,4 +1,4 @@
-"""A draft as it is told to people: what each open pick comes to, and beside it what the number stands on."""
+"""Summary of a draft for people: the value of each pick, and the evidence behind it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,14 +9,13 @@ from five.agent.draft.leaves import LeafTable
 from five.agent.draft.pick_order import RADIANT
 
 
-def summarize_draft(leaves: LeafTable, evidence: DraftEvidence, advice: DraftAdvice, radiant: Sequence[str] = (), dire: Sequence[str] = (),
-          banned: Sequence[str] = ()) -> dict[str, Any]:
-    """The draft's state and choices as JSON values; ``advice`` is that of the same picks and bans.
+def summarize_draft(leaves: LeafTable, evidence: DraftEvidence, advice: DraftAdvice, radiant: Sequence[str] = (),
+                    dire: Sequence[str] = (), banned: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the draft's state and choices as JSON values. ``advice`` must be that of the same picks and bans.
 
-    ``win`` is the probability that Radiant wins; a choice's ``own`` that of the team to move. ``played`` counts the
-    teams of recorded training games that the hero was in, ``rarest`` is the pair with a hero picked so far that was
-    played least; both None where no training game is recorded. ``support``: of the pairs of the heroes picked so far,
-    the one played least.
+    ``win`` is the probability that Radiant wins, and a choice's ``own`` that of the team to move. ``played`` counts the
+    teams of recorded training games with the hero, and ``rarest`` is its least-played pair with a picked hero. Both are
+    None without recorded games. ``support`` is the least-played pair among the picked heroes.
     """
     moving = advice.to_move
     mine, theirs = (radiant, dire) if moving == RADIANT else (dire, radiant)
@@ -35,9 +34,9 @@ def summarize_draft(leaves: LeafTable, evidence: DraftEvidence, advice: DraftAdv
 
 
 def _rarest(evidence: DraftEvidence, pairs: Sequence[tuple[str, str, bool]]) -> dict[str, Any] | None:
-    """The pair (hero, other, whether they are in one team) that was played least."""
+    """Return the least-played pair of (hero, other, whether they are in one team)."""
     if not evidence.games or not pairs:
         return None
-    counted = [(evidence.games_together(a, b) if allied else evidence.games_against(a, b), a, b, allied) for a, b, allied in pairs]
-    games, hero, other, allied = min(counted, key=lambda found: found[0])
+    counts = [evidence.games_together(a, b) if allied else evidence.games_against(a, b) for a, b, allied in pairs]
+    games, (hero, other, allied) = min(zip(counts, pairs, strict=True), key=lambda count: count[0])
     return {"hero": hero, "other": other, "allied": allied, "games": games}

@@ -1,5 +1,7 @@
-"""A table of leaves with one hero decided: picked by a team, or banned. What is left is a table of a pool of one hero
-fewer, numbered as such: nothing is worked out hero by hero."""
+"""Filters that reduce a leaf table to one hero fewer, after that hero was picked or banned.
+
+The result is numbered as the table of a pool without the hero.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,31 +13,38 @@ Ints = npt.NDArray[np.int64]
 
 
 def filter_rows(win: Floats, heroes: int, size: int, place: int, taken: bool) -> Floats:
-    """The rows of the sets (of ``size`` of ``heroes``) that hold the hero at ``place``, or that don't. Dire's columns
-    number what Radiant leaves, which is the same whether its hero counts as picked or as none of the pool."""
+    """Keep the rows of sets (``size`` of ``heroes``) that contain the hero at ``place``, or that do not.
+
+    Columns stay: Dire's sets number the heroes that Radiant leaves, with or without the decided hero.
+    """
     return win[_ranks(subsets(heroes, size), subsets(heroes - 1, size - taken), place, taken)]
 
 
 def filter_columns(win: Floats, heroes: int, size: int, place: int, taken: bool) -> Floats:
-    """The same of columns, where these number sets of the whole pool (`Pool.shared`)."""
+    """Keep the columns of sets that contain the hero at ``place``, or that do not, for a shared pool
+    (`HeroPool.shared`)."""
     return win[:, _ranks(subsets(heroes, size), subsets(heroes - 1, size - taken), place, taken)]
 
 
 def filter_remaining_columns(win: Floats, heroes: int, radiant: int, dire: int, place: int, taken: bool) -> Floats:
-    """Rows whose set (of ``radiant`` of ``heroes``) lacks the hero at ``place``, and of each the columns whose set (of
-    ``dire`` of what the row leaves) holds him, or doesn't. Where he stands among those depends on the row."""
+    """Keep the rows without the hero at ``place``, and their columns that contain the hero, or that do not.
+
+    Rows are sets of ``radiant`` of ``heroes``; columns are sets of ``dire`` of the heroes that the row leaves. The
+    hero's
+    index among these depends on the row.
+    """
     fewer = subsets(heroes - 1, radiant)
     row = _ranks(subsets(heroes, radiant), fewer, place, False)
     below = fewer.masks & ((np.int64(1) << place) - 1)
-    stands = place - np.bitwise_count(below).astype(np.int64)
+    index = place - np.bitwise_count(below).astype(np.int64)
     whole, part = subsets(heroes - radiant, dire), subsets(heroes - radiant - 1, dire - taken)
     out = np.empty((len(row), len(part)), np.float32)
-    for at in np.unique(stands).tolist():
-        of = np.flatnonzero(stands == at)
-        out[of] = win[row[of][:, None], _ranks(whole, part, at, taken)]
+    for at in np.unique(index).tolist():
+        selected = np.flatnonzero(index == at)
+        out[selected] = win[row[selected][:, None], _ranks(whole, part, at, taken)]
     return out
 
 
 def _ranks(whole: Subsets, part: Subsets, place: int, taken: bool) -> Ints:
-    """Numbers, among ``whole``, of the sets of ``part`` with the hero at ``place`` put in between, taken or not."""
+    """Return the numbers, among ``whole``, of the sets of ``part`` with a hero inserted at ``place``, taken or not."""
     return whole.rank(insert_position(part.masks, place, taken))

@@ -15,7 +15,7 @@ from five.agent.learning.samples import Array
 BATCHES_IN_FLIGHT = 2  # the batch of the running step and the next one
 
 
-class TransferableRows(Protocol):
+class MovableIndex(Protocol):
     """Indices that a policy computed from a batch on the host (five.agent.model.batch_index.BatchIndex)."""
 
     def tensors(self) -> tuple[Tensor, ...]: ...
@@ -33,13 +33,13 @@ class _DeviceSlot:
 
 @dataclass(frozen=True)
 class DeviceBatch:
-    """A batch on the device, or in transfer to it: ``tensors`` by name and ``found``, the policy's indices.
+    """A batch on the device, or in transfer to it: ``tensors`` by name and ``index``, the policy's indices.
 
     Call ``acquire`` before the batch is read, and ``release`` after the work that reads it was launched.
     """
 
     tensors: dict[str, Tensor]
-    found: Any
+    index: Any
     acquire: Callable[[], None] = lambda: None
     release: Callable[[], None] = lambda: None
 
@@ -73,15 +73,15 @@ class BatchTransfer:
         while len(self._copies) > in_flight:
             self._copies.popleft().synchronize()
 
-    def start(self, arrays: Mapping[str, Array | Tensor], found: TransferableRows | None) -> DeviceBatch:
-        """Start to copy ``arrays`` and ``found``. Return at once if the arrays are page-locked."""
+    def start(self, arrays: Mapping[str, Array | Tensor], index: MovableIndex | None) -> DeviceBatch:
+        """Start to copy ``arrays`` and ``index``. Return at once if the arrays are page-locked."""
         tensors = {name: array if isinstance(array, Tensor) else torch.from_numpy(array)
                    for name, array in arrays.items()}
         if self._stream is None:
-            return DeviceBatch({name: tensor.to(self._device) for name, tensor in tensors.items()}, found)
-        return self._copy(self._stream, tensors, found)
+            return DeviceBatch({name: tensor.to(self._device) for name, tensor in tensors.items()}, index)
+        return self._copy(self._stream, tensors, index)
 
-    def _copy(self, stream: torch.cuda.Stream, tensors: dict[str, Tensor], found: TransferableRows | None
+    def _copy(self, stream: torch.cuda.Stream, tensors: dict[str, Tensor], index: MovableIndex | None
               ) -> DeviceBatch:
         slot = self._slots[0]
         self._slots.rotate(-1)
@@ -96,10 +96,10 @@ class BatchTransfer:
                     target = slot.tensors[name] = torch.empty_like(tensor, device=self._device)
                 target.copy_(tensor, non_blocking=True)
             indices: tuple[Tensor, ...] = ()
-            if found is not None:
+            if index is not None:
                 # Their sizes differ between batches, so they are not copied into the slot.
-                indices = tuple(t.pin_memory().to(self._device, non_blocking=True) for t in found.tensors())
-                found = found.moved(indices)
+                indices = tuple(t.pin_memory().to(self._device, non_blocking=True) for t in index.tensors())
+                index = index.moved(indices)
             copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
             copied.record(stream)
         self._copies.append(copied)
@@ -114,4 +114,4 @@ class BatchTransfer:
             slot.last_read = torch.cuda.Event()  # type: ignore[no-untyped-call]
             slot.last_read.record(torch.cuda.current_stream(self._device))
 
-        return DeviceBatch(dict(slot.tensors), found, acquire, release)
+        return DeviceBatch(dict(slot.tensors), index, acquire, release)

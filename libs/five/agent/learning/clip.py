@@ -48,8 +48,8 @@ class ElementClip:
         share = torch.zeros((), device=gradient.device)
         bound = None
         if self.factor > 0:
-            # Only the device knows the number of steps, because skipped ones do not count. A replayed step runs the same
-            # operations during and after the warm-up. Comparisons are written as floats, because on a CPU those
+            # Only the device knows the number of steps, because skipped ones do not count. A replayed step runs the
+            # same operations during and after the warm-up. Comparisons are written as floats, because on a CPU those
             # into bools take several times as long.
             settled = self._steps >= max(self.warmup_steps, 1)
             scale = torch.where(settled, self.factor**2 / (1.0 - torch.pow(self.decay, self._steps)), 0.0)

@@ -182,13 +182,13 @@ class Learner:
         Raise ValueError naming the array that is missing or has a wrong shape.
         """
         check_batch(batch)
-        found = None
+        index = None
         on_host = all(isinstance(array, np.ndarray) or array.device.type == "cpu" for array in batch.values())
         if on_host and not self.policy.dense:  # a dense policy computes all rows
             tensors = {n: a if isinstance(a, Tensor) else torch.from_numpy(a) for n, a in batch.items()}
             observation, _, learning = split_batch(tensors)
-            found = self.policy.find(observation, learning["actions"], learning["resets"])
-        return self._transfers.start(batch, found)
+            index = self.policy.index_batch(observation, learning["actions"], learning["resets"])
+        return self._transfers.start(batch, index)
 
     def wait_for_transfers(self) -> None:
         """Wait until the arrays of every transferred batch except the last may be overwritten."""
@@ -260,11 +260,11 @@ class Learner:
             self.policy.dense = False
         if self._buckets is not None:
             self._buckets.prepare_for_backward()
-        gradient = self._forward_backward(batch.tensors, batch.found, entropy_coefficient)
+        gradient = self._forward_backward(batch.tensors, batch.index, entropy_coefficient)
         self._all_reduce_gradients(gradient.shared)
         return self._apply_gradient(gradient)
 
-    def _forward_backward(self, tensors: Mapping[str, Tensor], found: Any = None,
+    def _forward_backward(self, tensors: Mapping[str, Tensor], index: Any = None,
                           entropy_coefficient: float | None = None) -> _GradientResult:
         """Compute the loss of a batch, and its gradient into ``_gradient``.
 
@@ -276,7 +276,7 @@ class Learner:
         assert coefficient is not None
         self._gradient.zero_()
         try:
-            unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], found)
+            unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], index)
             loss = ppo_loss(unrolled, learning, self.config, coefficient, self.reduce)
             loss.total.backward()  # type: ignore[no-untyped-call]
         except torch.OutOfMemoryError as error:
@@ -335,7 +335,7 @@ class Learner:
         observation, state, learning = split_batch(there.tensors)
 
         def passes() -> None:
-            unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], there.found)
+            unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], there.index)
             # Normalising advantages over the optimizers adds no operation that counts.
             loss = ppo_loss(unrolled, learning, self.config, 0.0, None)
             loss.total.backward()  # type: ignore[no-untyped-call]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.agent.model.input_structure import streams, towers
+from five.agent.model.input_structure import feature_streams, unit_groups
 from five.agent.surgery.observation_labels import cell_labels, slot_labels
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps.remove import RemoveInputs
@@ -24,7 +24,7 @@ def replace_removed_inputs(step: RemoveInputs, spec: AgentSpec, tensors: Mapping
     removed = set(step.apply(spec).layout.omitted) - set(spec.layout.omitted)
     statistic_index = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
     stream_of = {(stream.block.name, stream.array): (name, stream.groups)
-                 for name, stream in streams(spec.layout).items()}
+                 for name, stream in feature_streams(spec.layout).items()}
     tower_of = _unit_branches(spec)
     out = dict(arrays)
     for name, labels in cell_labels(spec.layout).items():
@@ -55,4 +55,4 @@ def _constant_value(step: RemoveInputs, label: str, index: int, tensors: Mapping
 def _unit_branches(spec: AgentSpec) -> dict[str, str]:
     """Return the network branch of each unit slot, by the slot's label."""
     labels = slot_labels(spec.layout)
-    return {labels[slot]: tower.name for tower in towers(spec.layout) for slot in tower.slots}
+    return {labels[slot]: tower.name for tower in unit_groups(spec.layout) for slot in tower.slots}

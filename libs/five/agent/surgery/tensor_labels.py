@@ -14,7 +14,15 @@ from typing import Literal
 from dota.spaces import OFFSETS, Array, Layout
 from five.agent.config import ModelConfig
 from five.agent.model.head_names import DELAYS, PARENT_PAIR, offset_pairs, unit_splits
-from five.agent.model.input_structure import UnitGroup, embedding_widths, id_rows, map_sizes, sets, streams, towers
+from five.agent.model.input_structure import (
+    UnitGroup,
+    embedding_widths,
+    feature_streams,
+    id_rows,
+    map_sizes,
+    sets,
+    unit_groups,
+)
 from five.agent.surgery.id_labels import id_labels
 
 POLICY_SCALE = 0.1  # as in five.agent.model.heads: the initial policy is close to uniform
@@ -142,7 +150,7 @@ class _LabelBuilder:
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         self.layout, self.config = layout, config
         self.widths = {str(space): width for space, width in embedding_widths(config).items()}
-        self.sets, self.towers, self.streams = sets(layout), towers(layout), streams(layout)
+        self.sets, self.unit_groups, self.streams = sets(layout), unit_groups(layout), feature_streams(layout)
 
     def tensors(self) -> Iterator[tuple[str, TensorLabels]]:
         yield from self._embeddings()
@@ -186,7 +194,7 @@ class _LabelBuilder:
             yield from self._layer(f"trunk.sets.{name}.first", hidden, features.axis(), len(features.labels))
             yield from self._layer(f"trunk.sets.{name}.second", Axis(numbered("set", c.set), "out"),
                                    Axis(hidden.labels, "in"), c.set_hidden)
-        for tower in self.towers:
+        for tower in self.unit_groups:
             yield from self._tower(tower)
 
     def _map(self, name: str, features: _InputLabels) -> Iterator[tuple[str, TensorLabels]]:
@@ -251,7 +259,7 @@ class _LabelBuilder:
         if "pickups" in self.sets:
             shared.plain(numbered("set:pickups", c.set))
         private = _InputLabels().plain(self._map_out("nearby_map"),
-                                    *(numbered(f"pool:{tower.name}", c.unit) for tower in self.towers),
+                                    *(numbered(f"pool:{tower.name}", c.unit) for tower in self.unit_groups),
                                     numbered("own", c.unit))
         private.fields(layout, "previous_action", "private", "previous_action").plain(numbered("target", c.key))
         private.embedded(layout, "previous_action", "action", "action", c.key)

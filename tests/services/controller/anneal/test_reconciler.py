@@ -61,7 +61,7 @@ class Run:
             self.store.publish(version, {"w": np.full(3, version, np.float32)}, {"schema": "s"})
         self.published = max(upto, self.published)
 
-    def run_job(self, method: str, path: str, status: int = 200, **arguments: Any) -> Any:
+    def ask(self, method: str, path: str, status: int = 200, **arguments: Any) -> Any:
         answer = self.rest.ask(method, path, **arguments)
         assert answer.status_code == status, answer.text
         return answer.json()
@@ -130,9 +130,9 @@ def test_an_anneal_keeps_a_checkpoint_and_begins_at_nothing(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("overrides", "said"), [
-    ({"patch": "6.84"}, "game.patch"), ({"patch": 7.21}, 'write it in quotes, .*7.21'),
+    ({"patch": "6.84"}, "game.patch"), ({"patch": 7.21}, 'quote it to make it text.*7.21'),
     ({"patch": "7.19"}, "nothing to anneal"), ({"no_key": 1}, "no_key"),
-    ({"observation": {"pickups": 2}}, "takes surgery"),
+    ({"observation": {"pickups": 2}}, "Use surgery"),
     ({"heroes_per_team": 2, "hero_pool": ["lion", "sven"]}, "layout"),
     ({"x": "y" * 20_000}, "no_key|x"), ({}, "overrides")])
 def test_a_change_that_cannot_be_annealed_is_refused_by_name(run: Run, overrides: dict[str, Any], said: str) -> None:
@@ -192,7 +192,7 @@ def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
     run.now()
     (again,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT and not o.is_over]
     ended(run, again, OperationState.DONE)
-    assert run.now() is AnnealState.REVERTED and "last of 2 tries" in run.ask("GET", "/v1/anneal")["anneal"]["said"]
+    assert run.now() is AnnealState.REVERTED and "last of 2 attempts" in run.ask("GET", "/v1/anneal")["anneal"]["said"]
 
 
 def ended(run: Run, operation: Operation, state: OperationState) -> None:
@@ -207,7 +207,7 @@ def test_a_revert_waits_until_its_checkpoint_is_the_runs(run: Run) -> None:
     run.ask("POST", "/v1/anneal/revert", json={"reason": "it looks odd"})
     run.now()
     (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
-    waits = "the optimizer, to go on from the checkpoint of version 31"
+    waits = "the optimizer, to resume from the checkpoint of version 31"
     assert waits not in run.backend.not_renewed(operation)
     published = operation.with_step("publish", result={"version": 31})
     assert waits in run.backend.not_renewed(published)
@@ -281,7 +281,7 @@ def test_what_a_revert_would_undo_is_listed_first(run: Run) -> None:
     assert [s["name"] for s in would["schedules"]] == ["learning_rate"]
     assert not run.ask("GET", "/v1/revert/3")["complete"]
     for version in (10, 99):
-        assert "not from before" in run.ask("GET", f"/v1/revert/{version}", 409)["detail"]
+        assert "must be below" in run.ask("GET", f"/v1/revert/{version}", 409)["detail"]
     page = run.ask("GET", "/v1/revert/targets?limit=3")
     assert [(t["version"], t["complete"], t["line"]) for t in page["items"]] == [
         (9, False, True), (8, False, True), (7, False, True)] and page["total"] == 10
@@ -327,7 +327,7 @@ def test_where_one_can_go_back_to_is_not_told_as_nowhere_when_it_cannot_be_known
     run.rest.context.blobs = Away(str(tmp_path / "blobs"))
     for path in paths:
         answer = run.rest.ask("GET", path)
-        assert problem(answer, 503, "unavailable")["detail"].endswith("does not answer: no route to the volume")
+        assert problem(answer, 503, "unavailable")["detail"].endswith("no route to the volume")
         assert int(answer.headers["Retry-After"]) > 0
     run.rest.context.blobs = None
     for path in paths:

@@ -47,7 +47,7 @@ def test_a_draft_is_read_from_the_newest_table_or_the_one_named(controller: Live
     banned = controller.ask("GET", "/v1/draft", VIEWER, params={"banned": "viper", "order": "rdrd"}).json()
     assert banned["win"] == pytest.approx(advise(new, banned=["viper"], order="RDRD").win)
     refused = problem(controller.ask("GET", "/v1/draft", params={"dire": "axe"}), 409, "conflict")
-    assert "there are lion, nevermore" in refused["detail"]
+    assert "the pool has lion, nevermore" in refused["detail"]
     assert controller.ask("GET", "/v1/draft", params={"dire": "<script>"}).status_code == 422
     assert controller.ask("GET", "/v1/draft", params={"table": "../../etc"}).status_code == 422
     assert controller.ask("GET", "/v1/draft", token="").status_code == 401

@@ -287,7 +287,7 @@ def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> 
     generic = {name for name in schemas if name.startswith(("Page_", "Slice_"))}
     inner = {"ArchivedBlob", "ConfigDrift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig",
              "MatchOutcome", "RatingPage", "SeriesKind", "Status", "MatchState", "OperationKind",
-             "OperationState", "OperationStep", "AnnealPolicy", "AnnealRamp", "AnnealState", "Arm",
+             "OperationState", "OperationStep", "AnnealPolicy", "AnnealRamp", "AnnealState", "Variant",
              "GuardConfig", "UndoneSchedule", "UndoneSurgery", "VersionRange", "Anneal", "PlannedAnneal",
              "PlanNote", "PlanStep", "StepState", "OperationRequest", "OperatorDecision",
              "RehearsalResult", "RehearsalState", "RehearsalScope"}

@@ -182,7 +182,7 @@ def test_an_operation_is_cancelled_until_it_publishes_and_continued_at_its_hold(
     assert rest.ask("POST", f"{path}/cancel", VIEWER).status_code == 403
     problem(rest.ask("POST", "/v1/operations/none/cancel"), 404, "not-found")
     early = problem(rest.ask("POST", f"{path}/continue"), 409, "conflict")
-    assert "not come to its hold" in early["detail"]
+    assert "not reached its hold" in early["detail"]
 
     dry = rest.ask("POST", f"{path}/cancel", params={"dry_run": "true"}, json={"reason": "no"})
     assert dry.json()["cancel"]["reason"] == "no"
@@ -191,7 +191,7 @@ def test_an_operation_is_cancelled_until_it_publishes_and_continued_at_its_hold(
 
     store.change(identity, lambda o: o.with_step("publish", state=StepState.GOING))
     late = problem(rest.ask("POST", f"{path}/cancel"), 409, "conflict")
-    assert "only goes forward" in late["detail"]
+    assert "no longer be cancelled" in late["detail"]
     store.change(identity, lambda o: o.with_step("publish", state=StepState.WAITING))
     assert rest.ask("POST", f"{path}/cancel", json={"reason": "no"}).json()["cancel"]["who"] == "ada"
     told = [e.what for e in rest.state.events.last(3)]
@@ -247,4 +247,4 @@ def test_the_log_shows_the_chain_and_an_edited_plan(rest: LiveController) -> Non
     assert not edited["holds"]
     assert "edited" in edited["why"]
     again = rest.ask("POST", "/v1/surgery/apply", json={"digest": passed(rest, plan)})
-    assert "applied already" in problem(again, 409, "stale-plan")["detail"]
+    assert "already applied" in problem(again, 409, "stale-plan")["detail"]
