@@ -1,4 +1,4 @@
-"""The bytes of packed arrays, as numpy and as a service's own codec write and read them."""
+"""Bytes of packed arrays, by numpy and by the installed codec."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.clients.tensor_sets import encode
 OWN = (codec.pack_sparse, codec.unpack_sparse, codec.pack_changes)
 
 
-def test_another_codec_must_speak_the_same_bytes() -> None:
+def test_codec_with_other_bytes_is_refused() -> None:
     with pytest.raises(ValueError, match="differ from the wire format"):
         codec.register(lambda values: values.tobytes(), *OWN[1:])
     with pytest.raises(ValueError, match="does not read"):
@@ -34,7 +34,7 @@ def test_another_codec_must_speak_the_same_bytes() -> None:
         codec.register(*OWN)
 
 
-def test_the_cores_codec_speaks_them() -> None:
+def test_core_codec_writes_the_same_bytes() -> None:
     try:
         codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     finally:
@@ -43,7 +43,7 @@ def test_the_cores_codec_speaks_them() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(1, 9), st.integers(0, 150), st.integers(1, 10), st.integers(0, 99))
-def test_changes_are_the_same_bytes_whoever_packs_them(rows: int, width: int, period: int, seed: int) -> None:
+def test_core_and_numpy_changes_are_equal(rows: int, width: int, period: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     array = np.where(rng.random((rows, width)) < 0.4, rng.integers(1, 2**16, (rows, width)), 0).astype(np.uint16)
     array[1:][rng.random((rows - 1, width)) < 0.6] = 7
@@ -55,7 +55,7 @@ def test_changes_are_the_same_bytes_whoever_packs_them(rows: int, width: int, pe
     np.testing.assert_array_equal(words, array)
 
 
-def test_changes_of_an_array_of_bytes_are_those_of_its_words() -> None:
+def test_changes_of_byte_arrays_use_16_bit_words() -> None:
     array = np.arange(3 * 4 * 5, dtype=np.uint8).reshape(3, 4, 5)
     assert packing.pack_changes(array, 2) == codec.pack_changes(array, 2) == codec.pack_changes(
         array.reshape(3, -1).view(np.uint16), 2)
@@ -64,7 +64,7 @@ def test_changes_of_an_array_of_bytes_are_those_of_its_words() -> None:
             pack(np.ascontiguousarray(array[:, :3]), 2)
 
 
-def test_rows_that_are_no_packed_arrays_are_refused() -> None:
+def test_invalid_packed_rows_are_refused() -> None:
     good = packing.pack_f16(np.ones(20, np.float16))
     for bad in (b"", good[:-1], good + b"\0"):
         with pytest.raises(ValueError, match="no packed array of 20 values"):

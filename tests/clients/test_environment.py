@@ -21,7 +21,7 @@ H = 2
 
 
 class CountingGames(env_pb2_grpc.EnvServiceServicer):
-    """Games that count their steps: the count is what is observed."""
+    """Games that count their steps and return the count as observation."""
 
     def __init__(self, sparse: Collection[str] = ()) -> None:
         self._sparse = sparse
@@ -57,7 +57,7 @@ def actions(k: int) -> np.ndarray:
     return np.zeros((k, 2, H, 6), np.int16)
 
 
-async def test_games_on_a_server(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_games_are_stepped_and_reset(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
     async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1) as games:
         shown = await games.open(4, seed=1)
@@ -79,7 +79,7 @@ async def test_games_on_a_server(start_server: Any, rpc_config: RpcConfig) -> No
             await games.step(some, actions(2))
 
 
-async def test_observations_stay_packed_where_asked(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_observations_stay_packed_on_request(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames(sparse=("count",)))
     for packed in (False, True):
         async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1, packed=packed) as games:
@@ -89,7 +89,7 @@ async def test_observations_stay_packed_where_asked(start_server: Any, rpc_confi
             assert (wire.unpack(shown) if isinstance(shown, PackedArray) else shown).tolist() == [[1, 1], [1, 1]]
 
 
-async def test_games_are_lost_with_their_server(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_lost_server_fails_every_call(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
     games = EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1)
     with pytest.raises(ValueError, match="call open first"):
@@ -107,7 +107,7 @@ async def test_games_are_lost_with_their_server(start_server: Any, rpc_config: R
     await other.close()
 
 
-async def test_games_of_another_layout_are_refused(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_another_layout_is_refused(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
     async with EnvironmentClient(at(server), rpc_config, H, "f" * 16, TOKEN, epoch=1) as games:
         with pytest.raises(CallFailed, match=f"ffffffffffffffff.*{LAYOUT}"):

@@ -1,4 +1,4 @@
-"""The experience client against real loopback servers that break off, stay away and push back."""
+"""The experience client against loopback servers that disconnect, stay away and push back."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ LAYOUT = "0011223344556677"
 
 
 class Buffer(experience_pb2_grpc.ExperienceServiceServicer):
-    """Counts each segment once; acknowledges while its gate is open."""
+    """Servicer that counts each segment once and acknowledges while its gate is open."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -64,7 +64,7 @@ async def test_segments_arrive_once_in_order(start_server: Any, rpc_config: RpcC
 
 
 async def test_segment_above_4_mb_is_sent(start_server: Any) -> None:
-    """gRPC refuses messages above 4 MB unless it is told otherwise, on both sides."""
+    """gRPC's default limit is 4 MB on both sides."""
     buffer, config = Buffer(), RpcConfig(deadline_seconds=10)
     server = await start_server(ADD_EXPERIENCE, buffer, config=config)
     async with ExperienceClient([at(server)], config, LAYOUT, "r", "rollout-0", TOKEN, epoch=1) as client:
@@ -132,7 +132,7 @@ async def test_client_fails_over_to_another_optimizer(start_server: Any,
 
 async def test_possibly_accepted_segments_are_not_sent_elsewhere(start_server: Any,
                                                                           rpc_config: RpcConfig) -> None:
-    """A segment was taken in, its acknowledgement was lost with the server: at another one it would count again."""
+    """A segment was accepted and its acknowledgement lost with the server; at another server it would count again."""
     taken, other = Buffer(), Buffer()
     taken.break_after = 1
     first, second = await start_server(ADD_EXPERIENCE, taken), await start_server(ADD_EXPERIENCE, other)

@@ -1,4 +1,4 @@
-"""The inference client against real loopback servers that die, hang and come back."""
+"""The inference client against loopback servers that die, hang and return."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ async def until(condition: Any, seconds: float = 5.0) -> None:
 
 
 class CountingInference(inference_pb2_grpc.InferenceServiceServicer):
-    """A policy whose recurrent state counts a session's steps; the value it answers is that count."""
+    """Policy whose recurrent state counts a session's steps; its value is that count."""
 
     def __init__(self, version: int = 1) -> None:
         self.counts: dict[int, float] = {}
@@ -86,7 +86,7 @@ def fast(rpc_config: RpcConfig) -> RpcConfig:
     return rpc_config.model_copy(update={"deadline_seconds": 0.5, "reconnect_seconds": 4.0})
 
 
-async def test_steps_carry_state_on_the_server(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_server_keeps_state_between_steps(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference())
     async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, sparse=("x",), epoch=1) as client:
         result = await step(client, [7, 9], RESET | WANT_STATE)
@@ -99,14 +99,14 @@ async def test_steps_carry_state_on_the_server(start_server: Any, rpc_config: Rp
         assert (await client.model()).resident_versions == (0, 1)
 
 
-async def test_many_requests_under_way_find_their_own_answers(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_concurrent_requests_get_their_own_responses(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference())
     async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:
         results = await asyncio.gather(*(step(client, [s] * (1 + s % 3), RESET) for s in range(100)))
         assert [len(r.values) for r in results] == [1 + s % 3 for s in range(100)]
 
 
-async def test_a_lost_server_shows_as_unknown_sessions_and_restoring_goes_on(start_server: Any,
+async def test_lost_server_reports_unknown_sessions(start_server: Any,
                                                                              fast: RpcConfig) -> None:
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
@@ -123,8 +123,8 @@ async def test_a_lost_server_shows_as_unknown_sessions_and_restoring_goes_on(sta
         assert client.target == at(two) and client.connections == 2
 
 
-async def test_requests_under_way_when_the_server_dies(start_server: Any, fast: RpcConfig) -> None:
-    """Whether the dead server stepped them is unknown: they come back as unknown, and those with a reset go on."""
+async def test_requests_in_flight_when_the_server_dies(start_server: Any, fast: RpcConfig) -> None:
+    """Whether the dead server stepped them is unknown: they are reported unknown, and those with RESET continue."""
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
     config = fast.model_copy(update={"deadline_seconds": 5.0})
@@ -144,7 +144,7 @@ async def test_requests_under_way_when_the_server_dies(start_server: Any, fast: 
         assert client.connections == 2
 
 
-async def test_a_server_that_hangs_is_left_after_the_deadline(start_server: Any, fast: RpcConfig) -> None:
+async def test_hanging_server_is_left_after_the_deadline(start_server: Any, fast: RpcConfig) -> None:
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
     async with InferenceClient([at(one), at(two)], fast, LAYOUT, TOKEN, epoch=1) as client:
@@ -154,7 +154,7 @@ async def test_a_server_that_hangs_is_left_after_the_deadline(start_server: Any,
         assert (await step(client, [1], RESET)).versions.tolist() == [2]
 
 
-async def test_a_server_that_restarts_at_its_address_is_found_again(start_server: Any, fast: RpcConfig) -> None:
+async def test_restarted_server_is_found_again(start_server: Any, fast: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference(1))
     async with InferenceClient([at(server)], fast, LAYOUT, TOKEN, epoch=1) as client:
         await step(client, [1], RESET)
@@ -166,7 +166,7 @@ async def test_a_server_that_restarts_at_its_address_is_found_again(start_server
         assert (await step(client, [1], RESET)).versions.tolist() == [5]
 
 
-async def test_no_server_at_all_is_an_error_in_time(rpc_config: RpcConfig) -> None:
+async def test_no_server_is_an_error_within_the_deadline(rpc_config: RpcConfig) -> None:
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2, "reconnect_seconds": 0.6})
     async with InferenceClient(["127.0.0.1:1"], config, LAYOUT, TOKEN, epoch=1) as client:
         async with asyncio.timeout(3):
@@ -179,7 +179,7 @@ async def test_no_server_at_all_is_an_error_in_time(rpc_config: RpcConfig) -> No
     ("wrong", LAYOUT, StatusCode.UNAUTHENTICATED, "FIVE_TOKEN"),
     (TOKEN, "f" * 16, StatusCode.FAILED_PRECONDITION, f"ffffffffffffffff.*{LAYOUT}"),
 ])
-async def test_refusals_are_errors_not_retries(token: str, layout: str, code: Any, says: str, start_server: Any,
+async def test_refusals_are_not_retried(token: str, layout: str, code: Any, says: str, start_server: Any,
                                                rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
@@ -189,7 +189,7 @@ async def test_refusals_are_errors_not_retries(token: str, layout: str, code: An
         assert caught.value.code is code and servicer.counts == {}
 
 
-async def test_what_cannot_be_sent_is_refused_before_it_is(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_invalid_request_is_refused_before_sending(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
     async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:
@@ -208,7 +208,7 @@ async def test_what_cannot_be_sent_is_refused_before_it_is(start_server: Any, rp
         InferenceClient([], rpc_config, LAYOUT, epoch=1)
 
 
-async def test_replayed_actions_travel(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_replayed_actions_are_sent(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
     async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:

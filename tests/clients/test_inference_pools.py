@@ -42,7 +42,7 @@ def connecting(rpc_config: RpcConfig) -> Any:
     return lambda addresses, name: InferenceClient(addresses, config, LAYOUT, TOKEN, name=name, epoch=1)
 
 
-async def test_sessions_go_to_the_pool_of_their_version(pools: Pools) -> None:
+async def test_sessions_use_their_versions_server(pools: Pools) -> None:
     result = await pools.act(RESET)
     assert (sorted(pools.newest.counts), sorted(pools.past.counts)) == ([11, 12], [21, 22])
     assert result.versions.tolist() == [9, 3, 9, 3] and result.unknown_sessions.size == 0
@@ -66,7 +66,7 @@ async def test_states_and_replayed_actions_follow_their_sessions(pools: Pools) -
     assert pools.past.requests[0].replayed_actions == replayed[[0, 2]].tobytes()
 
 
-async def test_what_one_pool_has_stepped_is_unknown_when_the_other_is_lost(pools: Pools) -> None:
+async def test_loss_of_one_pool_makes_stepped_sessions_unknown(pools: Pools) -> None:
     await pools.act(RESET)
     pools.past.counts.pop(21)
     result = await pools.act([0, 0, RESET, 0])
@@ -75,7 +75,7 @@ async def test_what_one_pool_has_stepped_is_unknown_when_the_other_is_lost(pools
     assert result.actions.size == 0
 
 
-async def test_a_request_for_one_pool_does_not_need_the_other(pools: Pools) -> None:
+async def test_request_for_one_pool_ignores_the_other(pools: Pools) -> None:
     await pools.act(RESET)
     await pools.past_server.stop(0)
     some = np.array([0, 2])
@@ -86,7 +86,7 @@ async def test_a_request_for_one_pool_does_not_need_the_other(pools: Pools) -> N
         await pools.act(RESET)
 
 
-def test_every_client_finds_the_same_owner_and_few_change_when_a_server_goes() -> None:
+def test_rendezvous_hashing_is_stable() -> None:
     servers = [f"10.0.0.{i}:50051" for i in range(8)]
     before = {v: owner_server(v, servers) for v in range(4000)}
     assert before == {v: owner_server(v, servers[::-1]) for v in range(4000)}
@@ -97,7 +97,7 @@ def test_every_client_finds_the_same_owner_and_few_change_when_a_server_goes() -
     assert servers[3] not in after.values()
 
 
-async def test_each_past_version_is_played_on_its_own_server(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_past_versions_use_their_own_servers(start_server: Any, rpc_config: RpcConfig) -> None:
     served = [CountingInference(9), CountingInference(1), CountingInference(2)]
     newest, *others = [await start_server(ADD_INFERENCE, one) for one in served]
     addresses = [at(server) for server in others]
@@ -118,7 +118,7 @@ async def test_each_past_version_is_played_on_its_own_server(start_server: Any, 
         assert result.versions.tolist() == [9 if v == NEWEST else 2 for v in versions]
 
 
-async def test_one_server_is_asked_for_all_in_one_request(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_single_server_gets_one_request(start_server: Any, rpc_config: RpcConfig) -> None:
     served = CountingInference(9)
     server = await start_server(ADD_INFERENCE, served)
     async with inference_pools(connecting(rpc_config), [at(server)], []) as client:
@@ -127,13 +127,13 @@ async def test_one_server_is_asked_for_all_in_one_request(start_server: Any, rpc
         assert await client.want(1) and not await client.want(7)  # it says that 0 and 1 are resident
 
 
-async def test_a_version_is_wanted_of_its_owner_and_not_there_where_nobody_answers(pools: Pools) -> None:
+async def test_wanted_version_is_requested_from_its_owner(pools: Pools) -> None:
     assert await pools.client.want(1)
     await pools.past_server.stop(0)
     assert not await pools.client.want(1)
 
 
-async def test_servers_that_come_later_are_found_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_new_servers_are_found_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["10.0.0.1:50051"]
     gate = asyncio.Event()
     gate.set()
@@ -156,7 +156,7 @@ async def test_servers_that_come_later_are_found_without_waiting(monkeypatch: py
     await servers.close()
 
 
-async def test_the_stream_to_a_server_that_is_not_asked_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unused_stream_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Client:
         def __init__(self, target: ServerAddress) -> None:
             self.target, self.closed = target.address, False

@@ -1,4 +1,4 @@
-"""The APIs: generated code is whole and current, and the protos keep the project's rules."""
+"""Generated code is complete and current, and the protos follow the project's rules."""
 
 import ast
 import os
@@ -24,7 +24,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_building_writes_importable_code_with_types(copy: Path) -> None:
+def test_build_writes_typed_importable_code(copy: Path) -> None:
     assert not protos.is_current(copy)
     names = {path.name for path in protos.build(copy)}
     for source in protos.sources():
@@ -42,7 +42,7 @@ def test_building_writes_importable_code_with_types(copy: Path) -> None:
     assert not protos.is_current(copy)
 
 
-def test_a_broken_proto_is_refused_and_changes_nothing(copy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_invalid_proto_changes_nothing(copy: Path, capfd: pytest.CaptureFixture[str]) -> None:
     protos.build(copy)
     before = (copy / protos.PACKAGE / "env_pb2.py").read_text()
     (copy / protos.PACKAGE / "env.proto").write_text('syntax = "proto3"; package five.v1; message {')
@@ -55,7 +55,7 @@ def test_a_broken_proto_is_refused_and_changes_nothing(copy: Path, capfd: pytest
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.DESCRIPTOR.name)
-def test_rules_of_the_apis(module) -> None:
+def test_field_names_follow_the_rules(module) -> None:
     file = descriptor_pool.Default().FindFileByName(module.DESCRIPTOR.name)
     assert file.package == "five.v1"
     for enum in file.enum_types_by_name.values():
@@ -75,7 +75,7 @@ DECLARED = re.compile(r"^\s+(?:rpc (?P<rpc>\w+)\(|(?:repeated )?(?:[\w.]+ )?(?P<
 
 
 def undocumented(text: str) -> list[str]:
-    """Fields, enum values and RPCs of a proto that have no comment right above them. An enum's zero needs none."""
+    """Return fields, enum values and RPCs of a proto without a comment right above. An enum's zero needs none."""
     bare, lines = [], text.splitlines()
     for before, line in zip(["", *lines], lines, strict=False):
         found = DECLARED.match(line)
@@ -87,7 +87,7 @@ def undocumented(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("source", protos.sources(), ids=lambda p: p.name)
-def test_every_field_has_a_comment_of_its_own(source: Path) -> None:
+def test_every_field_has_a_comment(source: Path) -> None:
     assert undocumented(source.read_text()) == []
 
 
@@ -99,7 +99,7 @@ def test_one_comment_does_not_serve_two_fields() -> None:
 
 
 @pytest.mark.parametrize("source", protos.sources(), ids=lambda p: p.name)
-def test_configured_sizes_stand_under_their_keys(source: Path) -> None:
-    """A sample's and a segment's length are configuration: a comment names the key, not a preset's number."""
+def test_comments_name_configuration_keys(source: Path) -> None:
+    """Lengths of samples and segments are configuration, so a comment names the key, not a preset's number."""
     comments = " ".join(re.findall(r"//(.*)", source.read_text()))
     assert not re.search(r"\b(256 (timesteps|steps)|\* 16|x 16|16 (timesteps|samples))\b", comments)

@@ -1,4 +1,4 @@
-"""Messages read where they lie say what protobuf reads in them, and anything else is refused."""
+"""Copy-free parsing agrees with protobuf and refuses everything else."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def as_protobuf(found: Any) -> Any:
         for t in found.tensors])
 
 
-def test_a_message_says_what_protobuf_reads_in_it_and_is_not_copied() -> None:
+def test_reader_agrees_with_protobuf_without_copies() -> None:
     into = reader()
     for seed in range(3):  # the second and third by what is remembered of the first
         sent = request(seed)
@@ -61,13 +61,13 @@ def test_a_message_says_what_protobuf_reads_in_it_and_is_not_copied() -> None:
             np.testing.assert_array_equal(back[name], arrays(seed)[name])
 
 
-def test_what_clients_write_to_bytes_is_read() -> None:
+def test_client_bytes_are_readable() -> None:
     data = wire.serialize_with_set(PushRequest(segment_id="a"), "tensors", arrays(), "abc", ("shared",))
     message, found = read(reader(), data)
     assert message.segment_id == "a" and as_protobuf(found) == encode_set(arrays(), "abc", ("shared",))
 
 
-def test_other_tensors_than_the_last_messages_are_read_all_the_same() -> None:
+def test_changed_tensors_are_read_correctly() -> None:
     into = reader()
     sets = [encode_set(arrays(), "abc", ("shared",)), encode_set({"ids": arrays()["ids"]}, "abc"),
             encode_set({"shared": arrays()["shared"][:2], "idsx": arrays()["ids"]}, "x"), tensors_pb2.TensorSet()]
@@ -75,7 +75,7 @@ def test_other_tensors_than_the_last_messages_are_read_all_the_same() -> None:
         assert as_protobuf(read(into, request(tensors=tensors).SerializeToString())[1]) == tensors
 
 
-def test_fields_may_come_in_any_order_and_a_set_in_pieces() -> None:
+def test_field_order_and_split_sets_are_supported() -> None:
     first, second = encode_set({"ids": arrays()["ids"]}, "a"), encode_set({"mask": arrays()["mask"]}, "b")
     pieces = [PushRequest(tensors=first), PushRequest(segment_id="z", epoch=3), PushRequest(tensors=second)]
     data = b"".join(piece.SerializeToString() for piece in pieces)
@@ -85,7 +85,7 @@ def test_fields_may_come_in_any_order_and_a_set_in_pieces() -> None:
     assert as_protobuf(found) == whole.tensors
 
 
-def test_a_tensor_with_its_data_first_is_read() -> None:
+def test_tensor_with_data_first_is_read() -> None:
     tensor = encode_set({"ids": arrays()["ids"]}, "a").tensors[0]
     data = tensors_pb2.Tensor(data=tensor.data).SerializeToString()
     tensor.ClearField("data")
@@ -99,7 +99,7 @@ def test_a_tensor_with_its_data_first_is_read() -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 4))
-def test_damaged_messages_are_read_as_protobuf_reads_them_or_refused(seed: int, damages: int) -> None:
+def test_damaged_messages_match_protobuf_or_are_refused(seed: int, damages: int) -> None:
     rng = np.random.default_rng(seed)
     into = reader()
     good = request(tensors=encode_set({"ids": np.ones((2, 3), np.uint16), "mask": np.ones((2, 2), np.float32)}, "abc")
@@ -128,6 +128,6 @@ def test_damaged_messages_are_read_as_protobuf_reads_them_or_refused(seed: int, 
 
 @pytest.mark.parametrize("data", [b"\x2a", b"\x2a\x05ab", b"\x2b", b"\x00\x00", b"\xff" * 11, b"\x0a\x02\xff\xfe",
                                   b"\x2a\x02\x12\x05", b"\x2a\x03\x0a\x01\xff", b"\x2a\x04\x12\x02\x0a\x05"])
-def test_bytes_that_are_no_message_are_refused(data: bytes) -> None:
+def test_invalid_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="message"):
         read(reader(), data)

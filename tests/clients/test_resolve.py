@@ -1,4 +1,4 @@
-"""A name that stands for many servers: streams spread over all of them, and follow when they change."""
+"""Names with many servers: streams spread over all of them, and follow changes."""
 
 import socket
 from typing import Any
@@ -19,7 +19,7 @@ from tests.rapid.conftest import TOKEN
 
 
 class Names:
-    """A name service: whose addresses ``five-inference`` has can be changed."""
+    """Name service with changeable addresses of ``five-inference``."""
 
     def __init__(self) -> None:
         self.addresses: list[str] = []
@@ -41,7 +41,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
     return names
 
 
-async def test_a_name_is_all_of_its_servers_in_one_order(names: Names) -> None:
+async def test_name_resolves_to_all_servers_in_order(names: Names) -> None:
     names.addresses = ["10.0.0.9", "10.0.0.10", "10.0.0.9"]
     found = [ServerAddress("10.0.0.10:50051", "five-inference"), ServerAddress("10.0.0.9:50051", "five-inference")]
     assert await resolve_servers(["five-inference:50051"]) == found
@@ -52,11 +52,11 @@ async def test_a_name_is_all_of_its_servers_in_one_order(names: Names) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1:5", "localhost:5", "[::1]:5", "unix:/run/x.sock", "dns:///five:5",
                                      "five-inference:50051", "five-inference"])
-async def test_what_cannot_or_need_not_be_looked_up_stays(names: Names, address: str) -> None:
+async def test_literal_and_unresolvable_addresses_stay(names: Names, address: str) -> None:
     assert await resolve_servers([address]) == [ServerAddress(address)]
 
 
-def test_a_server_behind_a_name_shows_the_names_certificate() -> None:
+def test_certificate_is_checked_against_the_name() -> None:
     def expected(tls: TlsConfig, name: str) -> object:
         return dict(channel_options(RpcConfig(tls=tls), name)).get("grpc.ssl_target_name_override")
 
@@ -66,7 +66,7 @@ def test_a_server_behind_a_name_shows_the_names_certificate() -> None:
 
 
 class Servers:
-    """Inference at one port of several loopback addresses, as pods behind a headless Service are."""
+    """Inference servers at one port of several loopback addresses, like pods behind a headless Service."""
 
     def __init__(self, config: RpcConfig) -> None:
         self._config = config
@@ -108,7 +108,7 @@ async def test_streams_spread_over_the_servers_of_a_name(names: Names, rpc_confi
     await servers.stop()
 
 
-async def test_a_stream_of_age_moves_to_a_server_that_has_come(names: Names, rpc_config: RpcConfig) -> None:
+async def test_expired_stream_moves_to_a_new_server(names: Names, rpc_config: RpcConfig) -> None:
     config = rpc_config.model_copy(update={"stream_max_seconds": 0.001})
     servers = Servers(config)
     names.addresses = ["127.0.0.1"]
@@ -130,7 +130,7 @@ async def test_a_stream_of_age_moves_to_a_server_that_has_come(names: Names, rpc
     await servers.stop()
 
 
-async def test_moving_can_be_switched_off(names: Names, rpc_config: RpcConfig) -> None:
+async def test_stream_moves_can_be_disabled(names: Names, rpc_config: RpcConfig) -> None:
     config = rpc_config.model_copy(update={"stream_max_seconds": 0})
     servers = Servers(config)
     names.addresses = ["127.0.0.1"]

@@ -1,4 +1,4 @@
-"""One retry for each way that a call goes, none while most calls fail, and bounds on what a server holds."""
+"""Retries of calls, retry throttling, and limits of a server."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ ADD_OPPONENTS = opponents_pb2_grpc.add_OpponentServiceServicer_to_server
 ADD_EVALUATOR = evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server
 
 
-def test_only_blocking_channels_let_grpc_try_again_and_then_throttled() -> None:
+def test_only_blocking_channels_use_grpc_retries() -> None:
     def policy(retries: bool) -> dict[str, Any]:
         options = dict(channel_options(RpcConfig(), retries=retries))
         assert options["grpc.enable_retries"] == retries
@@ -40,7 +40,7 @@ class Away(opponents_pb2_grpc.OpponentServiceServicer):
         raise Unavailable("overloaded")
 
 
-async def test_a_call_is_tried_as_often_as_it_is_said_and_not_multiplied(start_server: Any, rpc_config: RpcConfig
+async def test_attempts_are_not_multiplied(start_server: Any, rpc_config: RpcConfig
                                                                          ) -> None:
     servicer = Away()
     server = await start_server(ADD_OPPONENTS, servicer)
@@ -51,7 +51,7 @@ async def test_a_call_is_tried_as_often_as_it_is_said_and_not_multiplied(start_s
     await client.close()
 
 
-async def test_while_most_calls_fail_none_is_tried_again(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_no_retries_while_most_calls_fail(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = Away()
     server = await start_server(ADD_OPPONENTS, servicer)
     client = OpponentsClient([at(server)], rpc_config, "r", TOKEN, epoch=1)
@@ -65,7 +65,7 @@ async def test_while_most_calls_fail_none_is_tried_again(start_server: Any, rpc_
     await client.close()
 
 
-def test_answers_give_retries_back() -> None:
+def test_responses_restore_retries() -> None:
     throttle = RetryThrottle(tokens=4, given_back=0.5)
     assert throttle.allows
     throttle.failed()
@@ -80,7 +80,7 @@ def test_answers_give_retries_back() -> None:
 
 
 class Playing(evaluator_pb2_grpc.EvaluatorServiceServicer):
-    """Plays until it is told that its answer is lost."""
+    """Servicer that plays until its response is to be lost."""
 
     def __init__(self) -> None:
         self.matches = 0
@@ -93,7 +93,7 @@ class Playing(evaluator_pb2_grpc.EvaluatorServiceServicer):
         return evaluator_pb2.GetRatingsResponse(epoch=7)
 
 
-async def test_a_match_is_never_replayed_whole(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_match_is_sent_once(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = Playing()
     server = await start_server(ADD_EVALUATOR, servicer)
     client = EvaluatorClient([at(server)], rpc_config, "r", TOKEN)
@@ -103,7 +103,7 @@ async def test_a_match_is_never_replayed_whole(start_server: Any, rpc_config: Rp
     await client.close()
 
 
-async def test_a_match_finds_an_evaluator_at_another_address(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_match_finds_an_evaluator_at_another_address(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = Playing()
     server = await start_server(ADD_EVALUATOR, servicer)
     quick = rpc_config.model_copy(update={"deadline_seconds": 1.0})
@@ -114,7 +114,7 @@ async def test_a_match_finds_an_evaluator_at_another_address(start_server: Any, 
     await client.close()
 
 
-async def test_a_server_answers_so_many_calls_at_once(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_server_limits_concurrent_calls(start_server: Any, rpc_config: RpcConfig) -> None:
     class Slow(opponents_pb2_grpc.OpponentServiceServicer):
         def __init__(self) -> None:
             self.inside = self.most = 0

@@ -1,4 +1,4 @@
-"""The clients of unary services: opponents and the evaluator."""
+"""Clients of unary services: opponents and evaluator."""
 
 from typing import Any
 

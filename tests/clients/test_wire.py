@@ -1,4 +1,4 @@
-"""Tensors on the wire: what comes out is what went in, and nothing malformed comes out at all."""
+"""Tensors on the wire: lossless round trips, and no malformed arrays."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def mostly_zero(shape: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("name", list(wire.DTYPES))
 @pytest.mark.parametrize("encoding", [RAW, ZSTD])
-def test_every_dtype_comes_back(name: str, encoding: int) -> None:
+def test_dtype_round_trip(name: str, encoding: int) -> None:
     array = np.random.default_rng(0).integers(0, 2, (3, 1, 5)).astype(name)
     back = wire.decode(encode("x", array, encoding))
     assert back.dtype == array.dtype
@@ -30,24 +30,24 @@ def test_every_dtype_comes_back(name: str, encoding: int) -> None:
 
 @pytest.mark.parametrize("encoding", [SPARSE, SPARSE_ZSTD])
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (8,), (9,), (4, 33), (2, 0, 3)])
-def test_sparse_comes_back(encoding: int, shape: tuple[int, ...]) -> None:
+def test_sparse_round_trip(encoding: int, shape: tuple[int, ...]) -> None:
     array = mostly_zero(shape)
     np.testing.assert_array_equal(wire.decode(encode("x", array, encoding)), array)
 
 
-def test_sparse_keeps_the_bits_of_odd_values() -> None:
+def test_sparse_keeps_bits_of_special_values() -> None:
     array = np.array([0.0, -0.0, np.nan, np.inf, 6e-8, 0.0], np.float16)
     back = wire.decode(encode("x", array, SPARSE))
     np.testing.assert_array_equal(back.view(np.uint16), array.view(np.uint16))
 
 
-def test_sparse_bytes_are_the_documented_ones() -> None:
+def test_sparse_bytes_follow_the_format() -> None:
     array = np.zeros(10, np.float16)
     array[1], array[9] = 1.0, -2.0
     assert encode("x", array, SPARSE).data == bytes([0b10, 0b10]) + array[[1, 9]].tobytes()
 
 
-def test_a_view_that_is_not_contiguous_is_written_row_major() -> None:
+def test_non_contiguous_view_is_written_row_major() -> None:
     array = np.arange(12, dtype=np.int16).reshape(3, 4).T[::2]
     np.testing.assert_array_equal(wire.decode(encode("x", array)), array)
 
@@ -77,7 +77,7 @@ def test_arbitrary_messages_are_decoded_or_refused(data: bytes, shape: list[int]
     (dict(encoding=ZSTD), "not a zstd frame"),
     (dict(data=b"\0" * 17), "17 bytes"),
 ])
-def test_what_is_wrong_is_named(change: dict, says: str) -> None:
+def test_error_names_the_tensor(change: dict, says: str) -> None:
     tensor = encode("weights", np.zeros(4, np.float32))
     for field, value in change.items():
         if field == "shape":
@@ -90,12 +90,12 @@ def test_what_is_wrong_is_named(change: dict, says: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff", b"\x01", b"\x01\0\0\0", b"\x20\0\0"])
-def test_sparse_bytes_that_do_not_fit_are_refused(data: bytes) -> None:
+def test_invalid_sparse_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="'x'"):
         wire.decode(Tensor(name="x", dtype="float16", shape=[5], encoding=SPARSE, data=data))
 
 
-def test_a_decompression_bomb_is_refused_before_it_goes_off() -> None:
+def test_decompression_bomb_is_refused() -> None:
     bomb = zstandard.ZstdCompressor(level=19).compress(bytes(1 << 28))
     assert len(bomb) < 1 << 16
     tensor = Tensor(name="x", dtype="uint8", shape=[100], encoding=ZSTD, data=bomb)
@@ -103,19 +103,19 @@ def test_a_decompression_bomb_is_refused_before_it_goes_off() -> None:
         wire.decode(tensor)
 
 
-def test_a_bool_is_0_or_1() -> None:
+def test_bool_must_be_0_or_1() -> None:
     with pytest.raises(ValueError, match="must be 0 or 1"):
         wire.decode(Tensor(name="x", dtype="bool", shape=[2], encoding=RAW, data=b"\x01\x02"))
 
 
-def test_a_dtype_that_does_not_travel_is_refused_when_encoding() -> None:
+def test_unsupported_dtype_is_refused_when_encoding() -> None:
     with pytest.raises(ValueError, match="float64 cannot be sent"):
         encode("x", np.zeros(3))
     with pytest.raises(ValueError, match="require float16"):
         encode("x", np.zeros(3, np.float32), SPARSE)
 
 
-def test_sets_come_back_and_choose_encodings() -> None:
+def test_set_round_trip_and_encodings() -> None:
     arrays = {"a": mostly_zero((4, 100)), "b": np.arange(4, dtype=np.int64)}
     for zstd in (False, True):
         message = encode_set(arrays, "abc", sparse=("a",), zstd=zstd)
@@ -126,14 +126,14 @@ def test_sets_come_back_and_choose_encodings() -> None:
             np.testing.assert_array_equal(back[name], arrays[name])
 
 
-def test_another_layout_is_refused_with_both_named() -> None:
+def test_layout_mismatch_names_both_layouts() -> None:
     message = encode_set({"a": np.zeros(1, np.int8)}, "0123456789abcdef")
     with pytest.raises(LayoutMismatch, match="0123456789abcdef.*fedcba9876543210"):
         wire.decode_set(message, "fedcba9876543210")
     assert wire.decode_set(message, None)
 
 
-def test_a_set_is_bounded_as_a_whole_and_names_are_unique() -> None:
+def test_set_size_is_bounded_and_names_are_unique() -> None:
     message = encode_set({"a": np.zeros(600, np.uint8), "b": np.zeros(600, np.uint8)}, "x")
     assert wire.decode_set(message, "x", max_bytes=1200)
     with pytest.raises(ValueError, match="'b'.*the limit is 400"):
@@ -143,7 +143,7 @@ def test_a_set_is_bounded_as_a_whole_and_names_are_unique() -> None:
         wire.decode_set(message, "x")
 
 
-def test_require_names_the_first_difference() -> None:
+def test_require_layout_names_the_first_difference() -> None:
     specs = {"a": ((3,), np.float16), "b": ((), np.int64)}
     good = {"a": np.zeros((2, 3), np.float16), "b": np.zeros(2, np.int64)}
     wire.require_layout(good, specs, 2)
@@ -157,13 +157,13 @@ def test_require_names_the_first_difference() -> None:
         wire.require_layout({**good, "b": np.zeros(2, np.int32)}, specs, 2)
 
 
-def test_bytes_fields_have_exactly_their_size() -> None:
+def test_bytes_field_must_have_its_size() -> None:
     np.testing.assert_array_equal(wire.decode_bytes("ids", np.arange(3).tobytes(), np.int64, (3,)), np.arange(3))
     with pytest.raises(ValueError, match=r"ids: 23 bytes where int64 \[3\] needs 24"):
         wire.decode_bytes("ids", b"\0" * 23, np.int64, (3,))
 
 
-def test_the_bytes_of_a_set_are_told() -> None:
+def test_fill_returns_the_encoded_bytes() -> None:
     target = TensorSet()
     taken = wire.fill_tensor_set(target, {"a": np.ones(600, np.float32), "b": np.ones(8, np.float16)}, "x",
                                  sparse=("b",))
@@ -172,7 +172,7 @@ def test_the_bytes_of_a_set_are_told() -> None:
 
 
 @pytest.mark.parametrize("zstd", [False, True])
-def test_a_message_with_a_set_has_the_bytes_of_one_that_was_filled(zstd: bool) -> None:
+def test_serialized_set_equals_a_filled_message(zstd: bool) -> None:
     # Sizes around the borders of one, two and three bytes of a length.
     arrays = {"sparse": mostly_zero((4, 33)), "strided": np.arange(300, dtype=np.int32)[::3],
               "none": np.zeros((0, 3), np.float32), "one": np.array(7, np.int64), "flag": np.array([True, False]),
@@ -183,7 +183,7 @@ def test_a_message_with_a_set_has_the_bytes_of_one_that_was_filled(zstd: bool) -
     assert ActRequest.FromString(data) == message
 
 
-def test_a_message_with_a_set_keeps_what_it_has() -> None:
+def test_serialized_set_keeps_other_fields() -> None:
     message = ActRequest()
     wire.fill_tensor_set(message.states, {"h": np.ones(3, np.float32)}, "layout")
     back = ActRequest.FromString(wire.serialize_with_set(message, "observations", {"x": np.ones(2, np.float16)},
@@ -193,6 +193,6 @@ def test_a_message_with_a_set_keeps_what_it_has() -> None:
 
 
 @pytest.mark.parametrize("array, sparse", [(np.zeros(2), ()), (np.zeros(2, ">f2"), ()), (np.zeros(2, np.int8), ("x",))])
-def test_a_message_takes_no_set_that_does_not_travel(array: np.ndarray, sparse: tuple[str, ...]) -> None:
+def test_serialize_refuses_unsupported_arrays(array: np.ndarray, sparse: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="tensor 'x'"):
         wire.serialize_with_set(ActRequest(), "observations", {"x": array}, "layout", sparse)

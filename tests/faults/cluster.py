@@ -1,4 +1,4 @@
-"""A tiny run as local processes, with a proxy on each link between two of them and volumes that can be full."""
+"""A tiny run as local processes, with a proxy on each link between two of them, and volumes that can fill up."""
 
 import json
 import os
@@ -39,7 +39,7 @@ LISTS = {"inference", "optimizer", "dota_env"}  # whose addresses are several
 
 
 class FaultyCluster(LocalCluster):
-    """`LocalCluster` with a `Link` on each way between two processes, in ``links``."""
+    """`LocalCluster` with a `Link` for each pair of connected processes, in ``links``."""
 
     links: dict[tuple[str, str], Link]
 
@@ -76,7 +76,7 @@ class FaultyCluster(LocalCluster):
 
 @contextmanager
 def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None = None) -> Iterator["Watched"]:
-    """A tiny run that plays; its two Redis are this function's own."""
+    """Run a tiny run that plays, with its own two Redis servers."""
     for name in [n for n in os.environ if n.startswith("FIVE_")]:
         del os.environ[name]
     folders = {"state": place / "state", "params": place / "params"} | (redis_folders or {})
@@ -108,7 +108,7 @@ def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None 
 
 
 class Watched:
-    """A running cluster as a test sees it: over connections that no link harms."""
+    """A running cluster over connections without faults."""
 
     def __init__(self, cluster: FaultyCluster, stores: Supervisor) -> None:
         self.cluster = cluster
@@ -117,7 +117,7 @@ class Watched:
                                     cluster.config.name, cluster.config.store)
 
     def head(self) -> int:
-        """The newest version, -1 before the first or while nobody answers."""
+        """Return the newest version, -1 before the first or without a response."""
         try:
             found = self.store.head()
         except redis.RedisError:
@@ -125,7 +125,7 @@ class Watched:
         return -1 if found is None else found
 
     def wait(self, condition: Callable[[], Any], what: str, seconds: float) -> float:
-        """Until it holds; the seconds that it took."""
+        """Wait for the condition; return the seconds."""
         began = time.monotonic()
         while time.monotonic() - began < seconds:
             with suppress(redis.RedisError, OSError):
@@ -136,33 +136,33 @@ class Watched:
         raise AssertionError(f"not within {seconds:g} s: {what}\n{self.logs()}")
 
     def goes_on(self, versions: int = 2, seconds: float = 150.0) -> float:
-        """Until so many more versions are out; the seconds that it took."""
+        """Wait for that many more versions; return the seconds."""
         head = self.head()
         return self.wait(lambda: self.head() >= head + versions, f"version {head + versions}", seconds)
 
     def instance(self, kind: str) -> Instance | None:
-        """The first living instance of a kind."""
+        """Return the first live instance of a kind."""
         return next(iter(self.cluster.leases.live(kind)), None)
 
     def pid(self, name: str) -> int | None:
-        """Process id of a supervised process."""
+        """Return the process id of a supervised process."""
         return next((s.pid for s in self._status() if s.name == name), None)
 
     def _status(self) -> list[ProcessStatus]:
         return [*self.cluster.supervisor.status(), *self.stores.status()]
 
     def names(self) -> list[str]:
-        """Supervised processes."""
+        """Return the names of supervised processes."""
         return [s.name for s in self._status()]
 
     def kill(self, name: str) -> None:
-        """kill -9; the supervisor starts it again."""
+        """Kill a process with SIGKILL; the supervisor restarts it."""
         pid = self.pid(name)
         if pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
     def logs(self, lines: int = 6) -> str:
-        """The ends of all logs."""
+        """Return the ends of all logs."""
         return "\n".join(f"--- {s.name}\n{self.cluster.supervisor.log_tail(s.name, lines)}"
                          for s in self.cluster.supervisor.status())

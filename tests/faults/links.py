@@ -1,4 +1,4 @@
-"""A TCP proxy between two processes, which a test holds, slows down or cuts."""
+"""TCP proxy between two processes that a test can hold, slow down or cut."""
 
 import socket
 import threading
@@ -12,10 +12,10 @@ HARMS = ("partition", "slow peer")
 
 
 class Link:
-    """Forwards to ``target``, host:port or the path of a unix socket. Attribute ``address``: where it listens.
+    """Proxy to ``target``, host:port or a unix socket's path. Attribute ``address``: its listen address.
 
-    ``partition``: connections stand, new ones are taken, and nothing passes, as when a network drops every packet.
-    ``slow``: each piece of 64 KiB takes 150 ms. ``open`` again: what was held passes, unless its end has given up.
+    ``partition`` accepts connections and passes nothing, like a network that drops every packet. ``slow`` delays each
+    64 KiB by 150 ms. ``open`` passes everything, also what was held.
     """
 
     def __init__(self, target: str) -> None:
@@ -29,21 +29,21 @@ class Link:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def partition(self) -> None:
-        """Nothing passes from now on."""
+        """Pass nothing from now on."""
         self._open.clear()
 
     def slow(self) -> None:
-        """All that passes takes long."""
+        """Delay everything."""
         self._slow = True
         self._open.set()
 
     def open(self) -> None:
-        """All passes."""
+        """Pass everything."""
         self._slow = False
         self._open.set()
 
     def close(self) -> None:
-        """The end of it."""
+        """Close the proxy."""
         self._closed = True
         self._open.set()
         self._listener.close()

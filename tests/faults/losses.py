@@ -1,4 +1,4 @@
-"""What a run has lost: counted from its state, after whatever was done to it."""
+"""Losses of a run after faults, counted from its state."""
 
 import json
 from collections import Counter
@@ -14,9 +14,9 @@ RESULTS = Path(__file__).resolve().parents[2] / "build" / "faults"
 
 @dataclass
 class Losses:
-    """``versions``: numbers that are missing, or of which there is no record, or two; ``ratings``: rated versions whose
-    record is missing or there twice; ``games``: games that were recorded twice; ``learning``: versions by which an
-    optimizer's checkpoint was behind when it began again, one number for each time."""
+    """``versions``: missing numbers, and numbers without a record or with two; ``ratings``: rated versions without a
+    record or with two; ``games``: games recorded twice; ``learning``: versions by which the optimizer's checkpoint was
+    behind at each restart."""
 
     versions: int = 0
     ratings: int = 0
@@ -25,7 +25,7 @@ class Losses:
 
 
 def losses(run: Watched) -> Losses:
-    """Of the whole run so far."""
+    """Return the losses of the whole run so far."""
     state = run.cluster.state
     series = Series(state.redis, state.run)
     published = [record.version for record in run.store.records()]
@@ -42,6 +42,6 @@ def losses(run: Watched) -> Losses:
 
 
 def keep(name: str, row: dict[str, Any]) -> None:
-    """Keeps a row of the table (tests.faults.table)."""
+    """Store a row of the table (tests.faults.table)."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(row, indent=1) + "\n")

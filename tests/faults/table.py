@@ -1,4 +1,4 @@
-"""The table of docs/reliability.md: ``python -m tests.faults.table`` writes what the last runs have kept."""
+"""The table of docs/reliability.md: ``python -m tests.faults.table`` writes the results of the last runs."""
 
 import json
 import sys
@@ -15,14 +15,14 @@ BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 
 
 def row(found: Mapping[str, Any]) -> str:
-    """One fault."""
+    """Return the table row of one fault."""
     learning = ", ".join(map(str, found["learning"])) or "-"
     return (f"| {found['fault']} | {found['seconds']:g} | {found['goes_on']:g} | {found.get('held', '-')} "
             f"| {found['versions']} | {found['ratings']} | {found['games']} | {learning} |")
 
 
 def without(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Which harms of which links have no line."""
+    """Return the faults of links that have no row."""
     there = {row["fault"] for row in rows}
     missing = {harm: [f"{client} to {server}" for client, server in LINKS
                       if f"{harm}, {client} to {server}" not in there] for harm in HARMS}
@@ -30,14 +30,14 @@ def without(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """All of them."""
+    """Return the whole table."""
     return "\n".join(["| fault | for s | two versions later after s | learning held, s | versions lost "
                       "| ratings lost or twice | games twice | versions of learning repeated |",
                       "| --- | --- | --- | --- | --- | --- | --- | --- |", *map(row, rows)]) + without(rows)
 
 
 def written_into(page: str, body: str) -> str:
-    """The page with the table in it. Raises ValueError where it has no place for one."""
+    """Return the page with the table in it. Raise ValueError when it has no place for one."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -46,7 +46,7 @@ def written_into(page: str, body: str) -> str:
 
 
 def main() -> int:
-    """Writes the page."""
+    """Write the page."""
     rows = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
     PAGE.write_text(written_into(PAGE.read_text(), table(rows)))
     return 0

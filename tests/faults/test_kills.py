@@ -1,6 +1,6 @@
-"""Random processes killed by force, one after the other; what is lost stands beside what is promised.
+"""Random kills of processes, and the losses they cause.
 
-FIVE_FAULT_KILLS kills over FIVE_FAULT_MINUTES minutes: 20 over 4 unless said otherwise, 100 over 20 for a release.
+FIVE_FAULT_KILLS kills over FIVE_FAULT_MINUTES minutes: by default 20 over 4; a release needs 100 over 20.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A partition and a slow peer on each link between two processes: the run goes on, and what was lost is counted."""
+"""A partition and a slow peer on each link between two processes: the run continues, and losses are counted."""
 
 import os
 import time
@@ -15,7 +15,7 @@ SECONDS = float(os.environ.get("FIVE_FAULT_SECONDS", "6"))
 ONLY = os.environ.get("FIVE_FAULT_LINKS", "")  # "rollout-inference,optimizer-state"; empty: all
 
 
-def test_a_partition_and_a_slow_peer_on_each_link(tmp_path: Path) -> None:
+def test_partition_and_slow_peer_on_each_link(tmp_path: Path) -> None:
     with running(tmp_path) as run:
         for client, server in LINKS:
             way = f"{client}-{server}"

@@ -1,4 +1,4 @@
-"""Stores that take nothing for long: Redis black-holed, a disk that is full. Learning holds, says why, and goes on."""
+"""Stores that refuse writes for long (silent Redis, full disk): learning holds, reports why, and continues."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ MEBIBYTES = 48
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Makes small volumes of their own (tmpfs); skipped where mounting is not allowed."""
+    """Create small volumes (tmpfs); skip where mounting is not allowed."""
     mounted: list[Path] = []
 
     def make(name: str) -> Path:
@@ -42,7 +42,7 @@ def volume(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 
 @contextmanager
 def full(path: Path) -> Iterator[None]:
-    """Leaves no byte on a volume while the block runs."""
+    """Fill a volume completely within the block."""
     filler = path / "filler"
     with filler.open("wb", buffering=0) as file:
         try:
@@ -57,7 +57,7 @@ def full(path: Path) -> Iterator[None]:
 
 
 def holding(run: Watched) -> str:
-    """Why learning holds, as the optimizer's last heartbeat told."""
+    """Return why learning holds, from the optimizer's last heartbeat."""
     found = run.instance("optimizer")
     return "" if found is None else str(found.stats.get("holding", ""))
 
@@ -70,8 +70,10 @@ def held_seconds(address: str) -> float:
 
 
 def harmed(run: Watched, name: str, fault: str, block: Callable[[], Any], says: str = "") -> None:
-    """Has a fault last, watches learning hold, and that it goes on with nothing lost. ``says`` is part of the reason
-    that the heartbeat tells; '' where none can be written meanwhile."""
+    """Keep up a fault, require that learning holds, and that it continues without losses.
+
+    ``says`` is part of the heartbeat's reason; '' where no heartbeat can be written.
+    """
     before, head = losses(run), run.head()
     found = run.instance("optimizer")
     assert found is not None
@@ -115,7 +117,7 @@ def cut(run: Watched, server: str) -> Iterator[None]:
 
 @contextmanager
 def refusing(run: Watched) -> Iterator[None]:
-    """The parameters' Redis has no room for a byte more: it keeps nothing on a disk, its volume is its memory."""
+    """Make the params Redis refuse writes: it has no disk, so its memory is its volume."""
     server = redis.Redis.from_url(run.cluster.config.store.params_url)
     server.config_set("maxmemory", 1)
     try:
@@ -124,7 +126,7 @@ def refusing(run: Watched) -> Iterator[None]:
         server.config_set("maxmemory", 0)
 
 
-def test_a_redis_that_swallows_everything_is_waited_for(tmp_path: Path) -> None:
+def test_silent_redis_is_waited_for(tmp_path: Path) -> None:
     with running(tmp_path) as run:
         harmed(run, "params", "the params' Redis black-holed, for all", lambda: cut(run, "params"),
                "is not written yet")
@@ -132,7 +134,7 @@ def test_a_redis_that_swallows_everything_is_waited_for(tmp_path: Path) -> None:
         harmed(run, "state", "the state's Redis black-holed, for all", lambda: cut(run, "state"))
 
 
-def test_a_full_volume_is_waited_for(tmp_path: Path, volume: Callable[[str], Path]) -> None:
+def test_full_volume_is_waited_for(tmp_path: Path, volume: Callable[[str], Path]) -> None:
     blobs, state = volume("blobs"), volume("state")
     with running(tmp_path, f"blobs.url={blobs}", redis_folders={"state": state}) as run:
         harmed(run, "blobs-full", f"the blobs' volume full ({MEBIBYTES} MiB tmpfs)", lambda: full(blobs),
@@ -143,8 +145,8 @@ def test_a_full_volume_is_waited_for(tmp_path: Path, volume: Callable[[str], Pat
         assert not dead, f"no process has to die of that: {dead}\n{run.logs()}"
 
 
-def test_a_full_run_folder_is_waited_for(volume: Callable[[str], Path]) -> None:
-    """As on a laptop whose only disk is full: logs, blobs, the state's append-only file, what `five` reads."""
+def test_full_run_folder_is_waited_for(volume: Callable[[str], Path]) -> None:
+    """As on a laptop whose only disk is full: logs, blobs, append-only file, and what `five` reads."""
     place = volume("all")
     with running(place) as run:
         harmed(run, "run-folder-full", f"the volume of the whole run's folder full ({MEBIBYTES} MiB tmpfs)",

@@ -1,4 +1,4 @@
-"""The state's and the parameters' Redis with the users of a run, by either form of the rules."""
+"""State and params Redis servers with a run's users, in both forms of the ACL rules."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ CONFIG = StoreConfig(timeout_seconds=5, reconnect_seconds=0, chunk_mebibytes=0.0
 
 
 class Servers:
-    """The state's and the parameters' Redis with the users of run ``r``; the password of a user is its name."""
+    """State and params Redis with the users of run ``r``. A user's password is its name."""
 
     def __init__(self, folder: Path, binary: str, reads_apart: bool) -> None:
         self.reads_apart = reads_apart
@@ -42,7 +42,7 @@ class Servers:
         return ParameterStore(self.client(user, "params"), self.client(user), "r", CONFIG, self.blobs)
 
     def refusals(self) -> list[Any]:
-        """What was refused since last asked, as (user, of what kind, what)."""
+        """Return the refusals since the last call as (user, kind, object)."""
         found = []
         for role in acl.ROLES:
             admin: Any = self.client(acl.ADMIN, role)

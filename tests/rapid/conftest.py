@@ -40,7 +40,7 @@ def same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
 
 @pytest.fixture(autouse=True)
 def root_logger() -> Iterator[None]:
-    """Whatever a test does to the process's logging ends with it."""
+    """Restore the root logger after a test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -50,14 +50,14 @@ def root_logger() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRedis]:
-    """A Redis server for all tests; each takes a database flushed for it."""
+    """Redis server of all tests; each test flushes it."""
     with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an authority (ca.pem) and a server's certificate (server.pem, server.key) for five.test and
+    """Folder with an authority (ca.pem) and a server's certificate (server.pem, server.key) for five.test and
     127.0.0.1."""
     folder = tmp_path_factory.mktemp("tls")
 
@@ -107,7 +107,7 @@ def rpc_config() -> RpcConfig:
 
 @pytest.fixture
 async def start_server(rpc_config: RpcConfig) -> AsyncIterator[Callable[..., Any]]:
-    """Starts gRPC servers with the tests' token; all are stopped at the end."""
+    """Start gRPC servers with the tests' token, and stop them at the end."""
     started: list[RpcServer] = []
 
     async def start(add: Any, servicer: Any, port: int = 0, config: RpcConfig | None = None) -> RpcServer:

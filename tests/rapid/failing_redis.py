@@ -1,4 +1,4 @@
-"""Connections to a real Redis that break at the n-th command: before it is sent, or with its answer."""
+"""Connections to a real Redis that fail at the n-th command, before it is sent or before its response."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from redis.retry import Retry
 
 
 class Breaking:
-    """Where the connections of one client break. ``seen`` counts commands; without ``at`` none breaks."""
+    """Failure point of one client's connections. ``seen`` counts commands; without ``at`` none fails."""
 
     def __init__(self, at: int | None = None, answer: bool = False) -> None:
         self.at = at
@@ -17,8 +17,10 @@ class Breaking:
         self.broken = False
 
     def client(self, path: str, retries: int = 0) -> redis.Redis:
-        """A client over the unix socket at ``path``; as a killed process, it sends nothing once it is broken (with
-        ``retries`` it goes on over another connection)."""
+        """Return a client over the unix socket at ``path``. After the failure it sends nothing, as a killed process.
+
+        With ``retries`` it continues over a new connection.
+        """
         breaking, goes_on = self, retries > 0
 
         class Connection(redis.UnixDomainSocketConnection):

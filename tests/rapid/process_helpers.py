@@ -1,4 +1,4 @@
-"""Looking at processes from tests."""
+"""Helpers for tests with processes."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs (a zombie does not)."""
+    """Return whether a process runs (a zombie does not)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -17,7 +17,7 @@ def alive(pid: int) -> bool:
 
 
 def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """The first true value of ``condition``; fails after ``seconds``."""
+    """Return the first true value of ``condition``. Fail after ``seconds``."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()

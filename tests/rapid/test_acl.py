@@ -1,4 +1,4 @@
-"""Users of Redis: each component does its work under its own, and nothing else, on a real server of either series."""
+"""ACL users on real Redis servers of both series: each component can do its work and nothing else."""
 
 import fnmatch
 import inspect
@@ -29,7 +29,7 @@ SAMPLES: dict[str, Any] = {"str": "x", "int": 1}
 
 @pytest.fixture
 def run(servers: Servers) -> Servers:
-    """The run is made, by who makes it, and two versions are out."""
+    """A run with two published versions."""
     for role in acl.ROLES:
         servers.client(acl.ADMIN, role).flushall()
     assert servers.state("controller").create({"name": "r"}, "controller")
@@ -43,8 +43,7 @@ def run(servers: Servers) -> Servers:
 # What is declared.
 
 
-def test_every_key_has_an_owner() -> None:
-    """A key that is added to Keys without anybody who may use it is this failing test."""
+def test_every_key_has_an_acl_entry() -> None:
     declared: dict[str, set[str]] = {}
     for entry in acl.ENTRIES:
         declared.setdefault(entry.name, set()).add(entry.pattern)
@@ -68,7 +67,7 @@ def test_every_key_has_an_owner() -> None:
         assert any(fnmatch.fnmatchcase(made, shape) for shape in shapes), f"{name} makes {made}, declared is {shapes}"
 
 
-def test_every_table_and_series_of_the_source_has_an_owner() -> None:
+def test_every_table_and_series_has_an_acl_entry() -> None:
     tables, series = set(), set()
     for path in [*(ROOT / "libs").rglob("*.py"), *(ROOT / "services").rglob("*.py")]:
         text = path.read_text()
@@ -82,7 +81,7 @@ def test_every_table_and_series_of_the_source_has_an_owner() -> None:
     assert not acl.TABLES.keys() - tables, "these tables are no more: take them out of acl.TABLES"
 
 
-def test_nobody_but_the_admin_may_give_orders_to_the_server() -> None:
+def test_only_admin_may_run_server_commands() -> None:
     dangerous = {"config", "flushall", "flushdb", "keys", "acl", "script", "script|flush", "shutdown", "debug", "save",
                  "replicaof", "slaveof", "monitor", "client", "migrate", "restore", "dump", "rename", "function",
                  "module", "swapdb", "unlink", "lastsave", "psubscribe", "object"}
@@ -92,7 +91,7 @@ def test_nobody_but_the_admin_may_give_orders_to_the_server() -> None:
             assert not [rule for rule in acl.rules(user, role) if rule.startswith("+@") or rule in ("~*", "&*")]
 
 
-def test_who_has_a_user_where() -> None:
+def test_users_of_each_server() -> None:
     assert acl.roles_of("dota_env") == ()
     assert acl.roles_of("rollout") == acl.roles_of("opponents") == acl.roles_of("evaluator") == ("state",)
     assert acl.roles_of("optimizer") == acl.roles_of("inference") == acl.roles_of("controller") == ("state", "params")
@@ -100,7 +99,7 @@ def test_who_has_a_user_where() -> None:
         acl.rules("dota_env", "state")
 
 
-def test_a_file_holds_hashes_only_and_lets_nobody_in_who_has_no_password() -> None:
+def test_acl_file_has_hashes_and_disables_users_without_password() -> None:
     text = acl.acl_file("state", {"rollout": ["old-one", "new-one"], "controller": ["sesame"]}, "r")
     lines = {line.split()[1]: line for line in text.splitlines()}
     assert not [word for word in ("old-one", "new-one", "sesame") if word in text]
@@ -119,7 +118,7 @@ def test_a_file_holds_hashes_only_and_lets_nobody_in_who_has_no_password() -> No
 
 
 def lives(run: Servers, kind: str) -> None:
-    """What every service does: it waits for its stores and the run, and gives its heartbeat."""
+    """Do what every service does: wait for its stores and the run, and send its heartbeat."""
     for role in acl.roles_of(kind):
         require_reachable(run.client(kind, role), run.servers[role].url, "state")
     state = run.state(kind)
@@ -227,7 +226,7 @@ WORK: dict[str, Callable[[Servers], None]] = {
 
 
 @pytest.mark.parametrize("kind", acl.SERVICES)
-def test_a_component_does_its_work_under_its_own_user(run: Servers, kind: str) -> None:
+def test_component_works_under_its_own_user(run: Servers, kind: str) -> None:
     lives(run, kind)
     WORK[kind](run)
     assert run.refusals() == []
@@ -312,7 +311,7 @@ def refused(client: redis.Redis, order: tuple[Any, ...]) -> None:
         raise AssertionError(f"{order} was answered with {answer!r}")
 
 
-def test_what_a_component_does_not_need_is_refused(run: Servers) -> None:
+def test_unneeded_commands_and_keys_are_refused(run: Servers) -> None:
     before = run.client(acl.ADMIN).dbsize(), run.client(acl.ADMIN).get(KEYS.head)
     for user, role, order in FORBIDDEN:
         refused(run.client(user, role), order)
@@ -322,7 +321,7 @@ def test_what_a_component_does_not_need_is_refused(run: Servers) -> None:
     assert (run.client(acl.ADMIN).dbsize(), run.client(acl.ADMIN).get(KEYS.head)) == before
 
 
-def test_nobody_gets_in_without_a_user_of_that_server(run: Servers) -> None:
+def test_login_needs_a_user_of_that_server(run: Servers) -> None:
     url = run.servers["state"].url
     with pytest.raises(redis.AuthenticationError):
         connect(url, CONFIG, retries=0).ping()

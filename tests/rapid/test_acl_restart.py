@@ -1,4 +1,4 @@
-"""Users of Redis while a server comes back after a kill, and while a password is changed."""
+"""ACL users during a server's recovery from a kill, and during a password rotation."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,8 @@ from rapid.store.state import RunState
 from tests.rapid.acl_servers import CONFIG, Servers
 
 
-def test_a_server_that_was_killed_comes_back_with_everything(servers: Servers, tmp_path: Path) -> None:
-    """Transactions too: a server reads its file back as the user ``default``, whom nobody else may be."""
+def test_killed_server_recovers_everything(servers: Servers, tmp_path: Path) -> None:
+    """Transactions too: the server replays its file as the user ``default``, which nobody can log in as."""
     server = replace(servers.servers["state"], folder=tmp_path / "kept", append_only=True)
 
     def client() -> Any:
@@ -32,8 +32,8 @@ def test_a_server_that_was_killed_comes_back_with_everything(servers: Servers, t
                 connect(server.url, CONFIG, "state", login, retries=0).ping()
 
 
-def test_two_passwords_hold_while_one_is_changed(servers: Servers, tmp_path: Path) -> None:
-    """A user's second password is added, and the first taken away, under connections that go on."""
+def test_rotation_accepts_two_passwords(servers: Servers, tmp_path: Path) -> None:
+    """A second password is added and the first removed under open connections."""
     server = replace(servers.servers["state"], folder=tmp_path / "another")
     with server.start() as running:
         admin = connect(running.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN))

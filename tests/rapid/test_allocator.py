@@ -1,4 +1,4 @@
-"""The allocator's settings keep freed memory in the process, which shows in page faults."""
+"""The allocator's settings keep freed memory in the process, as page faults show."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
-def test_large_blocks_are_kept() -> None:
+def test_allocator_keeps_large_blocks() -> None:
     faults = {}
     for how in ("plain", "tuned"):
         done = subprocess.run([sys.executable, "-c", PROBE, how], capture_output=True, text=True, check=True, cwd=ROOT,

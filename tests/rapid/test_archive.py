@@ -1,4 +1,4 @@
-"""Archived versions: what Redis no longer has comes from the blob store, and what is not to stay goes."""
+"""Archived versions: reads from the blob store, and removal of temporary versions."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
 
 
-def test_an_empty_params_redis_is_no_loss(database: redis.Redis, store: ParameterStore) -> None:
-    """The params Redis has no persistence: after its restart the head comes from the blob store."""
+def test_empty_params_redis_reads_from_the_archive(database: redis.Redis, store: ParameterStore) -> None:
+    """The params Redis has no persistence, so after its restart the head comes from the blob store."""
     store.publish(0, tensors(0), {"v": 0})
     for key in database.scan_iter("five:r:params*"):
         database.delete(key)
@@ -25,7 +25,7 @@ def test_an_empty_params_redis_is_no_loss(database: redis.Redis, store: Paramete
     same(store.fetch(1)[0], tensors(1))
 
 
-def test_metadata_of_an_archived_version_takes_none_of_its_arrays(
+def test_archived_metadata_is_read_without_arrays(
         database: redis.Redis, store: ParameterStore, tmp_path: Path) -> None:
     store.publish(0, tensors(0), {"v": 0})
     database.delete(*database.scan_iter("five:r:params*"))
@@ -42,9 +42,9 @@ def test_metadata_of_an_archived_version_takes_none_of_its_arrays(
         store.fetch_meta(0)
 
 
-def test_only_some_versions_are_archived_for_ever(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore,
-                                                  tmp_path: Path) -> None:
-    """The newest always are, so that a params Redis that died empty is no loss."""
+def test_only_multiples_and_pins_are_archived_permanently(
+        database: redis.Redis, store_config: StoreConfig, blobs: BlobStore, tmp_path: Path) -> None:
+    """The newest are archived too, so an empty params Redis loses nothing."""
     config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
     store = ParameterStore(database, database, "r", config, blobs)
     store.publish(0, tensors(0), {})
@@ -68,7 +68,7 @@ def test_only_some_versions_are_archived_for_ever(database: redis.Redis, store_c
     assert store.pins() == {1: "a reference"}
 
 
-def test_nothing_is_archived_where_that_is_off(database: redis.Redis, store_config: StoreConfig,
+def test_archiving_can_be_disabled(database: redis.Redis, store_config: StoreConfig,
                                                blobs: BlobStore) -> None:
     store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 0}), blobs)
     for version in range(4):
@@ -76,7 +76,7 @@ def test_nothing_is_archived_where_that_is_off(database: redis.Redis, store_conf
     assert blobs.refs() == []
 
 
-def test_an_archive_that_a_dead_publisher_owed_is_made_up_for(database: redis.Redis, store_config: StoreConfig,
+def test_next_publish_archives_what_a_dead_publisher_missed(database: redis.Redis, store_config: StoreConfig,
                                                              blobs: BlobStore) -> None:
     ParameterStore(database, database, "r", store_config).publish(0, tensors(0), {"v": 0})
     store = ParameterStore(database, database, "r", store_config, blobs)
@@ -87,7 +87,7 @@ def test_an_archive_that_a_dead_publisher_owed_is_made_up_for(database: redis.Re
     same(store.fetch(0)[0], tensors(0))
 
 
-def test_archived_bfloat16_comes_back_alike(store: ParameterStore, database: redis.Redis) -> None:
+def test_archived_bfloat16_round_trip(store: ParameterStore, database: redis.Redis) -> None:
     bits = to_bfloat16(tensors(0)["w"])
     store.publish(0, {"w": bits}, {}, bfloat16=("w",))
     database.delete(*database.scan_iter("five:r:params:0:*"))

@@ -1,4 +1,4 @@
-"""A run's state in a file and back: everything, into another server, stopped; never over something that lives."""
+"""Backup and restore of a run's state: complete, stopped, and never over a live run."""
 
 import io
 import zipfile
@@ -16,7 +16,7 @@ from rapid.store.state import RunState, Status
 
 @pytest.fixture
 def state(database: redis.Redis) -> RunState:
-    """A run with something of every kind."""
+    """A run with data of every kind."""
     state = RunState(database, "r")
     state.create({"name": "r", "seed": 1}, "the test")
     state.transition(Status.RUNNING, "the test")
@@ -34,7 +34,7 @@ def contents(client: redis.Redis) -> dict[bytes, object]:
     return {name: client.dump(name) for name in client.keys("five:r:*")}
 
 
-def test_everything_comes_back_in_another_server(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
+def test_backup_restores_into_another_server(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
     state.lease("rollout", "0", 60).renew()
     database.set(f"{state.keys.prefix}params:12:aa:0", b"a chunk")
     file = io.BytesIO()
@@ -58,7 +58,7 @@ def test_everything_comes_back_in_another_server(state: RunState, database: redi
         other.close()
 
 
-def test_a_run_that_is_there_is_replaced_only_when_told_to(state: RunState, database: redis.Redis) -> None:
+def test_restore_replaces_a_run_only_on_request(state: RunState, database: redis.Redis) -> None:
     file = io.BytesIO()
     backup.save(database, "r", file)
     state.table("ratings").set("version:20", [30.0, 8.3])
@@ -72,7 +72,7 @@ def test_a_run_that_is_there_is_replaced_only_when_told_to(state: RunState, data
     assert RunState(database, "another").exists()
 
 
-def test_nothing_is_restored_under_living_services(state: RunState, database: redis.Redis) -> None:
+def test_restore_is_refused_while_services_run(state: RunState, database: redis.Redis) -> None:
     file = io.BytesIO()
     backup.save(database, "r", file)
     state.lease("controller", "0", 60).renew()
@@ -86,7 +86,7 @@ def test_nothing_is_restored_under_living_services(state: RunState, database: re
     backup.load(database, file, "me", replace=True)
 
 
-def test_what_is_no_whole_backup_is_refused(state: RunState, database: redis.Redis) -> None:
+def test_incomplete_backup_is_refused(state: RunState, database: redis.Redis) -> None:
     file = io.BytesIO()
     backup.save(database, "r", file)
     good = file.getvalue()
@@ -100,6 +100,6 @@ def test_what_is_no_whole_backup_is_refused(state: RunState, database: redis.Red
     assert now is not None and now.status is Status.RUNNING
 
 
-def test_a_run_that_is_not_there(database: redis.Redis) -> None:
+def test_backup_of_unknown_run_is_refused(database: redis.Redis) -> None:
     with pytest.raises(LookupError, match="run 'nobody' does not exist"):
         backup.save(database, "nobody", io.BytesIO())

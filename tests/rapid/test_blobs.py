@@ -1,4 +1,4 @@
-"""Blobs: contents that never change, names that move, damage that is noticed."""
+"""Blobs: immutable contents, movable names, detected damage."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
     return BlobStore("memory://bucket/prefix")
 
 
-def test_contents_come_back_by_name_and_by_digest(blobs: BlobStore, tmp_path: Path) -> None:
+def test_contents_are_read_by_name_and_digest(blobs: BlobStore, tmp_path: Path) -> None:
     ref = blobs.put(b"hello", "greetings/first")
     assert blobs.get("greetings/first") == b"hello" == blobs.get(ref)
     assert ref.size == 5 and blobs.ref("greetings/first") == ref
@@ -32,7 +32,7 @@ def test_contents_come_back_by_name_and_by_digest(blobs: BlobStore, tmp_path: Pa
     assert array.dtype == np.uint8 and array.flags.writeable
 
 
-def test_names_move_and_contents_stay(blobs: BlobStore) -> None:
+def test_moving_a_name_keeps_the_contents(blobs: BlobStore) -> None:
     first = blobs.put(b"one", "latest")
     blobs.put(b"one", "versions/0001")
     second = blobs.put(b"two", "latest")
@@ -42,7 +42,7 @@ def test_names_move_and_contents_stay(blobs: BlobStore) -> None:
     assert blobs.get(second) == b"two"
 
 
-def test_contents_go_with_their_last_name(blobs: BlobStore) -> None:
+def test_contents_are_removed_with_their_last_name(blobs: BlobStore) -> None:
     shared = blobs.put(b"shared", "a/1")
     blobs.put(b"shared", "b")
     blobs.remove_ref("a/1")
@@ -58,14 +58,14 @@ def test_contents_go_with_their_last_name(blobs: BlobStore) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../b", "a//b", "./a", "a/"])
-def test_names_stay_below_the_store(blobs: BlobStore, name: str) -> None:
+def test_names_cannot_leave_the_store(blobs: BlobStore, name: str) -> None:
     with pytest.raises(ValueError, match="blob name"):
         blobs.put(b"x", name)
     with pytest.raises(ValueError, match="blob name"):
         blobs.get(name)
 
 
-def test_damage_is_noticed(tmp_path: Path) -> None:
+def test_damaged_contents_are_detected(tmp_path: Path) -> None:
     blobs = BlobStore(str(tmp_path))
     for damage in (b"hellO", b"hell", b"hello!"):
         ref = blobs.put(b"hello")
@@ -79,7 +79,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         blobs.get(Ref("0" * 64, 3))
 
 
-def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_files(tmp_path: Path) -> None:
     blobs = BlobStore(str(tmp_path))
     blobs.put(b"old", "name")
 
@@ -99,15 +99,15 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "objects").rglob("*") if p.is_file()) == [blobs.ref("name").digest]
 
 
-def test_a_url_that_cannot_be(tmp_path: Path) -> None:
+def test_invalid_url_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="empty"):
         BlobStore("")
     with pytest.raises(ValueError, match="blobs.url nothing://x"):
         BlobStore("nothing://x")
 
 
-def test_what_is_said_to_be_there_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file is written down before it gets its name, and the name before the next step depends on it."""
+def test_writes_are_synced_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is synced before it gets its name, and the name before the next step depends on it."""
     done: list[str] = []
     fsync, replace = os.fsync, Path.replace
 

@@ -1,4 +1,4 @@
-"""Connections to Redis: passwords from the environment, TLS with an authority of one's own, and what is refused."""
+"""Connections to Redis: passwords from the environment, TLS with a private authority, and refusals."""
 
 import asyncio
 import socket
@@ -29,7 +29,7 @@ SECRET = "sesame-opens"  # noqa: S105
 
 
 class Forwarder:
-    """A TCP port before a Redis that has only a unix socket; with ``tls`` it speaks TLS."""
+    """TCP port, with TLS if ``tls``, in front of a Redis on a unix socket."""
 
     def __init__(self, socket: str, tls: ssl.SSLContext | None = None) -> None:
         self._socket = socket
@@ -67,7 +67,7 @@ class Forwarder:
 
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[str]:
-    """URL of a Redis on the network that wants a password."""
+    """URL of a Redis on the network that requires a password."""
     server = EmbeddedRedis(tmp_path / "guarded", append_only=False)
     with server.start() as running:
         redis.Redis.from_url(running.url).config_set("requirepass", SECRET)
@@ -76,7 +76,7 @@ def guarded(tmp_path: Path) -> Iterator[str]:
         forwarder.close()
 
 
-def test_passwords_come_from_the_environment_by_role(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_comes_from_the_environment_by_role(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIVE_STATE_PASSWORD", f" {SECRET}\n")
     monkeypatch.setenv("FIVE_PARAMS_PASSWORD", "another")
     assert password_of("state") == SECRET
@@ -91,13 +91,13 @@ def test_passwords_come_from_the_environment_by_role(guarded: str, monkeypatch: 
         require_reachable(connect(guarded, CONFIG, "params"), guarded, "params")
 
 
-def test_the_urls_own_password_goes_first(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_url_password_takes_precedence(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIVE_STATE_PASSWORD", "another")
     own = guarded.replace("redis://", f"redis://:{SECRET}@")
     assert connect(own, CONFIG).ping() and safe_url(own) == guarded.replace("redis://", "redis://***@")
 
 
-def test_a_user_goes_with_its_password(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_needs_its_password(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     admin = connect(guarded, CONFIG, "state", Login("default", SECRET))
     admin.execute_command("ACL", "SETUSER", "rollout", "on", ">of-the-rollouts", "+ping", "resetchannels")
     admin.execute_command("ACL", "SETUSER", "mute", "on", ">of-the-mute", "resetchannels")
@@ -119,13 +119,13 @@ def test_a_user_goes_with_its_password(guarded: str, monkeypatch: pytest.MonkeyP
         require_reachable(connect(guarded, CONFIG, "state"), guarded, "state")
 
 
-def test_an_embedded_redis_needs_none(redis_server: RunningRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embedded_redis_needs_no_password(redis_server: RunningRedis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIVE_STATE_PASSWORD", SECRET)
     assert connect(redis_server.url, CONFIG).ping()
 
 
-def test_asking_often_uses_nothing_up() -> None:
-    """A service that waits for its Redis asks many times before there is one."""
+def test_repeated_reachability_checks_leak_no_connections() -> None:
+    """A service that waits for its Redis checks many times."""
     url = "unix:///nowhere/redis.sock"
     client = connect(url, CONFIG)
     for _ in range(300):
@@ -133,7 +133,7 @@ def test_asking_often_uses_nothing_up() -> None:
             require_reachable(client, url, "state")
 
 
-def test_tls_is_checked_against_the_authority(redis_server: RunningRedis, certificates: Path) -> None:
+def test_tls_is_verified_against_the_authority(redis_server: RunningRedis, certificates: Path) -> None:
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificates / "server.pem", certificates / "server.key")
     forwarder = Forwarder(redis_server.url.removeprefix("unix://"), tls)
@@ -155,8 +155,8 @@ def failed_tries() -> float:
     return sum(s.value for family in FAILED.collect() for s in family.samples if s.labels["role"] == "state")
 
 
-def test_a_server_that_swallows_everything_costs_twice_the_timeout_at_most() -> None:
-    """Not the timeout for each further try: collectives of the optimizers wait for less."""
+def test_silent_server_costs_at_most_twice_the_timeout() -> None:
+    """The timeout must not repeat for each retry: the optimizers' collectives wait for less."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as hole:
         client = connect(f"redis://127.0.0.1:{hole.getsockname()[1]}/0", CONFIG.model_copy(
             update={"timeout_seconds": 0.3}))
@@ -166,7 +166,7 @@ def test_a_server_that_swallows_everything_costs_twice_the_timeout_at_most() -> 
         assert 1 <= failed_tries() - before <= 2  # and not eleven
 
 
-def test_threads_share_as_many_connections_as_a_process_may_hold(redis_server: RunningRedis) -> None:
+def test_threads_share_the_limited_connections(redis_server: RunningRedis) -> None:
     one = connect(redis_server.url, CONFIG, most=1)
     name = one.client_id()
     answers: list[object] = []

@@ -1,4 +1,4 @@
-"""From one epoch to the next in one step: whatever dies at whichever command, readers see before or after."""
+"""Atomic cut-over to the next epoch: after a death at any command, readers see the state before or after."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.rapid.failing_redis import Breaking
 
 
 class Run:
-    """A run in surgery: version 0 is out, version 1 is to be staged and cut over to."""
+    """A run in surgery: version 0 is published, version 1 is to be staged and cut over to."""
 
     def __init__(self, database: redis.Redis, config: StoreConfig, blobs: BlobStore) -> None:
         self.state = RunState(database, "r")
@@ -47,7 +47,7 @@ class Run:
             {"plan": "widen"})
 
     def seen(self) -> tuple[Any, ...]:
-        """Everything that a cut-over changes, as readers see it."""
+        """Return everything that a cut-over changes, as readers see it."""
         now, record = self.state.snapshot()
         assert now is not None and record is not None
         cut = [e.details["epoch"] for e in self.state.events.read() if e.what == "run.cut_over"]
@@ -59,7 +59,7 @@ def run(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> R
     return Run(database, store_config, blobs)
 
 
-def test_staging_shows_nothing_and_cutting_over_everything(run: Run, blobs: BlobStore) -> None:
+def test_staged_version_is_visible_only_after_cut_over(run: Run, blobs: BlobStore) -> None:
     before = run.seen()
     staged = run.stage()
     assert run.seen() == before and run.store.stored() == [0]
@@ -77,13 +77,13 @@ def test_staging_shows_nothing_and_cutting_over_everything(run: Run, blobs: Blob
     assert blobs.refs("r/staged") == [] and "r/versions/0000000001" in blobs.refs("r/versions/")
 
 
-def test_it_survives_a_loss_of_the_params(run: Run, database: redis.Redis) -> None:
+def test_cut_over_survives_loss_of_params_redis(run: Run, database: redis.Redis) -> None:
     run.cut_over(run.stage())
     database.delete(*database.scan_iter("five:r:params:*"))
     same(run.store.fetch(1)[0], tensors(1))
 
 
-def test_what_was_staged_and_given_up_goes_and_leaves_its_number_free(run: Run, blobs: BlobStore) -> None:
+def test_abandoned_staged_version_frees_its_number(run: Run, blobs: BlobStore) -> None:
     run.stage()
     run.store.publish(1, tensors(7), {"v": 7}, authority=run.authority)
     same(run.store.fetch(1)[0], tensors(7))
@@ -92,7 +92,7 @@ def test_what_was_staged_and_given_up_goes_and_leaves_its_number_free(run: Run, 
          ._from_blobs(1)[0], tensors(7))  # type: ignore[index]
 
 
-def test_staging_again_is_the_same_and_a_version_that_is_out_is_refused(run: Run) -> None:
+def test_staging_is_idempotent_and_refuses_published_versions(run: Run) -> None:
     assert run.stage().digest == run.stage().digest
     with pytest.raises(VersionConflict):
         run.store.stage(0, tensors(5), {})
@@ -120,7 +120,7 @@ def moved_head(run: Run) -> None:
 
 
 @pytest.mark.parametrize("move", [moved_epoch, moved_revision, moved_lease, moved_status, moved_head])
-def test_it_is_refused_when_anything_moved_since(run: Run, move: Callable[[Run], None]) -> None:
+def test_cut_over_is_refused_after_any_change(run: Run, move: Callable[[Run], None]) -> None:
     staged = run.stage()
     move(run)
     before = run.seen()
@@ -129,7 +129,7 @@ def test_it_is_refused_when_anything_moved_since(run: Run, move: Callable[[Run],
     assert run.seen() == before
 
 
-def test_a_record_that_does_not_follow_is_a_mistake_of_the_callers(run: Run) -> None:
+def test_cut_over_rejects_a_record_that_does_not_follow(run: Run) -> None:
     staged = run.stage()
     with pytest.raises(ValueError, match="does not follow"):
         run.cut_over(staged, after=run.before.changed(new_epoch=False))
@@ -145,10 +145,10 @@ def broken(run: Run, redis_server: RunningRedis, breaking: Breaking, act: Callab
 
 
 @pytest.mark.parametrize("answer", [False, True], ids=["before sending", "before the answer"])
-def test_a_kill_at_each_command_leaves_before_or_after_and_it_can_be_repeated(
+def test_cut_over_is_atomic_under_a_kill_at_each_command(
         database: redis.Redis, store_config: StoreConfig, tmp_path: Path, redis_server: RunningRedis,
         answer: bool) -> None:
-    """Staging and cutting over with a connection that breaks at the first command, then at the second, and so on."""
+    """The connection fails at the first command of staging and cut-over, then at the second, and so on."""
     sides = []
     for at in range(1, 100):
         database.flushall()
@@ -182,9 +182,9 @@ def test_a_kill_at_each_command_leaves_before_or_after_and_it_can_be_repeated(
     assert ("after" in sides) == answer
 
 
-def test_an_answer_that_was_lost_is_asked_for_again_and_done_once(
+def test_cut_over_with_lost_response_happens_once(
         database: redis.Redis, store_config: StoreConfig, tmp_path: Path, redis_server: RunningRedis) -> None:
-    """With the retries of real connections nobody notices a broken connection, wherever it broke."""
+    """The retries of real connections hide a broken connection at any command."""
     for at in range(1, 100):
         database.flushall()
         blobs = BlobStore(str(tmp_path / str(at)))
@@ -199,14 +199,14 @@ def test_an_answer_that_was_lost_is_asked_for_again_and_done_once(
     assert at > 2
 
 
-def test_repeating_it_changes_nothing(run: Run) -> None:
+def test_repeated_cut_over_changes_nothing(run: Run) -> None:
     staged = run.stage()
     first = run.cut_over(staged)
     events = len(run.state.events.read())
     assert run.cut_over(staged) == first and len(run.state.events.read()) == events
 
 
-def test_arrays_of_any_kind_are_staged_as_they_are_published(run: Run) -> None:
+def test_staging_stores_the_same_arrays_as_publishing(run: Run) -> None:
     contents = {"e": np.zeros((0, 3), np.float32), "ids": np.arange(3, dtype=np.uint16)}
     run.cut_over(run.store.stage(1, contents, {"x": [1]}))
     arrays, meta = run.store.fetch(1)

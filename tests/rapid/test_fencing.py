@@ -1,4 +1,4 @@
-"""One writer: the publisher's lease, and what is refused inside Redis when it has gone to another."""
+"""The publisher's lease, and writes refused inside Redis after its loss."""
 
 import json
 import subprocess
@@ -45,7 +45,7 @@ def refused(reason: str) -> float:
     return float(REFUSED.labels(reason)._value.get())  # type: ignore[no-untyped-call]
 
 
-def test_the_second_group_is_told_who_publishes(state: RunState) -> None:
+def test_second_publisher_is_refused_with_the_holder(state: RunState) -> None:
     first = lease(state).acquire()
     assert (first.epoch, first.fence) == (1, 1)
     says = r"'r' is published by optimizer-0 on .*, process \d+ since 20.*within 30 s"
@@ -55,12 +55,12 @@ def test_the_second_group_is_told_who_publishes(state: RunState) -> None:
     assert publisher_name(state.redis, "r") == e.value.holder
 
 
-def test_acquiring_again_is_the_same_lease(state: RunState) -> None:
+def test_repeated_acquire_returns_the_same_lease(state: RunState) -> None:
     mine = lease(state)
     assert mine.acquire() == mine.acquire()
 
 
-def test_a_lease_that_ran_out_goes_to_the_next_and_the_former_writes_nothing(state: RunState) -> None:
+def test_expired_lease_fences_out_the_old_holder(state: RunState) -> None:
     old = lease(state, ttl=0.05)
     before = old.acquire()
     put(state, before, "before")
@@ -80,7 +80,7 @@ def test_a_lease_that_ran_out_goes_to_the_next_and_the_former_writes_nothing(sta
     assert state.redis.get("mark") == b"after"
 
 
-def test_renewing_holds_it(state: RunState) -> None:
+def test_renewal_extends_the_lease(state: RunState) -> None:
     mine = lease(state, ttl=0.3)
     authority = mine.acquire()
     for _ in range(6):
@@ -90,7 +90,7 @@ def test_renewing_holds_it(state: RunState) -> None:
         lease(state, "optimizer-1").acquire()
 
 
-def test_what_was_released_writes_nothing_and_is_free(state: RunState) -> None:
+def test_released_lease_is_fenced_out_and_free(state: RunState) -> None:
     mine = lease(state)
     authority = mine.acquire()
     mine.release()
@@ -102,7 +102,7 @@ def test_what_was_released_writes_nothing_and_is_free(state: RunState) -> None:
     assert publisher_name(state.redis, "r") is not None
 
 
-def test_an_older_epoch_writes_nothing(state: RunState) -> None:
+def test_older_epoch_is_fenced_out(state: RunState) -> None:
     authority = lease(state).acquire()
     next_epoch(state)
     count = refused("epoch")
@@ -112,7 +112,7 @@ def test_an_older_epoch_writes_nothing(state: RunState) -> None:
     assert not state.redis.exists("mark")
 
 
-def test_who_only_decided_needs_the_epoch_and_no_lease(state: RunState) -> None:
+def test_token_without_fence_needs_only_the_epoch(state: RunState) -> None:
     lease(state).acquire()
     put(state, FencingToken("controller", 1, None))
     assert state.redis.get("mark") == b"1"
@@ -120,7 +120,7 @@ def test_who_only_decided_needs_the_epoch_and_no_lease(state: RunState) -> None:
         put(state, FencingToken("controller", 2, None))
 
 
-def test_what_a_write_expects_is_compared_in_the_same_step(state: RunState) -> None:
+def test_expected_texts_are_compared_atomically(state: RunState) -> None:
     authority = lease(state).acquire()
     fenced_write(state.redis, KEYS, authority, [("SET", "a", "1")], "a", {"a": None})
     with pytest.raises(FencedOut) as caught:
@@ -130,12 +130,12 @@ def test_what_a_write_expects_is_compared_in_the_same_step(state: RunState) -> N
     assert state.redis.get("a") == b"2"
 
 
-def test_without_a_run_nobody_publishes(database: redis.Redis) -> None:
+def test_acquire_needs_a_run(database: redis.Redis) -> None:
     with pytest.raises(LookupError, match="run 'r' does not exist"):
         PublisherLease(database, "r", "optimizer-0", 1.0).acquire()
 
 
-def test_a_redis_that_forgot_its_last_moments_is_told_again(state: RunState) -> None:
+def test_renewal_restores_a_lease_that_redis_lost(state: RunState) -> None:
     lease(state, "optimizer-before").acquire()
     forgotten = state.redis.get(KEYS.publisher)
     assert forgotten is not None
@@ -159,7 +159,7 @@ HOLDER = """
 """
 
 
-def test_a_killed_holder_of_this_machine_is_replaced_at_once_and_a_living_one_is_not(
+def test_only_a_dead_local_holder_is_replaced_at_once(
         state: RunState, redis_server: RunningRedis) -> None:
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(HOLDER), redis_server.url],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env={"PYTHONPATH": "libs:."})
@@ -171,7 +171,7 @@ def test_a_killed_holder_of_this_machine_is_replaced_at_once_and_a_living_one_is
     assert lease(state).acquire().fence == 2
 
 
-def test_a_holder_elsewhere_is_never_taken_for_dead(state: RunState) -> None:
+def test_remote_holder_is_never_assumed_dead(state: RunState) -> None:
     lease(state, "optimizer-0").acquire()
     row = json.loads(state.redis.get(KEYS.publisher))  # type: ignore[arg-type]
     process = json.loads(row["process"])

@@ -1,4 +1,4 @@
-"""A version is known by its number and its digest."""
+"""The head is a version number and a digest."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import tensors
 
 
-def test_the_head_has_a_digest_that_is_its_record_s(store: ParameterStore, database: redis.Redis) -> None:
+def test_head_has_its_records_digest(store: ParameterStore, database: redis.Redis) -> None:
     assert store.head_digest() is None
     store.publish(3, tensors(3), {})
     head, record = store.head_digest(), store.record(3)
@@ -18,7 +18,7 @@ def test_the_head_has_a_digest_that_is_its_record_s(store: ParameterStore, datab
     assert database.get("five:r:head") == head.text().encode()
 
 
-def test_the_digest_is_announced_with_it(store: ParameterStore, database: redis.Redis) -> None:
+def test_announcement_has_the_digest(store: ParameterStore, database: redis.Redis) -> None:
     listener = database.pubsub(ignore_subscribe_messages=True)
     listener.subscribe("five:r:heads")
     store.publish(0, tensors(0), {})
@@ -29,7 +29,7 @@ def test_the_digest_is_announced_with_it(store: ParameterStore, database: redis.
     assert told is not None and HeadVersion.parse(told["data"]) == store.head_digest()
 
 
-def test_an_earlier_release_s_pointer_is_read_and_published_behind(store: ParameterStore,
+def test_pointer_of_an_earlier_release_is_readable(store: ParameterStore,
                                                                    database: redis.Redis) -> None:
     store.publish(9, tensors(9), {})
     head = store.head_digest()
@@ -41,13 +41,13 @@ def test_an_earlier_release_s_pointer_is_read_and_published_behind(store: Parame
     assert store.head() == 10
 
 
-def test_a_pointer_that_is_none() -> None:
+def test_invalid_pointer_is_refused() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         HeadVersion.parse(b"x:y")
 
 
-async def test_a_known_number_under_another_digest_is_a_new_head(store: ParameterStore, database: redis.Redis) -> None:
-    """As after a restored backup, or a run started over: numbers are given out again."""
+async def test_known_version_with_another_digest_is_a_new_head(store: ParameterStore, database: redis.Redis) -> None:
+    """As after a restored backup or a run started over, which reuse numbers."""
     store.publish(5, tensors(5), {})
     seen: list[int] = []
 

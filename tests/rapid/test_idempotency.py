@@ -1,4 +1,4 @@
-"""What is done once, whatever is sent again, and what that costs after a year."""
+"""Repeated changes are applied once, at a bounded cost."""
 
 import pytest
 import redis
@@ -21,7 +21,7 @@ def games(state: RunState) -> list[str]:
     return [record.values["game"] for record in Series(state.redis, "r").read("games")]
 
 
-def test_a_record_that_is_sent_again_is_appended_once(state: RunState) -> None:
+def test_repeated_record_is_appended_once(state: RunState) -> None:
     series = Series(state.redis, "r")
     records = [(name, {"game": name}) for name in ("a", "b")]
     assert series.extend_once("games", records) == 2
@@ -30,7 +30,7 @@ def test_a_record_that_is_sent_again_is_appended_once(state: RunState) -> None:
 
 
 @pytest.mark.parametrize("answer", [False, True], ids=["before it is sent", "before its answer"])
-def test_a_connection_that_breaks_loses_no_game_and_counts_none_twice(
+def test_broken_connection_counts_each_game_once(
         state: RunState, redis_server: object, answer: bool) -> None:
     path = redis_server.url.removeprefix("unix://").partition("?")[0]  # type: ignore[attr-defined]
     breaking = Breaking(1, answer)
@@ -38,7 +38,7 @@ def test_a_connection_that_breaks_loses_no_game_and_counts_none_twice(
     assert breaking.broken and games(state) == ["a", "b"]
 
 
-def test_a_versions_record_is_written_once_under_its_authority(state: RunState) -> None:
+def test_fenced_write_appends_a_record_once(state: RunState) -> None:
     series, authority = Series(state.redis, "r"), FencingToken("me", 1, None)
     for _ in range(2):
         fenced_write(state.redis, state.keys, authority, [series.once_command("versions", "7", {"version": 7})],
@@ -46,7 +46,7 @@ def test_a_versions_record_is_written_once_under_its_authority(state: RunState) 
     assert [r.values for r in series.read("versions")] == [{"version": 7}]
 
 
-def test_marks_are_bounded_and_the_newest_stay(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idempotency_keys_are_bounded(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MAX_KEYS", 10)
     table = state.table("league")
     for i in range(50):
@@ -59,7 +59,7 @@ def test_marks_are_bounded_and_the_newest_stay(state: RunState, monkeypatch: pyt
     assert state.redis.zcard(state.keys.once_in("games")) == 10 and series.extend_once("games", [("game-49", {})]) == 0
 
 
-def test_a_clock_that_jumps_back_takes_no_new_mark_for_an_old_one(state: RunState, monkeypatch: pytest.MonkeyPatch
+def test_idempotency_keys_ignore_the_clock(state: RunState, monkeypatch: pytest.MonkeyPatch
                                                                    ) -> None:
     monkeypatch.setattr(idempotency, "MAX_KEYS", 3)
     table, series, authority = state.table("league"), Series(state.redis, "r"), FencingToken("me", 1, None)

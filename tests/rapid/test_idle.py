@@ -1,4 +1,4 @@
-"""Who is waited for in a pause, and what counts as an answer."""
+"""Idle acknowledgements of a pause."""
 
 import json
 import time
@@ -21,7 +21,7 @@ def state(database: redis.Redis) -> RunState:
 
 
 def instance(state: RunState, kind: str, identity: str = "0", ttl: float = 30.0) -> Lease:
-    """An instance that lives and works in the first epoch."""
+    """A live instance in the first epoch."""
     lease = state.lease(kind, identity, ttl)
     lease.renew({}, 1, 1)
     return lease
@@ -31,12 +31,12 @@ def pause(state: RunState) -> int:
     return state.transition(Status.PAUSING, "test").pause
 
 
-def test_before_the_first_pause_nobody_is_waited_for(state: RunState) -> None:
+def test_no_acknowledgements_before_the_first_pause(state: RunState) -> None:
     instance(state, "rollout")
     assert state.idle_report() == (0, 1, 0.0, {}, [])
 
 
-def test_everybody_who_plays_or_learns_has_to_say_it(state: RunState) -> None:
+def test_every_playing_or_learning_kind_must_acknowledge(state: RunState) -> None:
     leases = {kind: instance(state, kind) for kind in ("rollout", "optimizer", "evaluator", "inference")}
     for kind in ("controller", "opponents", "dota_env"):
         instance(state, kind)
@@ -51,7 +51,7 @@ def test_everybody_who_plays_or_learns_has_to_say_it(state: RunState) -> None:
     assert sorted(state.idle_report().acknowledged) == report.waiting_for
 
 
-def test_who_is_busy_again_is_waited_for_again(state: RunState) -> None:
+def test_busy_instance_is_waited_for_again(state: RunState) -> None:
     lease = instance(state, "rollout")
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
@@ -60,7 +60,7 @@ def test_who_is_busy_again_is_waited_for_again(state: RunState) -> None:
     assert state.idle_report().waiting_for == ["rollout/0"]
 
 
-def test_the_time_is_that_of_the_first_time_that_it_was_said(state: RunState) -> None:
+def test_acknowledgement_keeps_its_first_time(state: RunState) -> None:
     lease = instance(state, "rollout")
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
@@ -70,21 +70,21 @@ def test_the_time_is_that_of_the_first_time_that_it_was_said(state: RunState) ->
     assert state.idle_report().acknowledged == {"rollout/0": first}
 
 
-def test_a_lease_that_ran_out_is_no_answer(state: RunState) -> None:
+def test_expired_lease_is_no_acknowledgement(state: RunState) -> None:
     instance(state, "rollout", ttl=0.05)
     pause(state)
     time.sleep(0.1)
     assert not state.services() and state.idle_report().waiting_for == ["rollout/0"]
 
 
-def test_who_said_it_and_died_has_answered(state: RunState) -> None:
+def test_acknowledgement_survives_its_instance(state: RunState) -> None:
     lease = instance(state, "rollout", ttl=0.05)
     lease.renew({}, 1, 1, pause(state), True)
     time.sleep(0.1)
     assert not state.services() and list(state.idle_report().acknowledged) == ["rollout/0"]
 
 
-def test_who_leaves_as_it_should_has_answered_and_who_comes_after_has_not(state: RunState) -> None:
+def test_clean_exit_acknowledges_and_a_new_instance_must_too(state: RunState) -> None:
     lease = instance(state, "rollout")
     pause(state)
     lease.release()
@@ -93,7 +93,7 @@ def test_who_leaves_as_it_should_has_answered_and_who_comes_after_has_not(state:
     assert state.idle_report().waiting_for == ["rollout/0"]
 
 
-def test_who_renews_itself_is_waited_for_until_it_is_back(state: RunState) -> None:
+def test_restarting_instance_is_waited_for(state: RunState) -> None:
     lease = instance(state, "inference")
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
@@ -103,7 +103,7 @@ def test_who_renews_itself_is_waited_for_until_it_is_back(state: RunState) -> No
     assert state.idle_report().waiting_for == []
 
 
-def test_who_appears_in_a_pause_has_to_say_it_too(state: RunState) -> None:
+def test_instance_started_in_a_pause_must_acknowledge(state: RunState) -> None:
     number = pause(state)
     late = instance(state, "rollout", "late")
     assert state.idle_report().waiting_for == ["rollout/late"]
@@ -111,12 +111,12 @@ def test_who_appears_in_a_pause_has_to_say_it_too(state: RunState) -> None:
     assert state.idle_report().waiting_for == []
 
 
-def test_who_leaves_while_the_run_plays_says_nothing(state: RunState) -> None:
+def test_exit_outside_a_pause_is_no_acknowledgement(state: RunState) -> None:
     instance(state, "rollout").release()
     assert not list(state.redis.scan_iter("five:r:quiet:*"))
 
 
-def test_an_answer_to_an_earlier_pause_is_none(state: RunState) -> None:
+def test_acknowledgement_of_an_earlier_pause_is_ignored(state: RunState) -> None:
     lease = instance(state, "rollout")
     first = pause(state)
     lease.renew({}, 1, 1, first, True)
@@ -129,13 +129,13 @@ def test_an_answer_to_an_earlier_pause_is_none(state: RunState) -> None:
     assert state.idle_report().waiting_for == []
 
 
-def test_the_number_stays_through_paused_and_surgery(state: RunState) -> None:
+def test_pause_number_is_kept_through_surgery(state: RunState) -> None:
     number = pause(state)
     for status in (Status.PAUSED, Status.OPERATING, Status.WARMING, Status.RUNNING):
         assert state.transition(status, "test").pause == number
 
 
-def test_in_another_epoch_the_living_say_it_again(state: RunState) -> None:
+def test_new_epoch_needs_new_acknowledgements(state: RunState) -> None:
     rollout, dead = instance(state, "rollout"), instance(state, "rollout", "dead", ttl=0.1)
     number = pause(state)
     for lease in (rollout, dead):
@@ -151,7 +151,7 @@ def test_in_another_epoch_the_living_say_it_again(state: RunState) -> None:
     assert not state.idle_report().waiting_for
 
 
-def test_a_redis_that_forgot_an_answer_hears_it_again(state: RunState) -> None:
+def test_lost_acknowledgement_is_sent_again(state: RunState) -> None:
     lease = instance(state, "rollout")
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
@@ -161,7 +161,7 @@ def test_a_redis_that_forgot_an_answer_hears_it_again(state: RunState) -> None:
     assert not state.idle_report().waiting_for
 
 
-def test_a_pause_that_takes_too_long_is_noted_once(state: RunState) -> None:
+def test_overdue_pause_is_logged_once(state: RunState) -> None:
     number = pause(state)
     fields = event_fields("controller", "run.pause_overdue", {"waiting_for": ["rollout/0"]})
     assert not note_overdue(state.redis, "r", number + 1, fields)  # another pause's
@@ -171,7 +171,7 @@ def test_a_pause_that_takes_too_long_is_noted_once(state: RunState) -> None:
     assert note_overdue(state.redis, "r", pause(state), fields)
 
 
-def test_many_instances_are_all_written_down(state: RunState) -> None:
+def test_thousands_of_instances_are_enrolled(state: RunState) -> None:
     pipeline = state.redis.pipeline()
     for i in range(3000):
         row = Instance("rollout", f"pod-{i}", "", "", 0.0, 0.0, {})

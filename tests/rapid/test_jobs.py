@@ -1,4 +1,4 @@
-"""JobQueue from one part of a run to another: claimed by one holder, claimed again when it is gone."""
+"""Jobs are claimed by one holder, and claimed again after its death."""
 
 import pytest
 import redis
@@ -12,7 +12,7 @@ def orders(database: redis.Redis) -> JobQueue:
     return JobQueue(RunState(database, "trial"))
 
 
-def test_an_order_is_placed_once_claimed_once_and_answered(orders: JobQueue) -> None:
+def test_job_is_submitted_claimed_and_completed_once(orders: JobQueue) -> None:
     first = orders.submit("op/check/1", "check", {"plan": "a"})
     assert orders.submit("op/check/1", "check", {"plan": "b"}) == first
     claimed = orders.claim("optimizer-0", fence=1)
@@ -28,7 +28,7 @@ def test_an_order_is_placed_once_claimed_once_and_answered(orders: JobQueue) -> 
     assert orders.claim("optimizer-0", fence=2) is None
 
 
-def test_the_order_of_a_holder_that_is_gone_is_claimed_again_and_its_answer_refused(orders: JobQueue) -> None:
+def test_job_of_a_dead_holder_is_claimed_again(orders: JobQueue) -> None:
     orders.submit("op/transform/1", "transform", {})
     dead = orders.claim("optimizer-0", fence=1)
     again = orders.claim("optimizer-0", fence=2)
@@ -42,7 +42,7 @@ def test_the_order_of_a_holder_that_is_gone_is_claimed_again_and_its_answer_refu
     assert (found.state, found.error) == (JobState.FAILED, "no room")
 
 
-def test_a_withdrawn_order_is_neither_claimed_nor_answered(orders: JobQueue) -> None:
+def test_cancelled_job_cannot_be_claimed_or_completed(orders: JobQueue) -> None:
     orders.submit("op-1/publish/1", "publish", {})
     orders.submit("op-2/check/1", "check", {})
     mine = orders.claim("optimizer-0", fence=1)

@@ -1,4 +1,4 @@
-"""Who is alive, found in what it costs to name them."""
+"""Leases of live instances, and the cost of listing them."""
 
 import time
 
@@ -22,7 +22,7 @@ def calls(client: redis.Redis) -> dict[str, int]:
     return {name.removeprefix("cmdstat_"): row["calls"] for name, row in client.info("commandstats").items()}
 
 
-def test_looking_for_the_living_costs_no_walk_over_all_keys(state: RunState, database: redis.Redis) -> None:
+def test_live_instances_are_listed_without_a_scan(state: RunState, database: redis.Redis) -> None:
     pipeline = database.pipeline()
     for i in range(5000):
         pipeline.set(f"five:r:idempotency:{i}", "x")
@@ -41,7 +41,7 @@ def test_looking_for_the_living_costs_no_walk_over_all_keys(state: RunState, dat
     assert after.get("scan", 0) == before.get("scan", 0) and after.get("keys", 0) == before.get("keys", 0)
 
 
-def test_a_lease_ends_with_its_release_and_when_it_runs_out(state: RunState, database: redis.Redis) -> None:
+def test_lease_ends_by_release_and_expiry(state: RunState, database: redis.Redis) -> None:
     gone, silent, living = (state.lease("rollout", name, ttl) for name, ttl in (
         ("gone", 30), ("silent", 0.05), ("living", 30)))
     for lease in (gone, silent, living):
@@ -53,7 +53,7 @@ def test_a_lease_ends_with_its_release_and_when_it_runs_out(state: RunState, dat
     assert database.zrange(state.keys.leases("rollout"), 0, -1) == [b"living"]
 
 
-def test_a_clock_that_jumps_changes_nothing_about_who_is_alive(state: RunState, monkeypatch: pytest.MonkeyPatch
+def test_leases_ignore_the_clients_clock(state: RunState, monkeypatch: pytest.MonkeyPatch
                                                                ) -> None:
     lease = state.lease("rollout", "0", 30)
     for now in (time.time() - 1e6, time.time() + 1e6):
@@ -63,7 +63,7 @@ def test_a_clock_that_jumps_changes_nothing_about_who_is_alive(state: RunState, 
         assert [i.id for i in Leases(state.redis, "r").live("rollout")] == ["0", "1"]
 
 
-def test_every_kind_of_a_service_is_listed(state: RunState) -> None:
+def test_kinds_cover_every_service(state: RunState) -> None:
     from rapid.store import acl
 
     assert sorted(acl.SERVICES) == list(leases.KINDS)

@@ -35,7 +35,7 @@ def test_sigterm_drains() -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_the_grace_period_ends_a_process_that_does_not() -> None:
+def test_grace_period_exits_a_process_that_does_not_drain() -> None:
     codes: list[int] = []
     life = Lifecycle(0.1, exit_process=codes.append)
     life.drain("test")
@@ -48,7 +48,7 @@ def test_the_grace_period_ends_a_process_that_does_not() -> None:
     assert codes == [1]
 
 
-def test_a_second_signal_ends_the_process_at_once() -> None:
+def test_second_signal_exits_at_once() -> None:
     code = textwrap.dedent("""
         import time
         from rapid.lifecycle import Lifecycle
@@ -85,7 +85,7 @@ def state(database: redis.Redis) -> RunState:
     return state
 
 
-async def test_a_paused_run_idles_and_a_resumed_one_works(state: RunState) -> None:
+async def test_service_idles_while_the_run_is_paused(state: RunState) -> None:
     life = Lifecycle(5.0, exit_process=lambda code: None)
     life.watch(state, 0.02)
     eventually(lambda: life.status is Status.STARTING)
@@ -109,7 +109,7 @@ async def test_a_paused_run_idles_and_a_resumed_one_works(state: RunState) -> No
     resumed.join()
 
 
-def test_a_service_may_outlive_its_run(state: RunState) -> None:
+def test_service_may_outlive_its_run(state: RunState) -> None:
     life = Lifecycle(5.0)
     life.watch(state, 0.02, ends_with_run=False)
     state.transition("stopping", "t")
@@ -121,7 +121,7 @@ def test_a_service_may_outlive_its_run(state: RunState) -> None:
     life.close()
 
 
-def test_an_absent_store_leaves_the_status_as_it_was(state: RunState) -> None:
+def test_unreachable_store_keeps_the_last_status(state: RunState) -> None:
     life = Lifecycle(5.0)
     state.transition("running", "t")
     life.watch(state, 0.02)

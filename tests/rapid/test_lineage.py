@@ -1,4 +1,4 @@
-"""Which versions came of which, through reverts and reverts of reverts; and what each was made under."""
+"""Lineage of versions through reverts and reverts of reverts."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ def numbers(runs: list[range]) -> list[tuple[int, int]]:
 TWICE = Lineage([segment(0), segment(60), segment(101, 50), segment(151, 80)])
 
 
-def test_without_a_revert_every_version_came_of_those_before() -> None:
+def test_lineage_without_reverts_has_all_versions() -> None:
     line = Lineage([segment(0), segment(60), segment(90)])
     assert sorted(v for run in line.line(120) for v in run) == list(range(121))
     assert line.branches(120) == [] and numbers(line.undone(70, 120)) == [(71, 89), (90, 120)]
     assert all(line.is_ancestor(v, 120) for v in (0, 59, 60, 120)) and not line.is_ancestor(121, 120)
 
 
-def test_a_revert_leaves_a_branch_and_may_itself_be_reverted() -> None:
+def test_revert_leaves_a_branch_and_can_be_reverted() -> None:
     assert numbers(TWICE.line(150)) == [(101, 150), (0, 50)]
     assert numbers(TWICE.branches(150)) == [(51, 100)]
     assert numbers(TWICE.line(160)) == [(151, 160), (60, 80), (0, 59)]
@@ -47,7 +47,7 @@ def test_a_revert_leaves_a_branch_and_may_itself_be_reverted() -> None:
         (101, 51, 59), (101, 60, 100), (151, 101, 150)]
 
 
-def test_a_version_was_made_under_its_stretchs_record() -> None:
+def test_version_belongs_to_its_segments_record() -> None:
     made = {v: TWICE.segment(v) for v in (0, 59, 60, 100, 101, 150, 151, 999)}
     assert [s.first for s in made.values() if s is not None] == [0, 0, 60, 60, 101, 101, 151, 151]
     unknown = Lineage([segment(40)])
@@ -55,21 +55,21 @@ def test_a_version_was_made_under_its_stretchs_record() -> None:
     assert numbers(Lineage([]).line(3)) == [(0, 3)] and Lineage([]).branches(3) == []
 
 
-def test_a_target_newer_than_the_head_or_a_circle_is_refused() -> None:
+def test_invalid_targets_and_cycles_are_refused() -> None:
     with pytest.raises(ValueError, match="newer than the head"):
         TWICE.undone(170, 160)
     with pytest.raises(ValueError, match="cannot continue"):
         Lineage([segment(0), segment(10, 20)]).line(15)
 
 
-def test_a_stretch_goes_through_its_text() -> None:
+def test_segment_json_round_trip() -> None:
     made = LineageSegment(7, 3, RunRecord(2, 2, {"patch": "7.19"}, {"lstm": 8}, "l", "s", ("d",)), "run.cut_over",
                           "anna", 12.5, "revert-1")
     assert LineageSegment.of(7, made.to_json()) == made
     assert Lineage.read({b"7": made.to_json().encode()}).segments == (made,)
 
 
-def test_a_change_of_the_record_begins_a_stretch_in_the_same_step(database: redis.Redis, store: ParameterStore) -> None:
+def test_record_change_begins_a_segment_atomically(database: redis.Redis, store: ParameterStore) -> None:
     state = RunState(database, "r")
     state.create({}, "test", RunRecord(game={"patch": "7.19"}))
     lease = PublisherLease(database, "r", "optimizer-0", 30.0)

@@ -1,4 +1,4 @@
-"""Versions that the processes of a node read once: a real Redis; files that are damaged, missing or on their way."""
+"""Versions that the processes of a node read once, with a real Redis and damaged, missing or partial files."""
 
 import fcntl
 import logging
@@ -24,7 +24,7 @@ SIZE = 400_000  # entries; 1.6 MB
 
 @pytest.fixture
 def readers(database: redis.Redis, redis_server: RunningRedis, tmp_path: Path) -> Callable[..., ParameterStore]:
-    """A process of the node, as its own connection and store."""
+    """Processes of the node, each with its own connection and store."""
     def make(run: str = "r") -> ParameterStore:
         config = StoreConfig(node_folder=str(tmp_path / "node"), chunk_mebibytes=0.25)
         client = connect(redis_server.url, config, "params")
@@ -34,7 +34,7 @@ def readers(database: redis.Redis, redis_server: RunningRedis, tmp_path: Path) -
 
 
 def sent(client: redis.Redis) -> int:
-    """Bytes that Redis has sent so far."""
+    """Return the bytes that Redis has sent so far."""
     info: Any = client.info("stats")
     return int(info["total_net_output_bytes"])
 
@@ -43,7 +43,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(p for p in folder.iterdir() if p.suffix not in (".lock", ".part"))
 
 
-def test_a_version_is_read_once_for_all_of_a_node(readers: Callable[..., ParameterStore], database: redis.Redis
+def test_one_process_per_node_reads_a_version(readers: Callable[..., ParameterStore], database: redis.Redis
                                                   ) -> None:
     stores = [readers() for _ in range(6)]
     stores[0].publish(1, tensors(1, SIZE), {"a": 1})
@@ -57,7 +57,7 @@ def test_a_version_is_read_once_for_all_of_a_node(readers: Callable[..., Paramet
     assert size <= sent(database) - before < 1.2 * size
 
 
-def test_a_damaged_file_is_read_past_and_replaced(readers: Callable[..., ParameterStore], tmp_path: Path,
+def test_damaged_cache_file_is_replaced(readers: Callable[..., ParameterStore], tmp_path: Path,
                                                   caplog: pytest.LogCaptureFixture) -> None:
     readers().publish(1, tensors(1, SIZE), {})
     readers().fetch(1)
@@ -70,7 +70,7 @@ def test_a_damaged_file_is_read_past_and_replaced(readers: Callable[..., Paramet
     assert "is damaged" in caplog.text
 
 
-def test_files_of_older_versions_go(readers: Callable[..., ParameterStore], tmp_path: Path) -> None:
+def test_old_cache_files_are_removed(readers: Callable[..., ParameterStore], tmp_path: Path) -> None:
     other = readers("another")
     other.publish(1, tensors(9), {})
     other.fetch(1)
@@ -83,7 +83,7 @@ def test_files_of_older_versions_go(readers: Callable[..., ParameterStore], tmp_
     assert [name.split("-")[0] for name in names] == ["another.1", *(f"r.{v}" for v in range(5 - KEEP, 5))]
 
 
-def test_a_folder_that_cannot_be_used_costs_nothing_but_the_reading(
+def test_unusable_folder_falls_back_to_redis(
         readers: Callable[..., ParameterStore], tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "node").write_text("a file, where a folder should be")
     readers().publish(1, tensors(1), {})
@@ -91,7 +91,7 @@ def test_a_folder_that_cannot_be_used_costs_nothing_but_the_reading(
     assert "cannot be" in caplog.text
 
 
-def test_who_takes_too_long_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_slow_writer_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = NodeCache(tmp_path, "r", wait_seconds=0.1)
     data = bytearray(3)
 
@@ -111,12 +111,12 @@ def test_who_takes_too_long_is_not_waited_for(tmp_path: Path, caplog: pytest.Log
     assert caplog.text == "" and (tmp_path / "r.1-d").read_bytes() == b"abc"
 
 
-def test_what_redis_no_longer_has_is_not_there(tmp_path: Path) -> None:
+def test_version_missing_in_redis_is_not_cached(tmp_path: Path) -> None:
     assert not NodeCache(tmp_path, "r").fill("1-d", memoryview(bytearray(3)), lambda: False, lambda: True)
     assert files(tmp_path) == []
 
 
-def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
+def test_partial_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
     left = tmp_path / "r.0-d.99999.part"
     left.write_bytes(b"half")
     folder = NodeCache(tmp_path, "r", wait_seconds=1)

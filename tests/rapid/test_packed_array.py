@@ -1,4 +1,4 @@
-"""Arrays that stay packed: checked without being unpacked, joined of rows without being looked at."""
+"""Packed arrays: validated without unpacking, joined from rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def sparse(*shape: int, share: float = 0.3, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 63, 64, 65, 1000])
-def test_what_is_no_packed_form_is_refused_as_unpacking_it_is(count: int) -> None:
+def test_invalid_packed_bytes_are_refused(count: int) -> None:
     array = sparse(count, share=0.5)
     data = codec.pack_sparse(array)
     assert PackedArray((count,), data).nbytes == len(data)
@@ -36,7 +36,7 @@ def test_what_is_no_packed_form_is_refused_as_unpacking_it_is(count: int) -> Non
 
 
 @pytest.mark.parametrize("zstd", [False, True])
-def test_a_set_stays_packed_where_it_came_packed(zstd: bool) -> None:
+def test_decoding_keeps_sparse_arrays_packed(zstd: bool) -> None:
     arrays = {"shared": sparse(16, 40), "mask": np.ones((16, 2), np.float32), "resets": np.zeros(16, np.bool_)}
     message = encode_set(arrays, "abc", ("shared",), zstd)
     found = wire.decode_packed_set(message, "abc")
@@ -55,7 +55,7 @@ def test_a_set_stays_packed_where_it_came_packed(zstd: bool) -> None:
 
 @pytest.mark.parametrize("zstd", [False, True])
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.uint16, np.float32])
-def test_a_set_keeps_changes_where_it_is_asked_to(dtype: type, zstd: bool) -> None:
+def test_decoding_keeps_changes_packed_on_request(dtype: type, zstd: bool) -> None:
     rng = np.random.default_rng(1)
     array = (rng.integers(0, 9, (12, 3, 10)) * (rng.random((12, 3, 10)) < 0.3)).astype(dtype)
     array[1::2] = array[::2]
@@ -80,7 +80,7 @@ def test_a_set_keeps_changes_where_it_is_asked_to(dtype: type, zstd: bool) -> No
     ({"dtype": "uint8", "shape": [4, 5]}, r"rows of \[5\] uint8 are not a whole number of 16-bit words"),
     ({"shape": [4, 11]}, "'x': .* bytes"),
 ])
-def test_what_cannot_be_changes_is_refused_by_name(changed: dict[str, Any], words: str) -> None:
+def test_invalid_changes_are_refused_by_name(changed: dict[str, Any], words: str) -> None:
     array = sparse(4, 10)
     tensor = {"name": "x", "dtype": "float16", "shape": [4, 10], "encoding": wire.CHANGES, "period": 2,
               "data": codec.pack_changes(array, 2)}
@@ -99,13 +99,13 @@ def join_changes(rows: Sequence[bytes], values: int, period: int) -> bytes:
 
 
 def rows_of(array: np.ndarray, lead: int) -> PackedRows:
-    """Packed rows of an array, whose first ``lead`` dimensions count them."""
+    """Return packed rows of an array whose first ``lead`` dimensions count them."""
     flat = array.reshape(-1, *array.shape[lead:])
     rows = np.array([codec.pack_sparse(row) for row in flat], np.object_).reshape(array.shape[:lead])
     return PackedRows(rows, array.shape[lead:], RowJoiner(join, join_changes))
 
 
-def test_rows_travel_as_the_array_that_they_make() -> None:
+def test_packed_rows_encode_like_their_array() -> None:
     array = sparse(6, 3, 7)
     rows = rows_of(array, 1)
     assert rows.shape == array.shape and rows.dtype == array.dtype and len(rows) == 6
@@ -123,7 +123,7 @@ def test_rows_travel_as_the_array_that_they_make() -> None:
         encode_set({"a": rows}, "l")
 
 
-def test_present_values_of_rows_are_known_by_their_bits() -> None:
+def test_presence_of_row_values() -> None:
     array = sparse(5, 43, seed=3)
     columns = np.array([0, 7, 8, 42, 9])
     assert (rows_of(array, 1).present(columns) == (array.view(np.uint16)[:, columns] != 0)).all()  # minus zero is

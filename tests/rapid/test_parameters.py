@@ -1,4 +1,4 @@
-"""Versions of parameters: immutable, whole or absent, whatever dies in between."""
+"""Versions of parameters: immutable, complete or absent under any failure."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from tests.rapid.process_helpers import eventually
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_version_comes_back_whole(store: ParameterStore) -> None:
+def test_version_round_trip(store: ParameterStore) -> None:
     assert store.head() is None
     store.publish(0, tensors(0), {"schema": "s", "layout": "l"})
     store.publish(1, tensors(1), {"schema": "s", "layout": "l"})
@@ -42,14 +42,14 @@ def test_a_version_comes_back_whole(store: ParameterStore) -> None:
     assert [r.version for r in store.records()] == [0, 1]
 
 
-def test_nothing_and_empty_arrays(store: ParameterStore) -> None:
+def test_version_without_or_with_empty_arrays(store: ParameterStore) -> None:
     store.publish(0, {}, {})
     assert store.fetch(0) == ({}, {})
     store.publish(1, {"e": np.zeros((0, 3), np.float32)}, {})
     assert store.fetch(1)[0]["e"].shape == (0, 3)
 
 
-def test_fetch_into_a_buffer_makes_no_other(store: ParameterStore) -> None:
+def test_fetch_uses_the_given_buffer(store: ParameterStore) -> None:
     store.publish(0, tensors(0), {})
     buffer = np.empty(1 << 20, np.uint8)
     arrays, _ = store.fetch(0, buffer=buffer)
@@ -67,7 +67,7 @@ def test_versions_are_immutable(store: ParameterStore) -> None:
     same(store.fetch(3)[0], tensors(3))
 
 
-def test_a_version_that_left_redis_is_immutable_still(store: ParameterStore) -> None:
+def test_archived_versions_are_immutable(store: ParameterStore) -> None:
     for version in range(5):
         store.publish(version, tensors(version), {})
     with pytest.raises(VersionConflict):
@@ -75,14 +75,14 @@ def test_a_version_that_left_redis_is_immutable_still(store: ParameterStore) -> 
     assert store.head() == 4
 
 
-def test_the_head_never_goes_back(store: ParameterStore) -> None:
+def test_head_never_moves_back(store: ParameterStore) -> None:
     store.publish(5, tensors(5), {})
     store.publish(4, tensors(4), {})
     assert store.head() == 5
     same(store.fetch(4)[0], tensors(4))
 
 
-def test_two_publishers_of_one_version_do_not_mix(database: redis.Redis, store_config: StoreConfig) -> None:
+def test_concurrent_publishers_do_not_mix_chunks(database: redis.Redis, store_config: StoreConfig) -> None:
     outcomes: list[Any] = [None, None]
     gate = threading.Barrier(2)
 
@@ -112,7 +112,7 @@ def test_two_publishers_of_one_version_do_not_mix(database: redis.Redis, store_c
             pytest.fail("a reader saw the loser's bytes")
 
 
-def test_old_versions_leave_redis_after_a_grace_and_live_on_as_blobs(
+def test_old_versions_move_from_redis_to_blobs(
         database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> None:
     store = ParameterStore(database, database, "r", store_config.model_copy(update={"grace_seconds": 0.05}), blobs)
     for version in range(4):
@@ -127,7 +127,7 @@ def test_old_versions_leave_redis_after_a_grace_and_live_on_as_blobs(
     assert record is not None and record.blob is not None
 
 
-def test_a_reader_in_the_middle_of_a_version_that_is_removed_has_its_grace(store: ParameterStore,
+def test_reader_of_a_removed_version_has_a_grace_period(store: ParameterStore,
                                                                            database: redis.Redis) -> None:
     for version in range(4):
         store.publish(version, tensors(version), {})
@@ -135,7 +135,7 @@ def test_a_reader_in_the_middle_of_a_version_that_is_removed_has_its_grace(store
     assert left and all(20_000 < ttl <= 30_000 for ttl in left)
 
 
-def test_a_version_gone_everywhere_says_so(database: redis.Redis, store_config: StoreConfig) -> None:
+def test_missing_version_raises(database: redis.Redis, store_config: StoreConfig) -> None:
     store = ParameterStore(database, database, "r", store_config.model_copy(update={"grace_seconds": 0.0}))
     for version in range(4):
         store.publish(version, tensors(version), {})
@@ -148,7 +148,7 @@ def test_a_version_gone_everywhere_says_so(database: redis.Redis, store_config: 
         store.fetch(-1)
 
 
-def test_damaged_chunks_are_noticed(store: ParameterStore, database: redis.Redis) -> None:
+def test_damaged_chunks_are_detected(store: ParameterStore, database: redis.Redis) -> None:
     store.publish(0, tensors(0), {})
     chunk = next(database.scan_iter("five:r:params:0:*:1"))
     database.setrange(chunk, 5, b"\xff\x00\xff")
@@ -201,7 +201,7 @@ PUBLISHER = """
 
 
 @pytest.mark.parametrize("stage", ["chunks", "manifest", "flip"])
-def test_a_publisher_killed_midway_leaves_the_old_head(stage: str, store: ParameterStore, database: redis.Redis,
+def test_killed_publisher_leaves_the_old_head(stage: str, store: ParameterStore, database: redis.Redis,
                                                        redis_server: Any) -> None:
     store.publish(0, tensors(0), {"v": 0})
     publisher = subprocess.Popen(
@@ -226,7 +226,7 @@ def test_a_publisher_killed_midway_leaves_the_old_head(stage: str, store: Parame
     assert store.stored() == [0, 1]
 
 
-def test_chunks_that_vanish_before_the_flip_fail_the_publish(store: ParameterStore, database: redis.Redis,
+def test_expired_chunks_fail_the_publish(store: ParameterStore, database: redis.Redis,
                                                              monkeypatch: pytest.MonkeyPatch) -> None:
     whole = bulk_transfer.set_values
 
@@ -301,7 +301,7 @@ async def test_watch_yields_each_new_head(store: ParameterStore) -> None:
     assert seen == [0, 1, 2]
 
 
-def test_publishing_and_fetching_ride_out_a_restart_of_redis(tmp_path: Path, store_config: StoreConfig) -> None:
+def test_publish_and_fetch_survive_a_redis_restart(tmp_path: Path, store_config: StoreConfig) -> None:
     params, state = EmbeddedRedis(tmp_path / "p", False), EmbeddedRedis(tmp_path / "s", True)
     with state.start():
         running = params.start()
@@ -327,7 +327,7 @@ def test_publishing_and_fetching_ride_out_a_restart_of_redis(tmp_path: Path, sto
         assert hasty.head() == 1
 
 
-def test_runs_do_not_see_each_other(database: redis.Redis, store_config: StoreConfig) -> None:
+def test_runs_are_isolated(database: redis.Redis, store_config: StoreConfig) -> None:
     one = ParameterStore(database, database, "one", store_config)
     other = ParameterStore(database, database, "other", store_config)
     one.publish(7, tensors(7), {})
@@ -337,7 +337,7 @@ def test_runs_do_not_see_each_other(database: redis.Redis, store_config: StoreCo
             ParameterStore(database, database, name, store_config)
 
 
-def test_the_manifest_is_an_index_that_safetensors_knows(store: ParameterStore, database: redis.Redis) -> None:
+def test_manifest_header_is_valid_safetensors(store: ParameterStore, database: redis.Redis) -> None:
     store.publish(0, tensors(0), {"v": 1})
     manifest = json.loads(database.get(next(database.scan_iter("five:r:params:0:*:manifest"))))
     header = json.loads(manifest["header"])

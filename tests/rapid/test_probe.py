@@ -1,4 +1,4 @@
-"""Processes that run have to answer; those that do not run are not asked."""
+"""The liveness probe of a machine's processes."""
 
 import socket
 import subprocess
@@ -12,7 +12,7 @@ from rapid.telemetry.probe import hanging
 
 @pytest.fixture
 def port() -> int:
-    """One of two free ports in a row."""
+    """First of two consecutive free ports."""
     for _ in range(100):
         with socket.socket() as first, socket.socket() as second:
             first.bind(("127.0.0.1", 0))
@@ -25,12 +25,11 @@ def port() -> int:
     raise AssertionError("no two free ports in a row")
 
 
-def test_nobody_there_is_alive(port: int) -> None:
-    """The agent waits for the group."""
+def test_absent_processes_count_as_alive(port: int) -> None:
     assert hanging(port, 2) == []
 
 
-def test_who_answers_is_alive(port: int) -> None:
+def test_responding_process_is_alive(port: int) -> None:
     pages = start_pages(port, not_ready=lambda: "waits for its peers")
     try:
         assert hanging(port, 2) == []
@@ -38,7 +37,7 @@ def test_who_answers_is_alive(port: int) -> None:
         pages.close()
 
 
-def test_who_listens_and_does_not_answer_hangs(port: int) -> None:
+def test_silent_listener_hangs(port: int) -> None:
     pages = start_pages(port)
     with socket.socket() as second:
         second.bind(("127.0.0.1", port + 1))
@@ -49,7 +48,7 @@ def test_who_listens_and_does_not_answer_hangs(port: int) -> None:
             pages.close()
 
 
-def test_the_command_says_so_by_its_exit_status(port: int) -> None:
+def test_probe_exit_status(port: int) -> None:
     command = [sys.executable, "-m", "rapid.telemetry.probe", str(port), "1"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "alive\n"
     with socket.socket() as second:

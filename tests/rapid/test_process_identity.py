@@ -1,4 +1,4 @@
-"""Whether a process that wrote its identity down still lives, as another one on the machine sees it."""
+"""Process identity: whether the process that wrote it still lives."""
 
 import json
 import os
@@ -28,13 +28,13 @@ print(was.is_dead(), now.is_dead())
 """
 
 
-def test_this_process_lives() -> None:
+def test_own_process_is_alive() -> None:
     me = ProcessIdentity.own()
     assert me == ProcessIdentity.own() and me.pid == os.getpid() and not me.is_dead()
     assert ProcessIdentity(*json.loads(json.dumps(me))) == me
 
 
-def test_another_one_lives_until_it_ends_and_then_also_as_a_zombie() -> None:
+def test_ended_process_is_dead_even_as_a_zombie() -> None:
     process = subprocess.Popen([sys.executable, "-c", WHO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT,
                                env={"PYTHONPATH": "libs"})
     assert process.stdout is not None
@@ -47,19 +47,19 @@ def test_another_one_lives_until_it_ends_and_then_also_as_a_zombie() -> None:
     assert found.is_dead()
 
 
-def test_a_process_id_that_was_given_out_again_is_another_process() -> None:
+def test_reused_pid_is_another_process() -> None:
     parent = os.getppid()
     reused = ProcessIdentity(machine_id(), parent, "1" if started_at(parent) != "1" else "2", "x")
     assert reused.is_dead()
     assert not ProcessIdentity(machine_id(), parent, started_at(parent), "x").is_dead()
 
 
-def test_of_another_machine_nothing_is_known() -> None:
+def test_process_of_another_machine_is_never_dead() -> None:
     assert not ProcessIdentity("another-boot/pid:[1]", 2 ** 22 + 1, "1", "x").is_dead()
     assert not ProcessIdentity("", 2 ** 22 + 1, "1", "x").is_dead()
 
 
-def test_a_process_that_replaced_its_image_is_dead_in_its_former_life() -> None:
+def test_exec_ends_the_former_life() -> None:
     done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, cwd=ROOT, check=False,
                           env={"PYTHONPATH": "libs"})
     assert (done.stdout, done.stderr) == ("True False\n", "")

@@ -48,7 +48,7 @@ def test_only_remote_controllers_use_a_proxy(url: str, expected: bool) -> None:
 
 
 def calls() -> Iterator[tuple[str, ast.Call, str]]:
-    """Every call in the sources: its file, the call, and the called name."""
+    """Yield every call in the sources: file, call, and called name."""
     for folder in SOURCES:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "_pb2" in path.name:

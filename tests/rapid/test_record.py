@@ -1,4 +1,4 @@
-"""The run's record: what it holds, and that it changes by compare-and-set only."""
+"""The run record and its compare-and-set changes."""
 
 import pytest
 import redis
@@ -15,7 +15,7 @@ def state(database: redis.Redis) -> RunState:
     return RunState(database, "r")
 
 
-def test_it_comes_back_as_it_was() -> None:
+def test_record_json_round_trip() -> None:
     assert RunRecord.from_json(RECORD.to_json()) == RECORD
     assert RunRecord.from_json(RECORD.to_json()).to_json() == RECORD.to_json()
 
@@ -24,18 +24,18 @@ def test_it_comes_back_as_it_was() -> None:
     ("{", "cannot be read"), ("[]", "cannot be read"), ('{"revision": 0, "epoch": 1, "chain": []}', "count from 1"),
     ('{"revision": 1, "epoch": 1, "chain": [], "later": 1}', "unknown fields later"),
 ])
-def test_what_is_no_record_says_so(text: str, says: str) -> None:
+def test_invalid_record_is_refused(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         RunRecord.from_json(text)
 
 
-def test_a_change_is_the_next_revision() -> None:
+def test_change_increments_the_revision() -> None:
     assert RECORD.changed(new_epoch=False, schema="t").run_revision == (1, 3)
     after = RECORD.changed(new_epoch=True, chain=("a", "b", "c"))
     assert after.run_revision == (2, 3) and after.game == RECORD.game and after.chain == ("a", "b", "c")
 
 
-def test_it_is_made_with_the_run_and_read_with_the_status(state: RunState) -> None:
+def test_record_is_created_with_the_run(state: RunState) -> None:
     assert state.snapshot() == (None, None)
     state.create({"game": {"a": 1}, "model": {"lstm": 4}}, "test")
     now, record = state.snapshot()
@@ -43,7 +43,7 @@ def test_it_is_made_with_the_run_and_read_with_the_status(state: RunState) -> No
     assert not state.create({}, "test", RECORD) and state.record() == record
 
 
-def test_it_is_replaced_only_by_what_follows_it(state: RunState) -> None:
+def test_record_is_replaced_only_by_its_successor(state: RunState) -> None:
     state.create({}, "test", RECORD)
     after = RECORD.changed(new_epoch=False, schema="t")
     state.set_record(RECORD, after, "ada", "anneal.began", {"id": "x"})
@@ -58,7 +58,7 @@ def test_it_is_replaced_only_by_what_follows_it(state: RunState) -> None:
             state.set_record(after, wrong, "ada", "x", {})
 
 
-def test_a_text_that_an_earlier_release_wrote_can_be_replaced(state: RunState) -> None:
+def test_record_text_of_an_earlier_release_is_replaceable(state: RunState) -> None:
     state.create({}, "test", RECORD)
     state.redis.set(state.keys.record, RECORD.to_json().replace('"anneal": {"share": 0.25}, ', "").replace(" ", ""))
     before = state.record()
@@ -67,7 +67,7 @@ def test_a_text_that_an_earlier_release_wrote_can_be_replaced(state: RunState) -
     assert state.record() == before.changed(new_epoch=False)
 
 
-def test_only_a_run_without_one_adopts_one(state: RunState) -> None:
+def test_only_a_run_without_record_adopts_one(state: RunState) -> None:
     state.create({}, "test")
     assert not state.adopt_record(RECORD, "controller")
     state.redis.delete(state.keys.record)

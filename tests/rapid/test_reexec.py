@@ -1,4 +1,4 @@
-"""Services under the run's record: a real process comes up again, with its id, when the record moves."""
+"""Services that exec themselves when the run record changes, as real processes."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def start(config: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.Pop
 
 
 def shown(state: RunState, kind: str = "rollout") -> dict[str, Any]:
-    """What the living instance says with its heartbeat."""
+    """Return the live instance's heartbeat."""
     found = [i for i in state.services(kind) if i.stats]
     return {**found[0].stats, "life": found[0].life, "revision": found[0].revision} if found else {}
 
@@ -105,7 +105,7 @@ def change(state: RunState, level: str) -> RunRecord:
     return after
 
 
-def test_it_plays_by_the_record_and_comes_up_again_when_that_moves(state: RunState, start: Any) -> None:
+def test_service_restarts_when_its_record_changes(state: RunState, start: Any) -> None:
     change(state, "warning")
     process = start()
     first = eventually(lambda: shown(state))
@@ -122,7 +122,7 @@ def test_it_plays_by_the_record_and_comes_up_again_when_that_moves(state: RunSta
     assert not state.services("rollout")
 
 
-def test_another_epoch_renews_as_well_and_a_refused_write_is_no_failure(state: RunState, start: Any) -> None:
+def test_service_restarts_in_a_new_epoch(state: RunState, start: Any) -> None:
     process = start(LEFT_BEHIND="1")
     eventually(lambda: shown(state))
     record = state.record()
@@ -132,7 +132,7 @@ def test_another_epoch_renews_as_well_and_a_refused_write_is_no_failure(state: R
     assert process.poll() is None
 
 
-def test_what_is_told_to_end_does_not_begin_again(state: RunState, start: Any) -> None:
+def test_signalled_service_does_not_restart(state: RunState, start: Any) -> None:
     process = start()
     eventually(lambda: shown(state))
     os.kill(process.pid, signal.SIGSTOP)
@@ -142,14 +142,14 @@ def test_what_is_told_to_end_does_not_begin_again(state: RunState, start: Any) -
     assert process.wait(30) == 0
 
 
-def test_what_fails_while_it_renews_itself_has_failed(state: RunState, start: Any) -> None:
+def test_failure_during_restart_is_a_failure(state: RunState, start: Any) -> None:
     process = start(FAILS="1")
     eventually(lambda: shown(state))
     change(state, "error")
     assert process.wait(30) == 3
 
 
-def test_under_a_supervisor_it_is_the_same_process(state: RunState, config: Path, tmp_path: Path) -> None:
+def test_restart_keeps_the_pid_under_a_supervisor(state: RunState, config: Path, tmp_path: Path) -> None:
     with Supervisor(tmp_path / "logs") as supervisor:
         supervisor.start(ProcessSpec("rollout", command(config), {"PYTHONPATH": f"{ROOT}/libs:{ROOT}"}))
         eventually(lambda: shown(state))
@@ -162,8 +162,8 @@ def test_under_a_supervisor_it_is_the_same_process(state: RunState, config: Path
     assert not alive(after.pid)  # it is tied to its supervisor still
 
 
-def test_as_the_first_process_of_a_container(state: RunState, config: Path, tmp_path: Path) -> None:
-    """Process 1 of a space of process ids of its own, as in a container: nobody reaps or restarts it."""
+def test_restart_as_pid_1_of_a_container(state: RunState, config: Path, tmp_path: Path) -> None:
+    """In a PID namespace of its own nobody reaps or restarts process 1."""
     unshare = ["unshare", "--fork", "--pid", "--mount-proc", "--kill-child"]
     probe = subprocess.run([*unshare, "true"], capture_output=True, check=False)
     if probe.returncode:
@@ -184,7 +184,7 @@ def test_as_the_first_process_of_a_container(state: RunState, config: Path, tmp_
 
 # Quiet.
 
-def test_it_says_that_it_is_quiet_and_again_after_it_has_renewed_itself(
+def test_service_acknowledges_idle_again_after_restart(
         state: RunState, start: Any, tmp_path: Path) -> None:
     busy = tmp_path / "busy"
     busy.touch()
@@ -212,7 +212,7 @@ def test_it_says_that_it_is_quiet_and_again_after_it_has_renewed_itself(
     assert not state.idle_report().waiting_for  # a clean exit is an answer
 
 
-def test_a_clean_exit_is_an_answer_and_a_killed_process_is_waited_for(
+def test_clean_exit_acknowledges_and_kill_does_not(
         state: RunState, start: Any, tmp_path: Path) -> None:
     busy = tmp_path / "busy"
     busy.touch()

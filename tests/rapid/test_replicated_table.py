@@ -1,4 +1,4 @@
-"""A followed table: several readers and writers see the same, no update is lost, and calls cost what changed."""
+"""A replicated table: replicas agree, no update is lost, and calls cost what changed."""
 
 import threading
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from rapid.store.state import RunState
 
 
 class Copy:
-    """What one process was told of a table."""
+    """Replica of a table in one process."""
 
     def __init__(self, state: RunState, name: str = "pool") -> None:
         self.rows: dict[str, Any] = {}
@@ -43,7 +43,7 @@ def calls(database: redis.Redis, command: str) -> int:
     return int(statistics.get(f"cmdstat_{command}", {}).get("calls", 0))
 
 
-def test_what_one_writes_the_others_see(state: RunState) -> None:
+def test_updates_reach_all_replicas(state: RunState) -> None:
     one, other = Copy(state), Copy(state)
     assert other.seen() == {}
     assert one.add("a") and other.add("a") and other.add("b")
@@ -55,7 +55,7 @@ def test_what_one_writes_the_others_see(state: RunState) -> None:
     assert Copy(state, "other").seen() == {}
 
 
-def test_an_update_counts_once_whoever_applies_it(state: RunState) -> None:
+def test_update_is_applied_once_by_any_process(state: RunState) -> None:
     one, other = Copy(state), Copy(state)
     assert one.add("a", once="game-1")
     assert not one.add("a", once="game-1") and not other.add("a", once="game-1")
@@ -64,7 +64,7 @@ def test_an_update_counts_once_whoever_applies_it(state: RunState) -> None:
     assert one.seen() == {"a": 2}
 
 
-def test_the_event_is_written_with_the_update(state: RunState) -> None:
+def test_event_is_written_with_the_update(state: RunState) -> None:
     one = Copy(state)
     one.table.update(lambda: None, event=("t", "never", {}))
     one.table.update(lambda: {"a": 1}, event=("t", "pool.changed", {"x": 1}))
@@ -90,7 +90,7 @@ def test_no_update_is_lost_among_many_writers(state: RunState) -> None:
     assert all(copy.seen() == expected for copy in copies)
 
 
-def test_another_write_between_reading_and_writing_is_not_overwritten(state: RunState) -> None:
+def test_concurrent_write_is_not_overwritten(state: RunState) -> None:
     one, other = Copy(state), Copy(state)
     one.add("a")
     asked = 0
@@ -106,7 +106,7 @@ def test_another_write_between_reading_and_writing_is_not_overwritten(state: Run
     assert asked > 1 and other.seen() == one.seen() == {"a": 111}
 
 
-def test_a_call_reads_what_changed_and_not_the_table(state: RunState, database: redis.Redis) -> None:
+def test_call_reads_only_changes(state: RunState, database: redis.Redis) -> None:
     one, other = Copy(state), Copy(state)
     one.table.update(lambda: {str(i): i for i in range(1000)})
     other.seen()
@@ -118,7 +118,7 @@ def test_a_call_reads_what_changed_and_not_the_table(state: RunState, database: 
     assert (one.loads, other.loads) == (1, 1)
 
 
-def test_who_is_behind_the_log_reads_the_whole(state: RunState, database: redis.Redis) -> None:
+def test_replica_behind_the_log_reloads_the_table(state: RunState, database: redis.Redis) -> None:
     one, other = Copy(state), Copy(state)
     one.add("a")
     assert other.seen() == {"a": 1}
@@ -136,7 +136,7 @@ def test_the_log_is_bounded(state: RunState, database: redis.Redis, monkeypatch:
     assert database.xlen(state.keys.table_log("pool")) < 250  # whole nodes of a stream are dropped, of a hundred
 
 
-def test_when_redis_lost_its_last_second_memory_follows_it(state: RunState, database: redis.Redis) -> None:
+def test_replica_follows_redis_back_after_lost_writes(state: RunState, database: redis.Redis) -> None:
     one, other = Copy(state), Copy(state)
     log, key = state.keys.table_log("pool"), state.keys.table("pool")
     one.add("a")
@@ -155,9 +155,9 @@ def test_when_redis_lost_its_last_second_memory_follows_it(state: RunState, data
     assert one.seen() == {} and other.add("a") and one.seen() == {"a": 1}
 
 
-def test_a_writer_without_a_log_is_not_overwritten_and_soon_seen(state: RunState,
+def test_writer_without_log_is_not_overwritten(state: RunState,
                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as the release before, during an upgrade."""
+    """Such as the previous release during an upgrade."""
     one = Copy(state)
     one.add("a")
     state.table("pool").set("a", 41)
@@ -168,14 +168,14 @@ def test_a_writer_without_a_log_is_not_overwritten_and_soon_seen(state: RunState
     assert one.seen() == {"a": 42, "b": 7}
 
 
-def test_a_table_written_before_there_was_a_log_is_taken_over(state: RunState) -> None:
+def test_table_without_log_is_adopted(state: RunState) -> None:
     state.table("pool").update(lambda rows: {"a": 1, "b": [0.5, 2]})
     one, other = Copy(state), Copy(state)
     assert one.seen() == other.seen() == {"a": 1, "b": [0.5, 2]}
     assert one.add("a") and other.seen() == {"a": 2, "b": [0.5, 2]}
 
 
-def test_a_table_that_always_changes_is_given_up(state: RunState) -> None:
+def test_update_gives_up_after_repeated_conflicts(state: RunState) -> None:
     one, other = Copy(state), Copy(state)
     one.add("a")
 

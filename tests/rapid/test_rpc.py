@@ -44,7 +44,7 @@ CODE = grpc.StatusCode
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
-    """Answers with what the request holds; fails as it is told to."""
+    """Servicer that returns the request's contents, or fails as configured."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
@@ -68,7 +68,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
 
 class Writing(inference_pb2_grpc.InferenceServiceServicer):
-    """A streaming method that is a coroutine and writes to its context."""
+    """Streaming method that is a coroutine and writes to its context."""
 
     async def Act(self, request_iterator: AsyncIterator[Any], context: Any) -> None:  # type: ignore[override]
         async for request in request_iterator:
@@ -107,7 +107,7 @@ async def act(stub: Any, metadata: Any, message: Any) -> Any:
     return answer
 
 
-async def test_a_call_and_a_stream_pass(start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
+async def test_call_and_stream_succeed(start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     connection, stub, metadata = stub_of(server.port, rpc_config)
     assert (await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)).newest_version == 7
@@ -117,7 +117,7 @@ async def test_a_call_and_a_stream_pass(start_server: Any, servicer: Inference, 
 
 
 @pytest.mark.parametrize("token", [None, "wrong", TOKEN + "x", TOKEN[:-1], "Bearer " + TOKEN])
-async def test_a_wrong_token_is_turned_away_from_calls_and_streams(
+async def test_wrong_token_is_refused(
         token: str | None, start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     connection, stub, metadata = stub_of(server.port, rpc_config, token)
@@ -159,7 +159,7 @@ async def test_exceptions_become_status_codes(error: Exception, code: Any, says:
     await connection.close()
 
 
-async def test_a_bug_keeps_its_message_to_the_servers_log(start_server: Any, servicer: Inference,
+async def test_internal_errors_hide_their_message(start_server: Any, servicer: Inference,
                                                           rpc_config: RpcConfig, caplog: Any) -> None:
     server = await start_server(ADD, servicer)
     connection, stub, metadata = stub_of(server.port, rpc_config)
@@ -172,7 +172,7 @@ async def test_a_bug_keeps_its_message_to_the_servers_log(start_server: Any, ser
     await connection.close()
 
 
-async def test_a_coroutine_that_writes_is_guarded_too(start_server: Any, rpc_config: RpcConfig) -> None:
+async def test_streaming_coroutine_is_guarded(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, Writing())
     connection, stub, metadata = stub_of(server.port, rpc_config)
     call = stub.Act(metadata=metadata)
@@ -186,7 +186,7 @@ async def test_a_coroutine_that_writes_is_guarded_too(start_server: Any, rpc_con
     await connection.close()
 
 
-async def test_malformed_tensors_and_foreign_layouts_are_refused_on_arrival(
+async def test_malformed_tensors_and_other_layouts_are_refused(
         start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     connection, stub, metadata = stub_of(server.port, rpc_config)
@@ -203,7 +203,7 @@ async def test_malformed_tensors_and_foreign_layouts_are_refused_on_arrival(
     await connection.close()
 
 
-async def test_an_oversized_message_is_named_by_size_and_limit(start_server: Any, servicer: Inference,
+async def test_oversized_message_names_size_and_limit(start_server: Any, servicer: Inference,
                                                                rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     big = request(np.zeros(600_000, np.float32))
@@ -253,7 +253,7 @@ async def test_reflection_lists_the_services_to_those_with_the_token(start_serve
     await connection.close()
 
 
-async def test_a_server_without_a_token_does_not_start_by_accident(rpc_config: RpcConfig) -> None:
+async def test_server_needs_a_token_by_default(rpc_config: RpcConfig) -> None:
     with pytest.raises(ValueError, match="FIVE_TOKEN or rpc.token_file"):
         await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config)
     server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config.model_copy(update={"require_token": False}))
@@ -263,13 +263,13 @@ async def test_a_server_without_a_token_does_not_start_by_accident(rpc_config: R
     await server.stop(0)
 
 
-async def test_a_port_in_use_is_one_clear_error(start_server: Any, servicer: Inference) -> None:
+async def test_port_in_use_is_an_os_error(start_server: Any, servicer: Inference) -> None:
     server = await start_server(ADD, servicer)
     with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{server.port}"):
         await start_server(ADD, Inference(), port=server.port)
 
 
-async def test_calls_are_tried_again_until_a_server_answers(start_server: Any, servicer: Inference,
+async def test_calls_are_retried_until_a_server_responds(start_server: Any, servicer: Inference,
                                                             rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     quick = rpc_config.model_copy(update={"retries": 0})  # gRPC's own retries off: ours are counted
@@ -296,7 +296,7 @@ async def test_calls_are_tried_again_until_a_server_answers(start_server: Any, s
     await connection.close()
 
 
-def test_a_server_that_never_answers_meets_the_deadline(rpc_config: RpcConfig) -> None:
+def test_silent_server_ends_in_deadline_exceeded(rpc_config: RpcConfig) -> None:
     async def scenario() -> None:
         class Stuck(opponents_pb2_grpc.OpponentServiceServicer):
             async def GetPool(self, request: Any, context: Any) -> Any:
@@ -317,7 +317,7 @@ def test_a_server_that_never_answers_meets_the_deadline(rpc_config: RpcConfig) -
     asyncio.run(scenario())
 
 
-async def test_the_blocking_channel_carries_the_token(start_server: Any, servicer: Inference,
+async def test_blocking_channel_carries_the_token(start_server: Any, servicer: Inference,
                                                       rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
 
@@ -331,7 +331,7 @@ async def test_the_blocking_channel_carries_the_token(start_server: Any, service
         await asyncio.to_thread(call, "wrong")
 
 
-def test_a_call_that_broke_off_while_sending_may_be_tried_again() -> None:
+def test_call_interrupted_while_sending_may_be_retried() -> None:
     assert failure_from(CODE.INTERNAL, "Internal error from Core", "t", "m").may_retry
     assert not failure_from(CODE.INTERNAL, "internal error (KeyError); the server's log has the details", "t",
                             "m").may_retry
@@ -344,15 +344,15 @@ def test_pauses_double_to_their_maximum_with_jitter() -> None:
         assert expected / 2 <= next(pauses) <= expected
 
 
-def test_status_of_redis_being_away() -> None:
+def test_redis_errors_map_to_unavailable() -> None:
     import redis
     assert status_of(redis.ConnectionError("refused"))[0] is CODE.UNAVAILABLE
     assert status_of(redis.TimeoutError("slow"))[0] is CODE.UNAVAILABLE
     assert status_of(redis.ResponseError("WRONGTYPE"))[0] is CODE.INTERNAL
 
 
-def test_a_server_that_stops_with_open_streams_writes_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """Its loop ends right after it, as a service's does."""
+def test_stop_with_open_streams_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """The loop ends right after the server, as a service's does."""
     listening: Queue[int] = Queue()
     open_stream, over = threading.Event(), threading.Event()
 

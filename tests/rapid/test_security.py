@@ -14,7 +14,7 @@ from tests.rapid.conftest import TOKEN
 from tests.rapid.test_rpc import ADD, CODE, Inference, stub_of
 
 
-def test_tokens_are_compared_whole() -> None:
+def test_tokens_must_match_completely() -> None:
     assert security.is_authorised((), None)
     assert security.is_authorised(("t",), "Bearer t")
     assert security.is_authorised(("t", "next"), "Bearer t") and security.is_authorised(("t", "next"), "Bearer next")

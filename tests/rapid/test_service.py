@@ -1,4 +1,4 @@
-"""The start of a service: what is wrong is one line, what is right is alive and can be drained."""
+"""Startup of a service: errors are one line, and a started service is alive and can be drained."""
 
 import json
 import os
@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Config(BaseModel):
-    """A run's configuration without a game."""
+    """Configuration of a run without a game."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str = "r"
@@ -97,7 +97,7 @@ def start() -> Iterator[Any]:
         s.process.communicate()
 
 
-def test_a_service_lives_and_drains(start: Any, config: Path, database: redis.Redis) -> None:
+def test_service_starts_and_drains(start: Any, config: Path, database: redis.Redis) -> None:
     state = RunState(database, "r")
     state.create({}, "t")
     state.transition("running", "t")
@@ -115,7 +115,7 @@ def test_a_service_lives_and_drains(start: Any, config: Path, database: redis.Re
     assert "started, process" in err and "the-token-itself" not in err
 
 
-def test_a_stopping_run_drains_its_services(start: Any, config: Path, database: redis.Redis) -> None:
+def test_stopping_run_drains_its_services(start: Any, config: Path, database: redis.Redis) -> None:
     state = RunState(database, "r")
     state.create({}, "t")
     process = start(config)
@@ -126,7 +126,7 @@ def test_a_stopping_run_drains_its_services(start: Any, config: Path, database: 
 
 
 def page(port: int, name: str) -> tuple[int, str]:
-    """Status and text of a service's page; (0, "") while nothing answers."""
+    """Return status and text of a service's page; (0, "") while nothing responds."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/{name}", timeout=5) as found:
             return found.status, found.read().decode().strip()
@@ -142,7 +142,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_a_service_waits_for_its_run_and_says_so(start: Any, config: Path, database: redis.Redis) -> None:
+def test_service_waits_for_its_run(start: Any, config: Path, database: redis.Redis) -> None:
     state, port = RunState(database, "r"), free_port()
     process = start(config, "--metrics-port", str(port), NOT_READY="no games yet")
     missing = (503, "run 'r' does not exist yet; the controller creates it")
@@ -156,7 +156,7 @@ def test_a_service_waits_for_its_run_and_says_so(start: Any, config: Path, datab
     assert process.returncode == 0
 
 
-def test_a_service_started_again_waits_while_the_run_is_stopped(start: Any, config: Path, database: redis.Redis
+def test_service_waits_while_the_run_is_stopped(start: Any, config: Path, database: redis.Redis
                                                                 ) -> None:
     state, port = RunState(database, "r"), free_port()
     state.create({}, "t")
@@ -170,7 +170,7 @@ def test_a_service_started_again_waits_while_the_run_is_stopped(start: Any, conf
     assert process.returncode == 0 and "drained: the run is failed" in out, err
 
 
-def test_a_waiting_service_ends_when_it_is_told_to(start: Any, config: Path) -> None:
+def test_waiting_service_ends_on_sigterm(start: Any, config: Path) -> None:
     port = free_port()
     process = start(config, "--metrics-port", str(port))
     eventually(lambda: page(port, "healthz")[0] == 200, 60)
@@ -179,7 +179,7 @@ def test_a_waiting_service_ends_when_it_is_told_to(start: Any, config: Path) -> 
     assert process.returncode == 0 and out == "" and "Traceback" not in err, err
 
 
-def test_a_service_waits_for_its_store(start: Any, tmp_path: Path) -> None:
+def test_service_waits_for_its_store(start: Any, tmp_path: Path) -> None:
     server, port = EmbeddedRedis(tmp_path / "late", append_only=False), free_port()
     path = tmp_path / "config.json"
     path.write_text(f'{{"store": {{"state_url": "{server.url}", "params_url": "{server.url}"}}}}')
@@ -193,8 +193,8 @@ def test_a_service_waits_for_its_store(start: Any, tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_a_supervised_service_dies_with_whoever_started_it(config: Path, database: redis.Redis) -> None:
-    """As the ranks of an optimizer do with the agent that started them."""
+def test_supervised_service_dies_with_its_parent(config: Path, database: redis.Redis) -> None:
+    """Like the ranks of an optimizer with torchrun's agent."""
     state = RunState(database, "r")
     state.create({}, "t")
     between = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()"
@@ -210,7 +210,7 @@ def test_a_supervised_service_dies_with_whoever_started_it(config: Path, databas
     eventually(lambda: not alive(pid))
 
 
-def test_a_killed_service_loses_its_lease(start: Any, config: Path, database: redis.Redis) -> None:
+def test_killed_service_loses_its_lease(start: Any, config: Path, database: redis.Redis) -> None:
     state = RunState(database, "r")
     state.create({}, "t")
     process = start(config)
@@ -231,7 +231,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("says", WRONG)
-def test_what_is_wrong_is_one_clear_message(says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_startup_error_is_one_line(says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def load(path: str, overrides: Sequence[str]) -> Config:
         return Config.model_validate_json(Path(path).read_text())
 
@@ -243,7 +243,7 @@ def test_what_is_wrong_is_one_clear_message(says: str, tmp_path: Path, capsys: p
     assert caught.value.code == 2 and re.search(says, error), error
 
 
-def test_a_refused_start_is_exit_code_2_without_a_trace(start: Any, tmp_path: Path) -> None:
+def test_startup_error_exits_2_without_traceback(start: Any, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text("{}")
     process = start(path)
@@ -251,7 +251,7 @@ def test_a_refused_start_is_exit_code_2_without_a_trace(start: Any, tmp_path: Pa
     assert process.returncode == 2 and "Traceback" not in err and out == ""
 
 
-def test_usage_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parse_arguments("rollout", [])
     assert caught.value.code == 2 and "--config" in capsys.readouterr().err
@@ -265,7 +265,7 @@ def test_arguments() -> None:
     assert parse_arguments("rollout", ["--config", "c.yaml"]).port is None
 
 
-def test_the_ranks_of_a_machine_have_names_and_ports_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchrun_ranks_have_own_names_and_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ["--config", "c.yaml", "--id", "hostname", "--port", "50051", "--metrics-port", "9100"]
     found = parse_arguments("optimizer", asked)
     assert (found.id, found.port, found.metrics_port) == (socket.gethostname(), 50051, 9100)
@@ -276,7 +276,7 @@ def test_the_ranks_of_a_machine_have_names_and_ports_of_their_own(monkeypatch: p
     assert parse_arguments("optimizer", ["--config", "c.yaml", "--metrics-port", "0"]).metrics_port == 0
 
 
-def test_the_address_that_others_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_advertised_host(monkeypatch: pytest.MonkeyPatch) -> None:
     assert advertised_host("127.0.0.1") == "127.0.0.1"
     monkeypatch.setattr(socket, "getfqdn", lambda: "five-optimizer-0.five-optimizer.five.svc.cluster.local")
     assert advertised_host("0.0.0.0") == "five-optimizer-0.five-optimizer.five.svc.cluster.local"
@@ -306,14 +306,14 @@ def test_the_embedded_redis_is_private_and_persistent(tmp_path: Path) -> None:
         assert not list((tmp_path / "params").glob("*.aof")) and not list((tmp_path / "params").glob("*.rdb"))
 
 
-def test_a_folder_too_deep_for_a_socket(tmp_path: Path) -> None:
+def test_long_folder_uses_a_temporary_socket(tmp_path: Path) -> None:
     server = EmbeddedRedis(tmp_path / ("deep" * 30), append_only=False)
     assert len(str(server.socket)) <= 100
     with server.start():
         assert server.is_ready()
 
 
-def test_a_redis_that_does_not_start_says_why(tmp_path: Path) -> None:
+def test_failed_redis_start_has_its_log(tmp_path: Path) -> None:
     server = EmbeddedRedis(tmp_path / "state", append_only=True)
     server.folder.mkdir()
     (server.folder / "appendonly.aof").write_bytes(b"this is no append only file\r\n")

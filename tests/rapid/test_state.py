@@ -1,4 +1,4 @@
-"""A run's state: legal transitions only, every decision an event, updates atomic and applied once."""
+"""State of a run: legal transitions, events of decisions, atomic updates."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ def state(database: redis.Redis) -> RunState:
     return state
 
 
-def test_creating_is_done_once(state: RunState) -> None:
+def test_run_is_created_once(state: RunState) -> None:
     assert not state.create({"name": "r", "seed": 2}, "another")
     assert state.exists() and state.config() == {"name": "r", "seed": 1}
     now = state.status()
@@ -28,7 +28,7 @@ def test_creating_is_done_once(state: RunState) -> None:
     assert [e.what for e in state.events.read()] == ["run.created"]
 
 
-def test_the_life_of_a_run(state: RunState) -> None:
+def test_run_status_transitions(state: RunState) -> None:
     path = ["running", "pausing", "paused", "operating", "warming", "running", "stopping", "starting"]
     for to in path:
         state.transition(to, "someone", f"to {to}")
@@ -41,7 +41,7 @@ def test_the_life_of_a_run(state: RunState) -> None:
     assert state.events.read(after=events[-2].id) == [events[-1]]
 
 
-def test_every_transition_that_is_not_listed_is_refused(database: redis.Redis) -> None:
+def test_unlisted_transitions_are_refused(database: redis.Redis) -> None:
     for start in Status:
         for to in Status:
             database.flushall()
@@ -61,7 +61,7 @@ def test_every_transition_that_is_not_listed_is_refused(database: redis.Redis) -
                 assert now is not None and now.status is start and len(state.events.read()) == before
 
 
-def test_nonsense_is_refused(state: RunState, database: redis.Redis) -> None:
+def test_invalid_arguments_are_refused(state: RunState, database: redis.Redis) -> None:
     with pytest.raises(IllegalTransition, match="'flying' is not a status.*running"):
         state.transition("flying", "t")
     with pytest.raises(IllegalTransition, match="run 'other' does not exist"):
@@ -93,7 +93,7 @@ def test_counters_keep_whole_numbers_whole(state: RunState) -> None:
     assert state.counters()["games"] == 2**40 + 5
 
 
-def test_no_two_get_the_same_number_of_a_counter(state: RunState) -> None:
+def test_counter_values_are_unique(state: RunState) -> None:
     numbers: list[int] = []
 
     def take() -> None:
@@ -136,7 +136,7 @@ def test_an_update_is_applied_once(state: RunState) -> None:
     assert [e.what for e in state.events.read()] == ["run.created"]
 
 
-def test_updates_by_many_at_once_all_count(state: RunState) -> None:
+def test_concurrent_updates_all_count(state: RunState) -> None:
     table = state.table("pool")
 
     def work(worker: int) -> None:
@@ -175,7 +175,7 @@ def test_only_one_of_two_transitions_wins(state: RunState) -> None:
     assert outcomes.count("refused") <= 1
 
 
-def test_leases_end_by_themselves(state: RunState) -> None:
+def test_leases_expire(state: RunState) -> None:
     lease = state.lease("rollout", "0", ttl_seconds=0.2, address="h:1", metrics_address="h:2")
     assert state.services() == []
     lease.renew({"steps": 5})
@@ -191,7 +191,7 @@ def test_leases_end_by_themselves(state: RunState) -> None:
     assert state.services("rollout") == []
 
 
-def test_series_come_back_in_order(database: redis.Redis) -> None:
+def test_series_are_read_in_order(database: redis.Redis) -> None:
     series = Series(database, "r")
     assert series.last("versions") is None
     series.extend("versions", [{"version": i} for i in range(7)])

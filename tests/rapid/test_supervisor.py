@@ -1,4 +1,4 @@
-"""The supervisor with real processes: what dies comes back, what is ended is gone with all it started."""
+"""The supervisor with real processes."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def only(supervisor: Supervisor) -> ProcessStatus:
     return supervisor.status()[0]
 
 
-def test_what_is_killed_comes_back(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
+def test_killed_process_is_restarted(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
     supervisor.start(ProcessSpec("sleeper", SLEEPER))
     supervisor.wait_ready(["sleeper"], 10)
     pids = set()
@@ -65,7 +65,7 @@ def test_what_is_killed_comes_back(supervisor: Supervisor, events: list[tuple[st
     assert eventually(lambda: supervisor.log_tail("sleeper").splitlines() == ["up"] * 3)
 
 
-def test_ready_is_what_the_probe_says(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_readiness_follows_the_probe(supervisor: Supervisor, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     supervisor.start(ProcessSpec("slow", python("""
         import pathlib, sys, time
@@ -80,7 +80,7 @@ def test_ready_is_what_the_probe_says(supervisor: Supervisor, tmp_path: Path) ->
     assert only(supervisor).state is ProcessState.READY
 
 
-def test_one_that_cannot_live_is_given_up_with_its_log(supervisor: Supervisor) -> None:
+def test_crashing_process_fails_with_its_log(supervisor: Supervisor) -> None:
     supervisor.start(ProcessSpec("broken", python("print('no such hero'); raise SystemExit(3)"), give_up_after=3,
                                  ready=lambda: False))
     with pytest.raises(RuntimeError, match=r"(?s)broken did not start: exited with code 3.*no such hero"):
@@ -91,20 +91,20 @@ def test_one_that_cannot_live_is_given_up_with_its_log(supervisor: Supervisor) -
         supervisor.wait_ready(["absent"], 20)
 
 
-def test_pauses_between_restarts_grow(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
+def test_restart_backoff_grows(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
     supervisor.start(ProcessSpec("broken", python("raise SystemExit(1)"), give_up_after=4))
     eventually(lambda: supervisor.failed() == ["broken"])
     pauses = [details.split("restarting in ")[1] for _, what, details in events if what == "died"]
     assert pauses == ["0.2 s", "0.4 s", "0.8 s"]
 
 
-def test_one_that_ends_by_itself_has_not_died(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
+def test_exit_code_0_is_not_a_death(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
     supervisor.start(ProcessSpec("renewed", python("raise SystemExit(0)"), give_up_after=2))
     eventually(lambda: supervisor.failed() == ["renewed"])
     assert ("renewed", "ended", "exited with code 0; restarting in 0.2 s") in events
 
 
-def test_one_that_may_end_is_not_started_again(supervisor: Supervisor) -> None:
+def test_process_without_restart_stays_ended(supervisor: Supervisor) -> None:
     supervisor.start(ProcessSpec("once", python("print('done')"), restart=False))
     eventually(lambda: only(supervisor).state is ProcessState.ENDED)
     assert only(supervisor).last_end == "exited with code 0" and only(supervisor).restarts == 0
@@ -125,7 +125,7 @@ def test_environment_names_and_removal(supervisor: Supervisor) -> None:
     assert not alive(pid) and supervisor.status() == []
 
 
-def test_stopping_goes_by_stages_and_leaves_nobody(tmp_path: Path) -> None:
+def test_stop_ends_all_stages_in_order(tmp_path: Path) -> None:
     order = tmp_path / "order"
     noted = """
         import signal, sys, time
@@ -152,7 +152,7 @@ def test_stopping_goes_by_stages_and_leaves_nobody(tmp_path: Path) -> None:
         supervisor.start(ProcessSpec("late", SLEEPER))
 
 
-def test_what_a_dead_process_left_behind_is_ended(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_descendants_of_a_dead_process_are_killed(supervisor: Supervisor, tmp_path: Path) -> None:
     family = tmp_path / "family"
     supervisor.start(ProcessSpec("parent", [*STUBBORN, str(family)], grace_seconds=0.1))
     eventually(lambda: family.exists() and len(family.read_text().split()) == 2)
@@ -187,7 +187,7 @@ def supervising(tmp_path: Path) -> tuple["subprocess.Popen[bytes]", list[int]]:
     return process, pids
 
 
-def test_no_orphan_after_the_supervisor_itself_is_killed(tmp_path: Path) -> None:
+def test_killed_supervisor_leaves_no_orphans(tmp_path: Path) -> None:
     process, pids = supervising(tmp_path)
     process.kill()
     process.wait()
@@ -202,8 +202,8 @@ def test_ctrl_c_ends_everything_once(tmp_path: Path) -> None:
     assert not any(map(alive, pids))
 
 
-def test_children_outlive_the_thread_that_asked_for_them(supervisor: Supervisor) -> None:
-    """The kernel ends a child with the thread that started it, so that must not be the caller's."""
+def test_children_outlive_the_calling_thread(supervisor: Supervisor) -> None:
+    """The kernel kills a child with the thread that started it, so that thread must not be the caller's."""
     import threading
 
     asking = threading.Thread(target=lambda: supervisor.start(ProcessSpec("sleeper", SLEEPER)))

@@ -1,4 +1,4 @@
-"""Metrics are defined once and by scheme; logs carry their fields and no secret."""
+"""Metrics follow the scheme; logs have their fields and no secret."""
 
 import http.client
 import io
@@ -58,7 +58,7 @@ def test_metrics_outside_the_scheme_are_refused(arguments: tuple[str, str, str, 
         metrics.gauge(*arguments)
 
 
-def test_many_values_at_once_are_counted_as_one_by_one() -> None:
+def test_observe_all_equals_single_observations() -> None:
     """On bounds, between them, below the first and beyond the last."""
     one, many = (metrics.histogram("tested", f"ages_{how}", "versions", "Ages of the tests.", buckets=(0, 1, 2, 4))
                  for how in ("singly", "together"))
@@ -124,7 +124,7 @@ def get(port: int, path: str, method: str = "GET") -> tuple[int, str]:
     return answer.status, answer.read().decode().strip()
 
 
-def test_health_and_readiness_are_pages_of_their_own() -> None:
+def test_health_and_readiness_pages() -> None:
     reasons = ["no version has been loaded yet", ""]
     server = start_pages(0, not_ready=lambda: reasons[0])
     try:
@@ -140,7 +140,7 @@ def test_health_and_readiness_are_pages_of_their_own() -> None:
         server.close()
 
 
-def test_slow_clients_do_not_keep_probes_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_clients_do_not_block_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages._Handler, "timeout", 0.3)
     server = start_pages(0)
     silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
@@ -158,7 +158,7 @@ def test_slow_clients_do_not_keep_probes_waiting(monkeypatch: pytest.MonkeyPatch
         server.close()
 
 
-def test_more_clients_than_there_is_room_for_are_turned_away() -> None:
+def test_clients_over_the_limit_are_refused() -> None:
     server = start_pages(0)
     silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(pages.MAX_REQUESTS + 5)]
     try:

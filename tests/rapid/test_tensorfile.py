@@ -1,4 +1,4 @@
-"""Arrays as safetensors files: the safetensors library reads what is written here, and the other way round."""
+"""Compatibility of tensor files with the safetensors library."""
 
 import json
 
@@ -20,7 +20,7 @@ def file_of(arrays: dict, meta: dict, bfloat16: tuple[str, ...] = ()) -> bytes:
     return b"".join(bytes(p) for p in tensorfile.file_pieces(arrays, meta, bfloat16))
 
 
-def test_comes_back() -> None:
+def test_file_round_trip() -> None:
     arrays, index = tensorfile.parse(file_of(ARRAYS, {"version": 3, "nested": {"x": [1, 2]}}))
     assert index.meta == {"version": 3, "nested": {"x": [1, 2]}}
     assert arrays.keys() == ARRAYS.keys()
@@ -29,7 +29,7 @@ def test_comes_back() -> None:
         np.testing.assert_array_equal(arrays[name], array)
 
 
-def test_the_library_reads_what_we_write_and_we_read_what_it_writes() -> None:
+def test_files_are_compatible_with_safetensors() -> None:
     theirs = safetensors.numpy.load(file_of(ARRAYS, {}))
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(theirs[name], array)
@@ -85,7 +85,7 @@ def test_bfloat16_rounds_to_nearest_even_as_torch_does() -> None:
     lambda d: d[:8] + b"[" + d[9:], lambda d: d.replace(b'"F32"', b'"F99"'),
     lambda d: d.replace(b"[2,3]", b"[2,4]"), lambda d: d.replace(b"[2,3]", b"[-2,"),
 ])
-def test_damage_is_refused(damage) -> None:
+def test_damaged_file_is_refused(damage) -> None:
     data = file_of({"w": ARRAYS["w"]}, {"a": 1})
     with pytest.raises(ValueError):
         tensorfile.parse(damage(data))
@@ -98,7 +98,7 @@ def test_overlapping_arrays_are_refused() -> None:
         tensorfile.parse_header(json.dumps(table).encode(), 6)
 
 
-def test_what_cannot_be_stored_is_named() -> None:
+def test_unsupported_arrays_are_named() -> None:
     with pytest.raises(ValueError, match="'x': dtype complex64"):
         tensorfile.index_of({"x": np.zeros(2, np.complex64)}, {})
     with pytest.raises(ValueError, match="'x' is bfloat16 carried as uint16, not float32"):

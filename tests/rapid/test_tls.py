@@ -1,4 +1,4 @@
-"""What is said of a TLS connection that does not come about, and certificates that change under one that does."""
+"""Diagnosis of failed TLS connections, and reloading of certificates."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from tests.rapid.test_rpc import ADD, Inference, request
 
 
 class Authority:
-    """An authority of its own in a folder: ca.crt."""
+    """Certificate authority in a folder: ca.crt."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -34,7 +34,7 @@ class Authority:
         subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
 
     def issue(self, into: Path, *names: str) -> TlsConfig:
-        """A certificate with these names, put where a Secret's files are: written beside, then renamed."""
+        """Write a certificate with these names like a Secret's files: beside, then renamed."""
         into.mkdir(exist_ok=True)
         self._openssl("req", *self.KEY, "-keyout", "new.key", "-out", "new.csr", "-subj", "/CN=five")
         (self.folder / "names").write_text("subjectAltName=" + ",".join(names))
@@ -66,13 +66,13 @@ async def started(tls: TlsConfig) -> RpcServer:
 
 
 async def asked(channel: Channel) -> int:
-    """The health of the server. Raises grpc.aio.AioRpcError."""
+    """Return the server's health. Raise grpc.aio.AioRpcError."""
     stub = health_pb2_grpc.HealthStub(channel.grpc)
     return int((await stub.Check(health_pb2.HealthCheckRequest(), timeout=10)).status)
 
 
 async def said(target: str, tls: TlsConfig) -> str:
-    """What a call that fails says."""
+    """Return the details of a failing call."""
     channel = aio_channel(target, rpc(tls))
     try:
         with pytest.raises(grpc.aio.AioRpcError) as failed:
@@ -82,7 +82,7 @@ async def said(target: str, tls: TlsConfig) -> str:
         await channel.close()
 
 
-async def test_a_name_that_the_certificate_lacks_is_told_with_those_that_it_has(
+async def test_error_lists_the_names_of_the_certificate(
         authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     tls = authority.issue(tmp_path / "tls", "DNS:five-inference", "DNS:*.five-optimizer.five.svc")
     server = await started(tls)
@@ -100,7 +100,7 @@ async def test_a_name_that_the_certificate_lacks_is_told_with_those_that_it_has(
     await server.stop(0)
 
 
-async def test_an_authority_that_is_not_the_certificates_is_told(authority: Authority, tmp_path: Path) -> None:
+async def test_error_names_the_untrusted_authority(authority: Authority, tmp_path: Path) -> None:
     server = await started(authority.issue(tmp_path / "tls", "IP:127.0.0.1"))
     other = Authority(tmp_path / "other")
     text = await said(f"127.0.0.1:{server.port}", TlsConfig(authority=str(other.folder / "ca.crt")))
@@ -108,7 +108,7 @@ async def test_an_authority_that_is_not_the_certificates_is_told(authority: Auth
     await server.stop(0)
 
 
-async def test_a_client_without_a_certificate_is_told(authority: Authority, tmp_path: Path) -> None:
+async def test_error_reports_a_missing_client_certificate(authority: Authority, tmp_path: Path) -> None:
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     server = await started(tls.model_copy(update={"require_client_certificate": True}))
     text = await said(f"127.0.0.1:{server.port}", TlsConfig(authority=tls.authority))
@@ -116,7 +116,7 @@ async def test_a_client_without_a_certificate_is_told(authority: Authority, tmp_
     await server.stop(0)
 
 
-def test_nobody_there_is_not_tlss_fault(authority: Authority, tmp_path: Path) -> None:
+def test_absent_server_is_no_tls_error(authority: Authority, tmp_path: Path) -> None:
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     assert diagnose_handshake("127.0.0.1:1", tls) == "" and diagnose_handshake("unix:/nowhere", tls) == ""
 
@@ -126,11 +126,11 @@ def test_nobody_there_is_not_tlss_fault(authority: Authority, tmp_path: Path) ->
     ("*.five-optimizer.five.svc", "five-optimizer-3.five-optimizer.five.svc", True),
     ("*.five-optimizer", "five-optimizer-3.five-optimizer", False), ("*.b.c", "a.a.b.c", False),
     ("127.0.0.1", "localhost", False)])
-def test_names_are_compared_as_clients_do(name: str, dialled: str, yes: bool) -> None:
+def test_certificate_name_matching(name: str, dialled: str, yes: bool) -> None:
     assert name_matches(name, dialled) is yes
 
 
-async def test_a_server_takes_a_new_certificate_without_a_restart(authority: Authority, tmp_path: Path) -> None:
+async def test_server_reloads_its_certificate(authority: Authority, tmp_path: Path) -> None:
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     server = await started(tls)
     target = f"127.0.0.1:{server.port}"
@@ -146,8 +146,8 @@ async def test_a_server_takes_a_new_certificate_without_a_restart(authority: Aut
     await server.stop(0)
 
 
-async def test_a_client_takes_new_certificates_for_its_next_call(authority: Authority, tmp_path: Path) -> None:
-    """Here also its own: the server asks for one of the same authority."""
+async def test_client_reloads_certificates_for_the_next_call(authority: Authority, tmp_path: Path) -> None:
+    """Including its own: the server requires one of the same authority."""
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     both = tls.model_copy(update={"require_client_certificate": True})
     server = await started(both)
@@ -163,7 +163,7 @@ async def test_a_client_takes_new_certificates_for_its_next_call(authority: Auth
     await server.stop(0)
 
 
-async def test_files_that_do_not_fit_change_nothing(authority: Authority, tmp_path: Path,
+async def test_mismatched_files_change_nothing(authority: Authority, tmp_path: Path,
                                                     caplog: pytest.LogCaptureFixture) -> None:
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     server = await started(tls)
@@ -177,8 +177,8 @@ async def test_files_that_do_not_fit_change_nothing(authority: Authority, tmp_pa
     await server.stop(0)
 
 
-async def test_a_stream_that_is_on_stays_when_certificates_change(authority: Authority, tmp_path: Path) -> None:
-    """Whether somebody waits for its answer at that moment, or nobody does."""
+async def test_open_stream_survives_certificate_reload(authority: Authority, tmp_path: Path) -> None:
+    """With and without a pending response."""
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc(tls))
     channel = aio_channel(f"127.0.0.1:{server.port}", rpc(tls))

@@ -1,4 +1,4 @@
-"""The services' token: where it comes from, and its change while servers serve and clients call."""
+"""The services' token and its rotation under load."""
 
 import io
 import logging
@@ -36,7 +36,7 @@ def always_look(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_it_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_token(RpcConfig()) is None and accepted_tokens(None) == () and sent_token(None) is None
     monkeypatch.setenv("FIVE_TOKEN", " from-env \n")
     assert load_token(RpcConfig()) == "from-env" == sent_token("from-env")
@@ -55,7 +55,7 @@ def test_it_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: py
     assert load_or_create_token(path) not in ("", token)
 
 
-def test_a_file_that_cannot_be_used_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unusable_token_file_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "token"
     write_tokens(path, "the-first-token")
     file = TokenFile(str(path))
@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_used_changes_nothing(tmp_path: Path, caplog: pyte
     assert path.stat().st_mode & 0o777 == 0o600 and [p.name for p in tmp_path.iterdir()] == ["token"]
 
 
-def test_it_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_file_is_checked_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate_reload, "CHECK_SECONDS", 3600.0)
     path = tmp_path / "token"
     write_tokens(path, "old")
@@ -81,7 +81,7 @@ def test_it_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.Monke
     assert file.accepted_tokens() == ("new",)
 
 
-def test_no_log_has_one_that_was_read_again(tmp_path: Path) -> None:
+def test_reloaded_tokens_are_hidden_from_logs(tmp_path: Path) -> None:
     path, stream = tmp_path / "token", io.StringIO()
     write_tokens(path, "the-token-of-before")
     root = logging.getLogger()
@@ -98,8 +98,9 @@ def test_no_log_has_one_that_was_read_again(tmp_path: Path) -> None:
     assert "with *** and ***" in stream.getvalue() and "tokens=2" in stream.getvalue()
 
 
-async def test_it_changes_under_calls_and_streams(tmp_path: Path, rpc_config: RpcConfig) -> None:
-    """Servers take the new one, clients send it, the old one is refused; no call fails, a stream that is on stays."""
+async def test_token_rotation_under_calls_and_streams(tmp_path: Path, rpc_config: RpcConfig) -> None:
+    """Servers accept the new token, clients send it, the old one is refused; no call fails and open streams continue.
+        """
     path = tmp_path / "token"
     write_tokens(path, "old")
     config = rpc_config.model_copy(update={"token_file": str(path), "require_token": True})
@@ -146,7 +147,7 @@ async def test_it_changes_under_calls_and_streams(tmp_path: Path, rpc_config: Rp
     await server.stop(0)
 
 
-def test_the_stamp_of_a_file_replaced_in_the_same_moment_differs(tmp_path: Path) -> None:
+def test_stamp_of_a_replaced_file_differs(tmp_path: Path) -> None:
     path = tmp_path / "token"
     write_tokens(path, "one")
     file = TokenFile(str(path))

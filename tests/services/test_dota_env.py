@@ -1,4 +1,4 @@
-"""The environment service through the wire, against the same games in this process."""
+"""The environment service over gRPC against the same games in this process."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The opponent pool over a real Redis."""
+"""The opponent pool with a real Redis."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ def test_versions_join_every_ten_and_survive_a_restart(state: RunState) -> None:
     assert again.on_version(30)
 
 
-def test_a_game_is_given_the_same_opponent_when_it_asks_again(state: RunState) -> None:
+def test_repeated_assignment_returns_the_same_opponent(state: RunState) -> None:
     pool = Pool(state, CONFIG, seed=0)
     for v in (0, 10, 20):
         pool.on_version(v)
@@ -49,7 +49,7 @@ def test_a_game_is_given_the_same_opponent_when_it_asks_again(state: RunState) -
     assert {m.past for m in first} == {None, 0, 10, 20} and {m.side for m in first} == {0, 1}
 
 
-def test_few_versions_are_in_play_and_over_time_each_as_often_as_it_is_drawn(state: RunState) -> None:
+def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> None:
     now = [0.0]
     config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "past_in_play": 4, "in_play_minutes": 10.0})
     pool, other = Pool(state, config, 0, lambda: now[0]), Pool(state, config, 0, lambda: now[0])
@@ -75,7 +75,7 @@ def test_few_versions_are_in_play_and_over_time_each_as_often_as_it_is_drawn(sta
         assert met[version] == pytest.approx(chance, abs=0.06), version
 
 
-def test_what_left_the_pool_is_in_play_no_longer(state: RunState) -> None:
+def test_removed_version_is_no_longer_in_play(state: RunState) -> None:
     config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "past_in_play": 3})
     pool = Pool(state, config, 0, lambda: 0.0)
     for v in (0, 10, 20):
@@ -85,7 +85,7 @@ def test_what_left_the_pool_is_in_play_no_longer(state: RunState) -> None:
     assert {pool.assign(f"again {i}").past for i in range(50)} == {10}
 
 
-def test_a_result_counts_once_also_for_another_instance(state: RunState) -> None:
+def test_result_counts_once_across_instances(state: RunState) -> None:
     pool = Pool(state, CONFIG, seed=0)
     for v in (0, 10):
         pool.on_version(v)
@@ -134,7 +134,7 @@ def whole_reads(client: redis.Redis) -> int:
     return int(statistics["cmdstat_hgetall"]["calls"])
 
 
-def test_calls_do_not_read_the_pool(state: RunState, redis_client: redis.Redis) -> None:
+def test_calls_do_not_read_the_whole_pool(state: RunState, redis_client: redis.Redis) -> None:
     pool, other = Pool(state, CONFIG, seed=0), Pool(state, CONFIG, seed=0)
     for v in range(0, 1000, 10):
         pool.on_version(v)
@@ -147,7 +147,7 @@ def test_calls_do_not_read_the_pool(state: RunState, redis_client: redis.Redis) 
     assert [o.games for o in other.league().opponents] == [1] * 100
 
 
-def test_a_result_against_a_version_that_left_does_not_count(state: RunState) -> None:
+def test_result_against_a_removed_version_does_not_count(state: RunState) -> None:
     pool = Pool(state, CONFIG, seed=0)
     for v in (0, 10):
         pool.on_version(v)
@@ -161,7 +161,7 @@ def ask(call: object) -> object:
     return asyncio.run(call)  # type: ignore[arg-type]
 
 
-def test_the_servicer_gives_the_opponent_the_other_side(state: RunState) -> None:
+def test_opponent_gets_the_other_side(state: RunState) -> None:
     pool = Pool(state, CONFIG, seed=0)
     pool.on_version(0)
     servicer = OpponentService("trial", pool, epoch=1)
@@ -178,7 +178,7 @@ def test_the_servicer_gives_the_opponent_the_other_side(state: RunState) -> None
     ({"run": "other"}, "run 'trial'"), ({"game_id": ""}, "game_id"), ({"game_id": "x" * 200}, "game_id"),
     ({"outcome": 0}, "outcome"),
 ])
-def test_a_bad_report_is_refused(state: RunState, changes: dict[str, object], words: str) -> None:
+def test_invalid_report_is_refused(state: RunState, changes: dict[str, object], words: str) -> None:
     servicer = OpponentService("trial", Pool(state, CONFIG, seed=0), epoch=1)
     values: dict[str, object] = {"run": "trial", "game_id": "g", "opponent_version": 0, "outcome": 1,
                                  "epoch": 1} | changes
@@ -186,14 +186,14 @@ def test_a_bad_report_is_refused(state: RunState, changes: dict[str, object], wo
         ask(servicer.ReportResult(opponents_pb2.ReportResultRequest(**values), None))  # type: ignore[arg-type]
 
 
-def test_a_version_of_a_warm_up_does_not_join(redis_client: redis.Redis, tmp_path: Path) -> None:
+def test_warm_up_version_does_not_join_the_pool(redis_client: redis.Redis, tmp_path: Path) -> None:
     store = ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=10), BlobStore(str(tmp_path)))
     for version in range(0, 50, 5):
         store.publish(version, {"x": np.array([version])}, {"warming": version in (10, 20)})
     assert [record.version for record in store.records() if is_eligible(record, 10)] == [0, 30, 40]
 
 
-def test_versions_that_were_reverted_leave_the_pool_and_do_not_come_back(state: RunState) -> None:
+def test_reverted_versions_leave_the_pool(state: RunState) -> None:
     pool = Pool(state, CONFIG, seed=0)
     for v in (0, 10, 20, 30):
         pool.on_version(v)

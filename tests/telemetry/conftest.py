@@ -1,4 +1,4 @@
-"""Prometheus's own tools, where they are installed (Debian: apt-get install prometheus; `make test-telemetry`)."""
+"""Prometheus's tools, where installed (Debian: apt-get install prometheus; `make test-telemetry`)."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ BUILT = Path(__file__).resolve().parents[2] / "build" / "prometheus" / "usr" / "
 
 
 def binary(name: str) -> str:
-    """The program's path. Skips where there is none, unless FIVE_NEED_PROMETHEUS says that there must be."""
+    """Return the program's path. Skip without one, unless FIVE_NEED_PROMETHEUS is set."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}{os.pathsep}{BUILT}")
     if found is None:
         if os.environ.get("FIVE_NEED_PROMETHEUS"):

@@ -1,4 +1,4 @@
-"""Every expression of the dashboards and the rules, and what it names."""
+"""PromQL expressions of the dashboards and the rules, and the metrics that they use."""
 
 import json
 from collections.abc import Iterator
@@ -23,53 +23,53 @@ FOREIGN = {"up": frozenset[str](), "kube_pod_container_status_restarts_total": f
 
 
 class Expression(NamedTuple):
-    """``where``: of the dashboard and panel, or of the alert."""
+    """A PromQL expression; ``where`` names its dashboard and panel, or its alert."""
 
     where: str
     text: str
 
 
 class Used(NamedTuple):
-    """A metric that an expression selects, with the labels that it is selected by."""
+    """A metric in an expression, with the labels of its selectors."""
 
     metric: str
     labels: frozenset[str]
 
 
 def filled(text: str, run: str = "", namespace: str = ".*", interval: str = "30s") -> str:
-    """A dashboard's expression with Grafana's variables put in."""
+    """Return a dashboard's expression with Grafana's variables substituted."""
     return (text.replace("$__rate_interval", interval).replace("$namespace", namespace)
             .replace("$run", run or ".*"))
 
 
 def dashboards() -> dict[str, dict[str, Any]]:
-    """All dashboards as they lie in the chart."""
+    """Return all dashboards of the chart."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(DASHBOARDS.glob("*.json"))}
 
 
 def panels(board: dict[str, Any]) -> list[dict[str, Any]]:
-    """The panels with data."""
+    """Return the panels with data."""
     return [panel for panel in board["panels"] if panel["type"] != "row"]
 
 
 def of_dashboards() -> list[Expression]:
-    """Of every panel's every query."""
+    """Return every query of every panel."""
     return [Expression(f"{name}: {panel['title']} {target['refId']}", target["expr"])
             for name, board in dashboards().items() for panel in panels(board) for target in panel["targets"]]
 
 
 def rules() -> list[dict[str, Any]]:
-    """All alerts."""
+    """Return all alerts."""
     return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
 
 
 def of_rules() -> list[Expression]:
-    """Of every alert."""
+    """Return the expression of every alert."""
     return [Expression(rule["alert"], rule["expr"]) for rule in rules()]
 
 
 def nodes(text: str) -> list[Any]:
-    """The expression's parts. Raises ValueError when it does not parse."""
+    """Return the nodes of an expression. Raise ValueError when it does not parse."""
     found: list[Any] = []
 
     def visit(node: Any) -> bool:
@@ -81,13 +81,13 @@ def nodes(text: str) -> list[Any]:
 
 
 def used(text: str) -> list[Used]:
-    """Metrics that the expression selects."""
+    """Return the metrics that an expression selects."""
     return [Used(node.name, frozenset(m.name for m in node.matchers.matchers)) for node in nodes(text)
             if isinstance(node, promql_parser.VectorSelector)]
 
 
 def grouped(text: str) -> frozenset[str]:
-    """Labels that the expression groups or matches by."""
+    """Return the labels that an expression groups or matches by."""
     labels: set[str] = set()
     for node in nodes(text):
         if isinstance(node, promql_parser.AggregateExpr) and node.modifier is not None:
@@ -100,7 +100,7 @@ def grouped(text: str) -> frozenset[str]:
 
 
 def known() -> dict[str, frozenset[str]]:
-    """The labels of every series that the services show, by its name."""
+    """Return the labels of every series that the services export, by name."""
     import_all()
     series = {name: labels for d in definitions() if d.service != "tested" for name, labels in _series(d)}
     for name in PROCESS:

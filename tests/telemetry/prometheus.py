@@ -1,4 +1,4 @@
-"""A real Prometheus that watches a real run."""
+"""A real Prometheus for a real run."""
 
 import json
 import math
@@ -39,7 +39,7 @@ class Watch:
         eventually(lambda: self._api.get("/-/ready").status_code == 200, 30, "Prometheus is ready")
 
     def pages(self) -> dict[str, str]:
-        """Address of the metrics page by kind of service."""
+        """Return the metrics addresses by kind of service."""
         state = self._run.state()
         found = {instance.kind: instance.metrics_address for instance in Leases(state.redis, state.run).live()
                  if instance.metrics_address}
@@ -47,24 +47,24 @@ class Watch:
         return found | ({"dota_env": environments[0]} if environments else {})
 
     def follow(self) -> dict[str, str]:
-        """Scrapes the processes that live now; returns their pages."""
+        """Scrape the live processes; return their pages."""
         pages = self.pages()
         self._targets.write_text(json.dumps([{"targets": sorted(pages.values())}]))
         return pages
 
     def ask(self, path: str, **parameters: Any) -> Any:
-        """``data`` of an answer of Prometheus's API. Raises AssertionError with what it says is wrong."""
+        """Return ``data`` of a response of Prometheus's API. Raise AssertionError with its error."""
         answer = self._api.get(f"/api/v1/{path}", params=parameters).json()
         assert answer["status"] == "success", f"{parameters}: {answer.get('error')}"
         return answer["data"]
 
     def values(self, expression: str) -> list[float]:
-        """What an expression gives now, NaN left out."""
+        """Return the current values of an expression without NaN."""
         found = [float(each["value"][1]) for each in self.ask("query", query=expression)["result"]]
         return [value for value in found if not math.isnan(value)]
 
     def missing(self, expressions: dict[str, str], seconds: float) -> list[str]:
-        """Names of the expressions that have had no data until then."""
+        """Return the names of expressions without data until then."""
         left = dict(expressions)
         end = time.monotonic() + seconds
         while left and time.monotonic() < end:
@@ -75,7 +75,7 @@ class Watch:
         return sorted(left)
 
     def end(self) -> None:
-        """Ends Prometheus."""
+        """Stop Prometheus."""
         self._api.close()
         self.process.terminate()
         self.process.wait(20)

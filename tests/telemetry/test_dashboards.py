@@ -1,4 +1,4 @@
-"""The dashboards in the chart are those that the code makes, and can be read."""
+"""The chart's dashboards are generated from the code and readable."""
 
 import re
 from typing import Any
@@ -20,7 +20,7 @@ def test_the_files_are_current() -> None:
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=NAMES)
-def test_a_dashboard_is_whole(board: Board) -> None:
+def test_dashboard_is_complete(board: Board) -> None:
     made = dashboards()[board.name]
     assert made["uid"] == f"five-{board.name}" and "five" in made["tags"]
     assert [v["name"] for v in made["templating"]["list"]] == ["datasource", "namespace", "run"]
@@ -38,7 +38,7 @@ def test_a_dashboard_is_whole(board: Board) -> None:
             assert 'namespace=~"$namespace"' in target["expr"]
 
 
-def test_the_handbook_speaks_of_panels_that_there_are() -> None:
+def test_documented_panels_exist() -> None:
     page = (ROOT / "docs" / "alerts.md").read_text()
     part = page[page.index("\n## Read the dashboards"):page.index("\n## Alerts")]
     named = set(re.findall(r"\*\*(.+?)\*\*", part))
@@ -55,7 +55,7 @@ def overlaps(made: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_panel_lies_on_another(name: str) -> None:
+def test_panels_do_not_overlap(name: str) -> None:
     made = dashboards()[name]
     assert overlaps(made) == []
     assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in made["panels"])

@@ -1,4 +1,4 @@
-"""What the dashboards and the alerts ask for is what the services show."""
+"""Dashboards and alerts use only exported metrics and labels."""
 
 import subprocess
 from pathlib import Path
@@ -13,7 +13,7 @@ EVERY = [*expressions.of_dashboards(), *expressions.of_rules()]
 
 
 def problems(text: str) -> list[str]:
-    """What is wrong with an expression: metrics and labels that nobody shows."""
+    """Return the unknown metrics and labels of an expression."""
     series = known()
     found = []
     labels: set[str] = set(TARGET_LABELS)
@@ -39,12 +39,12 @@ def test_every_expression_parses_and_names_what_exists(expression: Expression) -
     ('five_optimizer_buffer_age_versions{statistik="mean"}', "has no label statistik"),
     ("sum by (quantile) (five_optimizer_buffer_samples)", "nothing selected has the label quantile"),
 ])
-def test_what_does_not_exist_is_found(text: str, says: str) -> None:
+def test_unknown_metrics_are_detected(text: str, says: str) -> None:
     assert any(says in problem for problem in problems(text))
 
 
-def test_prometheus_takes_every_expression(promtool: str, tmp_path: Path) -> None:
-    """The parser above is not Prometheus's own: promtool reads them all, as rules."""
+def test_prometheus_accepts_every_expression(promtool: str, tmp_path: Path) -> None:
+    """promtool checks them as rules, because the parser above is not Prometheus's."""
     rules = [{"record": f"checked:{i}", "expr": filled(e.text)} for i, e in enumerate(EVERY)]
     path = tmp_path / "expressions.yaml"
     path.write_text(yaml.safe_dump({"groups": [{"name": "expressions", "rules": rules}]}))

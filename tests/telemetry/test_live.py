@@ -1,4 +1,4 @@
-"""A real run under a real Prometheus: every panel of every dashboard shows something, and no alert is false."""
+"""A real run under a real Prometheus: every panel has data, and no alert is false."""
 
 import subprocess
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ PLAUSIBLE = {"FiveStale", "FiveReuseHigh", "FiveReuseLow", "FiveSegmentsRefused"
 
 
 def autoscaling() -> set[str]:
-    """Titles of the panels that need a cluster."""
+    """Return the titles of the panels that need a cluster."""
     return {panel.build().title or "" for board in BOARDS for row in board.rows if row.cluster for panel in row.panels}
 
 
 def expressions(run: str) -> dict[str, str]:
-    """Every query of every panel that a local run can answer."""
+    """Return every query of every panel that works for a local run."""
     return {f"{name}: {panel['title']} {target['refId']}": filled(target["expr"], run, interval="20s")
             for name, board in dashboards().items() for panel in panels(board) for target in panel["targets"]
             if panel["title"] not in autoscaling()}
@@ -62,7 +62,7 @@ def watch(prometheus: str, run: Run, tmp_path: Path) -> Iterator[Watch]:
 
 
 def call_without_token(run: Run) -> None:
-    """A call that is refused, for the panel of calls that failed."""
+    """Make a refused call, for the panel of failed calls."""
     with grpc.insecure_channel(run.config.services.inference.addresses[0]) as channel:
         stub = inference_pb2_grpc.InferenceServiceStub(channel)  # type: ignore[no-untyped-call]
         with pytest.raises(grpc.RpcError) as refused:

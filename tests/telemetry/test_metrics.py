@@ -1,4 +1,4 @@
-"""The metrics themselves: their page in the docs, and Prometheus's opinion of their names."""
+"""Metrics: their page in the docs, and promtool's lint of their names."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tools.metrics_page import import_all
 
 
 def test_the_reference_is_current() -> None:
-    """`python -m tools.metrics_page` writes it; in a process of its own, for tests define metrics too."""
+    """`python -m tools.metrics_page` writes it, in a process of its own because tests define metrics too."""
     code = "from tools.metrics_page import PAGE, page; import sys; sys.exit(PAGE.read_text() != page())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={"PYTHONPATH": "libs:."}, timeout=60)
     assert done.returncode == 0, "docs/metrics.md is old: python -m tools.metrics_page"
@@ -25,8 +25,8 @@ def test_names_pass_prometheus_linter(promtool: str) -> None:
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
 
 
-def test_no_metric_is_there_for_nothing() -> None:
-    """Every metric is on a dashboard, in an alert, or says in its definition what else it is for."""
+def test_every_metric_is_used() -> None:
+    """Every metric is on a dashboard, in an alert, or its definition names another use."""
     import_all()
     asked = {u.metric for e in [*of_dashboards(), *of_rules()] for u in used(e.text.replace("$__rate_interval", "1m"))}
     shown = {d.name for d in definitions() if d.service != "tested"}

@@ -1,4 +1,4 @@
-"""The alerts: whole, explained, and tested by Prometheus's own tool."""
+"""Alert rules: complete, explained, and tested by promtool."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ NAMES = [rule["alert"] for rule in ALERTS]
 
 
 def anchors(text: str) -> set[str]:
-    """Anchors of a Markdown page's headings, as GitHub makes them."""
+    """Return the anchors of a Markdown page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
     return {re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -26,7 +26,7 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=NAMES)
-def test_an_alert_says_what_is_wrong_and_what_to_do(rule: dict[str, Any]) -> None:
+def test_alerts_have_summary_and_runbook(rule: dict[str, Any]) -> None:
     assert rule["alert"].startswith("Five")
     assert rule["labels"]["severity"] in ("critical", "warning", "info")
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
@@ -38,12 +38,12 @@ def test_an_alert_says_what_is_wrong_and_what_to_do(rule: dict[str, Any]) -> Non
     assert anchor in anchors((ROOT / page).read_text()), f"{page} has no heading {rule['alert']}"
 
 
-def test_prometheus_takes_the_rules(promtool: str) -> None:
+def test_prometheus_accepts_the_rules(promtool: str) -> None:
     done = subprocess.run([promtool, "check", "rules", str(RULES)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_alert_fires_when_it_should_and_else_is_silent(promtool: str) -> None:
+def test_alerts_fire_only_in_their_cases(promtool: str) -> None:
     done = subprocess.run([promtool, "test", "rules", str(CASES)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     expected = {label for case in yaml.safe_load(CASES.read_text())["tests"]
@@ -54,8 +54,8 @@ def test_every_alert_fires_when_it_should_and_else_is_silent(promtool: str) -> N
     assert expected == set(NAMES), "an alert has no case in which it fires"
 
 
-def test_the_cases_can_fail(promtool: str, tmp_path: Path) -> None:
-    """With a rule that never fires the same cases do not pass."""
+def test_rule_test_cases_can_fail(promtool: str, tmp_path: Path) -> None:
+    """The same cases fail with a rule that never fires."""
     broken = yaml.safe_load(RULES.read_text())
     broken["groups"][0]["rules"][0]["expr"] += " * 1000"
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(broken))
