@@ -22,9 +22,9 @@ def test_defaults_match_the_paper():
     (LearnerConfig, {"ppo_clp": 0.1}, "ppo_clp"),
     (LearnerConfig, {"ppo_clip": "much"}, "ppo_clip"),
     (LearnerConfig, {"gae_lambda": 1.5}, "gae_lambda"),
-    (BufferConfig, {"minimum_samples": 10, "capacity_samples": 5}, "no batch would ever be drawn"),
-    (BufferConfig, {"admission_batches": 9, "reuse_window_batches": 8}, "never made use of"),
-    (BufferConfig, {"admission_batches": 2, "reuse_window_batches": 2}, "never be held back"),
+    (BufferConfig, {"minimum_samples": 10, "capacity_samples": 5}, "minimum_samples 10"),
+    (BufferConfig, {"admission_batches": 9, "reuse_window_batches": 8}, "admission_batches 9"),
+    (BufferConfig, {"admission_batches": 2, "reuse_window_batches": 2}, "admission_batches 2"),
     (LeagueConfig, {"past_opponent_share": 1.2}, "past_opponent_share")])
 def test_invalid_values_are_rejected_by_name(section, values, reason):
     with pytest.raises(ValidationError, match=reason):

@@ -1,6 +1,6 @@
-"""Configuration of the agent: the model, its learning, and the league it plays in.
+"""Configuration of the agent: model, learning, league and rating.
 
-Names and defaults are those of Berner et al. 2019 (the Rerun column of table 2) where the paper prints them.
+Names and defaults follow Berner et al. 2019 (the Rerun column of table 2) where the paper gives them.
 """
 
 import itertools
@@ -22,17 +22,20 @@ IdSpace = Literal["unit", "animation", "modifier", "ability", "item", "pickup", 
 
 
 class ModelConfig(_Section):
-    """Sizes of the network (Berner et al. 2019, appendix H). The defaults are the paper's where it prints them;
-    the other widths are chosen so that the parameter count comes near the paper's 158,502,815."""
+    """Sizes of the network (Berner et al. 2019, appendix H).
+
+    Defaults are the paper's where it gives them. The other widths bring the parameter count near its 158,502,815.
+    """
 
     lstm: int = Field(4096, ge=4, description="Units of the single-layer LSTM.")
-    lstm_input: int = Field(4096, ge=4, description="Width of the fully connected layer that feeds the LSTM.")
+    lstm_input: int = Field(4096, ge=4, description="Width of the fully connected layer before the LSTM.")
     cross_hero_share: float = Field(
-        0.25, ge=0, le=1, description="First share of that vector that is max-pooled over the heroes of a team.")
+        0.25, ge=0, le=1, description="Leading share of that layer's output that is max-pooled over the heroes of a "
+        "team.")
     key: int = Field(
         128, ge=4, description="Width of unit keys, of target-unit queries and of the primary actions' embeddings.")
     unit_hidden: int = Field(512, ge=4, description="First layer of a unit set.")
-    unit: int = Field(512, ge=4, description="Second layer of a unit set: its first `key` values are the unit's key.")
+    unit: int = Field(512, ge=4, description="Second layer of a unit set; its first `key` values are the unit's key.")
     set_hidden: int = Field(128, ge=4, description="First layer of the sets of modifiers, abilities, items, pickups.")
     set: int = Field(128, ge=4, description="Second layer of these sets.")
     unit_embedding: int = Field(64, ge=1, description="Width of a unit type's embedding.")
@@ -46,10 +49,10 @@ class ModelConfig(_Section):
     conv_filters: int = Field(32, ge=1, description="Filters of each of the two layers over minimap and nearby map.")
     auxiliary_hidden: int = Field(128, ge=4, description="Hidden layer of the auxiliary heads.")
     split_heads: tuple[SplitHead, ...] = Field(
-        (), description="Heads of their own for a class of actions, besides the paper's: target units by what may be "
-        "targeted, offsets of move and follow. Surgery splits a head of a running agent.")
+        (), description="Separate heads for a class of actions, besides the paper's: target units by kind of target, "
+        "and offsets of move and follow. Surgery splits a head of a running agent.")
     id_rows: dict[IdSpace, Annotated[int, Field(ge=1, le=65535)]] = Field(
-        {}, description="Rows of an embedding, by id space, where more ids are needed than there is room for.")
+        {}, description="Rows of an embedding, by id space, if the default is too small for the ids.")
     input_clip: float = Field(
         5.0, gt=0, description="Every normalised input is clipped to this many standard deviations.")
     precision: Literal["float32", "bfloat16"] = Field(
@@ -58,67 +61,67 @@ class ModelConfig(_Section):
     @model_validator(mode="after")
     def _keys_fit(self) -> "ModelConfig":
         if self.key > self.unit:
-            raise ValueError(f"key ({self.key}) is cut from a unit's row, so it may not exceed unit ({self.unit})")
+            raise ValueError(f"key {self.key}: it is a slice of a unit's row, so at most unit ({self.unit}) is allowed")
         if len(set(self.split_heads)) != len(self.split_heads):
-            raise ValueError("split_heads names a head twice")
+            raise ValueError(f"split_heads {list(self.split_heads)}: each head may occur once")
         return self
 
     @property
     def pooled(self) -> int:
-        """Values of the LSTM's input that are max-pooled over the heroes of a team."""
+        """Number of values of the LSTM's input that are max-pooled over the heroes of a team."""
         return int(self.lstm_input * self.cross_hero_share)
 
 
 class ComputeConfig(_Section):
-    """How a GPU computes products, in inference and learning alike: a probability ratio compares the two."""
+    """Precision of GPU products, equal in inference and learning, because the probability ratio compares the two."""
 
     float32_products: Literal["float32", "tf32"] = Field(
-        "float32", description="float32 products and convolutions on a GPU: in full, or with inputs rounded to "
-        "TensorFloat32's 10 bits. PyTorch's own default is full for products and tf32 for convolutions.")
+        "float32", description="Precision of float32 products and convolutions on a GPU: full, or with inputs rounded "
+        "to TensorFloat32's 10 bits. PyTorch's default is full for products and tf32 for convolutions.")
     bfloat16_sums: Literal["float32", "bfloat16"] = Field(
-        "float32", description="What parts of a bfloat16 product are added up in where a GPU cuts its inner dimension. "
-        "PyTorch's own default is bfloat16.")
+        "float32", description="Precision of partial sums of a bfloat16 product whose inner dimension a GPU splits. "
+        "PyTorch's default is bfloat16.")
     cuda_graphs: bool = Field(
-        True, description="A GPU computes every slot of an observation, absent ones too, in one sequence of kernels "
-        "that is recorded once and replayed, so that the host asks for one thing and not for each kernel; it takes "
-        "memory for all slots. false: only what is present, kernel by kernel. A CPU does that in any case. "
-        "services.optimizer.cuda_graphs is of gradient steps alone.")
+        True, description="Capture GPU work as CUDA graphs, which the host launches as one operation. All slots of an "
+        "observation are computed, absent ones too, which takes memory for all slots. false: only present slots, "
+        "kernel by kernel, as a CPU always does. services.optimizer.cuda_graphs applies to gradient steps only.")
 
 
 # ------------------------------------------------------------------------------- learning, the league, the rating
 
 
 class RampConfig(_Section):
-    """One change of a hyperparameter: linear in versions from ``start`` over ``length`` (0: at once)."""
+    """Linear change of a hyperparameter over ``length`` versions from ``start`` (0: immediate)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, populate_by_name=True)
 
     start: int = Field(ge=0, description="Version at which the change begins.")
-    length: int = Field(ge=0, description="Versions that it takes.")
+    length: int = Field(ge=0, description="Number of versions that the change takes.")
     from_: float = Field(alias="from", description="Value before.")
     to: float = Field(description="Value after.")
 
 
 class ScheduleConfig(_Section):
-    """A hyperparameter over versions: ``initial`` until the first ramp, then piecewise linear."""
+    """Hyperparameter as a function of the version: ``initial`` until the first ramp, then piecewise linear."""
 
     initial: float = Field(description="Value before any ramp.")
-    ramps: tuple[RampConfig, ...] = Field((), description="Changes in order of their start; they may not overlap.")
+    ramps: tuple[RampConfig, ...] = Field((), description="Changes in order of their start, without overlap.")
 
     @model_validator(mode="after")
     def _in_order(self) -> "ScheduleConfig":
         for before, after in itertools.pairwise(self.ramps):
             if after.start < before.start + before.length:
-                raise ValueError(f"the ramp at version {after.start} begins before the one at version {before.start} "
-                                 f"ends (version {before.start + before.length}): order them, without overlap")
+                raise ValueError(f"ramps overlap: version {after.start} starts before the ramp at version "
+                                 f"{before.start} ends at {before.start + before.length}")
         return self
 
 
 class SchedulesConfig(_Section):
-    """The four hyperparameters that change during a run (Berner et al. 2019, figure 7). Defaults: the first values."""
+    """The four hyperparameters that change during a run (Berner et al. 2019, figure 7). Defaults: first values."""
 
     learning_rate: ScheduleConfig = Field(ScheduleConfig(initial=5e-5), description="Adam's learning rate.")
-    entropy_coefficient: ScheduleConfig = Field(ScheduleConfig(initial=0.01), description="Weight of the entropy.")
+    entropy_coefficient: ScheduleConfig = Field(ScheduleConfig(initial=0.01), description="Weight of the entropy "
+                                                "bonus.")
     team_spirit: ScheduleConfig = Field(ScheduleConfig(initial=0.3), description="Share of a hero's reward that is "
                                         "its team's mean.")
     gae_horizon_seconds: ScheduleConfig = Field(ScheduleConfig(initial=180.0), description="Horizon of the discount, "
@@ -132,7 +135,7 @@ class SchedulesConfig(_Section):
             schedule: ScheduleConfig = getattr(self, name)
             for value in (schedule.initial, *(v for ramp in schedule.ramps for v in (ramp.from_, ramp.to))):
                 if not low <= value <= high:
-                    raise ValueError(f"{name} takes the value {value}, which is not between {low:g} and {high:g}")
+                    raise ValueError(f"{name} {value}: {low:g} to {high:g} is allowed")
         return self
 
 
@@ -140,21 +143,23 @@ class LearnerConfig(_Section):
     """PPO, its optimizer and the gradient clip. Defaults: Berner et al. 2019, table 2 and section 3.2."""
 
     lstm_unroll_length: int = Field(16, ge=1, description="Timesteps of a sample.")
-    samples_per_segment: int = Field(16, ge=1, description="Samples that are labelled and sent together.")
-    batch_samples: int = Field(120, ge=1, description="Samples of a gradient step, on each optimizer.")
+    samples_per_segment: int = Field(16, ge=1, description="Samples of a segment, which are labelled and sent "
+                                     "together.")
+    batch_samples: int = Field(120, ge=1, description="Samples per gradient step and optimizer.")
     gradient_steps_per_iteration: int = Field(32, ge=1, description="Gradient steps from a version to the next.")
     gae_lambda: float = Field(0.95, ge=0, le=1, description="GAE's λ.")
     ppo_clip: float = Field(0.2, gt=0, lt=1, description="The probability ratio is clipped to 1 ± this.")
     value_loss_weight: float = Field(1.0, ge=0, description="Weight of half the squared error of the value.")
-    normalise_advantages: bool = Field(True, description="Standardise the advantages of each minibatch. The paper "
-                                       "does not say; its sister project did.")
-    advantage_scope: Literal["rank", "all"] = Field("rank", description="Whether advantages are standardised over an "
-                                                    "optimizer's own minibatch or over all optimizers'.")
+    normalise_advantages: bool = Field(True, description="Standardise the advantages of each minibatch, which the "
+                                       "paper leaves open.")
+    advantage_scope: Literal["rank", "all"] = Field("rank", description="Advantages are standardised over the "
+                                                    "optimizer's own minibatch (rank) or over those of all optimizers "
+                                                    "(all).")
     reward_scale: Literal["reward", "return"] = Field(
-        "reward", description="What rewards are divided by: the running deviation of a step's reward, as the paper "
-        "reads, or of its discounted sum, which keeps the values near 1.")
-    win_loss_weight: float = Field(1e-3, ge=0, description="Weight of the win-probability head, the one auxiliary "
-                                   "head whose gradient reaches the LSTM.")
+        "reward", description="Divisor of rewards: the running deviation of a step's reward, as in the paper, or of "
+        "its discounted sum, which keeps values near 1.")
+    win_loss_weight: float = Field(1e-3, ge=0, description="Weight of the win-probability head, the only "
+                                   "auxiliary head whose gradient reaches the LSTM.")
     net_worth_rank_loss_weight: float = Field(0.1, ge=0, description="Weight of the net-worth-rank head.")
     building_loss_weight: float = Field(0.1, ge=0, description="Weight of the building-events head.")
     building_horizon_seconds: float = Field(120.0, gt=0, description="Horizon of the building events' discount.")
@@ -162,89 +167,91 @@ class LearnerConfig(_Section):
     adam_beta2: float = Field(0.999, ge=0, lt=1, description="Adam's β2.")
     adam_epsilon: float = Field(1e-8, gt=0, description="Adam's ε; not in the paper.")
     gradient_clip: float = Field(5.0, ge=0, description="A gradient element is clipped to ± this times the root of "
-                                 "its running second moment; 0 turns it off.")
+                                 "its running second moment; 0 disables the clip.")
     gradient_clip_decay: float = Field(0.999, gt=0, lt=1, description="Decay of that second moment; not in the paper.")
     gradient_clip_warmup_steps: int = Field(100, ge=1, description="Gradient steps before the clip begins.")
     initial_hold_steps: int = Field(32, ge=0, description="Gradient steps of a new run at learning rate 0, while the "
-                                    "observations' statistics settle.")
+                                    "statistics of observations settle.")
     fused_adam: bool = Field(True, description="Use the single-kernel Adam.")
 
 
 class BufferConfig(_Section):
-    """An optimizer's experience buffer and the pace at which it is consumed."""
+    """Sample buffer of an optimizer, and the pace of its consumption."""
 
-    capacity_samples: int = Field(4096, ge=1, description="Samples held at most; the oldest leave first.")
-    capacity_bytes: int = Field(2 << 30, ge=1, description="Bytes held at most, as stored.")
-    minimum_samples: int = Field(120, ge=1, description="Samples that must be there before a batch is drawn.")
-    max_age_versions: int = Field(16, ge=1, description="A sample whose newest step is older is dropped; a safety "
-                                  "net, not the pace.")
+    capacity_samples: int = Field(4096, ge=1, description="Maximum samples; the oldest leave first.")
+    capacity_bytes: int = Field(2 << 30, ge=1, description="Maximum bytes, as stored.")
+    minimum_samples: int = Field(120, ge=1, description="Minimum samples in the buffer before a batch is sampled.")
+    max_age_versions: int = Field(16, ge=1, description="A sample whose newest step is older is dropped. It is a "
+                                  "safety net, not the pace.")
     draw: Literal["uniform", "least_used", "oldest"] = Field(
-        "uniform", description="uniform: all that are held have equal chances, so that at a reuse of 1 some 37 % leave "
-        "unused and as many draws are repetitions. least_used: those that were used least come first. oldest: of those "
-        "the oldest first, a queue as long as minimum_samples; so staleness is set in Berner et al. 2019, figure 5b.")
-    sample_reuse: float = Field(1.0, gt=0, description="Times a sample is used, at most, on average.")
+        "uniform", description="uniform: all samples have equal probability, so at a reuse of 1 about 37 % leave "
+        "unused. least_used: samples with the fewest uses come first. oldest: among these the oldest come first, which "
+        "makes a queue of minimum_samples; Berner et al. 2019 set staleness this way in figure 5b.")
+    sample_reuse: float = Field(1.0, gt=0, description="Maximum average number of uses of a sample.")
     reuse_window_batches: float = Field(8.0, ge=1, description="Batches by which an optimizer that fell behind may "
-                                        "catch up; what comes in beyond that is never made up for.")
-    admission_batches: float = Field(4.0, ge=1, description="Batches' worth of unconsumed samples at which intake is "
-                                     "held back; below reuse_window_batches.")
+                                        "catch up; uses of samples beyond that are lost.")
+    admission_batches: float = Field(4.0, ge=1, description="Intake stops at this many batches of unconsumed samples; "
+                                     "less than reuse_window_batches.")
 
     @model_validator(mode="after")
     def _consistent(self) -> "BufferConfig":
         if self.minimum_samples > self.capacity_samples:
-            raise ValueError(f"minimum_samples {self.minimum_samples} is above capacity_samples "
-                             f"{self.capacity_samples}: no batch would ever be drawn")
+            raise ValueError(f"minimum_samples {self.minimum_samples}: at most capacity_samples "
+                             f"({self.capacity_samples}) is allowed")
         if self.admission_batches >= self.reuse_window_batches:
-            raise ValueError(f"admission_batches {self.admission_batches} is not below reuse_window_batches "
-                             f"{self.reuse_window_batches}: intake would never be held back, and samples would come in "
-                             "that are never made use of")
+            raise ValueError(f"admission_batches {self.admission_batches}: less than reuse_window_batches "
+                             f"({self.reuse_window_batches}) is required, otherwise intake never stops")
         return self
 
 
 class LeagueConfig(_Section):
-    """Who is played against (Berner et al. 2019, appendix N)."""
+    """Selection of opponents (Berner et al. 2019, appendix N)."""
 
     past_opponent_share: float = Field(0.2, ge=0, le=1, description="Share of games against a past version.")
-    quality_learning_rate: float = Field(0.01, gt=0, description="η: what a win takes from the beaten opponent's "
-                                         "quality, over its probability times the size of the pool.")
-    add_every_versions: int = Field(10, ge=1, description="Versions from one addition to the pool to the next.")
-    past_in_play: int = Field(0, ge=0, description="Past versions in play at a time: each place among them is drawn "
-                              "again after in_play_minutes, and games are spread over the places. Over time each "
-                              "version is met as often as if every game drew, as in the paper (0); but inference has "
-                              "few to keep in memory, and full batches of them.")
-    in_play_minutes: float = Field(20.0, gt=0, description="Minutes for which a version keeps its place in play.")
-    max_quality_drop: float = Field(1.0, gt=0, description="Most that one win takes from a quality: the rule is "
-                                    "unbounded for opponents that are almost never drawn.")
-    remembered_games: int = Field(65536, ge=1, description="Game ids kept so that a repeated report counts once.")
+    quality_learning_rate: float = Field(0.01, gt=0, description="η: a win lowers the beaten opponent's quality by η "
+                                         "divided by its probability and the size of the pool.")
+    add_every_versions: int = Field(10, ge=1, description="Versions between two additions to the pool.")
+    past_in_play: int = Field(0, ge=0, description="Number of past versions in play at a time. Each is replaced by "
+                              "sampling after in_play_minutes, so inference holds few versions and fills their "
+                              "batches. In the long run each version is met as often as with sampling per game, as in "
+                              "the paper (0).")
+    in_play_minutes: float = Field(20.0, gt=0, description="Minutes that a version stays in play.")
+    max_quality_drop: float = Field(1.0, gt=0, description="Maximum drop of a quality per win, because the rule is "
+                                    "unbounded for rarely sampled opponents.")
+    remembered_games: int = Field(65536, ge=1, description="Has no effect: the pool in Redis ignores repeated reports "
+                                  "by itself.")
 
 
 class RatingConfig(_Section):
     """TrueSkill of versions against frozen references (Berner et al. 2019, appendix J)."""
 
-    sigma: float = Field(25 / 3, gt=0, description="σ of a new rating; what is known before any game is four times "
-                         "as wide.")
+    sigma: float = Field(25 / 3, gt=0, description="σ of TrueSkill. The prior of a fitted rating is four times as "
+                         "wide.")
     beta: float = Field(25 / 6, gt=0, description="β: the skill gap of about 76% wins.")
-    tau: float = Field(0.0, ge=0, le=0, description="τ: growth of σ between games; 0, a version does not change.")
-    draw_probability: float = Field(0.02, ge=0, lt=1, description="Share of draws between equals for as long as no "
-                                    "game was drawn; then it is estimated from the games.")
-    nearby: float = Field(10.0, gt=0, description="References further than this from the rating are not played.")
+    tau: float = Field(0.0, ge=0, le=0, description="τ: growth of σ between games. Only 0 is allowed, because a "
+                       "version does not change.")
+    draw_probability: float = Field(0.02, ge=0, lt=1, description="Draw probability between equal players until a game "
+                                    "is drawn; then it is estimated from the games.")
+    nearby: float = Field(10.0, gt=0, description="Maximum distance of references from the rating that they are played "
+                          "at.")
     games_per_rating: int = Field(750, ge=2, description="Games after which a version's rating is final.")
-    games_per_round: int = Field(50, ge=2, description="Games that are assigned together; all of them end before "
-                                 "others are, against the references that are near then.")
-    games_of_first: int = Field(50, ge=2, description="Games of a run's first rating, against random play: who starts "
-                                "a run waits for it.")
+    games_per_round: int = Field(50, ge=2, description="Games assigned together. After the last of them the next "
+                                 "round is assigned, against the references near the rating then.")
+    games_of_first: int = Field(50, ge=2, description="Games of a run's first rating, against random play; few, "
+                                "because a new run waits for it.")
     anchors: tuple[Bot, ...] = Field(("random", "scripted-easy", "scripted", "scripted-hard"),
-                                     description="Bots that are rated once against each other, after the first "
+                                     description="Bots that are rated against each other once, after the first "
                                      "version.")
     games_per_anchor_pair: int = Field(40, ge=2, description="Games between every two anchors.")
-    always: tuple[Bot, ...] = Field((), description="Anchors that every version plays however far they are, for a "
-                                    "win rate that tells a person something.")
-    reference_spacing: float = Field(4.0, gt=0, description="A rated version further than this from every reference "
+    always: tuple[Bot, ...] = Field((), description="Anchors that every version plays at any distance, for a "
+                                    "comparable win rate.")
+    reference_spacing: float = Field(4.0, gt=0, description="A rated version at least this far from every reference "
                                      "becomes one.")
 
     @model_validator(mode="after")
     def _rated_against_somebody(self) -> "RatingConfig":
         if "random" not in self.anchors or len(set(self.anchors)) != len(self.anchors):
-            raise ValueError("rating.anchors must name random, whose rating is the scale's 0, and nobody twice")
-        if strangers := set(self.always) - set(self.anchors):
-            raise ValueError(f"rating.always names {', '.join(sorted(strangers))}, which rating.anchors does not name")
+            raise ValueError(f"rating.anchors {list(self.anchors)}: random is required, and each bot may occur once")
+        if unknown := set(self.always) - set(self.anchors):
+            raise ValueError(f"rating.always {', '.join(sorted(unknown))}: only rating.anchors are allowed")
         return self

@@ -105,7 +105,7 @@ def test_oversized_model_is_rejected_before_allocation(step: dict) -> None:
 
 @pytest.mark.parametrize(("step", "words"), [
     ({"kind": "widen", "layer": "unit", "to": 8}, "has 8 outputs"),
-    ({"kind": "widen", "layer": "key", "to": 9}, r"key \(9\) is cut from a unit's row"),
+    ({"kind": "widen", "layer": "key", "to": 9}, "key 9: it is a slice"),
     ({"kind": "grow_lstm", "to": 24}, "it has 24 units"),
     ({"kind": "embedding", "space": "item", "to": 3}, "width is 3 already"),
     ({"kind": "add_ids", "rows": {"item": 20}}, "item has 256 rows"),
