@@ -39,7 +39,7 @@ def test_units_and_sources_name_what_there_is() -> None:
 
 def test_a_key() -> None:
     assert KEYS["learning.batch_samples"] == Key(
-        "learning.batch_samples", "integer, >= 1", "120", "samples", "Samples of a gradient step, on each optimizer.",
+        "learning.batch_samples", "integer, >= 1", "120", "samples", "Samples per gradient step and optimizer.",
         "Berner et al. 2019, table 2, Rerun", "five.agent.config.LearnerConfig", {})
     assert KEYS["schedules.learning_rate.ramps[].from"].default == REQUIRED
     assert KEYS["schedules.learning_rate.initial"].default == "5e-05"
