@@ -39,7 +39,7 @@ def test_there_and_back(tmp_path: Path) -> None:
         assert saved.returncode == 0, saved.stderr
         assert b"run 'kept', version None" in saved.stderr
         again = five(["restore", "-", *where], saved.stdout)
-        assert again.returncode == 2 and b"restore: run 'kept' is there already" in again.stderr
+        assert again.returncode == 2 and b"restore: run 'kept' exists already" in again.stderr
         client.flushall()
         restored = five(["restore", "-", *where], saved.stdout)
         assert restored.returncode == 0, restored.stderr
@@ -49,7 +49,7 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("file", "words"), [
-    ("absent.zip", b"restore: [Errno 2] No such file"), ("config.yaml", b"restore: this is no backup of a run")])
+    ("absent.zip", b"restore: [Errno 2] No such file"), ("config.yaml", b"restore: not a backup of a run")])
 def test_what_is_wrong_is_one_line(tmp_path: Path, file: str, words: bytes) -> None:
     with EmbeddedRedis(tmp_path / "state", append_only=False).start() as server:
         config = tmp_path / "config.yaml"

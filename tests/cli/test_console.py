@@ -44,4 +44,4 @@ def test_a_viewer_cannot_print_an_operators_link(controller: LiveController, mon
                                                  capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", VIEWER)
     assert main(["console", "--url", controller.url, "--role", "operator"]) != 0
-    assert "cannot let an operator in" in "".join(capsys.readouterr())
+    assert "cannot create a link for an operator" in "".join(capsys.readouterr())

@@ -1,4 +1,4 @@
-"""Servers of a benchmark, each in a process of its own: client and server never share an interpreter lock."""
+"""Child processes of a benchmark. Client and server are separate processes and so never share an interpreter lock."""
 
 import asyncio
 import multiprocessing
@@ -21,9 +21,9 @@ START_SECONDS = 300.0  # with a GPU's libraries loaded and graphs captured
 
 
 class ChildProcess:
-    """A process that runs ``target(pipe, *arguments)`` and ends with the block. ``first`` is what it said first.
+    """Process that runs ``target(pipe, *arguments)`` and ends with the block. ``first`` is its first message.
 
-    The target talks through the pipe and returns when its other end is closed.
+    The target communicates through the pipe and returns when the other end is closed.
     """
 
     def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
@@ -36,7 +36,7 @@ class ChildProcess:
         self.first: Any = None
 
     def processor_seconds(self) -> float:
-        """Processor time of the process so far, in steps of the kernel's clock, 10 ms; 0 where there is no /proc."""
+        """Return the processor time of the process so far, in steps of 10 ms; 0 without /proc."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -44,7 +44,7 @@ class ChildProcess:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def receive(self, seconds: float = START_SECONDS) -> Any:
-        """What the process says next. Raises RuntimeError when it has ended, TimeoutError when it says nothing."""
+        """Return the process's next message. Raises RuntimeError if it has ended, TimeoutError without a message."""
         if not self.pipe.poll(seconds):
             raise TimeoutError(f"the benchmark's server said nothing for {seconds:g} s")
         try:
@@ -65,7 +65,7 @@ class ChildProcess:
 
 
 def prepare() -> None:
-    """What every service does at its start."""
+    """Apply the process settings of a service."""
     tune_allocator()
     torch.set_flush_denormal(True)
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
@@ -80,7 +80,7 @@ def _run(target: Callable[..., None], pipe: Connection, *arguments: Any) -> None
 
 
 def serve_until_closed(pipe: Connection, services: Sequence[Register]) -> None:
-    """Serves each service on a port of its own, says the addresses, and ends when the pipe is closed."""
+    """Serve each service on its own port, send the addresses, and end when the pipe is closed."""
 
     async def run() -> None:
         servers = [await serve("127.0.0.1:0", [service], RPC) for service in services]

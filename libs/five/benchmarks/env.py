@@ -1,4 +1,4 @@
-"""Games behind the environment service, beside the same games in this process."""
+"""Games behind the environment service, compared with the same games in this process."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from rapid.packed_array import PackedArray
 
 @dataclass(frozen=True)
 class EnvWorkload:
-    """How much is measured; games as in the benchmark of the game, all in one message of a stream."""
+    """Workload: games as in the benchmark ``game``, all in one message of a stream."""
 
     stretch: game.GameWorkload = field(default_factory=lambda: game.GameWorkload(games=8, steps=1 << 30))
 
@@ -45,11 +45,10 @@ def _serve(pipe: Connection, config: GameConfig, shares: list[list[bytes]]) -> N
 
 
 def through_service(size: game.GameWorkload, saved: list[bytes], streams: int) -> float:
-    """Timesteps of a game a second through gRPC, the observations of both teams with each, packed as a rollout keeps
-    them.
+    """Return the timesteps of a game a second through gRPC, with packed observations of both teams.
 
-    ``streams`` share the games evenly, as the groups of a rollout do: one's are played while another's are read, all
-    of them on one core of the server's.
+    ``streams`` share the games evenly, as a rollout's groups do: one stream's games are played while another's are
+    read, on one core of the server.
     """
     layout = Layout(size.game)
     shares = [saved[i::streams] for i in range(streams)]
@@ -82,8 +81,8 @@ def through_service(size: game.GameWorkload, saved: list[bytes], streams: int) -
 
 
 def measure(size: EnvWorkload | None = None) -> list[Row]:
-    """Rows ``env.hero_steps`` and ``env.hero_steps.streams2``: hero-steps/s through the service by one stream, which
-    waits for each answer, and by two; the reference is the same games in one thread of this process."""
+    """Return the rows ``env.hero_steps`` and ``env.hero_steps.streams2``: hero-steps/s through the service by one
+    stream, which waits for each answer, and by two. The reference is the same games in one thread of this process."""
     prepare()
     stretch = (size or EnvWorkload()).stretch
     conditions = machine(game=stretch.game.mode, heroes_per_team=stretch.game.heroes_per_team, threads=1,

@@ -19,7 +19,7 @@ BOTS = Controller.HARD
 
 @dataclass(frozen=True)
 class GameWorkload:
-    """How much is measured. The defaults are the paper's game and observation."""
+    """Workload. The defaults are the paper's game and observation."""
 
     game: GameConfig = field(default_factory=GameConfig)
     from_seconds: float = 600.0  # game time at which measuring begins
@@ -30,7 +30,7 @@ class GameWorkload:
 
 
 def snapshots(game: GameConfig, games: int, seconds: float) -> list[bytes]:
-    """Games of different seeds at ``seconds`` of game time, the strongest bots on both sides."""
+    """Return snapshots of games of different seeds at ``seconds`` of game time, the strongest bots on both sides."""
     players = VecGame(game, games, seed=1, observations=False)
     players.controllers[:] = BOTS
     running = list(range(games))
@@ -44,7 +44,7 @@ def snapshots(game: GameConfig, games: int, seconds: float) -> list[bytes]:
 
 
 class LoopedGames:
-    """Games that go on from snapshots and are set back to them every ``steps`` timesteps."""
+    """Games that start from snapshots and are restored to them every ``steps`` timesteps."""
 
     def __init__(self, size: GameWorkload, saved: list[bytes], observations: bool | Literal["packed"],
                  threads: int = 1) -> None:
@@ -58,13 +58,13 @@ class LoopedGames:
         self._commands: list[npt.NDArray[np.int16]] = []
 
     def restore_all(self) -> None:
-        """All games to where they were saved."""
+        """Restore all games to their snapshots."""
         for i, snapshot in enumerate(self._saved):
             self.games.restore(i, snapshot)
         self._played = 0
 
     def step(self) -> float:
-        """One timestep of all; returns how many games took it."""
+        """Step all games once. Return the number of games."""
         if self._played >= self._steps:
             self.restore_all()
         self._played += 1
@@ -72,13 +72,13 @@ class LoopedGames:
         return float(len(self._saved))
 
     def step_packed(self) -> float:
-        """The same with the observations packed as they travel, all games' in one message."""
+        """Step all games with packed observations, joined into one message. Return the number of games."""
         done = self.step()
         self._send()
         return done
 
     def record(self) -> None:
-        """Plays a stretch and keeps what the bots command, for `step_agents`."""
+        """Play one loop and record the bots' commands for `step_agents`."""
         self.restore_all()
         for _ in range(self._steps):
             self.games.step()
@@ -86,7 +86,7 @@ class LoopedGames:
         self._played = self._steps
 
     def step_agents(self) -> float:
-        """As `step_packed`, by the commands that were recorded."""
+        """Step as `step_packed` does, with the recorded commands."""
         if self._played >= len(self._commands):
             self.restore_all()
         self.games.step_commands(self._commands[self._played])
@@ -99,8 +99,8 @@ class LoopedGames:
             join_f16(self.games.packed_obs(name), values)
 
     def parts(self, repeats: int) -> dict[str, float]:
-        """Microseconds of processor time a timestep of a game, by the parts of ``VecGame.time_parts``: the median of
-        ``repeats`` stretches from where the games were saved, after one that is not counted."""
+        """Return the microseconds of processor time a timestep of a game, by the parts of ``VecGame.time_parts``: the
+        median of ``repeats`` loops after one that is not counted."""
         rounds = []
         for _ in range(repeats + 1):
             self.restore_all()
@@ -110,7 +110,7 @@ class LoopedGames:
 
 
 def copy_rate(games: VecGame, seconds: float, repeats: int) -> float:
-    """Timesteps of a game a second when all that is done is to copy the bytes of its observation."""
+    """Return the timesteps of a game a second of copying the bytes of its observation only."""
     sources = list(games.obs.values())
     copies = [np.empty_like(a) for a in sources]
 
@@ -123,14 +123,15 @@ def copy_rate(games: VecGame, seconds: float, repeats: int) -> float:
 
 
 def measure(size: GameWorkload | None = None) -> list[Row]:
-    """Rows of the engine alone (``game.frames``: no views, no bots), of what comes on top of it a timestep
-    (``game.views``, ``game.bots``, ``game.encode``: both teams', packed), of whole timesteps with bots on both sides
-    (``game.hero_steps``; ``game.hero_steps_observed`` with both teams' packed observations), of the same timesteps with
-    packed observations by the bots' recorded commands, which is what learned agents on both sides leave to the games
-    (``game.hero_steps_agents``), and of two threads.
+    """Return the rows ``game.*``.
 
-    The reference of rates is that at which the observations of both teams could be copied, of microseconds the engine's
-    own, of two threads one thread. Parts are processor time, rates are by the clock.
+    ``game.frames``: the engine alone, without views and bots. ``game.views``, ``game.bots``, ``game.encode`` (both
+    teams', packed): what each adds a timestep. ``game.hero_steps``: whole timesteps with bots on both sides;
+    ``game.hero_steps_observed`` with both teams' packed observations; ``game.hero_steps_agents`` with the bots'
+    recorded commands, which is what learned agents on both sides leave to the games. Then two threads.
+
+    The reference of rates is copying the observations of both teams; of microseconds the engine's own; of two
+    threads one thread. Parts are processor time, rates wall clock.
     """
     size = size or GameWorkload()
     conditions = machine(game=size.game.mode, heroes_per_team=size.game.heroes_per_team, threads=1, games=size.games,

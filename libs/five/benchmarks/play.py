@@ -1,5 +1,5 @@
-"""What it costs to play, and what a player feels: the play service with a real game at real speed, joined as the
-controller joins it. The delay runs from sending an order to the acknowledgement once it has effect."""
+"""Cost of a game with a person, and its delays: the play service with a real game at real speed, joined as the
+controller joins it. The delay runs from sending a command to its acknowledgement after it has taken effect."""
 
 import asyncio
 import statistics
@@ -27,7 +27,7 @@ WARM_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class PlayWorkload:
-    """How much is measured."""
+    """Workload of the benchmark."""
 
     game: GameConfig = field(default_factory=GameConfig)
     seconds: float = 30.0
@@ -36,7 +36,7 @@ class PlayWorkload:
 
 @dataclass
 class _PlayerMeasurements:
-    """What came to a player: delays of orders in seconds, bytes and frames of the stream."""
+    """Measurements of a player: delays of commands in seconds, bytes and frames of the stream."""
 
     sent: dict[int, float] = field(default_factory=dict)
     delays: list[float] = field(default_factory=list)
@@ -46,15 +46,15 @@ class _PlayerMeasurements:
 
 
 class _NoAgents:
-    """Bots play both sides: inference is measured by itself (`five bench inference`)."""
+    """Inference that is never called: bots play both sides."""
 
     async def act(self, *_: object, **__: object) -> ActResult:
         raise AssertionError("no version plays in this game")
 
 
 def measure(size: PlayWorkload = PlayWorkload()) -> list[Row]:
-    """Delay of orders, bytes of a player's stream, processor time of a second of a game with one player and, as the
-    reference, with nobody but its bots, and of a service without a game."""
+    """Return the rows ``play.*``: delay of commands, bytes of a player's stream, and processor time of a second of a
+    game with one player. The reference is a game of bots alone, and an idle service."""
     felt, spent = asyncio.run(_play(size, True))
     _, alone = asyncio.run(_play(size, False))
     idle = asyncio.run(_idle(size.seconds / 3))
@@ -76,7 +76,7 @@ def _service(size: PlayWorkload) -> PlayService:
 
 
 async def _idle(seconds: float) -> float:
-    """Processor seconds a second of a service in which nobody plays."""
+    """Return the processor seconds a second of a service without games."""
     service = _service(PlayWorkload())
     server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
     began, spent = time.perf_counter(), time.process_time()
@@ -87,7 +87,7 @@ async def _idle(seconds: float) -> float:
 
 
 async def _play(size: PlayWorkload, joined: bool) -> tuple[_PlayerMeasurements, float]:
-    """What a player felt, and processor seconds a second of the whole process: server, client and game."""
+    """Return a player's measurements, and the processor seconds a second of server, client and game together."""
     service = _service(size)
     server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
     client = PlayClient(f"127.0.0.1:{server.port}", RPC, "bench")

@@ -1,4 +1,4 @@
-"""A version from the optimizer's memory to an inference server that plays by it, beside Redis with the same bytes."""
+"""Publishing a version from the optimizer's memory until an inference server plays it, compared with plain Redis."""
 
 import statistics
 import tempfile
@@ -30,7 +30,7 @@ WARM_UP = 3
 
 @dataclass(frozen=True)
 class PublishWorkload:
-    """How much is measured. The default is the paper's model."""
+    """Workload. The default is the paper's model."""
 
     preset: str = "rerun"
     overrides: tuple[str, ...] = ("services.inference.device=cpu", "services.optimizer.device=cpu")
@@ -38,7 +38,7 @@ class PublishWorkload:
 
 
 def _follow(pipe: Connection, config: RunConfig) -> None:
-    """An inference server's part: follows the store, and says when each version is the one that plays."""
+    """Follow the store as an inference server does, and report when each version plays."""
     store = ParameterStore(connect(config.store.params_url, config.store, "params"),
                            connect(config.store.state_url, config.store), config.name, config.store)
 
@@ -63,7 +63,8 @@ def _follow(pipe: Connection, config: RunConfig) -> None:
 
 
 def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int, int]:
-    """(seconds of each publish until the version plays, bytes of a version in the store, parameters of its policy)."""
+    """Return the seconds of each publish until the version plays, the bytes of a version in the store, and its
+    parameters."""
     store = ParameterStore(connect(config.store.params_url, config.store, "params"),
                            connect(config.store.state_url, config.store), config.name, config.store)
     policy = recorded_data.policy_of(config).to(config.services.optimizer.device)
@@ -86,7 +87,7 @@ def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int, 
 
 
 def redis_seconds(config: RunConfig, nbytes: int, repeats: int) -> list[float]:
-    """Seconds to SET and GET ``nbytes`` in values of the store's chunk size, by the plain client."""
+    """Return the seconds to SET and GET ``nbytes`` in values of the store's chunk size by the plain client."""
     client = connect(config.store.params_url, config.store, "params")
     data, step = np.random.default_rng(0).bytes(nbytes), config.store.chunk_bytes
     pieces = [data[i:i + step] for i in range(0, nbytes, step)]
@@ -104,8 +105,11 @@ def redis_seconds(config: RunConfig, nbytes: int, repeats: int) -> list[float]:
 
 
 def measure(size: PublishWorkload | None = None) -> list[Row]:
-    """Row ``publish.seconds`` (and ``publish.seconds.bfloat16``): from the call to publish until the version plays.
-    The reference is SET and GET of the bytes by the plain Redis client."""
+    """Return the rows ``publish.seconds`` and ``publish.seconds.bfloat16``: from the call of publish until the version
+    plays.
+
+    The reference is SET and GET of the bytes by the plain Redis client.
+    """
     size = size or PublishWorkload()
     prepare()
     rows = []

@@ -1,5 +1,6 @@
-"""LineUpReader of the REST API a second, beside the same server's answer that needs neither token nor store; and, with
-``python -m five.benchmarks.rest --url URL``, what 200 reads a second take from a run that trains.
+"""Reads of the REST API a second, compared with a response of the same server that needs neither token nor store.
+
+``python -m five.benchmarks.rest --url URL`` measures what 200 reads a second cost a run that trains.
 """
 
 import argparse
@@ -43,7 +44,7 @@ FREE = LimitsConfig(requests_per_second=1e6, burst=1e6, client_requests_per_seco
 
 @dataclass(frozen=True)
 class RestWorkload:
-    """How much is measured."""
+    """Workload of the benchmark."""
 
     versions: int = 1000
     clients: int = 4
@@ -52,7 +53,7 @@ class RestWorkload:
 
 
 def _serve(pipe: Connection, redis_url: str) -> None:
-    """The controller's part: the application as it is served, with room for a benchmark's rate."""
+    """Serve the controller's application with limits above the benchmark's rate."""
     config = StoreConfig(archive_every=0)
     client = connect(redis_url, config)
     context = Context(RUN, RunState(client, RUN), ParameterStore(client, client, RUN, config), SchedulesConfig(),
@@ -85,8 +86,8 @@ def _fill(redis_url: str, versions: int) -> None:
 
 
 class Reader(threading.Thread):
-    """One client with one connection: reads ``path`` until ``end``, at most ``rate`` times a second (0: as fast as it
-    goes). ``seconds`` are what each read took; ``failed`` counts answers that were none."""
+    """Client with one connection that reads ``path`` until ``end``, at most ``rate`` times a second (0: without limit).
+    ``seconds`` are the durations; ``failed`` counts failed reads."""
 
     def __init__(self, url: str, path: str, token: str, end: float, rate: float = 0.0) -> None:
         super().__init__(daemon=True)
@@ -115,7 +116,7 @@ class Reader(threading.Thread):
 
 
 def read(url: str, path: str, token: str, seconds: float, clients: int, rate: float = 0.0) -> tuple[float, list[float]]:
-    """LineUpReader a second of all clients together, and what each read took. Raises RuntimeError when one failed."""
+    """Return the reads a second of all clients together and the duration of each. Raises RuntimeError if one failed."""
     began = time.perf_counter()
     readers = [Reader(url, path, token, began + seconds, rate / clients) for _ in range(clients)]
     for reader in readers:
@@ -131,7 +132,8 @@ def read(url: str, path: str, token: str, seconds: float, clients: int, rate: fl
 
 
 def measure(size: RestWorkload = RestWorkload()) -> list[Row]:
-    """LineUpReader a second of each resource; the reference is an answer of the same server that asks nobody."""
+    """Return the rows ``rest.*``: reads a second of each resource. The reference is a response without a token or
+    store."""
     found = []
     with tempfile.TemporaryDirectory() as folder, EmbeddedRedis(Path(folder), append_only=False).start() as store:
         _fill(store.url, size.versions)
@@ -152,8 +154,10 @@ def measure(size: RestWorkload = RestWorkload()) -> list[Row]:
 
 
 def while_training(url: str, token: str, rate: float = 200.0, seconds: float = 60.0, clients: int = 4) -> list[Row]:
-    """What reading takes from a run: its hero-steps a second with ``rate`` reads a second of its status, beside those
-    of the stretch before, without. Both are means over the versions that ended in their stretch."""
+    """Return a run's hero-steps a second with ``rate`` reads of its status a second, compared with an interval without.
+
+    Both are means over the versions that ended in their interval.
+    """
     controller = Controller(url, token)
 
     def stretch(work: bool) -> tuple[float, float, list[float]]:
@@ -178,7 +182,7 @@ def while_training(url: str, token: str, rate: float = 200.0, seconds: float = 6
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures a run that trains. Returns the exit status."""
+    """Measure a run that trains. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m five.benchmarks.rest", description=__doc__)
     parser.add_argument("--url", required=True, help=f"the run's controller; its token is in {TOKEN_VARIABLE}")
     parser.add_argument("--rate", type=float, default=200.0, help="reads a second (200)")

@@ -1,4 +1,4 @@
-"""Rows of a benchmark: what was measured, beside what the same machine does at its best, and under which conditions."""
+"""Rows of a benchmark: a measured value, its reference on the same machine, and the conditions."""
 
 import json
 import math
@@ -16,7 +16,7 @@ Conditions = dict[str, str | int | float]
 
 
 class Row(NamedTuple):
-    """One figure. ``ratio`` is ``value / reference``; both are None for a figure that has no reference."""
+    """One measurement. ``ratio`` is ``value / reference``; both are None without a reference."""
 
     name: str
     value: float
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 def row(name: str, value: float, unit: str, reference: float | None, conditions: Conditions) -> Row:
-    """A row with its ratio. Raises ValueError for a figure that is not finite: nothing was measured then."""
+    """Return a row with its ratio. Raises ValueError for a value that is not finite."""
     for figure in (value, reference):
         if figure is not None and not math.isfinite(figure):
             raise ValueError(f"{name}: {figure} is no measurement")
@@ -36,7 +36,7 @@ def row(name: str, value: float, unit: str, reference: float | None, conditions:
 
 
 def processor() -> str:
-    """The processor's model."""
+    """Return the processor's model."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -47,14 +47,15 @@ def processor() -> str:
 
 
 def machine(**more: str | int | float) -> Conditions:
-    """Where it was measured, and ``more``. ``load`` is the machine's load before: above 0.5 others were at work."""
+    """Return the conditions of this machine, and ``more``. ``load`` is the load average before: above 0.5 the machine
+    was busy."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return {"cpu": processor(), "cores": cores, "load": round(os.getloadavg()[0], 2), **more}
 
 
 def median_rate(work: Callable[[], float], seconds: float, repeats: int) -> float:
-    """Units a second: the median over ``repeats`` stretches of ``seconds``, of calls that say how many units they
-    did. One call goes before, uncounted."""
+    """Return the median units a second over ``repeats`` intervals of ``seconds``. ``work`` returns the units of a call;
+    the first call is not counted."""
     work()
     return statistics.median(_rate(work, seconds) for _ in range(repeats))
 
@@ -70,17 +71,17 @@ def _rate(work: Callable[[], float], seconds: float) -> float:
 
 
 def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
-    """Median, 95th and 99th percentile by name."""
+    """Return median, 95th and 99th percentile by name."""
     return {f"p{q}": float(np.percentile(milliseconds, q)) for q in (50, 95, 99)}
 
 
 def as_json(rows: Sequence[Row]) -> str:
-    """The rows as a JSON list of objects."""
+    """Return the rows as a JSON list of objects."""
     return json.dumps([r._asdict() for r in rows], indent=2, allow_nan=False)
 
 
 def as_text(rows: Sequence[Row]) -> str:
-    """The rows as a table for people; the conditions that all of them share stand below it."""
+    """Return the rows as a table, with their common conditions below."""
     shared = [k for k in rows[0].conditions if all(r.conditions.get(k) == rows[0].conditions[k] for r in rows)]
     lines = [("", "value", "", "reference", "ratio", "")]
     lines += [(r.name, _figure(r.value), r.unit, _figure(r.reference), _figure(r.ratio),

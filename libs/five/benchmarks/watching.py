@@ -1,5 +1,6 @@
-"""What it costs to be watched: a timestep of five against five looked at and encoded, beside the same timestep
-played; and, with ``python -m five.benchmarks.watching --url URL``, what viewers take from a run that trains.
+"""Cost of spectators: encoding a timestep of five against five, compared with playing it.
+
+``python -m five.benchmarks.watching --url URL`` measures what viewers cost a run that trains.
 """
 
 import argparse
@@ -33,7 +34,7 @@ STEP_SECONDS = 4 / 30
 
 @dataclass(frozen=True)
 class WatchingWorkload:
-    """How much is measured."""
+    """Workload of the benchmark."""
 
     game: GameConfig = field(default_factory=GameConfig)
     from_seconds: float = 600.0  # game time at which measuring begins
@@ -43,8 +44,8 @@ class WatchingWorkload:
 
 
 def measure(size: WatchingWorkload = WatchingWorkload()) -> list[Row]:
-    """Processor time of a timestep's look and encoding, the bytes of a second of game, and the relay's part: one chunk
-    given to one viewer."""
+    """Return the rows ``watch.*``: processor time of encoding a timestep, bytes of a second of game, and the live hub's
+    cost of a chunk for a viewer."""
     saved = snapshots(size.game, 1, size.from_seconds)[0]
     game = VecGame(size.game, 1, seed=1, observations=False)
     game.controllers[:] = Player.HARD
@@ -83,8 +84,7 @@ def measure(size: WatchingWorkload = WatchingWorkload()) -> list[Row]:
 
 
 def _relayed(made: Sequence[bytes], viewers: int, chunks: int) -> float:
-    """Microseconds of processor that the relay takes for a chunk that goes to that many viewers, without their
-    connections."""
+    """Return the live hub's processor microseconds for a chunk sent to ``viewers``, without their connections."""
 
     async def play() -> float:
         state = redis.Redis()  # is never asked
@@ -112,7 +112,7 @@ def _relayed(made: Sequence[bytes], viewers: int, chunks: int) -> float:
 
 
 class Viewer(threading.Thread):
-    """Watches a live game until told to stop, or the game is over. ``bytes`` is what came."""
+    """Client that watches a live game until it is stopped or the game ends. ``bytes`` counts what it received."""
 
     def __init__(self, url: str, token: str, games: Sequence[str]) -> None:
         super().__init__(daemon=True)
@@ -136,14 +136,18 @@ class Viewer(threading.Thread):
 
 
 def while_training(url: str, token: str, seconds: float, pids: Sequence[int], rounds: int = 2) -> list[Row]:
-    """What viewers of one game take from a run: its hero-steps a second of wall time, and, of the processes ``pids``
-    (rollouts, inference, the controller), processor time for a million of them, beside stretches without viewers in
-    turn. ``off`` and ``on`` in the conditions are the stretches one by one: how far they differ by themselves."""
+    """Return what viewers of one game cost a run: its hero-steps a second of wall clock, and the processor time of the
+    processes ``pids`` (rollouts, inference, controller) for a million of them.
+
+    Intervals with and without viewers alternate. ``off`` and ``on`` in the conditions list them one by one and show
+    how far they vary.
+    """
     controller = Controller(url, token)
     processes = [psutil.Process(pid) for pid in pids]
 
     def stretch(viewers: int) -> tuple[float, float, int]:
-        """Hero-steps a second, processor seconds per million hero-steps, bytes that viewers got."""
+        """Return the hero-steps a second, the processor seconds a million hero-steps, and the bytes that viewers
+        received."""
         watching = []
         if viewers:
             games = _games(controller)
@@ -194,7 +198,7 @@ def _games(controller: Controller) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures a run that trains. Returns the exit status."""
+    """Measure a run that trains. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m five.benchmarks.watching", description=__doc__)
     parser.add_argument("--url", required=True, help=f"the run's controller; its token is in {TOKEN_VARIABLE}")
     parser.add_argument("--seconds", type=float, default=40.0, help="length of each stretch (40)")
