@@ -172,7 +172,7 @@ class BlobStore:
         return sorted(n for n in names if not PurePosixPath(n).name.startswith("."))
 
     def remove_ref(self, name: str) -> None:
-        """Remove a name, and its contents when no other name points to them. A missing name is no error."""
+        """Remove a name, and its contents when no other name points to them. A missing name is ignored."""
         try:
             ref = self.ref(name)
         except BlobMissing:
@@ -186,7 +186,7 @@ class BlobStore:
     def get_array(self, what: "str | Ref") -> npt.NDArray[np.uint8]:
         """Return the contents of a name or ref as uint8 [size], writable and aligned.
 
-        Raises BlobMissing, and Corrupt when the contents differ from what was stored.
+        Raises BlobMissing, and Corrupt for damaged contents.
         """
         ref = self._resolve(what)
         result = np.empty(ref.size, np.uint8)

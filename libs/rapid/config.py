@@ -14,7 +14,7 @@ class _Section(BaseModel):
 class TlsConfig(_Section):
     """Files of a TLS setup, PEM. A server needs certificate and key; a client needs the authority."""
 
-    authority: str = Field("", description="Certificates that are trusted; empty: the machine's own.")
+    authority: str = Field("", description="Trusted certificates; empty: the machine's own.")
     certificate: str = Field("", description="This process's certificate chain.")
     key: str = Field("", description="Private key of the certificate.")
     server_name: str = Field("", description="Name expected in the server's certificate; empty: the one dialled.")
@@ -32,30 +32,30 @@ class TlsConfig(_Section):
 class RpcConfig(_Section):
     """gRPC connections between the services."""
 
-    max_message_mebibytes: int = Field(64, ge=1, le=1024, description="Largest message sent or accepted.")
-    deadline_seconds: float = Field(20.0, gt=0, description="Time a call, or one request on a stream, may take.")
-    retries: int = Field(4, ge=0, le=20, description="Further tries of a call that failed for want of a server.")
+    max_message_mebibytes: int = Field(64, ge=1, le=1024, description="Largest message that is sent or accepted.")
+    deadline_seconds: float = Field(20.0, gt=0, description="Deadline of a call, or of one request on a stream.")
+    retries: int = Field(4, ge=0, le=20, description="Retries of a call that found no server.")
     backoff_seconds: float = Field(0.1, gt=0, description="Pause before the first retry or reconnection.")
     max_backoff_seconds: float = Field(5.0, gt=0, description="Longest pause between retries; pauses double.")
-    reconnect_seconds: float = Field(120.0, gt=0, description="Time a stream's client looks for a server before it "
-                                     "gives up.")
-    stream_max_seconds: float = Field(600.0, ge=0, description="A rollout's stream to inference that is older than "
-                                      "about this looks whether the servers behind its name have changed, and moves "
-                                      "if it now belongs to another one; 0: never.")
+    reconnect_seconds: float = Field(120.0, gt=0, description="Time after which a stream's client without a "
+                                     "server gives up.")
+    stream_max_seconds: float = Field(600.0, ge=0, description="Approximate age at which a rollout's stream to "
+                                      "inference resolves its servers again, and moves if it belongs to another one; "
+                                      "0: never.")
     keepalive_seconds: float = Field(20.0, ge=5, description="Ping interval of idle and busy connections.")
-    keepalive_timeout_seconds: float = Field(10.0, gt=0, description="A ping unanswered for so long ends the "
-                                             "connection.")
+    keepalive_timeout_seconds: float = Field(10.0, gt=0, description="Time without a response to a ping after "
+                                             "which the connection is closed.")
     listen_host: str = Field("127.0.0.1", min_length=1, description="Address that servers listen on; 0.0.0.0 in a "
                              "container.")
-    max_concurrent_calls: int = Field(4096, ge=1, description="Calls and streams that a server answers at once; more "
-                                      "are refused with RESOURCE_EXHAUSTED.")
-    read_ahead_mebibytes: float = Field(32.0, gt=0, description="Bytes of requests that a stream's server reads before "
-                                        "it has answered them; beyond it the transport holds the client back.")
+    max_concurrent_calls: int = Field(4096, ge=1, description="Concurrent calls and streams of a server; more are "
+                                      "refused with RESOURCE_EXHAUSTED.")
+    read_ahead_mebibytes: float = Field(32.0, gt=0, description="Unanswered requests that a stream's server buffers; "
+                                        "beyond it flow control blocks the client.")
     token_file: str = Field("", description="File with the services' token, read again when it changes: its first "
-                            "line is sent, every line is taken. Empty: environment variable FIVE_TOKEN_FILE, or "
+                            "line is sent, every line is accepted. Empty: environment variable FIVE_TOKEN_FILE, or "
                             "FIVE_TOKEN for the token itself.")
-    require_token: bool = Field(True, description="Servers refuse to start without a token, and calls without it.")
-    tls: TlsConfig | None = Field(None, description="Encrypts the connections; none: plain text.")
+    require_token: bool = Field(True, description="Whether servers need a token to start, and refuse calls without it.")
+    tls: TlsConfig | None = Field(None, description="TLS of the connections; none: plain text.")
 
     @property
     def read_ahead_bytes(self) -> int:
@@ -77,22 +77,20 @@ class StoreConfig(_Section):
                             "password comes from the environment variable FIVE_PARAMS_PASSWORD.")
     tls_authority: str = Field("", description="File with the certificates that rediss:// URLs are checked against; "
                                "empty: the machine's own.")
-    timeout_seconds: float = Field(10.0, gt=0, description="Time one exchange with Redis may take. With all "
-                                   "its further tries it takes twice as long at most.")
-    reconnect_seconds: float = Field(60.0, ge=0, description="Time a starting service waits for Redis, and a publish "
-                                     "or a fetch goes on trying while it is away.")
-    chunk_mebibytes: float = Field(2.0, gt=0, le=64, description="Size of a stored piece of a version; 1-4 is best.")
-    keep_versions: int = Field(4, ge=1, description="Versions kept in Redis beside the blob store's.")
-    grace_seconds: float = Field(60.0, ge=0, description="Time a removed version stays for readers in the middle "
-                                 "of it.")
-    upload_seconds: float = Field(600.0, gt=0, description="Chunks of a publish that never ended go after this.")
-    archive_every: int = Field(1, ge=0, description="Versions that are multiples of this stay in the blob store "
-                               "permanently, the others while they are among the newest keep_archived; 0: none goes "
-                               "there.")
-    keep_archived: int = Field(20, ge=1, description="Newest versions that the blob store keeps in any case.")
-    node_folder: str = Field("", description="A folder in memory that the processes of one node share: one of them "
-                             "reads a version from Redis, the others its file there. Empty: each reads for itself.")
-    publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type in which matrices travel; "
+    timeout_seconds: float = Field(10.0, gt=0, description="Timeout of one exchange with Redis. All its "
+                                   "retries together take at most twice as long.")
+    reconnect_seconds: float = Field(60.0, ge=0, description="Time for which a starting service, a publish or a "
+                                     "fetch waits for an unreachable Redis.")
+    chunk_mebibytes: float = Field(2.0, gt=0, le=64, description="Size of a version's chunks; 1 to 4 is best.")
+    keep_versions: int = Field(4, ge=1, description="Versions in Redis, in addition to the blob store's.")
+    grace_seconds: float = Field(60.0, ge=0, description="Time for which a removed version stays for its readers.")
+    upload_seconds: float = Field(600.0, gt=0, description="Expiry of the chunks of an unfinished publish.")
+    archive_every: int = Field(1, ge=0, description="Multiples of this version number stay in the blob store "
+                               "permanently, other versions while among the newest keep_archived; 0: no archive.")
+    keep_archived: int = Field(20, ge=1, description="Newest versions that always stay in the blob store.")
+    node_folder: str = Field("", description="Folder in memory that the processes of one node share: one of them "
+                             "reads a version from Redis, the others read its file. Empty: each reads from Redis.")
+    publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Dtype of published matrices; "
                                                           "vectors stay float32.")
 
     @property
@@ -111,30 +109,29 @@ class TelemetryConfig(_Section):
     """Metrics and logs."""
 
     metrics_port: int = Field(0, ge=0, le=65535, description="Port of the metrics page; 0: any free one.")
-    metrics_host: str = Field("127.0.0.1", description="Address the metrics page listens on.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe record shown.")
-    log_json: bool = Field(False, description="Write logs as one JSON object a line instead of text.")
+    metrics_host: str = Field("127.0.0.1", description="Listen address of the metrics page.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Minimum level of log records.")
+    log_json: bool = Field(False, description="Write logs as one JSON object per line instead of text.")
 
 
 class AllocatorConfig(_Section):
     """The C allocator of the process."""
 
-    tune: bool = Field(True, description="Keep freed memory in the process: large messages and parameters then "
-                       "reuse pages instead of paying for fresh ones.")
+    tune: bool = Field(True, description="Keep freed memory in the process, so that large messages and parameters "
+                       "reuse pages.")
 
 
 class LifecycleConfig(_Section):
     """Heartbeat, draining and liveness of a service."""
 
-    grace_seconds: float = Field(20.0, gt=0, description="Time to drain after SIGTERM before the process is ended.")
+    grace_seconds: float = Field(20.0, gt=0, description="Time to drain after SIGTERM before the process exits.")
     heartbeat_seconds: float = Field(2.0, gt=0, description="Interval of a service's heartbeat.")
-    lease_seconds: float = Field(10.0, gt=0, description="A service silent for so long is taken for dead.")
-    stuck_seconds: float = Field(300.0, ge=5, description="A loop of a process (its events, forward passes, learning) "
-                                 "that has not turned for so long stands still: the process is not alive, and ends "
-                                 "itself.")
+    lease_seconds: float = Field(10.0, gt=0, description="Time without a heartbeat after which a service is dead.")
+    stuck_seconds: float = Field(300.0, ge=5, description="Time without progress of a critical loop (event loop, "
+                                 "forward passes, learning) after which the process is not alive and exits.")
     poll_seconds: float = Field(1.0, gt=0, description="Interval at which a service reads the run's status.")
-    quiet_seconds: float = Field(60.0, gt=0, description="Time that services may take to come to rest when the run is "
-                                 "paused; past it an event names who has not. The pause goes on waiting.")
+    quiet_seconds: float = Field(60.0, gt=0, description="Time for services to become idle in a pause. After it an "
+                                 "event names those that are not. The pause continues to wait.")
 
     @model_validator(mode="after")
     def _outlives_heartbeats(self) -> "LifecycleConfig":

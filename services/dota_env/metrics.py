@@ -2,10 +2,10 @@
 
 from rapid.telemetry.metrics import counter, gauge, histogram
 
-GAMES = gauge("env", "open", "games", "Games being played.")
+GAMES = gauge("env", "open", "games", "Games in progress.")
 GAME_STEPS = counter("env", "game_steps", "Timesteps of games.")
 HERO_STEPS = counter("env", "hero_steps", "Timesteps of heroes, of both sides.")
-STEP_SECONDS = histogram("env", "step", "seconds", "Time of one request's timestep of all its games in the core.")
+STEP_SECONDS = histogram("env", "step", "seconds", "Time in the core of one request's timestep, over all its games.")
 
 
 def count_steps(games: int, heroes: int, seconds: float) -> None:

@@ -25,7 +25,7 @@ Create = Callable[[GameConfig, int, int, int], Awaitable[GameBatch]]  # game, ga
 
 
 class EnvService(env_pb2_grpc.EnvServiceServicer):
-    """One batch of games per stream, ended with the stream.
+    """Servicer with one batch of games per stream, ended with the stream.
 
     ``config`` is the default game configuration. ``threads`` limits the threads of one stream, ``max_games`` and
     ``max_streams`` limit all streams. A stream that is silent for ``idle_seconds`` is ended. ``create`` creates a

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 
 from rapid.telemetry.metrics import counter, gauge, set_unknown
 
-ASSIGNED = counter("opponents", "assigned_games", "Games that were given an opponent: latest or past.", ("opponent",))
+ASSIGNED = counter("opponents", "assigned_games", "Games with an assigned opponent: latest or past.", ("opponent",))
 REPORTED = counter("opponents", "reported_games", "Results against past versions, by outcome for the training agent: "
                    "won, lost, drawn.", ("outcome",))
 POOL_SIZE = gauge("opponents", "pool", "versions", "Past versions in the pool.")
 POOL_NEWEST = set_unknown(gauge("opponents", "pool_newest", "versions", "Newest version in the pool."))
-POOL_EFFECTIVE = gauge("opponents", "pool_effective", "versions", "How many past versions are really played: the "
-                       "exponential of the entropy of the draw, at most the pool's size.")
+POOL_EFFECTIVE = gauge("opponents", "pool_effective", "versions", "Effective number of past opponents: the exponential "
+                       "of the entropy of their probabilities, at most the pool's size.")
 
 for _opponent in ("latest", "past"):
     ASSIGNED.labels(_opponent)

@@ -81,7 +81,7 @@ class _StreamLost(Exception):
 
 
 class _Stream:
-    """One connection: requests and responses, matched by id."""
+    """A connection with requests and responses matched by id."""
 
     def __init__(self, channel: Channel, until: float) -> None:
         self._channel = channel

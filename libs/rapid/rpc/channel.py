@@ -53,7 +53,7 @@ def channel_options(config: RpcConfig, server_name: str = "", retries: bool = Fa
         ("grpc.max_reconnect_backoff_ms", int(config.max_backoff_seconds * 1000)),
         ("grpc.enable_retries", int(retries)),
         ("grpc.service_config", json.dumps(service_config)),
-        # Without it, the channels of a process share one connection, and thereby one core.
+        # Without it, the channels of a process share one connection and its core.
         ("grpc.use_local_subchannel_pool", 1),
         # Servers are on the loopback or inside the cluster, where a proxy for the internet (http_proxy) cannot connect.
         ("grpc.enable_http_proxy", 0),

@@ -11,9 +11,8 @@ from rapid.rpc.errors import CallFailed, Conflict, StatusCode, Unavailable
 from rapid.telemetry.metrics import counter
 
 STALE, AHEAD, MISSING = "epoch", "epoch_ahead", "no_epoch"
-REFUSED = counter("rpc", "refused", "Messages with work that were refused for their epoch, by reason: epoch (older "
-                  "than this process's), epoch_ahead (newer: this process is about to renew itself), no_epoch (none "
-                  "given).",
+REFUSED = counter("rpc", "refused", "Messages with work refused because of their fencing epoch, by reason: epoch "
+                  "(older than this process's), epoch_ahead (newer: this process restarts soon), no_epoch (missing).",
                   ("reason",))
 for _reason in (STALE, AHEAD, MISSING):
     REFUSED.labels(_reason)

@@ -19,8 +19,8 @@ from rapid.rpc.token import Token, accepted_tokens, require_token
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
-CALLS = counter("rpc", "answered_calls", "Calls that this process has answered, by method and by the status code they "
-                "ended with; a stream is one call, counted at its end.", ("method", "code"))
+CALLS = counter("rpc", "answered_calls", "Calls answered by this process, by method and status code; a stream is one "
+                "call, counted at its end.", ("method", "code"))
 
 Context = Any  # grpc.aio.ServicerContext; its stubs lack the awaitable types
 Register = tuple[Callable[[Any, Any], None], Any]

@@ -160,7 +160,7 @@ class VersionArchive:
             raise VersionMissing(f"version {version} of run {self._keys.run} is not archived and cannot be pinned")
 
     def unpin(self, version: int) -> None:
-        """Make a pinned version temporary again. A version without a pin is no error."""
+        """Make a pinned version temporary again. A version without a pin is ignored."""
         if self._state.hdel(self._keys.pins, str(version)):
             self._mark_temporary(version)
 

@@ -26,8 +26,8 @@ _BACKOFF = (1.0, 0.05)  # longest and first pause, seconds: spans a restart of t
 MAX_CONNECTIONS: dict[str, int] = {"rollout": 1, "inference": 3}
 
 Role = Literal["state", "params"]
-FAILED = counter("redis", "failed_tries", "Tries of an exchange with Redis that failed and were repeated or given up, "
-                 "by role: state, params.", ("role",))
+FAILED = counter("redis", "failed_tries", "Failed attempts of an exchange with Redis, by role: state, params.",
+                 ("role",))
 USER_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_USER", "params": "FIVE_PARAMS_USER"}
 PASSWORD_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_PASSWORD", "params": "FIVE_PARAMS_PASSWORD"}
 

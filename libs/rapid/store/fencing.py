@@ -22,8 +22,8 @@ from rapid.store.keys import Keys
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
-REFUSED = counter("state", "refused_writes", "Writes to the run that were refused inside Redis, by reason: epoch (the "
-                  "run has moved on to a later one), lease (another publishes), moved (what it was decided on has "
+REFUSED = counter("state", "refused_writes", "Writes to the run refused inside Redis, by reason: epoch (the run is in "
+                  "a later one), lease (another process publishes), moved (the state that the write was based on has "
                   "changed).", ("reason",))
 REASONS = ("epoch", "lease", "moved")
 for _reason in REASONS:

@@ -76,17 +76,17 @@ class LiveMessage:
 def decode_message(data: bytes) -> LiveMessage:
     """Parse a published message. Raise ValueError for a malformed one."""
     if len(data) < _HEAD.size or len(data) > MAX_MESSAGE_BYTES:
-        raise ValueError(f"{len(data)} bytes are no message of a game")
+        raise ValueError(f"a game's message has an invalid size: {len(data)} bytes")
     (size,) = _HEAD.unpack_from(data)
     if size > MAX_HEADER_BYTES or len(data) < _HEAD.size + size:
-        raise ValueError("a game's message is cut short")
+        raise ValueError("a game's message is truncated")
     try:
         head = json.loads(data[_HEAD.size:_HEAD.size + size])
         kind, source, game, facts = head["kind"], head["source"], head["game"], head["facts"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"a game's message cannot be read: {error}") from error
     if kind not in KINDS or not isinstance(source, str) or len(source) > 200 or not isinstance(facts, dict):
-        raise ValueError("a game's message is of no known kind")
+        raise ValueError("a game's message has an unknown kind")
     if kind != "games" and not is_game(game):
         raise ValueError("a game's message names no game")
     return LiveMessage(kind, source, str(game), data[_HEAD.size + size:], facts)

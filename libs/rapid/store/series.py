@@ -16,7 +16,7 @@ from rapid.store.keys import Keys
 
 
 class Record(NamedTuple):
-    """One record: stream id, time of appending (seconds since 1970), and values."""
+    """A record: stream id, time of appending (seconds since 1970), and values."""
 
     id: str
     at: float

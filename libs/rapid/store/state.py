@@ -70,7 +70,7 @@ class RunStatus(NamedTuple):
 
 
 class RunSnapshot(NamedTuple):
-    """Status and record of a run, read together. None where there is none."""
+    """Status and record of a run, read together; None if missing."""
 
     status: RunStatus | None
     record: RunRecord | None

@@ -56,7 +56,7 @@ class _Formatter(logging.Formatter):
 
 
 class JsonFormatter(_Formatter):
-    """One JSON object per line: time, level, logger, message, and the fields."""
+    """Formatter of one JSON object per line: time, level, logger, message, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         row = {
@@ -70,7 +70,7 @@ class JsonFormatter(_Formatter):
 
 
 class TextFormatter(_Formatter):
-    """Time, level, service, message, and the fields as name=value."""
+    """Formatter of text: time, level, service, message, and the fields as name=value."""
 
     def format(self, record: logging.LogRecord) -> str:
         values = self.values(record)

@@ -147,9 +147,9 @@ def snapshot() -> dict[str, float]:
 
 # Memory, CPU time, file descriptors and start time under their usual names (process_...), where the system has them.
 ProcessCollector(registry=REGISTRY)
-PROCESS_INFO = gauge("process", "started", "info", "Always 1; says which run and service instance the page is of.",
+PROCESS_INFO = gauge("process", "started", "info", "Always 1; its labels name the run and the service instance.",
                      ("run", "kind", "id"))
-LOGGED = counter("process", "log_records", "Log records by level, warnings and worse.", ("level",))
+LOGGED = counter("process", "log_records", "Log records by level, from warnings up.", ("level",))
 for _level in ("warning", "error"):
     LOGGED.labels(_level)  # created now, because the rate of a new series starts only at its second event
 
