@@ -69,7 +69,7 @@ class SegmentBuilder:
         Returns the segments in the order of ``train``, and float64 [2, H, signals]: what the heroes earned by signal,
         weighted, before team spirit and the other team's rewards are applied.
         """
-        buffer = self._ring
+        buffer = self._buffer
         rows = buffer.row_indices(start, steps)
         signals, time = buffer.signals[rows, game], buffer.game_time[rows, game]
         raw, _ = rewards(signals, time, schedule.team_spirit, self._rewards)

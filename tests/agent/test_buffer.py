@@ -28,7 +28,7 @@ def fill(b, numbers, version=0):
         assert add_sample(b, sample(n, version), [version] * T, version)
 
 
-def test_a_batch_is_time_first_and_its_states_are_not():
+def test_batch_is_time_first_except_states():
     b = buffer()
     fill(b, range(8))
     drawn = b.sample(3, 0)
@@ -37,13 +37,13 @@ def test_a_batch_is_time_first_and_its_states_are_not():
     assert drawn.arrays["state/h"].shape == (3, H, 5)
     assert drawn.arrays["x"].dtype == np.float16
     numbers = drawn.arrays["x"][0, :, 0]
-    for i, n in enumerate(numbers):  # each column is one sample throughout
+    for i, n in enumerate(numbers):  # each column is one sample
         assert (drawn.arrays["x"][:, i] == n).all()
         assert (drawn.arrays["state/h"][i] == n).all()
         assert (drawn.arrays["actions"][:, i] == n).all()
 
 
-def test_draws_are_uniform_and_without_repeats_in_a_batch():
+def test_uniform_sampling_without_repeats_in_a_batch():
     b = buffer()
     fill(b, range(8))
     counts = np.zeros(8)
@@ -55,13 +55,13 @@ def test_draws_are_uniform_and_without_repeats_in_a_batch():
     assert abs(counts - 1000).max() < 120  # about 5 standard deviations
 
 
-def test_the_least_used_come_first_and_equal_ones_by_chance():
+def test_least_used_first_with_random_ties():
     b = buffer(draw="least_used")
     fill(b, range(8))
     first = b.sample(4, 0).arrays["x"][0, :, 0].astype(int)
     second = b.sample(4, 0).arrays["x"][0, :, 0].astype(int)
     assert sorted([*first, *second]) == list(range(8))
-    fill(b, [8, 9])  # in place of the two oldest; six are left that were used once
+    fill(b, [8, 9])  # replace the two oldest; six remain that were used once
     third = b.sample(4, 0)
     numbers = third.arrays["x"][0, :, 0].astype(int).tolist()
     assert {8, 9} < set(numbers) and sorted(third.uses) == [1, 1, 2, 2]
@@ -73,7 +73,7 @@ def test_the_least_used_come_first_and_equal_ones_by_chance():
     assert len(others) > 10
 
 
-def test_the_oldest_are_drawn_from_a_queue_as_long_as_the_minimum():
+def test_oldest_first_is_a_queue_of_minimum_length():
     b = buffer(draw="oldest", capacity_samples=40, minimum_samples=32, max_age_versions=100, reuse_window_batches=2,
                admission_batches=1)
     pacer = Pacer(b.config, 4)
@@ -87,11 +87,11 @@ def test_the_oldest_are_drawn_from_a_queue_as_long_as_the_minimum():
             numbers = drawn.arrays["x"][0, :, 0].astype(int).tolist()
             assert numbers == list(range(4 * len(waited), 4 * len(waited) + 4)) and (drawn.uses == 1).all()
             waited.append(number - numbers[0])
-    # A sample waits until as many others have come, less the batches that the pace allows in advance.
+    # A sample waits for the minimum of later samples, less the batches that pacing allows in advance.
     assert len(waited) == 95 and set(waited[3:]) == {32 - 2 * 4 - 1}
 
 
-def test_at_a_reuse_of_one_nothing_leaves_unused_when_the_least_used_come_first():
+def test_least_used_leaves_nothing_unused_at_reuse_one():
     unused = {}
     for draw in ("uniform", "least_used"):
         b = buffer(draw=draw, capacity_samples=32)
@@ -100,10 +100,10 @@ def test_at_a_reuse_of_one_nothing_leaves_unused_when_the_least_used_come_first(
             b.sample(4, 0)
         unused[draw] = b.statistics().dropped[DropReason.UNUSED]
     assert unused["least_used"] == 0
-    assert 80 < unused["uniform"] < 200  # of 368 that left, some 1/e
+    assert 80 < unused["uniform"] < 200  # about 1/e of the 368 that left
 
 
-def test_every_use_is_counted():
+def test_uses_are_counted():
     b = buffer(capacity_samples=2)
     fill(b, [1, 2])
     assert b.sample(2, 0).uses.tolist() == [1, 1]
@@ -114,14 +114,14 @@ def test_every_use_is_counted():
     assert s.dropped[DropReason.USED] == 2
 
 
-def test_samples_that_leave_unused_are_told_apart():
+def test_unused_samples_are_counted_separately():
     b = buffer(capacity_samples=4)
     fill(b, range(6))
     assert b.statistics().dropped[DropReason.UNUSED] == 2
     assert sorted(b.sample(4, 0).arrays["x"][0, :, 0]) == [2, 3, 4, 5]
 
 
-def test_the_ring_is_bounded_in_bytes():
+def test_ring_is_bounded_in_bytes():
     size = sum(a.nbytes for a in sample(0).values())
     b = buffer(capacity_bytes=3 * size + 1)
     fill(b, range(5))
@@ -130,14 +130,14 @@ def test_the_ring_is_bounded_in_bytes():
     assert sorted(b.sample(3, 0).arrays["x"][0, :, 0]) == [2, 3, 4]
 
 
-def test_a_sample_larger_than_the_buffer_is_refused():
+def test_sample_larger_than_the_buffer_is_rejected():
     b = buffer(capacity_bytes=10)
     assert not add_sample(b, sample(0), [0] * T, 0)
     assert b.statistics().dropped[DropReason.TOO_LARGE] == 1
     assert len(b) == 0
 
 
-def test_old_samples_leave_and_are_counted():
+def test_expired_samples_leave_and_are_counted():
     b = buffer()
     fill(b, [0, 1], version=0)
     fill(b, [2, 3], version=3)
@@ -152,20 +152,20 @@ def test_old_samples_leave_and_are_counted():
     assert len(b) == 8
 
 
-def test_the_newest_step_counts_for_the_age():
+def test_age_is_that_of_the_newest_step():
     b = buffer()
     assert add_sample(b, sample(0), [0, 0, 0, 6], 10)
     assert not add_sample(b, sample(0), [0, 0, 0, 5], 10)
 
 
-def test_staleness_is_by_step():
+def test_staleness_is_per_step():
     b = buffer()
     for _ in range(2):
         add_sample(b, sample(0), [5, 5, 6, 6], 6)
     assert b.sample(2, 7).staleness.tolist() == [[2, 2], [2, 2], [1, 1], [1, 1]]
 
 
-def test_steps_that_do_not_count_have_no_staleness():
+def test_masked_steps_have_no_staleness():
     b = buffer()
     for _ in range(2):
         padded = sample(0)
@@ -174,7 +174,7 @@ def test_steps_that_do_not_count_have_no_staleness():
     assert b.sample(2, 7).staleness[:, 0].tolist() == [1, 1, -1, -1]
 
 
-def test_nothing_is_drawn_below_the_minimum():
+def test_nothing_is_sampled_below_the_minimum():
     b = buffer(minimum_samples=5)
     fill(b, range(4))
     assert b.sample(2, 0) is None
@@ -183,7 +183,7 @@ def test_nothing_is_drawn_below_the_minimum():
     assert b.sample(6, 0) is None
 
 
-def test_two_batches_live_at_once_and_their_arrays_are_reused():
+def test_batch_arrays_alternate_and_are_reused():
     b = buffer()
     fill(b, range(8))
     first = b.sample(4, 0).arrays
@@ -195,8 +195,8 @@ def test_two_batches_live_at_once_and_their_arrays_are_reused():
     assert second["x"] is not first["x"]
 
 
-def test_no_cell_of_a_batch_is_left_unwritten():
-    """Fresh arrays are filled with a magic value, which must not show."""
+def test_every_entry_of_a_batch_is_written():
+    """New arrays are filled with a magic value that must not remain."""
     made = []
 
     def allocate(shape, dtype):
@@ -211,7 +211,7 @@ def test_no_cell_of_a_batch_is_left_unwritten():
     assert len(made) == len(drawn.arrays)
 
 
-def test_too_few_bytes_for_a_batch_are_an_error_and_not_a_stall():
+def test_too_small_byte_capacity_is_an_error():
     size = sum(a.nbytes for a in sample(0).values())
     b = buffer(capacity_bytes=3 * size + 1)
     fill(b, range(5))
@@ -220,7 +220,7 @@ def test_too_few_bytes_for_a_batch_are_an_error_and_not_a_stall():
     assert b.sample(3, 0) is not None
 
 
-def test_a_resumed_buffer_draws_the_same_sequence():
+def test_resumed_buffer_samples_the_same_sequence():
     one, two = buffer(seed=1), buffer(seed=2)
     fill(one, range(8))
     fill(two, range(8))
@@ -229,7 +229,7 @@ def test_a_resumed_buffer_draws_the_same_sequence():
     np.testing.assert_array_equal(one.sample(4, 0).arrays["x"], two.sample(4, 0).arrays["x"])
 
 
-def test_many_threads_add_while_one_draws():
+def test_threads_add_while_one_samples():
     b = buffer(capacity_samples=64, minimum_samples=8)
     errors = []
 

@@ -321,11 +321,11 @@ def test_adam_matches_pytorch(fused):
 def test_invalid_batch_is_rejected_by_name():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
-    with pytest.raises(ValueError, match=r"lacks .*'mask'"):
+    with pytest.raises(ValueError, match=r"without .*'mask'"):
         learner.train_step({k: v for k, v in batch.items() if k != "mask"}, HYPER)
-    with pytest.raises(ValueError, match="returns is"):
+    with pytest.raises(ValueError, match="returns has shape"):
         learner.train_step({**batch, "returns": batch["returns"][..., :1]}, HYPER)
-    with pytest.raises(ValueError, match="x is"):
+    with pytest.raises(ValueError, match="x has shape"):
         learner.train_step({**batch, "x": batch["x"][:2]}, HYPER)
 
 

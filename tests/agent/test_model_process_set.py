@@ -68,7 +68,7 @@ def test_a_policy_unrolls_the_same_with_either(precision: str, monkeypatch: pyte
     other = learner_of(precision)
     monkeypatch.setattr(process_set, "segment_max", dense_max)
     monkeypatch.setattr(trunk, "segment_max", dense_max)
-    monkeypatch.setattr(trunk, "BY_TOWER", ("cpu",))
+    monkeypatch.setattr(trunk, "POOLED_BY_GROUP", ("cpu",))
     other.train_step(batch, HYPER)
     torch.testing.assert_close(found, other._gradient, rtol=1e-5, atol=1e-8)
     assert found.abs().max() > 0

@@ -19,7 +19,7 @@ LENGTH = 16
 
 @dataclasses.dataclass
 class Step:
-    """What was put in."""
+    """One recorded step."""
 
     count: int
     state: float
@@ -34,8 +34,7 @@ class Step:
 
 
 def play(lengths, steps, recorder=None, versions=lambda t: 7):
-    """Games of these lengths in turn that show the number of their step, to a recurrence that counts steps. Returns
-    the segments, and the steps of each, in order."""
+    """Play games of these lengths whose observation is the step number, and return segments and steps in order."""
     rng = np.random.default_rng(0)
     recorder = recorder or Recorder(CONFIG, 60.0)
     segments, played, waiting = [], [], []
@@ -60,12 +59,12 @@ def play(lengths, steps, recorder=None, versions=lambda t: 7):
             waiting = waiting[steps_of(segment) :]
         state += 1.0
         age, game = (0, game + 1) if last else (age + 1, game)
-    played.append(waiting)  # not yet cut, the step that the last segment was bootstrapped from first
+    played.append(waiting)  # steps not yet cut, beginning with the last bootstrap step
     return segments, played
 
 
 def slow_advantages(rewards, values, bootstrap, gamma, lam):
-    """The sum that GAE's recursion stands for, step by step."""
+    """Return GAE as an explicit sum."""
     n = len(rewards)
     after = np.concatenate([values[1:], bootstrap[None]]).astype(np.float64)
     delta = rewards + gamma * after - values
@@ -73,9 +72,8 @@ def slow_advantages(rewards, values, bootstrap, gamma, lam):
 
 
 @pytest.mark.parametrize("lengths", [[1], [3], [4], [5, 9], [16], [17], [1, 40, 2], [1000]])
-def test_state_crosses_every_boundary(lengths):
-    """What each sample's stored state and resets give is what was seen, across samples, segments and games (after
-    TorchBeast's core-agent-state test)."""
+def test_state_continues_across_segments_and_resets(lengths):
+    """Stored states and resets reproduce the step counts, as in TorchBeast's core-agent-state test."""
     segments, played = play(lengths, 200)
     assert sum(steps_of(s) for s in segments) > 200 - LENGTH - 1
     for segment, steps in zip(segments, played, strict=False):
@@ -89,13 +87,13 @@ def test_state_crosses_every_boundary(lengths):
         assert segment.arrays["count"][: steps_of(segment), 0].tolist() == counted[: steps_of(segment)]
 
 
-def test_the_states_of_later_samples_and_segments_are_not_zero():
+def test_later_samples_have_nonzero_states():
     segments, _ = play([1000], 40)
     assert [s.arrays["state/count"][:, 0, 0].tolist() for s in segments] == [[0, 4, 8, 12], [16, 20, 24, 28]]
     assert [s.arrays["resets"].any() for s in segments] == [True, False]
 
 
-def test_a_segment_is_whole_and_in_order():
+def test_segment_is_complete_and_in_order():
     segments, played = play([5, 20, 16], 100)
     assert [steps_of(s) for s in segments] == [5, 16, 4, 16, 5, 16, 4, 16, 5]
     for segment, steps in zip(segments, played, strict=False):
@@ -106,7 +104,7 @@ def test_a_segment_is_whole_and_in_order():
         assert a["resets"].tolist() == [steps[0].count == 0] + [False] * (len(a["resets"]) - 1)
 
 
-def test_a_cut_segment_bootstraps_from_the_following_step():
+def test_unfinished_segment_bootstraps_from_the_next_step():
     segments, played = play([1000], LENGTH + 1)
     steps, following = played[0], played[1][0]
     assert np.abs(following.values).min() > 0.05
@@ -117,14 +115,14 @@ def test_a_cut_segment_bootstraps_from_the_following_step():
 
 
 @pytest.mark.parametrize("length", [LENGTH, 10])
-def test_a_segment_that_ends_with_its_game_is_ready_at_once_and_bootstraps_nothing(length):
+def test_final_segment_does_not_bootstrap(length):
     segments, played = play([length], length)
     values = np.stack([s.values for s in played[0]])
     expected = slow_advantages(np.stack([s.rewards for s in played[0]]), values, np.zeros(H), discount(60.0), 0.95)
     np.testing.assert_allclose(segments[0].arrays["advantages"][:length], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_rewards_are_divided_by_the_deviation_and_summed_raw():
+def test_rewards_are_scaled_and_summed_raw():
     segments, played = play([LENGTH], LENGTH, Recorder(CONFIG, 60.0, reward_std=4.0))
     raw, values = np.stack([s.rewards for s in played[0]]), np.stack([s.values for s in played[0]])
     expected = slow_advantages(raw / 4.0, values, np.zeros(H), discount(60.0), 0.95)
@@ -134,7 +132,7 @@ def test_rewards_are_divided_by_the_deviation_and_summed_raw():
     assert segments[0].reward_count == raw.size
 
 
-def test_the_return_scale_sums_discounted_rewards_of_each_game_across_segments():
+def test_return_scale_continues_across_segments():
     segments, played = play([20, 3], 46, Recorder(CONFIG.model_copy(update={"reward_scale": "return"}), 1.0))
     assert [steps_of(s) for s in segments] == [16, 4, 3, 16, 4, 3]
     gamma, running = discount(1.0), np.zeros(H)
@@ -147,7 +145,7 @@ def test_the_return_scale_sums_discounted_rewards_of_each_game_across_segments()
         assert segment.reward_square_sum == pytest.approx(np.square(sums).sum())
 
 
-def test_labels_are_the_truth_where_the_game_ended_and_predictions_where_it_goes_on():
+def test_labels_come_from_outcomes_or_predictions():
     segments, played = play([1000], LENGTH + 1)
     following, a = played[1][0], segments[0].arrays
     np.testing.assert_allclose(a["win_label"], following.predictions["win_probability"].mean(), rtol=1e-6)
@@ -167,13 +165,13 @@ def test_labels_are_the_truth_where_the_game_ended_and_predictions_where_it_goes
         assert set(np.unique(a["rank_label"])) == {0.0, 1.0}
 
 
-def test_versions_are_kept_by_step():
+def test_versions_are_stored_per_step():
     segments, _ = play([1000], 20, versions=lambda t: 3 + t // 6)
     assert segments[0].arrays["versions"].tolist() == [3] * 6 + [4] * 6 + [5] * 4
     assert (segments[0].oldest_version, segments[0].newest_version) == (3, 5)
 
 
-def test_a_sample_is_filled_up_with_steps_that_do_not_count():
+def test_last_sample_is_padded_with_mask_0():
     segments, played = play([6], 6)
     a = segments[0].arrays
     assert (segments[0].samples, steps_of(segments[0]), segments[0].reward_count) == (2, 6, 6 * H)
@@ -185,7 +183,7 @@ def test_a_sample_is_filled_up_with_steps_that_do_not_count():
 
 
 def ring_steps(rows=(0, 1, 2), **changes):
-    """Steps in three rows of a ring of eight."""
+    """Return steps in three rows of a ring of eight."""
     rng = np.random.default_rng(3)
     arrays = {"x": np.arange(8.0), "actions": np.zeros((8, H, 6), np.int16), "behaviour_logp": np.zeros((8, H)),
               "behaviour_values": rng.normal(size=(8, H)), "versions": np.arange(8, dtype=np.int32)}
@@ -199,7 +197,7 @@ def ring_steps(rows=(0, 1, 2), **changes):
 END = GameOutcome(1.0, np.array([0, 1]))
 
 
-def test_the_steps_of_a_ring_are_taken_in_order_and_copied():
+def test_ring_rows_are_copied_in_order():
     steps = ring_steps(rows=(6, 7, 0))
     segment = cut_segment(**steps)
     steps["arrays"]["x"][:], steps["states"]["h"][:] = -1, -1
@@ -212,12 +210,12 @@ def test_the_steps_of_a_ring_are_taken_in_order_and_copied():
     ({"fallen": np.zeros((2, N))}, r"fallen \(2, 3\)"),
     ({"rows": np.zeros(0, int), "rewards": np.ones((0, H)), "fallen": np.zeros((0, N))}, "at least 1"),
 ])
-def test_steps_that_do_not_fit_together_are_refused(changes, words):
+def test_mismatched_lengths_are_rejected(changes, words):
     with pytest.raises(ValueError, match=words):
         cut_segment(**ring_steps(**changes))
 
 
-def test_a_terminated_segment_differs_from_the_same_steps_cut():
+def test_terminated_segment_differs_from_a_cut_one():
     predictions = {"win_probability": np.zeros(H), "net_worth_rank": np.full((H, 5), 0.2),
                    "building_events": np.zeros((H, N))}
     ended = cut_segment(**ring_steps())
@@ -227,8 +225,8 @@ def test_a_terminated_segment_differs_from_the_same_steps_cut():
     np.testing.assert_allclose(difference[:, 0], [5 * gamma * (gamma * 0.95) ** (2 - t) for t in range(3)], rtol=1e-5)
 
 
-def test_what_was_acted_is_what_is_unrolled():
-    """Through segments and samples, a recurrent policy's log-probabilities come out as they went in: ratio 1."""
+def test_unroll_reproduces_behaviour_log_probabilities():
+    """A recurrent policy's unroll of segments and samples gives ratio 1."""
     policy = TinyPolicy()
     segments, _ = Rollout(policy, CONFIG, games=3, seed=0).play(70)
     samples = [s for segment in segments for s in split_segment(segment.arrays, segment.samples)]

@@ -18,19 +18,19 @@ Arguments = argparse.Namespace
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_address(parser)
-    parser.add_argument("--version", type=int, default=-1, help="whose win head is asked; by default that of the "
-                        "newest table, or where there is none the newest archived")
+    parser.add_argument("--version", type=int, default=-1, help="version whose win head is used; by default the newest "
+                        "table's, otherwise the newest archived")
     for team in ("radiant", "dire"):
         parser.add_argument(f"--{team}", type=_names, default=[], metavar="HERO,...",
                             help=f"{team.title()}'s picks so far")
-    parser.add_argument("--ban", type=_names, default=[], metavar="HERO,...", dest="banned", help="heroes nobody picks")
-    parser.add_argument("--order", default="", help="who picks when, R and D; by default DRRDRDRDDR for five a side")
+    parser.add_argument("--ban", type=_names, default=[], metavar="HERO,...", dest="banned", help="banned heroes")
+    parser.add_argument("--order", default="", help="order of picks, R and D; by default DRRDRDRDDR for five a side")
     parser.add_argument("--pool", type=_names, default=[], metavar="HERO,...",
-                        help="draft from these heroes of the run's pool only; makes a table of its own")
-    parser.add_argument("--threads", type=int, default=1, help="workers that make a table which is not there yet")
-    parser.add_argument("--make", action="store_true", help="only make the table")
-    parser.add_argument("--tables", action="store_true", help="list the tables that a run has")
-    parser.add_argument("--calibration", action="store_true", help="how often the win head was right about games")
+                        help="draft only from these heroes of the run's pool; needs its own table")
+    parser.add_argument("--threads", type=int, default=1, help="workers that compute a missing table")
+    parser.add_argument("--make", action="store_true", help="only compute the table")
+    parser.add_argument("--tables", action="store_true", help="list the run's tables")
+    parser.add_argument("--calibration", action="store_true", help="print the calibration of the win head")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
@@ -53,8 +53,8 @@ def run(arguments: Arguments) -> int:
 
 def _remote(controller: Controller, arguments: Arguments) -> int:
     if arguments.make or arguments.pool:
-        raise RuntimeError("a table is made where the run's folder is; the evaluator of a cluster makes those that are "
-                           "small enough (services.evaluator.draft_line_ups)")
+        raise RuntimeError("--make and --pool need the run's folder. In a cluster the evaluator computes the tables "
+                           "that are small enough (services.evaluator.draft_line_ups)")
     if arguments.tables:
         _tables(controller.get("draft/tables")["tables"], arguments)
     elif arguments.calibration:
@@ -104,7 +104,7 @@ def _leaves(archive: Any, tables: Any, arguments: Arguments) -> Any:
     number = arguments.version
     if number < 0:
         known = archive.numbers()
-        # A table that is there is worth more than a version that is a little newer; --make makes the newest one's.
+        # An existing table is preferred to a slightly newer version; --make computes the newest version's.
         made = [draft_tables.version_of(name) for name in tables.names()
                 if name == draft_tables.table_name(draft_tables.version_of(name), pool, game)]
         number = made[0] if made and not arguments.make else known[-1] if known else -1
@@ -122,8 +122,8 @@ def _leaves(archive: Any, tables: Any, arguments: Arguments) -> Any:
             shown = time.monotonic()
             print(f"{done:,} line-ups, {done / max(seconds, 1e-6):,.0f} a second", file=sys.stderr)
 
-    print(f"reading {pool.line_ups:,} line-ups of {len(pool.heroes)} heroes from version {number}; interrupted, it "
-          "goes on where it was", file=sys.stderr)
+    print(f"reading {pool.line_ups:,} line-ups of {len(pool.heroes)} heroes from version {number}; it resumes "
+          "after an interruption", file=sys.stderr)
     began = time.monotonic()
     leaves = make(policy, game, pool, {"version": number, "schema": meta.get("schema")}, threads=arguments.threads,
                   partial=archive.folder.draft / f"{name}.partial", on_progress=progress)
@@ -140,7 +140,7 @@ def _tables(found: list[dict[str, Any]], arguments: Arguments) -> None:
         print(f"{table['name']:24s} {len(table['heroes'])} heroes, {table['team']} a side"
               + (", both teams from the whole pool" if table["shared"] else ""))
     if not found:
-        print("there is no table yet: `five draft` makes one")
+        print("no table yet: `five draft` computes one")
 
 
 def _calibration(found: dict[str, Any], arguments: Arguments) -> None:
@@ -150,17 +150,17 @@ def _calibration(found: dict[str, Any], arguments: Arguments) -> None:
     print(calibration_line(found))
     for row in found["bins"]:
         if row["games"]:
-            print(f"  said {100 * row['predicted']:5.1f} %   came {100 * row['won']:5.1f} % ("
+            print(f"  predicted {100 * row['predicted']:5.1f} %   won {100 * row['won']:5.1f} % ("
                   f"{100 * row['at_least']:.0f} to {100 * row['at_most']:.0f})   {row['games']} games")
 
 
 def calibration_line(found: dict[str, Any]) -> str:
     """Return the win head's calibration as one line."""
     if not found["games"]:
-        return "calibration of the win head: nothing is known, no recorded game of self-play carries its prediction"
+        return "calibration of the win head: unknown, no recorded self-play game has a prediction"
     return (f"calibration of the win head over {found['games']:,} games of self-play (versions {found['first']} to "
             f"{found['last']}): off by {100 * found['error']:.1f} points on average; Brier score {found['brier']:.3f}, "
-            f"{found['brier_constant']:.3f} by always saying the mean")
+            f"{found['brier_constant']:.3f} for a constant prediction")
 
 
 def _show(found: dict[str, Any], reliability: dict[str, Any] | None, arguments: Arguments) -> None:
@@ -170,12 +170,12 @@ def _show(found: dict[str, Any], reliability: dict[str, Any] | None, arguments: 
     facts = found["facts"]
     print(f"version {facts.get('version', '?')}, {len(found['heroes'])} heroes, {found['team']} a side, "
           f"{found['line_ups']:,} line-ups; order {' '.join(found['order'])}"
-          + ("; both teams may pick the same hero, as in training: the pool is too small for two teams"
+          + ("; both teams may pick the same hero, because the pool is too small for two teams"
              if found["shared"] else ""))
     for team in ("radiant", "dire", "banned"):
         print(f"{team:8s} {', '.join(found[team]) or '-'}")
     moving = {"R": "Radiant", "D": "Dire", "": ""}[found["to_move"]]
-    ending = f"if both pick their best from here; {moving} picks" if moving else "at the game's start"
+    ending = f"with optimal picks of both from here; {moving} picks next" if moving else "at the game's start"
     print(f"Radiant wins {100 * found['win']:.1f} %, Dire {100 - 100 * found['win']:.1f} %, {ending}")
     if found["choices"]:
         print(f"\n{'pick':20s} {moving + ' wins':>14s}   played   rarest pair with the picks so far")
@@ -197,7 +197,7 @@ def pair(rarest: dict[str, Any] | None) -> str:
 def support_line(found: dict[str, Any]) -> str:
     """Return how often training has seen the picks so far, as one line."""
     if not found["games"]:
-        return "nothing is known of which heroes met in training: no recorded game names its line-up"
+        return "unknown: no recorded training game has its line-up"
     if found["support"] is None:
         return f"{found['games']:,} training games are counted"
     rare = found["support"]

@@ -41,12 +41,12 @@ def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: in
     low, high = outcome["win_rate_interval"]
     print(f"version {outcome['version']} against {against}: won {outcome['won']}, lost {outcome['lost']}, drawn "
           f"{outcome['drawn']} of {outcome['games']} games (score {100 * low:.0f} to {100 * high:.0f} %, 95 % "
-          "confidence, draws as half a win)")
+          "confidence, a drawn game is half a win)")
     print(f"mean length {outcome['mean_game_seconds']:.0f} s of game time")
     for name, value in outcome["statistics"].items():
         print(f"  {name.replace('_', ' '):12s} {value:9.1f}   opponent {outcome['opponent_statistics'][name]:9.1f}")
     if outcome["replay"]:
-        print(f"replay: {outcome['replay']}    render it: five watch {outcome['replay']}")
+        print(f"replay: {outcome['replay']}    render it with: five watch {outcome['replay']}")
     return 0
 
 
@@ -76,7 +76,7 @@ def _offline(folder: RunFolder, version: int, against: str, games: int, seed: in
     from five.evaluation.match import Contestant, play
 
     if against not in BOTS and not against.isdigit():
-        raise ConfigError(f"--against {against!r}: a version's number, or one of {', '.join(BOTS)}")
+        raise ConfigError(f"--against {against!r}: expected a version's number or one of {', '.join(BOTS)}")
     archive = ArchivedVersions(folder)
     number, policy, _ = archive.load(version)
     opponent = Contestant.bot(against) if against in BOTS else Contestant(f"version-{against}",

@@ -21,7 +21,7 @@ from five.evaluation.bot_games import (
 
 BY_MINUTE = ("net_worth", "xp", "marked_last_hits")
 
-# Ranges of real games, with their sources. A row without one has none: none is invented.
+# Ranges of real games with their sources. A row without a source has no range.
 REAL = {
     "radiant": "50.75 % of 268 games [1]",
     "length": "median 37:08 [1]; mean 35 in patch 7.21 [2]",
@@ -83,7 +83,7 @@ def read_log(path: Path, first: str, second: str) -> list[GameRecord]:
     for number, line in enumerate(path.read_text().splitlines(), 1):
         told: dict[str, Any] = json.loads(line)
         if (told.pop("first", None), told.pop("second", None)) != (first, second):
-            raise RuntimeError(f"{path}, line {number}: no game of {first} against {second}")
+            raise RuntimeError(f"{path}, line {number}: not a game of {first} against {second}")
         key = told["pair"], told["first_side"]
         if key in seen:
             sitting, seen = sitting + 1, set()

@@ -24,13 +24,13 @@ def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_jso
     from five.evaluation.ladder import OfflineLadder
 
     if (games and games < 2) or (versions and not games):
-        raise ConfigError("--games is at least 2, and --versions says which versions play them")
+        raise ConfigError("--games must be at least 2; --versions needs --games")
     archive = ArchivedVersions(folder)
     kept = OfflineLadder(rows_of(folder), Journal(folder.ladder_journal), archive.config.rating)
     if games:
         archived = archive.numbers()
         if strangers := set(versions or ()) - set(archived):
-            raise RunUnavailable(f"version {min(strangers)} of run {folder.name!r} is not archived; there are "
+            raise RunUnavailable(f"version {min(strangers)} of run {folder.name!r} is not archived; archived are "
                         f"{', '.join(map(str, archived)) or 'none'}")
         for version in kept.missing(versions or archived, games):
             standing = kept.rate(archive, version, games, (lambda text: None) if as_json else print)
@@ -40,8 +40,8 @@ def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_jso
     if as_json:
         print(json.dumps([{**asdict(s), "games": s.games} for s in standings]))
         return 0
-    print(table(standings) if standings else f"nobody is rated in run {folder.name!r} yet; `five ladder --games 20` "
-          "rates its archived versions here")
+    print(table(standings) if standings else f"run {folder.name!r} has no ratings yet; `five ladder --games 20` "
+          "rates its archived versions in this process")
     return 0
 
 
@@ -65,4 +65,4 @@ def table(standings: Sequence[Standing]) -> str:
         lines.append(f"{s.player:16s} {s.mu:9.1f} {s.sigma:5.1f} {s.games:6d} {s.aborted:8d}  "
                      f"{'reference' if s.reference else '':9s} {scores}")
     draws = max(standings, key=lambda s: s.trial).draw_probability
-    return "\n".join([*lines, f"random play is 0; ± is one σ; between equals {100 * draws:.0f} % of games are drawn"])
+    return "\n".join([*lines, f"random play is 0; ± is one σ; {100 * draws:.0f} % of games between equals are drawn"])

@@ -34,48 +34,52 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
         command.add_argument("--json", action="store_true", help="print the answer as JSON")
         return command
 
-    plan = verb("plan", "derive a plan from what the agent is to become, and show what it changes")
-    plan.add_argument("--name", required=True, help="the plan's name")
+    plan = verb("plan", "derive a plan from the new values of keys and print its changes")
+    plan.add_argument("--name", required=True, help="name of the plan")
     plan.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", required=True,
-                      help="a key of game or model with its new value, e.g. model.lstm=256; may be given several times")
-    plan.add_argument("--hold", action="store_true", help="wait for a person before publishing")
-    plan.add_argument("--warm-up", type=int, metavar="VERSIONS", help="versions at learning rate 0 after it")
-    plan.add_argument("--out", metavar="FILE", help="where the plan is written; by default NAME.yaml")
+                      help="key of game or model with its new value, e.g. model.lstm=256; repeatable")
+    plan.add_argument("--hold", action="store_true", help="wait for confirmation before publishing")
+    plan.add_argument("--warm-up", type=int, metavar="VERSIONS", help="versions at learning rate 0 after the surgery")
+    plan.add_argument("--out", metavar="FILE", help="file of the plan (default NAME.yaml)")
 
-    verb("read", "show what a plan changes that was written or edited by hand").add_argument(
-        "plan", metavar="FILE", help="the plan")
-    check = verb("check", "measure a plan on the newest version, touching nothing")
-    check.add_argument("plan", metavar="FILE", help="the plan")
+    verb("read", "print the changes of a plan file, e.g. after editing it").add_argument(
+        "plan", metavar="FILE", help="plan file")
+    check = verb("check", "measure a plan on the newest version, without changing the run")
+    check.add_argument("plan", metavar="FILE", help="plan file")
     apply = verb("apply", "apply a checked plan")
-    apply.add_argument("plan", metavar="PLAN", help="the plan's digest, or its file")
-    apply.add_argument("--hold", action="store_true", default=None, help="wait for a person before publishing")
+    apply.add_argument("plan", metavar="PLAN", help="digest or file of the plan")
+    apply.add_argument("--hold", action="store_true", default=None, help="wait for confirmation before publishing")
     for command in (check, apply):
-        command.add_argument("--no-wait", action="store_true", help="do not follow it; `five surgery status` does")
-    verb("status", "where an operation is, and who is waited for").add_argument(
-        "operation", nargs="?", help="its id; by default the newest")
-    verb("log", "the plans that the run has gone through, with checksums")
-    for name, words in (("cancel", "give an operation up before it publishes: the run is put back where it was"),
-                        ("continue", "let an operation go on past its hold")):
+        command.add_argument("--no-wait", action="store_true", help="do not wait; `five surgery status` shows the "
+                             "progress")
+    verb("status", "print the state of an operation and what it waits for").add_argument(
+        "operation", nargs="?", help="id of the operation; by default the newest")
+    verb("log", "list the applied plans with their checksums")
+    for name, words in (("cancel", "cancel an operation before it publishes and restore the run"),
+                        ("continue", "continue an operation that holds")):
         command = verb(name, words)
-        command.add_argument("operation", nargs="?", help="its id; by default the one under way")
+        command.add_argument("operation", nargs="?", help="id of the operation; by default the current one")
     for name in ("check", "apply", "cancel", "continue"):
-        verbs.choices[name].add_argument("--reason", default="", help="why; kept with the event")
-        verbs.choices[name].add_argument("--dry-run", action="store_true", help="only say what would happen")
+        verbs.choices[name].add_argument("--reason", default="", help="reason, stored with the event")
+        verbs.choices[name].add_argument("--dry-run", action="store_true", help="report what would happen, without "
+                                         "doing it")
 
-    rehearse = verb("rehearse", "run a plan on a fork of a local run, and play the versions after it against the one "
-                    "before; in this process, or with --ask or --url in that of `five train`")
-    rehearse.add_argument("plan", metavar="FILE", help="the plan")
+    rehearse = verb("rehearse", "try a plan on a fork of a local run and play the result against the version before; "
+                    "in "
+                    "this process, or with --ask or --url in that of `five train`")
+    rehearse.add_argument("plan", metavar="FILE", help="plan file")
     rehearse.add_argument("--versions", type=int, default=10, help="versions to learn after the warm-up")
     rehearse.add_argument("--games", type=int, default=100, help="games of the match, half of them on each side")
-    rehearse.add_argument("--minutes", type=float, default=60.0, help="give up after this time")
-    rehearse.add_argument("--ask", action="store_true", help="have the process that holds the run do it")
-    rehearse.add_argument("--no-wait", action="store_true", help="do not follow it; `five surgery rehearsals` shows it")
-    listed = verb("rehearsals", "rehearsals of plans, how far they are and how they went")
-    listed.add_argument("rehearsal", nargs="?", help="one of them, by its id")
-    listed.add_argument("--cancel", action="store_true", help="have it end; by default the one under way")
+    rehearse.add_argument("--minutes", type=float, default=60.0, help="time limit")
+    rehearse.add_argument("--ask", action="store_true", help="run it in the process of `five train`")
+    rehearse.add_argument("--no-wait", action="store_true", help="do not wait; `five surgery rehearsals` shows the "
+                          "progress")
+    listed = verb("rehearsals", "list the rehearsals with their progress and results")
+    listed.add_argument("rehearsal", nargs="?", help="id of one rehearsal")
+    listed.add_argument("--cancel", action="store_true", help="cancel it; by default the current one")
     for command in (rehearse, listed):
-        command.add_argument("--reason", default="", help="why; kept with the event")
-        command.add_argument("--dry-run", action="store_true", help="only say what would happen")
+        command.add_argument("--reason", default="", help="reason, stored with the event")
+        command.add_argument("--dry-run", action="store_true", help="report what would happen, without doing it")
 
 
 def scope_of(arguments: argparse.Namespace) -> "RehearsalScope":
@@ -131,7 +135,7 @@ class Surgery:
             where = f"step {finding['step']}: " if finding["step"] else ""
             print(f"{finding['level']}: {where}{finding['message']}")
         for anneal in planned["anneals"]:
-            print(f"left to an anneal over {anneal['versions']} versions, once it is applied: {anneal['values']}")
+            print(f"to be annealed over {anneal['versions']} versions after the plan is applied: {anneal['values']}")
         print(f"digest: {planned['digest']}\n{after}")
 
     def check(self) -> int:
@@ -148,9 +152,9 @@ class Surgery:
             print(json.dumps(result, indent=2))
         else:
             found = result["result"]
-            print(f"measured on version {found['version']} and {found['samples']} samples of its games:")
+            print(f"measured on version {found['version']} with {found['samples']} samples of its games:")
             print(report_of(found["report"]))
-            print(f"{'holds its bounds' if found['ok'] else 'OUTSIDE ITS BOUNDS: ' + found['why']}\n"
+            print(f"{'within its bounds' if found['ok'] else 'OUTSIDE ITS BOUNDS: ' + found['why']}\n"
                   f"digest: {result['digest']}")
         return 0 if result["result"]["ok"] else 1
 
@@ -213,7 +217,7 @@ class Surgery:
             identity = given.rehearsal or next((r["id"] for r in self._rest.get("surgery/rehearsals")["items"]
                                                 if r["state"] in GOES_ON), None)
             if identity is None:
-                raise ApiError("no rehearsal is under way")
+                raise ApiError("no rehearsal is in progress")
             found = [self._order(f"surgery/rehearsals/{identity}/cancel", {"reason": given.reason})]
         elif given.rehearsal:
             found = [self._rest.get(f"surgery/rehearsals/{given.rehearsal}")]
@@ -222,7 +226,7 @@ class Surgery:
         if given.json:
             print(json.dumps(found, indent=2))
         else:
-            print("\n".join(map(describe_rehearsal, found)) or "no plan was rehearsed yet")
+            print("\n".join(map(describe_rehearsal, found)) or "no rehearsals yet")
         return 0
 
     def status(self) -> int:
@@ -235,7 +239,7 @@ class Surgery:
         if self._given.json:
             print(json.dumps(chain, indent=2))
         elif not chain:
-            print("no plan was applied yet")
+            print("no plan applied yet")
         else:
             print(table([{"number": row["number"], "plan": row["name"], "digest": row["digest"][:12],
                           "from": row["parent"], "to": row["schema"], "epoch": row["epoch"],
@@ -258,7 +262,7 @@ class Surgery:
             return self._rest.get(f"operations/{self._given.operation}")
         found = self._rest.get("operations", limit=1)["items"]
         if not found or (going and found[0]["state"] in OVER):
-            raise ApiError("no operation is under way" if going else "there was no operation yet")
+            raise ApiError("no operation is in progress" if going else "no operations yet")
         return found[0]
 
     def _order(self, path: str, body: dict[str, Any]) -> Any:
@@ -295,27 +299,27 @@ def line_of(operation: Any) -> str:
     """Return an operation as one line."""
     step = current(operation)
     if operation["state"] == "rolling_back":
-        return f"{operation['id']}: putting the run back ({operation['outcome']})"
+        return f"{operation['id']}: restoring the run ({operation['outcome']})"
     if step is None:
         return f"{operation['id']}: {operation['state']}"
-    waiting = f", waits for {', '.join(step['waiting_for'])}" if step["waiting_for"] else ""
+    waiting = f", waiting for {', '.join(step['waiting_for'])}" if step["waiting_for"] else ""
     again = f", attempt {step['attempt']} ({step['error']})" if step["attempt"] > 1 else ""
     return f"{operation['id']}: {step['name']}{again}{waiting}"
 
 
 def describe(operation: Any) -> str:
     """Return an operation as a few lines."""
-    lines = [f"{operation['id']}: {operation['kind']} of plan {operation['request']['name']!r}, asked for by "
+    lines = [f"{operation['id']}: {operation['kind']} of plan {operation['request']['name']!r}, requested by "
              f"{operation['who']}, {operation['state']}"]
     for step in operation["steps"]:
         took = f" {step['ended_at'] - step['started_at']:6.1f} s" if step["ended_at"] and step["started_at"] else ""
         more = [f"attempt {step['attempt']}"] if step["attempt"] > 1 else []
         more += [step["error"]] if step["error"] else []
-        more += [f"waits for {', '.join(step['waiting_for'])}"] if step["waiting_for"] else []
+        more += [f"waiting for {', '.join(step['waiting_for'])}"] if step["waiting_for"] else []
         lines.append(f"  {step['name']:10s} {step['state']:8s}{took}  {'; '.join(more)}".rstrip())
     step = current(operation)
     if operation["state"] == "going" and step is not None and step["name"] == "hold" and step["state"] == "going":
-        lines.append("it holds: `five surgery continue` publishes, `five surgery cancel` puts the run back")
+        lines.append("on hold: `five surgery continue` publishes, `five surgery cancel` restores the run")
     if operation["outcome"]:
         lines.append(operation["outcome"])
     return "\n".join(lines)
@@ -327,7 +331,7 @@ def describe_rehearsal(rehearsal: Any) -> str:
     where = {"warming": lambda: f", version {r['version']} of {r['warm']}",
              "learning": lambda: f", version {r['version'] - r['warm']} of {scope['versions']}",
              "playing": lambda: f", {r['played']} of {scope['games'] + scope['games'] % 2} games"}
-    text = f"{r['id']}: plan {r['name']!r} ({r['digest'][:12]}), asked for by {r['who']}, {r['state']}"
+    text = f"{r['id']}: plan {r['name']!r} ({r['digest'][:12]}), requested by {r['who']}, {r['state']}"
     text += where.get(r["state"], lambda: "")()
     if r["result"]:
         found = r["result"]
@@ -335,7 +339,7 @@ def describe_rehearsal(rehearsal: Any) -> str:
         text += (f": won {found['won']}, drawn {found['drawn']}, lost {found['lost']}; score {score:.0f} % "
                  f"({low:.0f} to {high:.0f} %, 95 % confidence){', WORSE than before' if found['worse'] else ''}")
     if r["cancel"] and r["state"] in GOES_ON:
-        text += f", to be ended by {r['cancel']['who']}"
+        text += f", cancelled by {r['cancel']['who']}"
     return f"{text}{': ' + r['error'] if r['error'] else ''}"
 
 
@@ -356,7 +360,7 @@ def report_of(report: dict[str, Any]) -> str:
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Return rows of the same keys as aligned columns."""
     if not rows:
-        return "nothing changes"
+        return "no changes"
     keys = list(rows[0])
     texts = [keys, *([f"{row[k]:,}" if isinstance(row[k], int) else str(row[k]) for k in keys] for row in rows)]
     widths = [max(len(line[i]) for line in texts) for i in range(len(keys))]

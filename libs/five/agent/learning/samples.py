@@ -1,7 +1,7 @@
-"""The arrays of segments, samples and batches: their names, shapes, and the way from one to the other.
+"""Arrays of segments, samples and batches: names and shapes.
 
-A *segment* is a dictionary of arrays with a leading time dimension; recurrent states, named ``state/<name>``, lead
-with the number of samples instead. A *sample* is ``unroll`` timesteps of it; a *batch* is many samples, time first:
+A *segment* is a dictionary of arrays with a leading time dimension. Recurrent states, named ``state/<name>``, have a
+leading sample dimension instead. A *sample* is ``unroll`` timesteps of it. A *batch* holds many samples, time first:
 [T, B, ...], states [B, ...].
 
 Names besides the observation's: ``actions`` int16 [T, H, 6]; ``behaviour_logp``, ``behaviour_values``,
@@ -28,8 +28,10 @@ Arrays = dict[str, Array]
 
 
 def learning_specs(heroes: int, buildings: int) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
-    """Shape and dtype of one timestep's row of each of `LEARNING_ARRAYS`, for ``heroes`` of a team and ``buildings``
-    slots of the enemy's."""
+    """Return shape and dtype per timestep of each of `LEARNING_ARRAYS`.
+
+    ``heroes`` is the size of a team, and ``buildings`` the number of building slots of the enemy.
+    """
     per_hero: tuple[tuple[int, ...], npt.DTypeLike] = ((heroes,), np.float32)
     return {
         "actions": ((heroes, ACTION_PARTS), np.int16), "behaviour_logp": per_hero, "behaviour_values": per_hero,
@@ -39,7 +41,7 @@ def learning_specs(heroes: int, buildings: int) -> dict[str, tuple[tuple[int, ..
 
 
 def split_batch(batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """(observation, state, learning arrays) of a batch, states without their prefix."""
+    """Return (observation, state, learning arrays) of a batch, with states by name without prefix."""
     observation, state, learning = {}, {}, {}
     for name, array in batch.items():
         if name.startswith(STATE_PREFIX):
@@ -52,15 +54,15 @@ def split_batch(batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def check_batch(batch: Mapping[str, Any]) -> None:
-    """Raises ValueError naming what is missing, or does not fit to the actions' shape."""
+    """Raise ValueError naming an array that is missing or whose shape does not match the actions."""
     missing = {"actions", "behaviour_logp", "advantages", "returns", "mask", "resets", "win_label", "rank_label",
                "building_label"} - batch.keys()
     if missing:
-        raise ValueError(f"the batch lacks {sorted(missing)}")
+        raise ValueError(f"batch without {sorted(missing)}")
     lead, heroes = tuple(batch["actions"].shape[:2]), batch["actions"].shape[2]
     for name in ("behaviour_logp", "advantages", "returns", "mask"):
         if tuple(batch[name].shape) != (*lead, heroes):
-            raise ValueError(f"{name} is {tuple(batch[name].shape)}, but actions say {(*lead, heroes)}")
+            raise ValueError(f"{name} has shape {tuple(batch[name].shape)}, expected {(*lead, heroes)} as of actions")
     for name, array in batch.items():
-        if not name.startswith("state/") and tuple(array.shape[:2]) != lead:
-            raise ValueError(f"{name} is {tuple(array.shape)}, but actions say {lead} leads every array")
+        if not name.startswith(STATE_PREFIX) and tuple(array.shape[:2]) != lead:
+            raise ValueError(f"{name} has shape {tuple(array.shape)}, which must begin with {lead} as of actions")
