@@ -38,9 +38,8 @@ class _CheckpointName(NamedTuple):
 class Checkpoints:
     """The newest ``keep`` checkpoints of a run. Runs may share a blob store, because names start with the run.
 
-    With an ``index`` a checkpoint exists once it is committed there under ``authority``, so a file of a replaced
-    writer is
-    ignored. Without an index, or with an empty one after a loss of Redis, every file is a checkpoint. `newest` skips
+    With an ``index`` a checkpoint exists once it is committed there under ``authority``, so a file of a replaced writer
+    is ignored. Without an index, or with an empty one after a loss of Redis, every file is a checkpoint. `newest` skips
     versions for which ``is_current`` is false, such as reverted ones.
     """
 

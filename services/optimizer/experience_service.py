@@ -48,10 +48,8 @@ class ExperienceService:
     """Checks each segment against the run and its layout and acknowledges it when pacing admits it.
 
     ``step_specs`` are arrays with one row per timestep, ``sample_specs`` those with one row per sample. ``epoch`` is
-    the
-    run's fencing epoch. While the run is not ``active``, acknowledgements are not delayed: rollouts end their
-    segments and
-    wait for them.
+    the run's fencing epoch. While the run is not ``active``, acknowledgements are not delayed: rollouts end their
+    segments and wait for them.
     """
 
     def __init__(self, run: str, layout_hash: str, unroll: int, step_specs: Specs, sample_specs: Specs,
@@ -71,9 +69,8 @@ class ExperienceService:
                    ) -> AsyncIterator[experience_pb2.PushResponse]:
         """Acknowledge a rollout's stream of PushRequests; the segments' arrays stay views of the requests' bytes.
 
-        A malformed segment ends the stream with INVALID_ARGUMENT and changes nothing. A segment of a newer epoch
-        ends it with
-        UNAVAILABLE. A segment of an older epoch is acknowledged as stale, and the stream continues.
+        A malformed segment ends the stream with INVALID_ARGUMENT and changes nothing. A segment of a newer epoch ends
+        it with UNAVAILABLE. A segment of an older epoch is acknowledged as stale, and the stream continues.
         """
         async for data in request_iterator:
             request, split = self._reader.split(data)

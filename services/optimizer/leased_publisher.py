@@ -40,9 +40,8 @@ class LeasedPublisher:
     def acquire(self, wait: Callable[[str], bool], seconds: float) -> bool:
         """Acquire the lease as soon as it is free and renew it every ``seconds``; return whether it is held.
 
-        ``wait`` receives the reason for waiting, waits, and returns whether to give up. Raises FencedOut when the
-        run is not in
-        this process's epoch.
+        ``wait`` receives the reason for waiting, waits, and returns whether to give up. Raises FencedOut when the run
+        is not in this process's epoch.
         """
         while True:
             try:

@@ -22,10 +22,9 @@ def commit_staged_checkpoint(state: RunState, record: RunRecord, checkpoints: Ch
                              event: Callable[[str, dict[str, Any]], None]) -> None:
     """Commit the checkpoint that the last surgery or revert staged, unless there is a newer one. Idempotent.
 
-    ``event`` receives what was committed. When a surgery's blob is missing, the newest earlier checkpoint is
-    migrated on
-    resume instead, and the steps since then are only in the published version. Raises Corrupt when a revert's blob is
-    missing, because the newest checkpoint belongs to the abandoned branch.
+    ``event`` receives what was committed. When a surgery's blob is missing, the newest earlier checkpoint is migrated
+    on resume instead, and the steps since then are only in the published version. Raises Corrupt when a revert's blob
+    is missing, because the newest checkpoint belongs to the abandoned branch.
     """
     staged = _staged(state, record, checkpoints)
     if staged is None:

@@ -23,9 +23,8 @@ TIMEOUT = timedelta(seconds=120)  # after this wait for a lost rank the agent re
 class OptimizerGroup:
     """This process's rank in the group; by default a group of one. Every rank calls the same methods in the same order.
 
-    ``reduce`` averages tensors over the ranks in place; None in a group of one. ``begin`` starts to average one
-    tensor and
-    returns a function that completes it. ``restarts`` counts how often torchrun has restarted the group.
+    ``reduce`` averages tensors over the ranks in place; None in a group of one. ``begin`` starts to average one tensor
+    and returns a function that completes it. ``restarts`` counts how often torchrun has restarted the group.
     """
 
     rank: int = 0
@@ -73,9 +72,8 @@ def join(device: torch.device) -> OptimizerGroup:
     """Join the group that torchrun's environment describes: NCCL on GPUs, gloo on CPUs. Without one, return a group of
     one.
 
-    Decisions use a separate gloo group, which needs no GPU synchronisation. Raises RuntimeError when the agent
-    shares its
-    own store: it keeps that store across restarts, and new ranks would connect to the addresses of dead ones.
+    Decisions use a separate gloo group, which needs no GPU synchronisation. Raises RuntimeError when the agent shares
+    its own store: it keeps that store across restarts, and new ranks would connect to the addresses of dead ones.
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:

@@ -102,7 +102,7 @@ class StoredArrays:
         for at in format.bools:
             begin, size = spans[at]
             if message[begin:begin + size].translate(None, b"\0\1"):
-                raise ValueError("a bool is neither 0 nor 1")
+                raise ValueError("a bool must be 0 or 1")
         versions, mask = (np.frombuffer(message, dtype, spans[at][1] // 4, spans[at][0])
                           for at, dtype in ((format.versions, np.int32), (format.mask, np.float32)))
         return cls(format.samples, format.sample_arrays, stored, versions, mask)

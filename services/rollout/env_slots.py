@@ -21,8 +21,7 @@ class Seats:
     """How a game's two sides are played.
 
     ``policies`` are the versions (-1: the newest). ``acting`` says whether inference plays the side rather than a
-    scripted
-    bot. ``trains`` says whether it is learned from.
+    scripted bot. ``trains`` says whether it is learned from.
     """
 
     policies: tuple[int, int]
@@ -69,7 +68,7 @@ class EnvSlots:
             name: np.zeros((*lead, *shape), np.float32) for name, (shape, _) in state_specs.items()}
         self.sample_states: Arrays = {
             name: np.zeros((samples, *lead, *shape), np.float32) for name, (shape, _) in state_specs.items()}
-        self.boundary_predictions: Arrays = {}  # [G, 2, ...], by the names that inference gives them
+        self.boundary_predictions: Arrays = {}  # by name
         self._rows: Ints | None = None
 
     def start_game(self, game: int, step: int, seats: Seats, first_target: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Where a group's games run: in this process, or in the environment service. Both look the same from here."""
+"""Environments of a group's games, in this process or in the environment service, behind one interface."""
 
 import asyncio
 import json
@@ -26,9 +26,14 @@ LineUps = npt.NDArray[np.int16]
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a timestep brought to all G games: ``signals`` float32 [G, 2, H, signals], ``winners`` uint8 [G] (0 still
-    running, 1 Radiant, 2 Dire, 3 draw), ``game_time`` float32 [G] in seconds, ``statistics`` float32 [G, 2, H, n].
-    Valid until the next call."""
+    """Result of one timestep of all G games; valid until the next call.
+
+    Attributes:
+        signals: float32 [G, 2, H, signals].
+        winners: uint8 [G], 0 while running, 1 Radiant, 2 Dire, 3 a draw.
+        game_time: float32 [G], seconds.
+        statistics: float32 [G, 2, H, n].
+    """
 
     signals: npt.NDArray[np.float32]
     winners: npt.NDArray[np.uint8]
@@ -37,49 +42,58 @@ class StepResult:
 
 
 class Environment(Protocol):
-    """G games in lockstep. ``out`` is the layout's arrays, [G, 2, ...]; the rows of the games touched are written. From
-    games with packed observations they are the bytes of each team-step, object [G, 2], for those that are packed."""
+    """G games in lockstep.
+
+    ``out`` holds the layout's arrays, [G, 2, ...]; a call writes the rows of the games it touches. Packed observations
+    are object [G, 2] with the bytes of each team-step.
+    """
 
     @property
     def statistic_names(self) -> tuple[str, ...]: ...
 
     @property
     def server(self) -> str:
-        """Address of the server that has the games; '' where they are in this process, or lost."""
+        """Address of the server that runs the games; "" when they run in this process or are lost."""
         ...
 
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
                     rules: Sequence[GameConfig | None] = ()) -> LineUps | None:
-        """Begin new games in the places ``games`` int32 [k]; ``controllers`` uint8 [k, 2]: who plays each side (0 the
-        actions that are handed in, otherwise a bot). ``rules``: for each what it is played under, None as all were
-        made; empty, all are. Returns the heroes of each, int16 [k, 2, H], by their number in the registry; None from a
-        server that does not say."""
-        ...
+        """Start new games in the slots ``games`` int32 [k].
 
-    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
-        """One timestep of all games; ``actions`` int16 [G, 2, H, 6]. A game that ended must be reset before the next.
+        Args:
+            games: the slots.
+            controllers: uint8 [k, 2], who plays each side: 0 the actions passed to `step`, otherwise a bot.
+            out: receives the first observations.
+            rules: game configuration of each game, None for the run's; empty for all of them.
 
-        Raises ConnectionError when the games are lost with their server: begin others with ``reset`` of all.
+        Returns the heroes by their number in the registry, int16 [k, 2, H], or None if the server does not report them.
         """
         ...
 
-    def watch(self, places: Collection[int]) -> None:
-        """From the next step on these places are looked at, and no others."""
+    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
+        """Advance all games by one timestep; ``actions`` int16 [G, 2, H, 6]. A finished game must be reset first.
+
+        Raises ConnectionError when the games are lost with their server; reset all games then.
+        """
         ...
 
-    def capture(self, place: int, camera: Camera) -> bool:
-        """Lets the camera look at a place that is watched. False when nothing of it is here yet."""
+    def watch(self, slots: Collection[int]) -> None:
+        """Capture these slots, and no others, from the next step on."""
         ...
 
-    def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:
-        """Which unit of the game stands in each unit slot of a side's observation [units], -1: none; None: unknown."""
+    def capture(self, slot: int, camera: Camera) -> bool:
+        """Let the camera capture a watched slot; return False while nothing of it has arrived."""
+        ...
+
+    def slot_units(self, slot: int, side: int) -> npt.NDArray[np.int16] | None:
+        """Return which unit is in each unit slot of a side's observation [units], -1 for none; None if unknown."""
         ...
 
     async def close(self) -> None: ...
 
 
 class LocalEnvironment:
-    """Games of this process. They step in a thread of their own, with the interpreter lock released."""
+    """Games of this process. They step in a separate thread without the interpreter lock."""
 
     def __init__(self, games: VecGame) -> None:
         self._games = games
@@ -102,15 +116,15 @@ class LocalEnvironment:
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, actions, out)
 
-    def watch(self, places: Collection[int]) -> None:
-        pass  # whatever is played here can be looked at
+    def watch(self, slots: Collection[int]) -> None:
+        pass  # every local game can be captured
 
-    def capture(self, place: int, camera: Camera) -> bool:
-        camera.record(self._games, place)
+    def capture(self, slot: int, camera: Camera) -> bool:
+        camera.record(self._games, slot)
         return True
 
-    def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:
-        return self._games.slot_units(place, side)
+    def slot_units(self, slot: int, side: int) -> npt.NDArray[np.int16] | None:
+        return self._games.slot_units(slot, side)
 
     async def close(self) -> None:
         self._thread.shutdown()
@@ -138,7 +152,7 @@ class LocalEnvironment:
 
 
 class RemoteEnvironment:
-    """Games in the environment service. They are opened at first use, and again after they were lost."""
+    """Games in the environment service, opened at first use and again after a loss."""
 
     def __init__(self, connect: Callable[[], EnvironmentClient], games: int, seed: int, game_config: str,
                  threads: int) -> None:
@@ -163,7 +177,7 @@ class RemoteEnvironment:
 
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
                     rules: Sequence[GameConfig | None] = ()) -> LineUps | None:
-        """Raises ConnectionError when no games can be had now, or those there were are lost."""
+        """Raises ConnectionError when no games are available or the present ones are lost."""
         try:
             if self._client is None:
                 client = self._connect()
@@ -185,7 +199,7 @@ class RemoteEnvironment:
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
         if self._client is None:
-            raise ConnectionError("there are no games: reset them first")
+            raise ConnectionError("no games: call reset first")
         try:
             step = await self._client.step(self._all, actions, self._watched)
         except CallFailed as failure:
@@ -194,11 +208,11 @@ class RemoteEnvironment:
         _take(step.observations, out, self._all)
         return StepResult(step.signals, step.winners, step.game_time, step.statistics)
 
-    def watch(self, places: Collection[int]) -> None:
-        self._watched = tuple(places)
+    def watch(self, slots: Collection[int]) -> None:
+        self._watched = tuple(slots)
 
-    def capture(self, place: int, camera: Camera) -> bool:
-        seen = self._seen.get(place)
+    def capture(self, slot: int, camera: Camera) -> bool:
+        seen = self._seen.get(slot)
         if seen is None or seen.schema != self._schema.hash:
             return False
         frame = unpack_frame(self._schema, seen.frame)
@@ -210,8 +224,8 @@ class RemoteEnvironment:
         camera.record_frame(write, json.loads(seen.happened or b"[]"))
         return True
 
-    def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:
-        seen = self._seen.get(place)
+    def slot_units(self, slot: int, side: int) -> npt.NDArray[np.int16] | None:
+        seen = self._seen.get(slot)
         return None if seen is None else seen.slots[side]
 
     async def close(self) -> None:
@@ -222,7 +236,7 @@ class RemoteEnvironment:
     async def _lose(self, failure: CallFailed) -> NoReturn:
         await self.close()
         if not (failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure)):
-            raise failure  # refused: another try would be refused again
+            raise failure  # a retry would be refused as well
         raise ConnectionError(str(failure)) from failure
 
 

@@ -1,4 +1,4 @@
-"""Which game comes next in a place, how it ended, and what is told of it."""
+"""Matchmaking: choice of the next game in a slot, report of its result, and the record of the game."""
 
 import asyncio
 import logging
@@ -25,16 +25,18 @@ from rapid.rpc.fencing_epoch import is_stale_epoch
 log = logging.getLogger(__name__)
 
 DRAW = 3
-ASSIGN_SECONDS = 2.0  # a game does not wait longer for its opponent
-ABSENT_SECONDS = 10.0  # after that wait was in vain, no other game waits for so long
+ASSIGN_SECONDS = 2.0  # a game waits at most so long for its opponent
+UNAVAILABLE_SECONDS = 10.0  # after a wait without an answer no game waits for so long
 REPORTED = {"won": WON, "lost": LOST, "drawn": DRAWN}
-READY = 2  # opponents asked for ahead of need
+PREFETCHED_MATCHES = 2
 
 
 @dataclass(frozen=True)
 class Match:
-    """A game to be played. ``opponent``: -1 the newest version itself, otherwise a past version on ``side``;
-    ``bot``: a scripted bot plays ``side`` instead."""
+    """A game to be played. ``opponent`` -1 is the newest version itself, otherwise a past version on ``side``.
+
+    ``bot`` names a scripted bot that plays ``side`` instead.
+    """
 
     game_id: str
     opponent: int = NEWEST
@@ -43,7 +45,7 @@ class Match:
 
     @property
     def seats(self) -> Seats:
-        """Only the newest version learns: against a past one, or a script, it is the other side alone."""
+        """How the two sides are played. Against a past version or a bot, only the other side learns."""
         if self.bot is None and self.opponent == NEWEST:
             return Seats((NEWEST, NEWEST), (True, True), (True, True))
         learner = tuple(side != self.side for side in (0, 1))
@@ -62,9 +64,9 @@ class Opponents(Protocol):
 
 
 class Matchmaker:
-    """Draws the next match, some ahead of need, and reports results until they are taken.
+    """Prefetches matches and reports results until the service acknowledges them.
 
-    Without an answer from the opponents service games are self-play of the newest version: learning goes on.
+    While the opponents service is unavailable, games are self-play of the newest version, so learning continues.
     """
 
     def __init__(self, opponents: Opponents, scripted_fraction: float, bots: Sequence[str],
@@ -73,56 +75,56 @@ class Matchmaker:
         self._scripted = scripted_fraction
         self._bots = list(bots)
         self._rng = rng
-        self._ready: asyncio.Queue[Match] = asyncio.Queue(READY)
+        self._matches: asyncio.Queue[Match] = asyncio.Queue(PREFETCHED_MATCHES)
         self._reports: asyncio.Queue[tuple[Match, str, float]] = asyncio.Queue(4096)
         self._tasks: list[asyncio.Task[None]] = []
-        self._absent_until = 0.0
+        self._unavailable_until = 0.0
         self.unassigned = 0
-        self.stale = 0  # results that came when their epoch was over
+        self.stale = 0  # results refused because their epoch ended
 
     def start(self, critical_tasks: CriticalTasks | None = None) -> None:
-        """Begin to ask for opponents and to report results; with ``critical_tasks`` their death ends the process."""
-        self._tasks = [asyncio.create_task(self._assign(), name="asking for opponents"),
-                       asyncio.create_task(self._report(), name="reporting results")]
+        """Start requesting opponents and reporting results, as critical tasks where ``critical_tasks`` is given."""
+        self._tasks = [asyncio.create_task(self._assign(), name="opponent-prefetch"),
+                       asyncio.create_task(self._report(), name="result-reports")]
         if critical_tasks is not None:
             for task in self._tasks:
                 critical_tasks.watch(task)
 
     async def close(self) -> None:
-        """Stop; results not yet taken are lost with the process."""
+        """Stop. Unreported results are lost with the process."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def next(self, past: PastOpponent | None = None) -> Match:
-        """The next game to play, of a group that meets ``past``; None: whatever version was drawn."""
+        """Return the next game of a group that plays against ``past``; None: against any assigned version."""
         match = await self._next()
         if past is None or match.opponent == NEWEST:
             return match
-        met = past.assign(match.opponent)
-        self.unassigned += met == NEWEST
-        return replace(match, opponent=met)
+        version = past.assign(match.opponent)
+        self.unassigned += version == NEWEST
+        return replace(match, opponent=version)
 
     async def _next(self) -> Match:
         if self._rng.random() < self._scripted:
             return Match(new_game_id(), NEWEST, int(self._rng.integers(2)), str(self._rng.choice(self._bots)))
-        if not self._ready.empty():
-            return self._ready.get_nowait()
-        if time.monotonic() >= self._absent_until:
+        if not self._matches.empty():
+            return self._matches.get_nowait()
+        if time.monotonic() >= self._unavailable_until:
             try:
-                return await asyncio.wait_for(self._ready.get(), ASSIGN_SECONDS)
+                return await asyncio.wait_for(self._matches.get(), ASSIGN_SECONDS)
             except TimeoutError:
-                # The next games do not wait as well: a group would stand still for each of its places.
-                self._absent_until = time.monotonic() + ABSENT_SECONDS
+                # Later games do not wait, or the group would stop once for each of its slots.
+                self._unavailable_until = time.monotonic() + UNAVAILABLE_SECONDS
         self.unassigned += 1
         return Match(new_game_id())
 
     def report_result(self, match: Match, outcome: str, game_seconds: float) -> None:
-        """Have a result reported, where the league counts it: of games against past versions."""
+        """Queue a result for the report if the league counts it, which is so for games against past versions."""
         if match.bot is not None or match.opponent == NEWEST:
             return
         if self._reports.full():
-            log.warning("the result of game %s is dropped: %d results wait for the opponents service",
+            log.warning("result dropped, queue full game=%s queued=%d",
                         match.game_id, self._reports.qsize())
             return
         self._reports.put_nowait((match, outcome, game_seconds))
@@ -133,10 +135,10 @@ class Matchmaker:
             try:
                 opponent = await self._opponents.assign(game_id)
             except Exception as error:
-                log.warning("no opponent is available, games are self-play meanwhile: %s", error)
+                log.warning("no opponent available, playing self-play: %s", error)
                 await asyncio.sleep(1.0)
                 continue
-            await self._ready.put(Match(game_id, opponent.version, opponent.side))
+            await self._matches.put(Match(game_id, opponent.version, opponent.side))
 
     async def _report(self) -> None:
         while True:
@@ -148,19 +150,19 @@ class Matchmaker:
                 except Exception as error:
                     if isinstance(error, CallFailed) and is_stale_epoch(error):
                         self.stale += 1
-                        log.warning("the result of game %s is dropped: %s", match.game_id, error)
+                        log.warning("result dropped game=%s: %s", match.game_id, error)
                         break
-                    log.warning("the result of game %s could not be reported, trying again: %s", match.game_id, error)
+                    log.warning("result not reported, retrying game=%s: %s", match.game_id, error)
                     await asyncio.sleep(1.0)
 
 
 def new_game_id() -> str:
-    """16 random bytes, hex."""
+    """Return 16 random bytes as hexadecimal digits."""
     return secrets.token_hex(16)
 
 
 def side_outcomes(winner: int) -> tuple[str, str]:
-    """How a game ended for Radiant and Dire. ``winner``: 1 Radiant, 2 Dire, 3 nobody."""
+    """Return the outcome for Radiant and Dire. ``winner``: 1 Radiant, 2 Dire, 3 a draw."""
     if winner == DRAW:
         return "drawn", "drawn"
     return ("won", "lost") if winner == 1 else ("lost", "won")
@@ -168,9 +170,16 @@ def side_outcomes(winner: int) -> tuple[str, str]:
 
 @dataclass
 class GameRecord:
-    """What is gathered of a game while it goes on: ``earned`` float64 [2, H, signals], weighted; ``lineup`` int16
-    [2, H], heroes by their number in the registry; ``predicted``, by side, the chance that its policy gave itself at
-    its first observation (the mean of its heroes' win heads)."""
+    """Data collected about a running game.
+
+    Attributes:
+        match: the game.
+        earned: float64 [2, H, signals], weighted rewards.
+        variant: of an anneal.
+        lineup: int16 [2, H], heroes by their number in the registry.
+        predicted: by side, the policy's win probability at its first observation (mean over its heroes).
+        began: monotonic seconds.
+    """
 
     match: Match
     earned: npt.NDArray[np.float64]
@@ -181,9 +190,9 @@ class GameRecord:
 
     def finish(self, winner: int, game_seconds: float, version: int, statistics: npt.NDArray[np.float32],
                names: Sequence[str]) -> dict[str, Any]:
-        """The record of a finished game for the run's series, JSON values. Means are over the heroes that learn.
+        """Return a finished game's record for the run's series, as JSON values. Means are over the heroes that learn.
 
-        ``statistics`` float32 [2, H, n].
+        ``statistics`` float32 [2, H, n] has one column for each of ``names``.
         """
         trains = np.array(self.match.seats.trains)
         learner = int(np.argmax(trains))

@@ -1,4 +1,4 @@
-"""What a rollout shows on its metrics page."""
+"""Metrics of a rollout process."""
 
 import dataclasses
 import time
@@ -11,21 +11,21 @@ from five.services.rollout.game_group import GroupProgress
 from five.services.rollout.sender import Sender
 from rapid.telemetry.metrics import counter, gauge, histogram
 
-TEAM_STEPS = counter("rollout", "team_steps", "Team-steps that a version played.")
-HERO_STEPS = counter("rollout", "hero_steps", "Hero-steps that a version played.")
+TEAM_STEPS = counter("rollout", "team_steps", "Team-steps played by a version.")
+HERO_STEPS = counter("rollout", "hero_steps", "Hero-steps played by a version.")
 GAMES = counter("rollout", "games", "Games that ended, by opponent (latest, past, or a bot's name) and by outcome for "
                 "the side that learns: selfplay, won, lost, drawn.", ("opponent", "outcome"))
-ARM_GAMES = counter("rollout", "arm_games", "Games that ended while a change was annealed, by arm (old: as the game "
-                    "was, new: with the change) and by outcome for the side that learns.", ("arm", "outcome"))
-ARM_GAME_SECONDS = counter("rollout", "arm_game_seconds", "Game time of the games of each arm of an anneal, summed; "
-                           "divided by five_rollout_arm_games_total it is a game's mean length.", ("arm",))
-ARM_STATISTICS = counter("rollout", "arm_hero_statistics", "As five_rollout_hero_statistics_total, of the games of "
-                         "each arm of an anneal.", ("arm", "statistic"))
+ARM_GAMES = counter("rollout", "arm_games", "Finished games while a change is annealed, by variant (old: unchanged, "
+                    "new: changed) and by outcome for the learning side.", ("arm", "outcome"))
+ARM_GAME_SECONDS = counter("rollout", "arm_game_seconds", "Game time of each variant of an anneal, summed; divided "
+                           "by five_rollout_arm_games_total it is a game's mean length.", ("arm",))
+ARM_STATISTICS = counter("rollout", "arm_hero_statistics", "As five_rollout_hero_statistics_total, for each variant "
+                         "of an anneal.", ("arm", "statistic"))
 WINNERS = counter("rollout", "decided_games", "Games that ended, by winner: radiant, dire, draw.", ("winner",))
 GAME_LENGTHS = (30, 60, 120, 300, 600, 900, 1200, 1500, 1800, 2100, 2400, 3000, 3600, 5400, 7200)
 GAME_SECONDS = histogram("rollout", "game", "seconds", "Length of games that ended, in game time.",
                          buckets=GAME_LENGTHS)
-WALL_SECONDS = histogram("rollout", "game_wall", "seconds", "Time that games took to be played.", buckets=GAME_LENGTHS)
+WALL_SECONDS = histogram("rollout", "game_wall", "seconds", "Wall time of finished games.", buckets=GAME_LENGTHS)
 STATISTICS = counter("rollout", "hero_statistics", "What a hero that learns had at the end of a game (last hits, net "
                      "worth, ...): means over a game's heroes, summed over games. Divided by five_rollout_games_total "
                      "it is the mean of a game. dropped: what did not happen because a pool of the game was full; it "
@@ -34,17 +34,17 @@ GAINED = counter("rollout", "reward_gained", "Reward that a hero got in a game, 
                  "games in which the term's sum was positive.", ("term",))
 LOST = counter("rollout", "reward_lost", "As five_rollout_reward_gained_total, of games in which the term's sum was "
                "negative, without its sign.", ("term",))
-DROPPED = counter("rollout", "dropped_segments", "SegmentBuilder that were made for nothing, by reason: too_large (for a "
-                  "message), epoch (the optimizer was in the run's next epoch already).", ("reason",))
-SEGMENTS = counter("rollout", "segments", "SegmentBuilder made.")
-RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost, and rebuilt from a sample's start.")
-ABANDONED = counter("rollout", "abandoned_games", "Games given up because their server or their opponent was gone.")
-UNASSIGNED = counter("rollout", "unassigned_games", "Games that became self-play because no opponent could be had, or "
+DROPPED = counter("rollout", "dropped_segments", "Segments dropped before learning, by reason: too_large (for a "
+                  "message), epoch (the optimizer was in another fencing epoch).", ("reason",))
+SEGMENTS = counter("rollout", "segments", "Segments cut.")
+RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost and rebuilt by replay.")
+ABANDONED = counter("rollout", "abandoned_games", "Games abandoned because their server or opponent was lost.")
+UNASSIGNED = counter("rollout", "unassigned_games", "Games that became self-play because no opponent was available or "
                      "no past version was loaded yet.")
 STAGE_SECONDS = counter("rollout", "stage_seconds", "Time of the groups by stage: waiting for learning or a pause, for "
                         "inference, for the games, and cutting segments.", ("stage",))
 UNSENT = gauge("rollout", "unsent", "segments", "SegmentBuilder that no optimizer has acknowledged yet.")
-NEWEST = gauge("rollout", "newest", "versions", "Newest version that played.")
+NEWEST = gauge("rollout", "newest", "versions", "Newest version in play.")
 
 _COUNTERS = {"team_steps": TEAM_STEPS, "hero_steps": HERO_STEPS, "segments": SEGMENTS,
              "recoveries": RECOVERIES, "abandoned_games": ABANDONED}
@@ -66,7 +66,7 @@ _STAGES = {"wait_seconds": "wait", "act_seconds": "inference", "step_seconds": "
 
 
 class RolloutMeter:
-    """Brings the page up to the groups' progress, and sums the last seconds up for the heartbeat."""
+    """Updates the metrics page from the groups' progress and sums up recent rates for the heartbeat."""
 
     def __init__(self) -> None:
         self._shown = GroupProgress()
@@ -76,7 +76,7 @@ class RolloutMeter:
         self._dropped = dict.fromkeys(DROP_REASONS, 0)
 
     def game(self, record: Mapping[str, Any]) -> None:
-        """A game ended: its record as `services.rollout.games.GameRecord.finish` makes it."""
+        """Count a finished game by its record (`GameRecord.finish`)."""
         opponent = record["opponent"]
         kind = opponent if isinstance(opponent, str) else "latest" if opponent < 0 else "past"
         GAMES.labels(kind, record["outcome"]).inc()
@@ -95,7 +95,7 @@ class RolloutMeter:
             (GAINED if value >= 0 else LOST).labels(name).inc(abs(value))
 
     def show(self, progress: Sequence[GroupProgress], sender: Sender, unassigned: int) -> None:
-        """Counts what came since the last call."""
+        """Count the progress since the last call."""
         total = sum_progress(progress)
         for name, metric in _COUNTERS.items():
             metric.inc(getattr(total, name) - getattr(self._shown, name))
@@ -110,7 +110,7 @@ class RolloutMeter:
         self._shown, self._unassigned, self._dropped = total, unassigned, dropped
 
     def recent(self, progress: Sequence[GroupProgress], sender: Sender) -> dict[str, Any]:
-        """ScheduleValues since the last call, JSON values; shares are of the groups' time."""
+        """Return rates since the last call as JSON values; shares are of the groups' time."""
         total, before, now = sum_progress(progress), self._reported, time.monotonic()
         seconds = max(now - self._reported_at, 1e-3)
         self._reported, self._reported_at = total, now
@@ -129,7 +129,7 @@ class RolloutMeter:
 
 
 def sum_progress(progress: Sequence[GroupProgress]) -> GroupProgress:
-    """Totals over the groups; the newest version is the newest of any."""
+    """Return totals over the groups, with the newest version of any."""
     total = GroupProgress()
     for part in progress:
         for item in dataclasses.fields(GroupProgress):

@@ -1,4 +1,4 @@
-"""Which past version the games of one group meet: one at a time, and none before it is loaded."""
+"""Choice of the past version that one group's games play against: one at a time, after it is loaded."""
 
 import asyncio
 import logging
@@ -8,36 +8,37 @@ from five.clients.inference import NEWEST
 
 log = logging.getLogger(__name__)
 
-LOAD_SECONDS = 60.0  # a version that is not loaded by then is given up
-PAUSE_SECONDS = 0.5  # between two looks whether it is
-RENEW_SECONDS = 20.0  # between two words that it is still played: servers let go of what nobody asks for
+LOAD_SECONDS = 60.0  # a load is abandoned after this time
+POLL_SECONDS = 0.5  # between two checks whether a version is loaded
+RENEW_SECONDS = 20.0  # between two requests for the present version; servers drop unrequested ones
 
 
 class PastOpponent:
     """The past version of a group of games.
 
-    Each version in play is a forward pass of its own and takes memory, so a group meets one in ``games`` games against
-    the past in a row; every game still has its own chance of being one, and over many games each version is met as
-    often as it is drawn. A group steps in lockstep: a game that waited for a load would hold up all of them. So the
-    next version is asked for while the present one goes on to be met, and before the first is there games are
-    self-play. They are so too where the next one cannot be had: the present one is let go then, or the versions that
-    are in memory would be played by all groups from then on.
+    Each version in play needs a forward pass and memory of its own, so a group plays one of them in ``games`` games in
+    a row. Every game keeps its own chance of being against the past, so over many games each version is played as often
+    as it is sampled.
+
+    A group steps in lockstep, so no game may wait for a load. The next version is requested while the present one is
+    still played, and before the first one is loaded games are self-play. If the next version cannot be loaded, the
+    present one is dropped as well. Otherwise all groups would play the versions in memory from then on.
 
     Args:
-        want: whether a version is loaded where it is played; has it loaded if not.
-        games: how many games a version is met in.
+        want: requests a version from inference and returns whether it is loaded.
+        games: number of games in a row against one version.
     """
 
     def __init__(self, want: Callable[[int], Awaitable[bool]], games: int) -> None:
         self._want = want
         self._games = max(games, 1)
-        self._games_left = 0  # games still to be played against the present one
+        self._games_left = 0  # against the present version
         self._loading: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self.version = NEWEST
 
     def assign(self, drawn: int) -> int:
-        """The version to be played where ``drawn`` was drawn. Never waits."""
+        """Return the version to play against where ``drawn`` was sampled. Never waits."""
         if drawn == NEWEST:
             return NEWEST
         if self._games_left == 0 and drawn == self.version:
@@ -49,7 +50,7 @@ class PastOpponent:
         return self.version
 
     async def close(self) -> None:
-        """Asks for nothing more."""
+        """Stop requesting versions."""
         tasks = [task for task in (self._loading, self._renewing) if task is not None]
         for task in tasks:
             task.cancel()
@@ -61,11 +62,11 @@ class PastOpponent:
         try:
             while not await self._want(version):
                 if loop.time() >= end:
-                    log.warning("past version %d was not loaded within %g s: games are self-play until one is", version,
+                    log.warning("past version not loaded, playing self-play version=%d seconds=%g", version,
                                 LOAD_SECONDS)
                     self.version = NEWEST
                     return
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
             self.version, self._games_left = version, self._games
             if self._renewing is None:
                 self._renewing = loop.create_task(self._renew())
@@ -76,6 +77,6 @@ class PastOpponent:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             version = self.version
-            # One that had to go is not met again before it is back.
+            # A dropped version is not played before it is loaded again.
             if version != NEWEST and not await self._want(version) and self.version == version:
                 self.version, self._games_left = NEWEST, 0

@@ -1,4 +1,4 @@
-"""What a rollout asks of inference, and how lost sessions are rebuilt so that recurrence goes on as if nothing was."""
+"""Inference requests of a group, and replay of recorded steps that rebuilds lost recurrent states."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -15,11 +15,11 @@ from rapid.rpc.fencing_epoch import is_stale_epoch
 
 
 class InferenceLost(ConnectionError):
-    """No answer: whether the step was evaluated is not known, so the states on the server are not either."""
+    """No answer arrived: it is unknown whether the server evaluated the step, and so are its states."""
 
 
 class VersionMissing(LookupError):
-    """A past version that was asked for cannot be had."""
+    """A requested past version is not available."""
 
 
 class Inference(Protocol):
@@ -33,22 +33,25 @@ class Inference(Protocol):
     async def close(self) -> None: ...
 
 
-async def act(inference: Inference, ring: StepBuffer, streams: EnvSlots, step: int) -> ActResult:
-    """Plays ``step`` for all acting sides of the group. Raises InferenceLost; call `replay_and_act` then, and also for the
-    sides whose sessions the answer does not know."""
-    rows = streams.rows
-    return await _ask(inference, ring, streams, rows, step, streams.flags(step).reshape(-1)[rows])
+async def act(inference: Inference, buffer: StepBuffer, slots: EnvSlots, step: int) -> ActResult:
+    """Request the actions of all acting sides at ``step``.
+
+    Raises InferenceLost. Call `replay_and_act` then, and for sides whose sessions the answer does not know.
+    """
+    rows = slots.rows
+    return await _request(inference, buffer, slots, rows, step, slots.flags(step).reshape(-1)[rows])
 
 
-async def replay_and_act(inference: Inference, ring: StepBuffer, streams: EnvSlots, step: int, lost: Bools) -> ActResult:
-    """Plays ``step`` after the states of the sides in ``lost`` bool [G, 2] were lost.
+async def replay_and_act(inference: Inference, buffer: StepBuffer, slots: EnvSlots, step: int, lost: Bools
+                         ) -> ActResult:
+    """Request the actions at ``step`` after the states of the sides in ``lost`` bool [G, 2] were lost.
 
-    Each is put back to its last known state and led through what it saw and did since; then the step is asked for.
-    Raises InferenceLost when that does not get through either.
+    Each lost side is restored to its last known state and replays its recorded steps before the request. Raises
+    InferenceLost when that fails as well.
     """
     rows = np.flatnonzero(lost.reshape(-1))
-    known = streams.boundary.reshape(-1)[rows]
-    start_step = np.repeat(streams.start_step, SIDES)[rows]
+    known = slots.boundary.reshape(-1)[rows]
+    start_step = np.repeat(slots.start_step, SIDES)[rows]
     first = int(known.min(initial=step))
     for past in range(first, step):
         there = known <= past
@@ -60,38 +63,38 @@ async def replay_and_act(inference: Inference, ring: StepBuffer, streams: EnvSlo
         fresh = begins & (start_step[there] == past)
         flags[fresh] |= RESET
         flags[begins & ~fresh] |= RESTORE
-        answer = await _ask(inference, ring, streams, at, past, flags)
+        answer = await _request(inference, buffer, slots, at, past, flags)
         if len(answer.unknown_sessions):
-            raise InferenceLost("sessions were lost again while they were rebuilt")
-    all_rows = streams.rows
-    flags = streams.flags(step).reshape(-1)[all_rows]
-    answer = await _ask(inference, ring, streams, all_rows, step, flags)
+            raise InferenceLost("sessions were lost again during replay")
+    all_rows = slots.rows
+    flags = slots.flags(step).reshape(-1)[all_rows]
+    answer = await _request(inference, buffer, slots, all_rows, step, flags)
     if len(answer.unknown_sessions):
-        raise InferenceLost("more sessions were lost while others were rebuilt")
+        raise InferenceLost("more sessions were lost during replay")
     return answer
 
 
-async def _ask(inference: Inference, ring: StepBuffer, streams: EnvSlots, rows: Ints, step: int,
+async def _request(inference: Inference, buffer: StepBuffer, slots: EnvSlots, rows: Ints, step: int,
                flags: npt.NDArray[np.uint8]) -> ActResult:
-    """Inference's answer for the sides in ``rows`` at a step that is still in the ring."""
-    places = ring.games * SIDES
-    observations = ring.request_observations(step, rows)
+    """Return inference's answer for the sides in ``rows`` at a step that the buffer still holds."""
+    sides = buffer.games * SIDES
+    observations = buffer.request_observations(step, rows)
     states = replayed = None
     restore = flags & RESTORE != 0
     if restore.any():
-        states = {name: state.reshape(places, *state.shape[2:])[rows[restore]]
-                  for name, state in streams.boundary_states.items()}
+        states = {name: state.reshape(sides, *state.shape[2:])[rows[restore]]
+                  for name, state in slots.boundary_states.items()}
     replay = flags & REPLAY != 0
     if replay.any():
-        actions = ring.actions[ring.row(step)]
-        replayed = actions.reshape(places, *actions.shape[2:])[rows[replay]]
+        actions = buffer.actions[buffer.row(step)]
+        replayed = actions.reshape(sides, *actions.shape[2:])[rows[replay]]
     try:
-        return await inference.act(streams.sessions.reshape(-1)[rows], streams.policies.reshape(-1)[rows], flags,
+        return await inference.act(slots.sessions.reshape(-1)[rows], slots.policies.reshape(-1)[rows], flags,
                                    observations, states, replayed)
     except CallFailed as failure:
         if failure.code is StatusCode.NOT_FOUND:
             raise VersionMissing(str(failure)) from failure
-        # Of an epoch that is over: this process is about to be renewed, and waits for it.
+        # After the end of its epoch this process is about to restart.
         if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure):
             raise InferenceLost(str(failure)) from failure
         raise

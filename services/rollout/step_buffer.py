@@ -1,4 +1,4 @@
-"""The last steps of a group's games, in arrays that are made once: a segment is a slice of them."""
+"""Ring buffer of the last steps of a group's games. Segments are cut from it."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -20,24 +20,31 @@ JOIN = RowJoiner(join_f16, join_changes)
 
 
 def split_team_rows(array: PackedArray) -> npt.NDArray[np.object_]:
-    """Of an array [k, 2, ...], packed as a whole, each team-step's own bytes, object [k, 2]. Raises ValueError when it
-    is of another shape, or not packed so."""
+    """Split an array [k, 2, ...], packed as a whole, into each team-step's bytes, object [k, 2].
+
+    Raises ValueError for another shape or encoding.
+    """
     if array.shape[1:2] != (SIDES,):
-        raise ValueError(f"{list(array.shape)} are not observations of {SIDES} sides")
+        raise ValueError(f"shape {list(array.shape)}: observations have {SIDES} sides, [games, {SIDES}, ...]")
     rows = split_f16(array.data, array.shape[0] * SIDES, math.prod(array.shape[2:]))
     return np.array(rows, np.object_).reshape(-1, SIDES)
 
 
 class StepBuffer:
-    """Arrays of ``capacity`` steps of G games in lockstep. Step ``t`` of the group lies in row ``t % capacity``.
+    """Arrays of the last ``capacity`` steps of G games in lockstep. Step ``t`` is in row ``t % capacity``.
 
-    Attributes, leading with [capacity, G, 2]: ``observations`` by name; ``actions`` int16 [H, 6]; ``logp``, ``values``
-    float32 [H]; ``versions`` int32 []; ``signals`` float32 [H, signals]. ``game_time`` float32 [capacity, G], seconds.
+    The observation of a row is written by the step before; the other arrays follow when it is answered and played. For
+    a float16 observation named in ``packed`` a row holds the sparse encoding's bytes, in which games, inference and
+    optimizers exchange it: object [capacity, G, 2].
 
-    A row's observation is there from the step before on; the rest is what was answered to it and what followed.
-
-    Of the float16 observations named ``packed`` a row holds the bytes of their sparse encoding, as they come from the
-    games and go to inference and optimizers: object [capacity, G, 2].
+    Attributes, with leading dimensions [capacity, G, 2]:
+        observations: by name.
+        actions: int16 [H, 6].
+        logp: float32 [H].
+        values: float32 [H].
+        versions: int32 [].
+        signals: float32 [H, signals].
+        game_time: float32 [capacity, G], seconds.
     """
 
     def __init__(self, specs: Specs, capacity: int, games: int, heroes: int, signals: int,
@@ -58,28 +65,28 @@ class StepBuffer:
         self.game_time = np.zeros((capacity, games), np.float32)
 
     def row(self, step: int) -> int:
-        """Where a step lies."""
+        """Return the row of a step."""
         return step % self.capacity
 
     def observation(self, step: int) -> Arrays:
-        """The observation of a step, [G, 2, ...], as views to write into; of packed ones the rows' bytes, [G, 2]."""
+        """Return the observation of a step as views to write into, [G, 2, ...]; packed ones as object [G, 2]."""
         row = self.row(step)
         return {name: array[row] for name, array in self.observations.items()}
 
-    def request_observations(self, step: int, places: npt.NDArray[np.integer]) -> dict[str, Array | PackedRows]:
-        """The observation of a step, of the sides ``places`` ([G * 2] indices), as it is sent: [len(places), ...]."""
-        whole = len(places) == self.games * SIDES
+    def request_observations(self, step: int, sides: npt.NDArray[np.integer]) -> dict[str, Array | PackedRows]:
+        """Return a step's observations for an inference request of the sides ``sides`` (indices into [G * 2])."""
+        whole = len(sides) == self.games * SIDES
         found: dict[str, Array | PackedRows] = {}
         for name, array in self.observation(step).items():
             flat = array.reshape(self.games * SIDES, *array.shape[2:])
-            found[name] = self._in_wire_form(name, flat if whole else flat[places])
+            found[name] = self._in_wire_form(name, flat if whole else flat[sides])
         return found
 
     def _in_wire_form(self, name: str, rows: Array) -> Array | PackedRows:
         return PackedRows(rows, self._packed[name], JOIN) if name in self._packed else rows
 
     def team_arrays(self, game: int, side: int) -> dict[str, Array | PackedRows]:
-        """All rows of one team, [capacity, ...], as views under the names that samples have."""
+        """Return all rows of one team as views, [capacity, ...], under the names of samples."""
         at = (slice(None), game, side)
         seen = {name: self._in_wire_form(name, array[at]) for name, array in self.observations.items()}
         return {**seen, "actions": self.actions[at], "behaviour_logp": self.logp[at],
@@ -87,8 +94,7 @@ class StepBuffer:
 
     def nonzero(self, name: str, rows: npt.NDArray[np.intp], game: int, side: int, columns: npt.NDArray[np.intp]
                 ) -> npt.NDArray[np.bool_]:
-        """Which of a team's values in those rows are not zero, [len(rows), len(columns)], of a float16 observation [n].
-        """
+        """Return which of a team's values are not zero, [len(rows), len(columns)], in a float16 observation [n]."""
         team = self._in_wire_form(name, self.observations[name][:, game, side])
         if isinstance(team, PackedRows):
             return team[rows].present(columns)
@@ -96,7 +102,7 @@ class StepBuffer:
         return found
 
     def row_indices(self, start: int, steps: int) -> npt.NDArray[np.intp]:
-        """Rows of ``steps`` steps from ``start`` on, in order. Raises ValueError when some are overwritten already."""
+        """Return the rows of ``steps`` steps from ``start`` on. Raises ValueError for more steps than the capacity."""
         if steps > self.capacity:
-            raise ValueError(f"{steps} steps do not fit a ring of {self.capacity}")
+            raise ValueError(f"{steps} steps exceed the capacity of {self.capacity}")
         return np.arange(start, start + steps) % self.capacity

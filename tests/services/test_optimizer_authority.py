@@ -71,7 +71,7 @@ def groups(state: RunState, blobs: BlobStore) -> Iterator[list[Group]]:
         group.publisher.release()
 
 
-def test_the_second_group_waits_and_knows_for_whom(state: RunState, blobs: BlobStore) -> None:
+def test_second_group_waits_and_reports_the_lease_holder(state: RunState, blobs: BlobStore) -> None:
     first, second = Group(state, blobs, "optimizer 0"), Group(state, blobs, "optimizer 0 of another")
     assert first.join()
     assert not second.join(give_up=True)
@@ -87,7 +87,7 @@ def test_the_second_group_waits_and_knows_for_whom(state: RunState, blobs: BlobS
     second.publisher.release()
 
 
-def test_a_replaced_group_writes_nothing(groups: list[Group], state: RunState, blobs: BlobStore) -> None:
+def test_writes_of_a_replaced_group_are_refused(groups: list[Group], state: RunState, blobs: BlobStore) -> None:
     old, new = groups
     old.join()
     old.publisher.publish(0, {"w": np.zeros(3, np.float32)}, {})
@@ -114,7 +114,7 @@ def test_a_replaced_group_writes_nothing(groups: list[Group], state: RunState, b
     assert len(blobs.refs(f"{RUN}/checkpoints/")) == 2  # nothing of it stays behind
 
 
-def test_the_keeper_says_once_that_the_lease_is_lost(groups: list[Group]) -> None:
+def test_lost_lease_is_reported_once(groups: list[Group]) -> None:
     old, new = groups
     old.join(seconds=0.3)
     new.join()
@@ -126,7 +126,7 @@ def test_the_keeper_says_once_that_the_lease_is_lost(groups: list[Group]) -> Non
     assert old.publisher.authority is None
 
 
-def test_a_lease_that_redis_forgot_costs_nothing(state: RunState, blobs: BlobStore) -> None:
+def test_lease_lost_by_redis_is_restored(state: RunState, blobs: BlobStore) -> None:
     group = Group(state, blobs, "optimizer 0")
     group.join()
     state.redis.delete(state.keys.publisher)
@@ -134,7 +134,7 @@ def test_a_lease_that_redis_forgot_costs_nothing(state: RunState, blobs: BlobSto
     assert group.publisher.head() == 0
 
 
-def test_a_lease_is_of_the_epoch_that_the_process_came_up_in(state: RunState, blobs: BlobStore) -> None:
+def test_lease_of_another_epoch_is_refused(state: RunState, blobs: BlobStore) -> None:
     record = state.record()
     assert record is not None
     state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
@@ -161,13 +161,13 @@ def newest(checkpoints: Checkpoints) -> int:
     return found[0]
 
 
-def test_old_checkpoints_go_from_index_and_store(state: RunState, blobs: BlobStore) -> None:
+def test_old_checkpoints_leave_index_and_store(state: RunState, blobs: BlobStore) -> None:
     checkpoints, _ = held(state, blobs)
     put(checkpoints, 0, 1, 2, 3)
     assert checkpoints.versions() == [2, 3] and len(blobs.refs(f"{RUN}/checkpoints/")) == 2
 
 
-def test_a_file_that_was_never_committed_does_not_count(state: RunState, blobs: BlobStore) -> None:
+def test_uncommitted_file_is_ignored(state: RunState, blobs: BlobStore) -> None:
     """As of a process killed between writing and committing, or fenced out there."""
     checkpoints, _ = held(state, blobs)
     put(checkpoints, 1)
@@ -179,7 +179,7 @@ def test_a_file_that_was_never_committed_does_not_count(state: RunState, blobs: 
 
 
 @pytest.mark.parametrize("lost", ["the index", "an earlier release"])
-def test_where_redis_was_lost_the_files_count(state: RunState, blobs: BlobStore, lost: str) -> None:
+def test_files_replace_a_lost_index(state: RunState, blobs: BlobStore, lost: str) -> None:
     if lost == "the index":
         put(held(state, blobs)[0], 4, 5)
         state.redis.flushall()
@@ -194,7 +194,7 @@ def test_where_redis_was_lost_the_files_count(state: RunState, blobs: BlobStore,
     assert checkpoints.versions() == [5, 6] and newest(checkpoints) == 6
 
 
-def test_a_restored_index_whose_files_are_gone_falls_back_to_those_that_are_there(
+def test_restored_index_falls_back_to_existing_files(
         state: RunState, blobs: BlobStore) -> None:
     checkpoints, _ = held(state, blobs)
     put(checkpoints, 1, 2)
@@ -206,7 +206,7 @@ def test_a_restored_index_whose_files_are_gone_falls_back_to_those_that_are_ther
         checkpoints.load(2)
 
 
-def test_a_damaged_checkpoint_is_passed_over_with_an_index_too(state: RunState, blobs: BlobStore) -> None:
+def test_damaged_indexed_checkpoint_is_skipped(state: RunState, blobs: BlobStore) -> None:
     checkpoints, _ = held(state, blobs)
     put(checkpoints, 1, 2)
     digest = checkpoints.ref(2).digest
@@ -217,7 +217,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_an_index_too(state: RunState, 
         checkpoints.load(2)
 
 
-def test_what_is_stored_already_can_be_adopted(state: RunState, blobs: BlobStore) -> None:
+def test_adopt_commits_an_existing_blob(state: RunState, blobs: BlobStore) -> None:
     checkpoints, _ = held(state, blobs)
     put(checkpoints, 1)
     ref = checkpoints.ref(1)
@@ -229,7 +229,7 @@ def test_what_is_stored_already_can_be_adopted(state: RunState, blobs: BlobStore
 
 
 @pytest.mark.parametrize("noticed", ["at the next version", "by its reconciler"])
-def test_learning_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStore, tmp_path: Path,
+def test_training_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStore, tmp_path: Path,
                                                 noticed: str) -> None:
     """The process of the older epoch is about to renew itself: it has nothing to add, and nothing went wrong."""
     group = Group(state, blobs, "optimizer 0")

@@ -24,7 +24,7 @@ from tests.services.optimizer_cases import (
 )
 
 
-def test_a_restart_goes_on_from_the_checkpoint_to_the_bit(tmp_path: Path) -> None:
+def test_resume_is_exact_to_the_bit(tmp_path: Path) -> None:
     versions = Versions()
     first = training(tmp_path / "a", versions)
     first.start()
@@ -44,7 +44,7 @@ def test_a_restart_goes_on_from_the_checkpoint_to_the_bit(tmp_path: Path) -> Non
         assert torch.equal(tensor, theirs[name]), name
 
 
-def test_versions_behind_a_lost_checkpoint_keep_their_numbers(tmp_path: Path) -> None:
+def test_resume_numbers_versions_after_the_head(tmp_path: Path) -> None:
     versions = Versions()
     run = training(tmp_path, versions)
     run.start()
@@ -57,14 +57,14 @@ def test_versions_behind_a_lost_checkpoint_keep_their_numbers(tmp_path: Path) ->
     assert 6 in versions.published
 
 
-def test_a_run_without_its_checkpoints_refuses_to_start_over(tmp_path: Path) -> None:
+def test_run_without_checkpoints_refuses_to_start(tmp_path: Path) -> None:
     versions = Versions()
     training(tmp_path / "a", versions).start()
     with pytest.raises(RuntimeError, match="blobs.url"):
         training(tmp_path / "b", versions).start()
 
 
-def test_old_checkpoints_go(tmp_path: Path) -> None:
+def test_old_checkpoints_are_removed(tmp_path: Path) -> None:
     store = Checkpoints(BlobStore(str(tmp_path)), "trial", 2)
     for v in range(4):
         store.save(v, {"w": torch.full((3,), float(v))}, {"v": v})
@@ -73,7 +73,7 @@ def test_old_checkpoints_go(tmp_path: Path) -> None:
     assert tensors["w"].tolist() == [3.0] * 3 and extra == {"v": 3}
 
 
-def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
+def test_checkpoint_round_trip_is_exact(tmp_path: Path) -> None:
     tensors = {"w": torch.randn(5, 3).T, "half": torch.randn(3).half(), "count": torch.tensor([2.5]).double(),
                "step": torch.tensor(3.0), "seen": torch.tensor([True, False]), "n": torch.arange(4)}
     extra = {"schedule": [[0, 1e-4]], "big": 2**60, "name": "x"}
@@ -91,7 +91,7 @@ def damage(folder: Path, store: BlobStore, version: int) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def test_a_damaged_newest_checkpoint_is_passed_over_but_not_all(tmp_path: Path) -> None:
+def test_damaged_checkpoint_is_skipped_unless_all_are(tmp_path: Path) -> None:
     blobs = BlobStore(str(tmp_path))
     store = Checkpoints(blobs, "trial", 2)
     assert store.newest() is None
@@ -105,7 +105,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_but_not_all(tmp_path: Path) 
         store.newest()
 
 
-def test_a_run_goes_on_from_the_last_whole_checkpoint_behind_all_versions(tmp_path: Path) -> None:
+def test_resume_from_older_checkpoint_keeps_version_order(tmp_path: Path) -> None:
     versions = Versions()
     run = training(tmp_path, versions)
     run.start()
@@ -117,7 +117,7 @@ def test_a_run_goes_on_from_the_last_whole_checkpoint_behind_all_versions(tmp_pa
     assert again.version == 2 and again.learner.gradient_steps == 2  # version 2's number, version 1's learner
 
 
-def test_a_save_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = BlobStore(str(tmp_path))
     store = Checkpoints(blobs, "trial", 2)
     store.save(1, {"w": torch.ones(3)}, {})
@@ -151,7 +151,7 @@ for version in range(100000):
 """
 
 
-def test_a_process_killed_while_saving_leaves_whole_checkpoints(tmp_path: Path) -> None:
+def test_kill_during_save_leaves_readable_checkpoints(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE,
                                cwd=Path(__file__).parents[2], env={**os.environ, "PYTHONPATH": "libs:."})
     assert process.stdout is not None

@@ -39,7 +39,7 @@ def matchmaker(service: Service, scripted: float = 0.0) -> Matchmaker:
     return Matchmaker(service, scripted, ["scripted", "random"], np.random.default_rng(0))
 
 
-def test_seats() -> None:
+def test_match_seats() -> None:
     both = Match("a").seats
     assert (both.policies, both.acting, both.trains) == ((-1, -1), (True, True), (True, True))
     past = Match("a", 12, 0).seats
@@ -52,7 +52,7 @@ def test_outcomes_by_side() -> None:
     assert [side_outcomes(w) for w in (1, 2, 3)] == [("won", "lost"), ("lost", "won"), ("drawn", "drawn")]
 
 
-async def test_each_game_has_the_opponent_that_was_assigned_to_its_id() -> None:
+async def test_game_keeps_its_assigned_opponent() -> None:
     service = Service(Opponent(4, 1))
     m = matchmaker(service)
     m.start()
@@ -63,7 +63,7 @@ async def test_each_game_has_the_opponent_that_was_assigned_to_its_id() -> None:
     assert {(x.opponent, x.side, x.bot) for x in matches} == {(4, 1, None)}
 
 
-async def test_without_an_answer_games_are_self_play_and_do_not_wait_each(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unavailable_opponents_service_means_self_play(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matchmaking, "ASSIGN_SECONDS", 0.1)
     service = Service(Opponent(4, 1))
     service.away = True
@@ -80,7 +80,7 @@ async def test_without_an_answer_games_are_self_play_and_do_not_wait_each(monkey
     await m.close()
 
 
-async def test_results_against_past_versions_are_reported_until_they_are_taken() -> None:
+async def test_results_are_reported_until_acknowledged() -> None:
     service = Service()
     service.failures = 1
     m = matchmaker(service)
@@ -94,7 +94,7 @@ async def test_results_against_past_versions_are_reported_until_they_are_taken()
     assert service.reports == [("a", 7, WON, 600.0), ("b", 7, LOST, 600.0), ("c", 7, DRAWN, 600.0)]
 
 
-async def test_the_scripted_share() -> None:
+async def test_scripted_fraction_of_games() -> None:
     service = Service()
     m = matchmaker(service, scripted=0.5)
     m.start()

@@ -32,10 +32,10 @@ async def rounds() -> None:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past_opponent, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(past_opponent, "POLL_SECONDS", 0.001)
 
 
-async def test_a_group_meets_one_version_for_as_many_games_as_asked_for() -> None:
+async def test_version_is_played_for_a_number_of_games() -> None:
     """Each game against the past has one drawn; what is met changes every three games, while the next is loaded."""
     servers = Servers(*range(100))
     group = PastOpponent(servers.want, 3)
@@ -50,7 +50,7 @@ async def test_a_group_meets_one_version_for_as_many_games_as_asked_for() -> Non
     assert group.assign(NEWEST) == NEWEST
 
 
-async def test_a_load_is_never_waited_for() -> None:
+async def test_loading_never_delays_games() -> None:
     servers = Servers(4)
     group = PastOpponent(servers.want, 1)
     assert [group.assign(9), group.assign(9)] == [NEWEST, NEWEST]  # 9 is not there: games are self-play
@@ -64,7 +64,7 @@ async def test_a_load_is_never_waited_for() -> None:
     await group.close()
 
 
-async def test_a_version_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch,
+async def test_slow_load_is_abandoned(monkeypatch: pytest.MonkeyPatch,
                                                         caplog: pytest.LogCaptureFixture) -> None:
     def gave_up() -> list[object]:
         return [record.args[0] for record in caplog.records if isinstance(record.args, tuple)]
@@ -85,7 +85,7 @@ async def test_a_version_that_does_not_come_is_given_up(monkeypatch: pytest.Monk
     await group.close()
 
 
-async def test_the_version_that_is_met_is_kept_in_play_and_not_met_when_it_is_gone(monkeypatch: pytest.MonkeyPatch
+async def test_played_version_is_renewed_and_dropped_when_lost(monkeypatch: pytest.MonkeyPatch
                                                                                    ) -> None:
     monkeypatch.setattr(past_opponent, "RENEW_SECONDS", 0.005)
     servers = Servers(5)
@@ -102,7 +102,7 @@ async def test_the_version_that_is_met_is_kept_in_play_and_not_met_when_it_is_go
     await group.close()
 
 
-async def test_groups_of_a_process_meet_versions_of_their_own() -> None:
+async def test_groups_play_different_versions() -> None:
     class Drawing(Service):
         async def assign(self, game_id: str) -> Opponent:
             await super().assign(game_id)

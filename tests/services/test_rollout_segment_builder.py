@@ -39,7 +39,7 @@ def look(game: VecGame, side: int, at: dict[str, Any] | None) -> None:
 
 
 @pytest.mark.parametrize("side", range(TEAMS))
-def test_slots_of_enemy_buildings_are_their_owners(games: VecGame, side: int) -> None:
+def test_building_slots_match_the_owners_slots(games: VecGame, side: int) -> None:
     """Each is looked at from beside it: it is the same unit in both sides' slots. The Dire sees the map turned, so that
     lanes change places."""
     pairs = games.building_slots()[side]
@@ -58,10 +58,10 @@ def test_slots_of_enemy_buildings_are_their_owners(games: VecGame, side: int) ->
 
 
 @pytest.mark.parametrize("side", range(TEAMS))
-def test_out_of_sight_has_not_fallen_and_fallen_out_of_sight_has(games: VecGame, side: int) -> None:
-    ring = StepBuffer(games.layout.array_specs(), 8, 1, games.layout.heroes, len(SIGNALS))
+def test_fallen_buildings_ignore_visibility(games: VecGame, side: int) -> None:
+    buffer = StepBuffer(games.layout.array_specs(), 8, 1, games.layout.heroes, len(SIGNALS))
     pairs = games.building_slots()
-    segments = SegmentBuilder(games.layout, LEARNING, RewardConfig(), ring, 4 / 30, pairs)
+    segments = SegmentBuilder(games.layout, LEARNING, RewardConfig(), buffer, 4 / 30, pairs)
     tower = next(u for u in games.spectate(0)["units"] if u["kind"] == "tower" and u["team"] != side
                  and u["slot"] == games.slot_units(0, 1 - side)[group(games, "allied_buildings")][0])
     slot = int(np.flatnonzero(pairs[side] == 0)[0])  # of the side's own observation
@@ -69,11 +69,11 @@ def test_out_of_sight_has_not_fallen_and_fallen_out_of_sight_has(games: VecGame,
         look(games, side, at)
         seen = games.slot_units(0, side)[group(games, "enemy_buildings")]
         assert (seen[slot] == tower["slot"]) == (at is not None)
-        for name, array in ring.observation(step).items():
+        for name, array in buffer.observation(step).items():
             array[...] = games.obs[name]
     look(games, side, None)
     block = games.layout.blocks["units"]
-    row = ring.observation(2)["shared"][0, 1 - side][block.span("shared")].reshape(block.instances, -1)
+    row = buffer.observation(2)["shared"][0, 1 - side][block.span("shared")].reshape(block.instances, -1)
     row[group(games, "allied_buildings").start, block.field("max_hp").offset] = 0  # the owner sees it no more
     told = segments._fallen_buildings(0, side, 0, 2)
     assert not told[0].any()
