@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from five.agent.model.policy import Policy, State
-from five.agent.model.process_set import Rows, SlotRows, segment_max
+from five.agent.model.process_set import DensePool, PackedPool, segment_max
 from tests.agent.model_cases import SMALL, layout, random_obs
 from tests.agent.test_learning_no_host_reads import RefusedFunctions, RefusedOperators
 from tests.agent.test_model_inputs import bare_layout
@@ -103,10 +103,10 @@ def test_unroll_and_its_gradients_are_the_same(heroes: int, present: float) -> N
     two.backward()
     others = dict(dense.named_parameters())
     for name, parameter in packed.named_parameters():
-        there = others[name].grad
+        expected = others[name].grad
         here = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        assert there is not None and torch.isfinite(there).all(), name
-        torch.testing.assert_close(there, here, rtol=1e-3, atol=1e-6, msg=lambda m, name=name: f"{name}: {m}")
+        assert expected is not None and torch.isfinite(expected).all(), name
+        torch.testing.assert_close(expected, here, rtol=1e-3, atol=1e-6, msg=lambda m, name=name: f"{name}: {m}")
 
 
 def test_unroll_is_near_in_bfloat16() -> None:
@@ -206,13 +206,13 @@ def test_pools_of_slots() -> None:
     """[owners, slots, steps] rows against the packed pools of the same rows, equal rows and a floor among them."""
     torch.manual_seed(0)
     owners, slots, steps = 3, 4, 5
-    there = torch.rand(owners, slots, steps) < 0.6
-    there[1, :, 2] = False
+    is_present = torch.rand(owners, slots, steps) < 0.6
+    is_present[1, :, 2] = False
     rows = torch.randint(-2, 3, (owners, slots, steps, 6)).double().flatten(0, 2).requires_grad_()
-    owner, slot, step = there.nonzero(as_tuple=True)
+    owner, slot, step = is_present.nonzero(as_tuple=True)
     packed = segment_max(rows.view(owners, slots, steps, 6)[owner, slot, step],
-                         Rows(owner * steps + step, owners * steps, slot, slots))
-    dense = segment_max(rows, SlotRows(there.flatten(), slots, steps))
+                         PackedPool(owner * steps + step, owners * steps, slot, slots))
+    dense = segment_max(rows, DensePool(is_present.flatten(), slots, steps))
     torch.testing.assert_close(dense, packed)
     weights = torch.randn_like(packed)
     one, two = (torch.autograd.grad((pooled * weights).sum(), rows)[0] for pooled in (packed, dense))
@@ -236,7 +236,7 @@ def test_on_a_gpu(heroes: int, precision: str) -> None:
     dense.cuda()
     obs = cases(packed)
     actions = actions_of(packed, obs)
-    there = {name: array.cuda() for name, array in obs.items()}
+    gpu_obs = {name: array.cuda() for name, array in obs.items()}
     state = {name: array.cuda() for name, array in start_of(packed).items()}
     given, resets = actions.cuda(), resets_of().cuda()
     _, expected = loss_of(packed, obs, actions)
@@ -244,9 +244,9 @@ def test_on_a_gpu(heroes: int, precision: str) -> None:
         dense.zero_grad()
         try:
             torch.cuda.set_sync_debug_mode(check)
-            out = dense.unroll(there, given, state, resets)
+            out = dense.unroll(gpu_obs, given, state, resets)
             (out.logp.mean() + out.values.mean() + out.entropy.mean()).backward()
-            acted = dense.act({n: a[0] for n, a in there.items()}, state, greedy=True)
+            acted = dense.act({n: a[0] for n, a in gpu_obs.items()}, state, greedy=True)
         finally:
             torch.cuda.set_sync_debug_mode("default")
     tolerance = 1e-3 if precision == "float32" else 0.1

@@ -1,16 +1,16 @@
-"""Rows of an embedding table, and their gradient."""
+"""PackedPool of an embedding table, and their gradient."""
 
 import torch
 import torch.nn.functional as F
 
-from five.agent.model.embeddings import rows_of
+from five.agent.model.embeddings import lookup
 
 
 def test_rows_and_their_gradient_are_those_of_pytorch() -> None:
     torch.manual_seed(0)
     ids, weights = torch.randint(0, 6, (40, 3)), torch.randn(40, 3, 4)
     gradients = []
-    for look_up in (rows_of, lambda table, ids: F.embedding(ids, table, padding_idx=0)):
+    for look_up in (lookup, lambda table, ids: F.embedding(ids, table, padding_idx=0)):
         table = torch.nn.Parameter(torch.arange(32.0).view(8, 4))  # rows 6 and 7 are not looked up
         rows = look_up(table, ids)
         assert torch.equal(rows, table.detach()[ids])
@@ -22,5 +22,5 @@ def test_rows_and_their_gradient_are_those_of_pytorch() -> None:
 
 def test_nothing_looked_up() -> None:
     table = torch.nn.Parameter(torch.ones(4, 2))
-    rows_of(table, torch.zeros(0, dtype=torch.int64)).sum().backward()
+    lookup(table, torch.zeros(0, dtype=torch.int64)).sum().backward()
     assert torch.equal(table.grad, torch.zeros(4, 2))

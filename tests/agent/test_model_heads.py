@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dota.spaces import ActionPart, MaskClass, TargetType, action_parts_used
 from five.agent.model.head_names import OFFSET_PAIRS
-from five.agent.model.heads import ActionHeads, AuxiliaryHeads, HeadOutput, side_by_side
+from five.agent.model.heads import ActionHeads, AuxiliaryHeads, HeadOutput, batched_linear
 from five.agent.model.policy import Policy
 from five.agent.model.trunk import TrunkOutput
 from tests.agent.model_cases import SMALL, layout, random_obs
@@ -180,13 +180,13 @@ def test_auxiliary_gradients_stop_where_they_should() -> None:
         assert all(p.grad is not None and (p.grad != 0).any() for p in head.parameters()), name
 
 
-def test_layers_side_by_side_are_the_layers() -> None:
+def test_layers_batched_linear_are_the_layers() -> None:
     torch.manual_seed(0)
     layers = [torch.nn.Linear(7, out) for out in (3, 1, 5)]
     parameters = [p for layer in layers for p in layer.parameters()]
     x = torch.randn(4, 2, 7, requires_grad=True)
     found = []
-    for outputs in ([layer(x) for layer in layers], side_by_side(x, layers)):
+    for outputs in ([layer(x) for layer in layers], batched_linear(x, layers)):
         total = torch.stack([(out * (i + 1)).square().sum() for i, out in enumerate(outputs)]).sum()
         found.append([*outputs, *torch.autograd.grad(total, [x, *parameters])])
     for apart, together in zip(*found, strict=True):

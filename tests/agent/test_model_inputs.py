@@ -6,7 +6,8 @@ import torch
 
 from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Block, Layout
-from five.agent.model.inputs import InputReader, towers
+from five.agent.model.input_structure import unit_groups
+from five.agent.model.inputs import InputReader
 from five.agent.model.policy import Policy
 from tests.agent.model_cases import SMALL, layout, random_arrays
 
@@ -34,13 +35,13 @@ def test_rows_arrive_where_they_belong(of: Layout) -> None:
     for n in range(3):
         for slot in range(of.units):
             identity = row(arrays, b["units"], "shared_ids", (n,), slot)
-            r = int(inputs.index[n, slot])
+            r = int(inputs.unit_row[n, slot])
             assert (r >= 0) == (identity[0] != 0)
             if r < 0:
                 continue
             packed += 1
             assert (int(inputs.unit_step[r]), int(inputs.unit_slot[r])) == (n, slot)
-            assert slot in towers(of)[int(inputs.unit_tower[r])].slots
+            assert slot in unit_groups(of)[int(inputs.unit_group[r])].slots
             np.testing.assert_array_equal(inputs.floats["units"][r], row(arrays, b["units"], "shared", (n,), slot))
             assert (int(inputs.ids["unit"][r]), int(inputs.ids["animation"][r])) == tuple(identity)
             for hero in range(h):
@@ -57,7 +58,7 @@ def test_rows_arrive_where_they_belong(of: Layout) -> None:
                                               row(arrays, b["allied_heroes"], "shared", (n,), slot))
                 purchases = row(arrays, b["allied_heroes"], "shared_ids", (n,), slot)
                 assert (int(inputs.ids["build"][r]), int(inputs.ids["next_item"][r])) == tuple(purchases)
-    assert packed == len(inputs.unit_step) == sum(inputs.tower_rows)
+    assert packed == len(inputs.unit_step) == sum(inputs.group_rows)
 
 
 @pytest.mark.parametrize("name", ["hero_modifiers", "unit_modifiers", "hero_abilities", "hero_items", "pickups"])
@@ -67,7 +68,7 @@ def test_sets_hang_on_their_owner(name: str) -> None:
     reader = InputReader(of)
     inputs = reader({key: torch.from_numpy(a) for key, a in arrays.items()})
     spec = reader.sets[name]
-    heroes = sum(inputs.tower_rows[:2])
+    heroes = sum(inputs.group_rows[:2])
     expected = []
     for n in range(3):
         for i in range(spec.block.instances):
@@ -77,7 +78,7 @@ def test_sets_hang_on_their_owner(name: str) -> None:
                 if identity or values[:3].any():
                     expected.append((n, identity, values.tolist()))
                 continue
-            owner = int(inputs.index[n, spec.first_owner + i // spec.per_owner])
+            owner = int(inputs.unit_row[n, spec.first_owner + i // spec.per_owner])
             if identity and owner >= 0:
                 expected.append((owner - (heroes if name == "unit_modifiers" else 0), identity, values.tolist()))
     found = list(zip(inputs.sets[name].owner.tolist(), inputs.ids[name].tolist(), inputs.floats[name].tolist(),

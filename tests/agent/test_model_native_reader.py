@@ -62,13 +62,13 @@ def test_a_search_finds_the_same_rows_and_what_is_found_is_read(of: Layout) -> N
     policy, obs = policy_of(of), random_obs(of, 7, seed=8)
     reader = policy.trunk.reader
     read, presence = NativeReader(reader), reader.presence(obs["shared"], obs["shared_ids"].long())
-    found, there = read.search(obs)
+    found, is_present = read.search(obs)
     expected = reader.search(presence)
     assert torch.equal(found.column, expected.column) and torch.equal(found.step, expected.step)
-    assert found.ends == expected.ends and torch.equal(there, reader.units_of(presence))
+    assert found.ends == expected.ends and torch.equal(is_present, reader.units_of(presence))
     given, searched = (read(obs, policy.normaliser, present) for present in (found, None))
     assert all(torch.equal(given.floats[name], values) for name, values in searched.floats.items())
-    assert torch.equal(given.inputs.index, searched.inputs.index) and given.moments is None
+    assert torch.equal(given.inputs.unit_row, searched.inputs.unit_row) and given.moments is None
 
 
 @pytest.mark.parametrize("of", [layout(1), layout(5)], ids=["1v1", "5v5"])
@@ -81,13 +81,13 @@ def test_a_policy_learns_by_it_as_without(of: Layout, monkeypatch: pytest.Monkey
 
     def learned() -> tuple[torch.Tensor, dict[str, torch.Tensor], torch.Tensor]:
         policy.zero_grad()
-        unrolled = policy.unroll(obs, actions, state, resets, policy.find(obs, actions, resets))
+        unrolled = policy.unroll(obs, actions, state, resets, policy.index_batch(obs, actions, resets))
         (unrolled.logp.sum() + unrolled.entropy.sum() + unrolled.values.square().sum()).backward()
         return unrolled.logp.detach(), {n: p.grad.clone() for n, p in policy.named_parameters() if p.grad is not None
                                         }, unrolled.observation_moments
 
     mine = learned()
-    monkeypatch.setattr(NativeReader, "takes", staticmethod(lambda obs: False))
+    monkeypatch.setattr(NativeReader, "accepts", staticmethod(lambda obs: False))
     other = learned()
     assert torch.equal(mine[0], other[0]) and mine[1].keys() == other[1].keys()
     assert all(torch.equal(mine[1][name], gradient) for name, gradient in other[1].items())
@@ -102,7 +102,7 @@ def test_a_policy_acts_by_it_as_without(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(NativeReader, "__call__", lambda *a: read.append(1) or by_host(*a))
     mine = policy.act(obs, state, generator=torch.Generator().manual_seed(5))
     assert read == [1]
-    monkeypatch.setattr(NativeReader, "takes", staticmethod(lambda obs: False))
+    monkeypatch.setattr(NativeReader, "accepts", staticmethod(lambda obs: False))
     other = policy.act(obs, state, generator=torch.Generator().manual_seed(5))
     assert read == [1]
     for name in ("actions", "logp", "values"):
@@ -112,9 +112,9 @@ def test_a_policy_acts_by_it_as_without(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_arrays_that_games_do_not_write_are_read_otherwise() -> None:
     obs = random_obs(layout(1), 2)
-    assert NativeReader.takes(obs)
-    assert not NativeReader.takes({**obs, "shared": obs["shared"].float()})
-    assert not NativeReader.takes({**obs, "shared_ids": obs["shared_ids"].long()})
+    assert NativeReader.accepts(obs)
+    assert not NativeReader.accepts({**obs, "shared": obs["shared"].float()})
+    assert not NativeReader.accepts({**obs, "shared_ids": obs["shared_ids"].long()})
 
 
 def test_a_part_of_larger_arrays_is_read() -> None:

@@ -18,7 +18,7 @@ def test_streamed_batches_give_the_statistics_of_all(offset: float) -> None:
         running.merge(running.moments(torch.from_numpy(batch)))
     everything = np.concatenate(batches)
     np.testing.assert_allclose(running.mean, everything.mean(0))
-    scale, shift = running.standard()
+    scale, shift = running.scale_and_shift()
     np.testing.assert_allclose(scale, 1 / np.sqrt(everything.var(0) + EPSILON), rtol=1e-6)
     np.testing.assert_allclose(shift, -everything.mean(0) / np.sqrt(everything.var(0) + EPSILON), rtol=1e-6)
 
@@ -48,11 +48,11 @@ def test_sums_in_float32_do_not_drift() -> None:
 
 
 def test_nothing_seen_is_passed_through() -> None:
-    scale, shift = RunningStatistics(2).standard()
+    scale, shift = RunningStatistics(2).scale_and_shift()
     assert scale.tolist() == [1.0, 1.0] and shift.tolist() == [0.0, 0.0]
     running = RunningStatistics(2)
     running.merge(running.moments(torch.zeros(0, 2)))
-    assert running.count.tolist() == [0.0, 0.0] and torch.isfinite(running.standard()[0]).all()
+    assert running.count.tolist() == [0.0, 0.0] and torch.isfinite(running.scale_and_shift()[0]).all()
 
 
 def test_streams_are_standardised_and_clipped_by_tower() -> None:
@@ -69,7 +69,7 @@ def test_streams_are_standardised_and_clipped_by_tower() -> None:
     for name, values in normal.items():
         assert values.dtype == torch.float32 and values.abs().max() <= 5.0, name
     # Each tower of units has statistics of its own: move one tower, and the others stay as they are.
-    rows = np.cumsum([0, *inputs.tower_rows])
+    rows = np.cumsum([0, *inputs.group_rows])
     moved = reader(obs)
     moved.floats["units"][rows[2]:rows[3]] += 100.0
     for _ in range(200):
@@ -88,11 +88,11 @@ def test_a_field_means_the_same_in_every_slot() -> None:
     normaliser.merge(normaliser.stream_moments(inputs))
     start, groups, fields = normaliser.columns["units"]
     count = normaliser.count[start:start + groups * fields].view(groups, fields)
-    assert count[:, 0].tolist() == inputs.tower_rows
+    assert count[:, 0].tolist() == inputs.group_rows
     start, _, fields = normaliser.columns["minimap"]
     assert normaliser.count[start:start + fields].unique().item() == 10 * lay.observation.minimap**2
     start, groups, fields = normaliser.columns["units/private"]
-    assert normaliser.count[start].item() == inputs.tower_rows[0] * lay.heroes
+    assert normaliser.count[start].item() == inputs.group_rows[0] * lay.heroes
 
 
 def test_reward_std() -> None:

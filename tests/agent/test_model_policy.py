@@ -346,15 +346,15 @@ def test_on_a_gpu(precision: str) -> None:
     resets = torch.zeros(STEPS, TEAMS, dtype=torch.bool)
     resets[3, 1] = True
     actions, _, _, _ = play(policy, obs)
-    there = {name: array.cuda() for name, array in obs.items()}
+    gpu_obs = {name: array.cuda() for name, array in obs.items()}
     state = on_gpu.initial_state(TEAMS)
-    acted = on_gpu.act({n: a[0] for n, a in there.items()}, state,
+    acted = on_gpu.act({n: a[0] for n, a in gpu_obs.items()}, state,
                        generator=torch.Generator("cuda").manual_seed(0))
-    again = on_gpu.unroll({n: a[:1] for n, a in there.items()}, acted.actions[None], state)
+    again = on_gpu.unroll({n: a[:1] for n, a in gpu_obs.items()}, acted.actions[None], state)
     tolerance = 1e-4 if precision == "float32" else 0.1
     torch.testing.assert_close(again.logp[0], acted.logp, atol=tolerance, rtol=tolerance)
     here = policy.unroll(obs, actions, policy.initial_state(TEAMS), resets)
-    out = on_gpu.unroll(there, actions.cuda(), state, resets.cuda())
+    out = on_gpu.unroll(gpu_obs, actions.cuda(), state, resets.cuda())
     torch.testing.assert_close(out.logp.cpu(), here.logp, atol=tolerance * 3, rtol=tolerance)
     torch.testing.assert_close(out.values.cpu(), here.values, atol=tolerance * 3, rtol=tolerance)
     (out.logp.sum() + out.values.sum()).backward()

@@ -41,7 +41,7 @@ def test_presets_build(preset: Path) -> None:
 
 
 def test_impossible_sizes_are_refused() -> None:
-    with pytest.raises(ValidationError, match="may not exceed unit"):
+    with pytest.raises(ValidationError, match="at most unit"):
         ModelConfig(key=64, unit=32)
     with pytest.raises(ValidationError, match="lstms"):
         ModelConfig(lstms=3)  # type: ignore[call-arg]

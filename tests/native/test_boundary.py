@@ -24,7 +24,7 @@ def test_native_code_includes_only_its_own_headers() -> None:
 
 def test_the_game_core_includes_only_its_own_headers() -> None:
     assert {name for name in includes(GAME) if not (GAME / name).is_file()} == {"core_sources.hpp"}, \
-        "only the generated fingerprint of the sources is no file of the core"
+        "only the generated fingerprint may be outside the core"
 
 
 def test_the_game_core_has_no_network_code() -> None:

@@ -122,7 +122,7 @@ def test_wrong_bytes_are_refused_with_the_array_index() -> None:
 
 def test_wrong_sets_and_targets_are_refused() -> None:
     one, other = array(2, 3, 50, 0.5, 0), array(2, 3, 49, 0.5, 0)
-    sets = [StoredSet([stored_array_of(one, Encoding.PACKED)], 2), StoredSet([stored_array_of(other, Encoding.PACKED)], 2)]
+    sets = [StoredSet([stored_array_of(values, Encoding.PACKED)], 2) for values in (one, other)]
     out = np.zeros((3, 2, 50), np.uint16)
     collator = Collator()
     with pytest.raises(ValueError, match="differ in the size of array 0"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from five.native import RowColumns, _native
-from five.native.rows import RowLayout, Sums, id_rows, standard_rows
+from five.native.rows import RowLayout, RunningSums, id_rows, standard_rows
 
 
 @pytest.mark.parametrize("portable", [False, True])
@@ -39,17 +39,17 @@ def test_raw_values_are_summed_by_group(fields: int, portable: bool) -> None:
     ones = np.ones(3 * fields, np.float32)
     _native.standard_rows(values.view(np.uint16), layout, step, slot, group, ones, ones, 1.0,
                         np.zeros((400, 2, fields), np.float32), tuple(sums), portable)
-    count, near, total, squares = sums.reshape(4, 3, fields)
+    count, pivot, total, squares = sums.reshape(4, 3, fields)
     rows = np.stack([values[s, :, 3 + i * fields:][:, :fields] for s, i in zip(step, slot, strict=True)]).astype(float)
     for g in (0, 2):
         mine = rows[group == g].reshape(-1, fields)
-        assert (count[g] == len(mine)).all() and (near[g] == mine[0]).all()
+        assert (count[g] == len(mine)).all() and (pivot[g] == mine[0]).all()
         np.testing.assert_allclose(total[g], (mine - mine[0]).sum(0), rtol=1e-5, atol=1e-2)
         np.testing.assert_allclose(squares[g], ((mine - mine[0]) ** 2).sum(0), rtol=1e-5)
     assert not sums.reshape(4, 3, fields)[:, 1].any()
     with pytest.raises(ValueError, match="one number a field"):
         standard_rows(values, layout, step, slot, ones, ones, 1.0, np.zeros((400, 2, fields), np.float32), group,
-                      Sums(*sums[:, 1:].copy()))
+                      RunningSums(*sums[:, 1:].copy()))
 
 
 def test_rows_outside_the_array_are_refused() -> None:

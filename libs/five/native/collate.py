@@ -14,7 +14,7 @@ from five.native import _native
 
 
 class Encoding(IntEnum):
-    """How an array's bytes are written."""
+    """Encoding of an array's bytes."""
 
     PLAIN = 0
     PACKED = 1  # The packed form of dota.packing.

@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
 
-class Sums(NamedTuple):
+class RunningSums(NamedTuple):
     """Running sums of values, float64 [groups * fields] each; they start at zero.
 
     ``number`` counts the values and ``near`` is the first of them. ``total`` and ``squares`` are the sums of the
@@ -24,7 +24,7 @@ class Sums(NamedTuple):
     """
 
     number: Doubles
-    near: Doubles
+    pivot: Doubles
     total: Doubles
     squares: Doubles
 
@@ -39,8 +39,9 @@ class RowLayout(NamedTuple):
     fields: int
 
 
-def standard_rows(values: npt.NDArray[np.float16], layout: RowLayout, step: Ints, slot: Ints, scale: Floats, shift: Floats,
-                  clip: float, out: Floats, group: Ints | None = None, sums: Sums | None = None) -> None:
+def standard_rows(values: npt.NDArray[np.float16], layout: RowLayout, step: Ints, slot: Ints, scale: Floats,
+                  shift: Floats, clip: float, out: Floats, group: Ints | None = None,
+                  sums: RunningSums | None = None) -> None:
     """Write rows as ``shift + value * scale``, clipped to ±``clip``, into ``out`` [R, lines, fields], C-contiguous.
 
     ``step`` and ``slot`` [R] select the rows. ``scale`` and ``shift`` [groups * fields] are those of each row's

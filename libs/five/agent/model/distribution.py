@@ -1,4 +1,4 @@
-"""Distributions over what may be chosen: masked categoricals, and which parameters an action reads."""
+"""Distributions over actions: masked categoricals, and the parameters that each action reads."""
 
 import torch
 from torch import Tensor, nn
@@ -10,35 +10,44 @@ from five.agent.model.input_structure import id_rows
 
 
 def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
-    """float32 log-probabilities over the last dimension. Masked entries get the lowest finite number, so that no
-    infinity meets a zero in a gradient; a row without any entry is uniform, and its reader must not count it."""
+    """Return float32 log-probabilities over the last dimension.
+
+    Masked entries get the lowest finite number, so that gradients have no infinity times zero. A row without valid
+    entries
+    is uniform; the caller must ignore it.
+    """
     return logits.float().masked_fill(~mask, torch.finfo(torch.float32).min).log_softmax(-1)
 
 
 def entropy(log_probabilities: Tensor) -> Tensor:
-    """Entropy over the last dimension, in nats."""
+    """Return the entropy over the last dimension, in nats."""
     probabilities = log_probabilities.exp()
-    # A masked entry: probability 0 times the lowest finite number is -0.
+    # A masked entry adds probability 0 times the lowest finite number, which is -0.
     return -(probabilities * log_probabilities).sum(-1)
 
 
 def sample(log_probabilities: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One index per row, int64, by the Gumbel-max trick: one draw per entry, so a generator's stream does not depend
-    on the outcome. A masked entry is never drawn from a row that has any other."""
-    # Not exponential_: PyTorch's takes several times as long on a CPU.
+    """Sample one index per row, int64, by the Gumbel-max trick.
+
+    It draws one number per entry, so a generator's position does not depend on the outcome. A masked entry is never
+    sampled
+    from a row with any other.
+    """
+    # PyTorch's exponential_() takes several times as long on a CPU.
     noise = torch.rand(log_probabilities.shape, generator=generator, device=log_probabilities.device)
     return log_probabilities.sub(noise.log_().neg_().log_()).argmax(-1)
 
 
 class ActionTable(nn.Module):
-    """What each primary action of the layout reads, by action id. Not part of a version: the layout says it all."""
+    """What each primary action of the layout reads, by action id. It follows from the layout and is not part of a
+    version."""
 
     mask_class: Tensor
     reads_unit: Tensor
     reads_teleport: Tensor
     reads_offset: Tensor
     offset_pair: Tensor
-    unit_split: Tensor  # 0: the regular head, else the place of the split one plus one
+    unit_split: Tensor  # 0 is the regular head, i + 1 the split head i
 
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         super().__init__()
@@ -61,15 +70,17 @@ class ActionTable(nn.Module):
 
 
 def chosen_action(available: Tensor, actions: Tensor) -> Tensor:
-    """int64 [N, H]: ids of the primary actions that ``actions`` int64 [N, H, 6] took among ``available`` [N, H, 30]."""
+    """Return ids int64 [N, H] of the primary actions in ``actions`` int64 [N, H, 6] out of ``available`` [N, H, 30]."""
     return available.gather(-1, actions[..., :1])[..., 0]
 
 
-def valid_targets(table: ActionTable, target_mask: Tensor, action: Tensor, there: Tensor) -> Tensor:
-    """bool [N, H, U]: the unit slots that the action can target; none if it reads no unit. ``there`` bool [N, U]: the
-    slots that have a unit."""
+def valid_targets(table: ActionTable, target_mask: Tensor, action: Tensor, is_present: Tensor) -> Tensor:
+    """Return bool [N, H, U]: unit slots that the action can target; none if it reads no unit.
+
+    ``is_present`` bool [N, U] says which slots have a unit.
+    """
     teleports = table.reads_teleport[action]
     row = torch.where(teleports, int(MaskClass.TELEPORT), table.mask_class[action])
     mask = target_mask.gather(2, row[..., None, None].expand(-1, -1, 1, target_mask.shape[-1]))[:, :, 0] != 0
     reads = table.reads_unit[action] | teleports
-    return mask & reads[..., None] & there[:, None]
+    return mask & reads[..., None] & is_present[:, None]

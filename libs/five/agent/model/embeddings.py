@@ -12,7 +12,7 @@ from five.agent.model.input_structure import embedding_widths, id_rows
 
 
 class _Rows(torch.autograd.Function):
-    """Rows of a table; the gradient's are added up as they come, where PyTorch's own sorts the ids first."""
+    """Table lookup whose gradient is summed in the order of the ids; PyTorch's own sorts the ids first."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, ids: Tensor) -> Tensor:
@@ -29,20 +29,20 @@ class _Rows(torch.autograd.Function):
         return summed, None
 
 
-def rows_of(table: Tensor, ids: Tensor) -> Tensor:
-    """Rows of ``table`` [n, width] by int64 ids [...]: [..., width]. Row 0 gets no gradient."""
+def lookup(table: Tensor, ids: Tensor) -> Tensor:
+    """Return rows of ``table`` [n, width] by int64 ids [...]: [..., width]. Row 0 gets no gradient."""
     if table.device.type == "cpu" and table.requires_grad and torch.is_grad_enabled():
         looked_up: Tensor = _Rows.apply(table, ids)  # type: ignore[no-untyped-call]
         return looked_up
-    return F.embedding(ids, table, padding_idx=0)  # on a GPU its sums have a fixed order, those of index_add_ do not
+    return F.embedding(ids, table, padding_idx=0)  # index_add_ has no fixed order on a GPU
 
 
 class Embeddings(nn.Module):
-    """One table per id space; id 0 ("none") is the zero vector and never learns. Raises ValueError for ids without a
-    row.
+    """One table per id space; id 0 ("none") is the zero vector and never learns.
 
-    ``action`` is as wide as a key: the same vectors are scored against the LSTM's output and shown, for the
-    previous action, on the way in.
+    Raises ValueError for ids without a row. ``action`` is as wide as a key: the same vectors score the LSTM's output
+    and
+    encode the previous action on the way in.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -59,14 +59,14 @@ class Embeddings(nn.Module):
             self.tables[space] = table
 
     def table(self, space: str) -> Tensor:
-        """[ids, width]."""
+        """Return the table of an id space [ids, width]."""
         table: Tensor = self.tables[space]
         return table
 
     def width(self, space: str) -> int:
-        """Numbers that stand for one id."""
+        """Return the width of an id space's embedding."""
         return self.table(space).shape[1]
 
     def embed(self, space: str, ids: Tensor) -> Tensor:
-        """[...] int64 -> [..., width]."""
-        return rows_of(self.table(space), ids)
+        """Embed int64 ids [...] -> [..., width]."""
+        return lookup(self.table(space), ids)

@@ -1,25 +1,25 @@
-"""Which fields of a layout the network reads, so that one that it would silently leave out is refused."""
+"""Coverage of an observation layout's fields: the model refuses a layout with a field that it does not read."""
 
 from collections.abc import Iterator
 
 from dota.spaces import Block, Field, Layout
-from five.agent.model.input_structure import sets, streams
+from five.agent.model.input_structure import feature_streams, sets
 
-# Ids by block, one column each; those of nearby_map are a whole row. five.agent.model.input_structure has the sets' ids.
+# Ids by block, one column each; those of nearby_map are a whole row. `input_structure.sets` has the ids of sets.
 IDS = {"units": ("unit", "animation"), "allied_heroes": ("build", "next_item"), "nearby_map": ("area_effect",),
        "previous_action": ("action",)}
 ROWS = ("nearby_map.area_effect",)
-# Not read as an input, on purpose: the target's embedding is carried beside the LSTM's state.
-APART = ("previous_action.target_slot",)
+# Not an input on purpose: the recurrent state carries the target's embedding instead.
+NOT_INPUTS = ("previous_action.target_slot",)
 
 
 def unread_fields(layout: Layout) -> tuple[str, ...]:
-    """Fields that travel with the observation and that no part of the network reads, as ``block.field``."""
+    """Return the fields of the observation that no part of the network reads, as ``block.field``."""
     return tuple(_unread(layout))
 
 
 def require_read(layout: Layout) -> None:
-    """Raises ValueError naming the fields of ``layout`` that the network does not read."""
+    """Raise ValueError naming the fields of ``layout`` that the network does not read."""
     unread = unread_fields(layout)
     if unread:
         raise ValueError(
@@ -29,12 +29,12 @@ def require_read(layout: Layout) -> None:
 
 
 def _unread(layout: Layout) -> Iterator[str]:
-    read = {(stream.block.name, stream.array) for stream in streams(layout).values()}
+    read = {(stream.block.name, stream.array) for stream in feature_streams(layout).values()}
     ids = {spec.block.name: (spec.space,) for spec in sets(layout).values()} | IDS
     for block in layout.blocks.values():
         for field in block.fields if block.instances else ():
             name = f"{block.name}.{field.name}"
-            if field.array == "model" or name in APART:
+            if field.array == "model" or name in NOT_INPUTS:
                 continue
             if field.array in ("shared", "private"):
                 if (block.name, field.array) not in read:

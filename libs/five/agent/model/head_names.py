@@ -1,4 +1,4 @@
-"""The action heads by name: which there are, and which an action reads. Needs no torch."""
+"""Names of the action heads, and the heads that each action reads. It needs no torch."""
 
 from dota.spaces import FOLLOW, MOVE, Action, MaskClass, TargetType
 from five.agent.config import ModelConfig
@@ -8,27 +8,27 @@ OFFSET_PAIRS = ("regular", "caster", "ward")
 
 _PAIR_OF = {TargetType.UNIT_OFFSET: "regular", TargetType.TELEPORT: "regular", TargetType.POINT: "caster",
             TargetType.WARD: "ward"}
-# What a split takes out of the head that it was cut from, by its name behind the dot.
+# Actions that a split head takes over, by its name behind the dot.
 _SPLIT_ACTIONS = {"move": MOVE, "follow": FOLLOW}
 _SPLIT_CLASSES = {"attack": MaskClass.ATTACK, "enemy": MaskClass.ENEMY, "ally": MaskClass.ALLY}
 
-# The pair of offsets that a split was cut from.
+# The pair of offset heads that a split head was copied from.
 PARENT_PAIR = {"move": "caster", "follow": "regular"}
 
 
 def offset_pairs(config: ModelConfig) -> tuple[str, ...]:
-    """Names of the pairs of offset heads (x and y), the split ones behind the paper's three."""
+    """Return the names of the pairs of offset heads (x and y): the paper's three, then the split ones."""
     return OFFSET_PAIRS + tuple(name.removeprefix("offset.") for name in config.split_heads
                                 if name.startswith("offset."))
 
 
 def unit_splits(config: ModelConfig) -> tuple[str, ...]:
-    """Names of the target-unit heads that were split from the regular one."""
+    """Return the names of the target-unit heads that were split from the regular one."""
     return tuple(name.removeprefix("unit.") for name in config.split_heads if name.startswith("unit."))
 
 
 def offset_pair_of(action: Action, config: ModelConfig) -> str:
-    """The pair of offset heads that the action reads; the first for one that reads none."""
+    """Return the pair of offset heads that the action reads; the first pair for an action without an offset."""
     for name in offset_pairs(config)[len(OFFSET_PAIRS):]:
         if action.id == _SPLIT_ACTIONS[name]:
             return name
@@ -36,7 +36,7 @@ def offset_pair_of(action: Action, config: ModelConfig) -> str:
 
 
 def unit_split_of(action: Action, config: ModelConfig) -> str:
-    """The split target-unit head that the action reads; '' for the regular one."""
+    """Return the split target-unit head that the action reads; '' for the regular one."""
     for name in unit_splits(config):
         if action.mask == _SPLIT_CLASSES[name]:
             return name

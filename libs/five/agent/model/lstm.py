@@ -1,9 +1,10 @@
-"""The LSTM over a sequence, with its gradient worked out by hand (Hochreiter and Schmidhuber 1997; the cell of Berner
-et al. 2019, appendix H).
+"""An LSTM over a sequence with a hand-written gradient (Hochreiter and Schmidhuber 1997; the cell of Berner et al.
+2019,
+appendix H).
 
-Matrix products may be in bfloat16, the cell and everything elementwise is float32. Autocast cannot do that: it hands
-the whole layer to a kernel in half precision, whose smallest normal number is above most gradients of a large batch's
-mean. The gradient of the state's weights is one product over all steps, not a sum of rounded ones.
+Matrix products may be in bfloat16; the cell and all element-wise operations are float32. Autocast cannot do that: it
+runs the whole layer in a half-precision kernel, which flushes most gradients of a large batch's mean to zero. The
+gradient of the state's weights is one product over all steps, not a sum of rounded ones.
 """
 
 from typing import Any
@@ -13,19 +14,19 @@ from torch import Tensor
 
 
 class _Sequence(torch.autograd.Function):
-    """From the inputs' share of the gates to the outputs; gates in the order in, forget, new, out."""
+    """Map the inputs' share of the gates to outputs. The gates are in the order input, forget, cell, output."""
 
     @staticmethod
     def forward(ctx: Any, from_input: Tensor, weight: Tensor, h: Tensor, c: Tensor, keep: Tensor | None
                 ) -> tuple[Tensor, Tensor, Tensor]:
         steps, rows, width = *from_input.shape[:2], h.shape[-1]
         gates = from_input.to(torch.float32, copy=True)
-        before = h.new_empty(steps, rows, width, dtype=weight.dtype)  # h as each step's product takes it
+        before = h.new_empty(steps, rows, width, dtype=weight.dtype)  # h in the dtype of each step's product
         cells = c.new_empty(steps + 1, rows, width)
         cells[0] = c
-        squashed = c.new_empty(steps, rows, width)  # tanh of the cell
+        cell_tanh = c.new_empty(steps, rows, width)
         outputs = h.new_empty(steps, rows, width)
-        turned = weight.t()
+        transposed = weight.t()
         for t in range(steps):
             if keep is not None:
                 h = h * keep[t]
@@ -33,24 +34,24 @@ class _Sequence(torch.autograd.Function):
             before[t] = h
             now = gates[t]
             if weight.dtype == torch.float32:
-                now.addmm_(before[t], turned)
+                now.addmm_(before[t], transposed)
             else:
-                now += before[t] @ turned
+                now += before[t] @ transposed
             enter, forget, new, out = now.chunk(4, -1)
             now[:, :2 * width].sigmoid_()
             new.tanh_()
             out.sigmoid_()
             torch.addcmul(enter * new, forget, cells[t], out=cells[t + 1])
-            torch.tanh(cells[t + 1], out=squashed[t])
-            torch.mul(out, squashed[t], out=outputs[t])
+            torch.tanh(cells[t + 1], out=cell_tanh[t])
+            torch.mul(out, cell_tanh[t], out=outputs[t])
             h = outputs[t]
-        ctx.save_for_backward(gates, weight, before, cells, squashed, *(() if keep is None else (keep,)))
+        ctx.save_for_backward(gates, weight, before, cells, cell_tanh, *(() if keep is None else (keep,)))
         ctx.input_dtype = from_input.dtype
         return outputs, h.clone(), cells[-1].clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
-        gates, weight, before, cells, squashed, *rest = ctx.saved_tensors
+        gates, weight, before, cells, cell_tanh, *rest = ctx.saved_tensors
         (keep,) = rest or (None,)
         of_outputs, of_h, of_c = grads
         steps = len(before)
@@ -59,7 +60,7 @@ class _Sequence(torch.autograd.Function):
         for t in reversed(range(steps)):
             enter, forget, new, out = gates[t].chunk(4, -1)
             dh = dh + of_outputs[t]
-            tanh = squashed[t]
+            tanh = cell_tanh[t]
             dc = torch.addcmul(dc, dh * out, 1.0 - tanh * tanh)
             here = by_gate[t]
             of_each = (dc * new * enter * (1.0 - enter), dc * cells[t] * forget * (1.0 - forget),
@@ -77,14 +78,15 @@ class _Sequence(torch.autograd.Function):
 
 def lstm_sequence(from_input: Tensor, weight: Tensor, h: Tensor, c: Tensor, keep: Tensor | None = None
                   ) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs the cell over a sequence.
+    """Run the cell over a sequence.
 
     Args:
-        from_input: [T, N, 4D], what inputs and biases add to the gates (in, forget, new, out), float32 or bfloat16.
+        from_input: [T, N, 4D], the inputs' and biases' share of the gates (input, forget, cell, output), float32 or
+            bfloat16.
         weight: [4D, D] of the state; its dtype, float32 or bfloat16, is that of the products with the state.
         h: float32 [N, D] before the first step.
         c: float32 [N, D], the cell.
-        keep: float32 [T, N, 1], 0 where a game begins at the step, else 1; None: nowhere.
+        keep: float32 [T, N, 1], 0 where a game starts at the step, else 1; None: no game starts.
 
     Returns (outputs [T, N, D], h [N, D], c [N, D] after the last step), float32.
     """

@@ -1,4 +1,4 @@
-"""Maps: two convolution layers over the cells (Berner et al. 2019, figure 17)."""
+"""Encoder of maps: two convolution layers over the cells (Berner et al. 2019, figure 17)."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -7,8 +7,10 @@ from five.agent.model.input_structure import map_sizes
 
 
 class MapEncoder(nn.Module):
-    """Convolution, 2x2 max-pool, convolution, flattened; 2x2 kernels, ReLU, as in OpenAI's diagram of August 2018.
-    A map too small for a pool or a second layer goes without."""
+    """Convolution, 2x2 max-pool, convolution, flattened, with 2x2 kernels and ReLU (OpenAI's diagram of August 2018).
+
+    A map that is too small for a pool or a second layer has none.
+    """
 
     def __init__(self, side: int, channels: int, filters: int) -> None:
         super().__init__()
@@ -20,7 +22,7 @@ class MapEncoder(nn.Module):
         self.width = filters * sizes.side**2
 
     def forward(self, cells: Tensor) -> Tensor:
-        """[..., side * side, channels], row by row -> [..., width]."""
+        """Encode cells [..., side * side, channels], row by row -> [..., width]."""
         lead = cells.shape[:-2]
         x = cells.reshape(-1, self.side, self.side, cells.shape[-1]).permute(0, 3, 1, 2)
         x = F.relu(self.first(x))

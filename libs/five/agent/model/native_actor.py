@@ -171,7 +171,7 @@ class _Export:
         policy, maps = self._policy, self._maps
         layout, config, reader, trunk = policy.layout, policy.config, policy.trunk.reader, policy.trunk
         blocks, table, heads = layout.blocks, policy.heads.table, policy.heads
-        scale, shift = (x.numpy() for x in policy.normaliser.standard())
+        scale, shift = (x.numpy() for x in policy.normaliser.scale_and_shift())
 
         def numbers(name: str) -> tuple[tuple[int, ...], Array, Array] | None:
             block, array, _ = reader.streams[name]
@@ -196,7 +196,7 @@ class _Export:
                        self._copy(policy.embeddings.table(spec.space))),
                 "first": self._layer(net.first), "second": self._layer(net.second)})
         groups = []
-        for group in reader.towers:
+        for group in reader.unit_groups:
             unit = cast(UnitSet, trunk.towers[group.name])
             first, private = self._halves(unit.first)
             groups.append({"columns": len(group.slots), "first": first, "private": private,
@@ -215,7 +215,7 @@ class _Export:
             "private_ids": layout.private_ids, "maps": maps.widths[0], "maps_private": maps.widths[1],
             "cross_hero_pooled": config.pooled, "offset_pairs": heads.pairs, "clip": policy.normaliser.clip,
             "columns": columns_of(reader), "owner_slots": reader.owner_slots.tolist(),
-            "group_slots": reader.tower_slots.tolist(),
+            "group_slots": reader.group_slots.tolist(),
             "global": numbers("global"), "previous_action": numbers("previous_action"),
             "units/shared": numbers("units"),
             "units/private": numbers("units/private"), "heroes/shared": numbers("heroes"),

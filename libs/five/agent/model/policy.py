@@ -1,4 +1,4 @@
-"""The policy: what rollouts and inference call to act, and the optimizer to learn."""
+"""The policy network: inference calls it to act, the optimizer to learn."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from five.agent.model.batch_index import BatchIndex, BatchIndexer
 from five.agent.model.cross_hero import cross_hero_pool
 from five.agent.model.embeddings import Embeddings
 from five.agent.model.heads import ActionHeads, AuxiliaryHeads, HeadOutput
-from five.agent.model.inputs import Inputs, Present
+from five.agent.model.inputs import Inputs, PresentRows
 from five.agent.model.native_reader import NativeReader
 from five.agent.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
 from five.agent.model.process_set import SplitLinear
@@ -29,9 +29,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class PolicyOutput:
-    """What ``act`` returns: ``actions`` int16 [B, H, 6], ``logp`` and ``values`` float32 [B, H], ``aux``
-    probabilities, ``state`` to hand in at the next step; ``primary`` [B, H, 30] and ``unit`` [B, H, U] as of
-    `HeadOutput`."""
+    """Result of `Policy.act`: ``actions`` int16 [B, H, 6], ``logp`` and ``values`` float32 [B, H], probabilities
+    ``aux``, and
+    the recurrent ``state`` for the next step. ``primary`` [B, H, 30] and ``unit`` [B, H, U] are those of `HeadOutput`.
+    """
 
     actions: Tensor
     logp: Tensor
@@ -74,11 +75,12 @@ class PolicyActor(Protocol):
 
 @dataclass(frozen=True)
 class UnrollOutput:
-    """What ``unroll`` returns, all float32: ``logp``, ``entropy``, ``values`` [T, B, H], ``aux`` logits,
-    ``entropies`` by head [T, B, H] (their sum is ``entropy``), ``state`` after the last step, detached.
+    """Result of `Policy.unroll`, all float32: ``logp``, ``entropy``, ``values`` [T, B, H], ``aux`` logits,
+    ``entropies`` by
+    head [T, B, H], whose sum is ``entropy``, and the detached ``state`` after the last step.
 
-    ``observation_moments`` float64 [3, F]: raw moments of the observations for ``update_normaliser``, sums about the
-    present means: those of several processes are added up, then each process merges the total.
+    ``observation_moments`` float64 [3, F] are raw moments for ``update_normaliser``, about the present means. Those of
+    several processes are added up; then each process merges the total.
     """
 
     logp: Tensor
@@ -91,14 +93,13 @@ class UnrollOutput:
 
 
 class Policy(nn.Module):
-    """One network for all heroes of a team: the heroes are a batch dimension with a recurrent state each.
+    """One network for all heroes of a team; the heroes are a batch dimension with a recurrent state each.
 
-    ``state_dict()`` (parameters, input and reward statistics) is what a version is.
+    ``state_dict()`` (parameters, input and reward statistics) is the content of a version.
 
-    Attributes: ``dense``, no part of a version, is for whoever runs the policy to set: everything is computed on all
-    slots, absent ones among them, in the same sequence of kernels for all batches of a size, and the host never waits.
-    What comes out is the same but for rounding. ``actor``: evaluates `act` in the policy's place where it is set
-    (`five.agent.model.native_actor.freeze`).
+    Attributes that are not part of a version: ``dense`` computes everything on all slots, absent ones too, in the same
+    sequence of kernels for all batches of a size, so the host never waits. Results are equal up to rounding. ``actor``
+    evaluates `act` in the policy's place where it is set (`five.agent.model.native_actor.freeze`).
     """
 
     actor: PolicyActor | None
@@ -114,35 +115,37 @@ class Policy(nn.Module):
         widths = self.trunk.reader.widths()
         self.normaliser = Normaliser(widths, config.input_clip)
         self.rewards = RewardStatistics(REWARD_PRIOR)
-        self.shows_action = layout.blocks["previous_action"].has("action")
-        previous = widths["previous_action"][1] + config.key * (1 + self.shows_action)
+        self.reads_last_action = layout.blocks["previous_action"].has("action")
+        previous = widths["previous_action"][1] + config.key * (1 + self.reads_last_action)
         self.join = SplitLinear(self.trunk.shared_width, self.trunk.private_width + previous, config.lstm_input)
         self.core = RecurrentCore(config.lstm_input, config.lstm)
         self.heads = ActionHeads(layout, config)
         self.value = nn.Linear(config.lstm, 1)
         self.auxiliary = AuxiliaryHeads(layout, config)
-        # No parts of the module: they stay on the host.
-        self._searches = (BatchIndexer(layout, config),)
-        self._reads = (NativeReader(self.trunk.reader),)
+        # Tuples keep these out of the module, so that they stay on the host.
+        self._indexer = (BatchIndexer(layout, config),)
+        self._native_reader = (NativeReader(self.trunk.reader),)
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """Return the device of the parameters."""
         return self.value.weight.device
 
     def initial_state(self, teams: int) -> State:
-        """State at the start of a game, [teams, ...], on the policy's device."""
+        """Return the state at the start of a game, [teams, ...], on the policy's device."""
         return {name: torch.zeros((teams, *shape), device=self.device)
                 for name, (shape, _) in state_specs(self.layout, self.config).items()}
 
     @torch.no_grad()
     def act(self, obs: dict[str, Tensor], state: State, *, generator: torch.Generator | None = None,
             greedy: bool = False, replay: Tensor | None = None) -> PolicyOutput:
-        """Chooses one action per hero. ``obs`` arrays and ``state`` with leading [B], on the policy's device.
+        """Choose one action per hero. ``obs`` arrays and ``state`` lead with [B] and are on the policy's device.
 
-        With a ``generator`` the choice is a function of its state and the inputs; ``greedy`` takes the most likely.
-        ``replay`` int16 [B, H, 6] holds the actions of steps that were played before, -1 in a row that is to be
-        chosen: a lost state is rebuilt with what was done, not with a new choice.
+        With a ``generator`` the choice is a function of its state and the inputs; ``greedy`` takes the most likely
+        action.
+        ``replay`` int16 [B, H, 6] holds actions that were already played, -1 in a row that is to be chosen. It
+        rebuilds a lost
+        state from the actions that were taken.
         """
         if self.actor is not None and replay is None and not self.dense:
             arrays = {name: array.numpy() for name, array in obs.items()}
@@ -167,31 +170,35 @@ class Policy(nn.Module):
         return PolicyOutput(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new, primary,
                             unit)
 
-    def find(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> BatchIndex:
-        """What `unroll` would search for in these arrays, which are in the host's memory: with it, no step of an unroll
-        on a GPU makes the host wait. Safe on another thread."""
-        return self._searches[0](obs, actions, resets)
+    def index_batch(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> BatchIndex:
+        """Return the index that `unroll` would otherwise search for on its device. The arrays are on the host.
+
+        With it no unroll on a GPU makes the host wait. It is safe on another thread.
+        """
+        return self._indexer[0](obs, actions, resets)
 
     def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: State,
-               resets: Tensor | None = None, found: BatchIndex | None = None) -> UnrollOutput:
-        """Evaluates given actions over a sequence.
+               resets: Tensor | None = None, index: BatchIndex | None = None) -> UnrollOutput:
+        """Evaluate given actions over a sequence.
 
-        ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step, ``resets``
-        bool [T, B] (None: none): where set, a new game starts, and the state is zero before that step. ``found``: of
-        the same arrays, on the policy's device; a dense policy needs none.
+        ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step. ``resets``
+        bool [T, B]
+        marks steps at which a new game starts, before which the state is zero; None: nowhere. ``index`` is that of
+        the same
+        arrays, on the policy's device; a dense policy needs none.
         """
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
         with self._autocast():
-            inputs, trunk, floats, moments = self._encode(flat, None if found is None else found.present, moments=True)
+            inputs, trunk, floats, moments = self._encode(flat, None if index is None else index.present, moments=True)
             assert moments is not None
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
             core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
-                                   None if found is None else found.starts, self.dense)
+                                   None if index is None else index.starts, self.dense)
             core = core.flatten(0, 1)
             chosen = self.heads(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1),
-                                targets=None if found is None else found.targets)
+                                targets=None if index is None else index.targets)
             values = self.value(core)[..., 0].float()
             aux = self.auxiliary(core)
         entropies = {name: _leading(e, steps, teams) for name, e in chosen.entropies.items()}
@@ -205,9 +212,11 @@ class Policy(nn.Module):
     @torch.no_grad()
     def scores(self, obs: dict[str, Tensor], actions: Tensor, state: State, resets: Tensor | None = None
                ) -> dict[str, Tensor]:
-        """What the distributions over a sequence are made of, for comparing two policies; arguments as of `unroll`.
+        """Return the inputs of the distributions over a sequence, to compare two policies; arguments as in `unroll`.
 
-        `ActionHeads.scores` [T, B, H, ...], ``values`` [T, B, H] and the auxiliary logits as ``aux/<name>``, float32.
+        The result has `ActionHeads.scores` [T, B, H, ...], ``values`` [T, B, H] and the auxiliary logits as
+        ``aux/<name>``, all
+        float32.
         """
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
@@ -218,10 +227,10 @@ class Policy(nn.Module):
             core, _, _ = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
                                    step_by_step=self.dense)
             core = core.flatten(0, 1)
-            found = self.heads.scores(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
-            found["values"] = self.value(core)[..., 0].float()
-            found |= {f"aux/{name}": logits for name, logits in self.auxiliary(core).items()}
-        return {name: _leading(scores, steps, teams) for name, scores in found.items()}
+            scores = self.heads.scores(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
+            scores["values"] = self.value(core)[..., 0].float()
+            scores |= {f"aux/{name}": logits for name, logits in self.auxiliary(core).items()}
+        return {name: _leading(logits, steps, teams) for name, logits in scores.items()}
 
     def update_normaliser(self, moments: Tensor) -> None:
         """Merge ``UnrollOutput.observation_moments``, summed over processes, into the running statistics."""
@@ -229,17 +238,17 @@ class Policy(nn.Module):
 
     @property
     def reward_std(self) -> float:
-        """What rewards are divided by; 1.0 before any was seen."""
+        """Return the divisor of rewards; 1.0 before any was seen."""
         return self.rewards.std()
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
 
-    def _encode(self, obs: dict[str, Tensor], present: Present | None = None, moments: bool = False
+    def _encode(self, obs: dict[str, Tensor], present: PresentRows | None = None, moments: bool = False
                 ) -> tuple[Inputs, TrunkOutput, dict[str, Tensor], Tensor | None]:
         with torch.autocast(self.device.type, enabled=False):
-            if not self.dense and self._reads[0].takes(obs):
-                inputs, floats, seen = self._reads[0](obs, self.normaliser, present, moments)
+            if not self.dense and self._native_reader[0].accepts(obs):
+                inputs, floats, seen = self._native_reader[0](obs, self.normaliser, present, moments)
             else:
                 inputs = self.trunk.reader(obs, present, self.dense)
                 floats = self.normaliser(inputs)
@@ -247,20 +256,22 @@ class Policy(nn.Module):
         return inputs, self.trunk(inputs, floats, self.embeddings), floats, seen
 
     def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:
-        """The LSTM's input [N, H, I]; ``target`` [N, H, K]: embeddings of the units targeted the step before."""
+        """Return the LSTM's input [N, H, I]; ``target`` [N, H, K] are embeddings of the units targeted the step
+        before."""
         private = [trunk.private, floats["previous_action"], target]
-        if self.shows_action:
+        if self.reads_last_action:
             private.append(self.embeddings.embed("action", inputs.ids["previous_action"]))
         joined = torch.relu(self.join(trunk.shared, torch.cat(private, -1)))
         return cross_hero_pool(joined, self.config.pooled)
 
     def _targets(self, chosen: HeadOutput, trunk: TrunkOutput) -> Tensor:
-        """float32 [N, H, K]: embeddings of the chosen targets, zero where there is none; no gradient."""
+        """Return float32 [N, H, K]: embeddings of the chosen targets, zero for none, without gradient."""
         return _embedding_of(chosen.target, trunk)
 
     def _previous_targets(self, actions: Tensor, obs: dict[str, Tensor], first: Tensor, trunk: TrunkOutput,
                           resets: Tensor | None) -> Tensor:
-        """[T * B, H, K]: the state's embedding at the first step, then those of the step before; 0 after a reset."""
+        """Return [T * B, H, K]: the state's embedding at the first step, then those of the step before; 0 after a
+        reset."""
         steps, teams = actions.shape[:2]
         flat = {name: obs[name].flatten(0, 1) for name in ("available", "target_mask")}
         rows = self.heads.target_rows(actions.flatten(0, 1), flat, trunk)

@@ -1,4 +1,4 @@
-"""Shapes of a team's recurrent state: what rollouts keep of a model without knowing it."""
+"""Shapes of a team's recurrent state, for rollouts, which do not import the model."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,9 +8,9 @@ from five.agent.config import ModelConfig
 
 
 def state_specs(layout: Layout, config: ModelConfig) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
-    """Shape and dtype of each array of one team's recurrent state. All zero at the start of a game.
+    """Return shape and dtype of each array of a team's recurrent state, which is zero at the start of a game.
 
-    ``target_embedding`` is the embedding that the unit targeted last had then: the previous-action block shows it.
+    ``target_embedding`` is the embedding of the last targeted unit; the previous-action block shows it.
     """
     h = layout.heroes
     return {"h": ((h, config.lstm), np.float32), "c": ((h, config.lstm), np.float32),

@@ -1,4 +1,4 @@
-"""A model's schema: what fits what. It says of a version which tensors it has, for which layout and configuration."""
+"""Schema of a model: the tensors of its versions, the observation layout and the configuration."""
 
 import hashlib
 import json
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from five.agent.config import ModelConfig
 
-if TYPE_CHECKING:  # what reads a schema need not have torch
+if TYPE_CHECKING:  # readers of a schema may lack torch
     from torch import Tensor
 
     from five.agent.model.policy import Policy
 
 
-_LATER = ("split_heads", "id_rows")  # keys of the configuration that say nothing while they are empty
+_OMITTED_IF_EMPTY = ("split_heads", "id_rows")
 
 
 class TensorSpec(NamedTuple):
-    """One parameter or buffer; ``dtype`` as safetensors names it in torch ("float32")."""
+    """One parameter or buffer; ``dtype`` is its torch name ("float32")."""
 
     name: str
     shape: tuple[int, ...]
@@ -29,7 +29,7 @@ class TensorSpec(NamedTuple):
 class Schema:
     """Tensors in the order of the state dict, the layout's hash, and the model's configuration.
 
-    ``precision`` is no part of it: it says how a version is computed, not what it is.
+    It excludes ``precision``, which says how a version is computed and not what it is.
     """
 
     tensors: tuple[TensorSpec, ...]
@@ -38,14 +38,14 @@ class Schema:
 
     @classmethod
     def of(cls, policy: "Policy") -> "Schema":
-        """The schema of a policy's versions."""
+        """Return the schema of a policy's versions."""
         tensors = tuple(TensorSpec(name, tuple(tensor.shape), _dtype(tensor))
                         for name, tensor in policy.state_dict().items())
         return cls(tensors, policy.layout.hash, policy.config)
 
     @classmethod
     def from_json(cls, text: str) -> "Schema":
-        """Reads ``to_json``. Raises ValueError if it is no schema."""
+        """Parse ``to_json``. Raises ValueError for anything else."""
         try:
             values = json.loads(text)
             tensors = tuple(TensorSpec(str(name), tuple(int(n) for n in shape), str(dtype))
@@ -55,16 +55,16 @@ class Schema:
             raise ValueError(f"not a model schema: {error}") from error
 
     def to_json(self) -> str:
-        """JSON text that ``from_json`` reads."""
+        """Return JSON text that ``from_json`` parses."""
         return json.dumps(self._values())
 
     @property
     def id(self) -> str:
-        """16 hex digits, equal where versions are interchangeable."""
+        """Return 16 hex digits, equal for interchangeable versions."""
         return hashlib.sha256(json.dumps(self._values(), sort_keys=True).encode()).hexdigest()[:16]
 
     def differences(self, other: "Schema") -> list[str]:
-        """What differs in ``other``, one line each, in words; empty when the ids are equal."""
+        """Return the differences of ``other``, one line each; empty for equal ids."""
         lines = []
         if self.layout != other.layout:
             lines.append(f"layout {other.layout} instead of {self.layout}")
@@ -82,7 +82,7 @@ class Schema:
         return lines
 
     def check(self, tensors: Mapping[str, "Tensor"]) -> None:
-        """Raises ValueError naming every tensor that is missing, unknown or of another shape or dtype."""
+        """Raise ValueError naming every tensor that is missing, unknown or of another shape or dtype."""
         given = Schema(tuple(TensorSpec(name, tuple(t.shape), _dtype(t)) for name, t in tensors.items()),
                        self.layout, self.config)
         by_name = (tuple(sorted(schema.tensors)) for schema in (self, given))
@@ -93,8 +93,8 @@ class Schema:
 
     def _values(self) -> dict[str, Any]:
         config = self.config.model_dump(mode="json", exclude={"precision"})
-        for key in _LATER:
-            # Versions that were written before there was the key keep their id.
+        for key in _OMITTED_IF_EMPTY:
+            # Versions that are older than the key keep their id.
             if not config[key]:
                 del config[key]
         return {"tensors": [list(t) for t in self.tensors], "layout": self.layout, "config": config}

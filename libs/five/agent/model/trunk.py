@@ -1,4 +1,4 @@
-"""The observation trunk: the tree of Berner et al. 2019, figure 17, from arrays to Game State and Unit Embeddings."""
+"""The observation trunk: the tree of Berner et al. 2019, figure 17, from inputs to game state and unit embeddings."""
 
 from typing import NamedTuple
 
@@ -8,17 +8,21 @@ from torch import Tensor, nn
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.embeddings import Embeddings
-from five.agent.model.inputs import InputReader, Inputs, Rows, SlotRows
+from five.agent.model.inputs import DensePool, InputReader, Inputs, PackedPool
 from five.agent.model.map_encoder import MapEncoder
 from five.agent.model.process_set import ProcessSet, UnitSet, segment_max
 
-BY_TOWER = ("cuda",)  # devices on which each tower has its pools by itself
+POOLED_BY_GROUP = ("cuda",)  # devices that pool each unit group by itself
 
 
 class TrunkOutput(NamedTuple):
-    """``shared`` [N, Gs] and ``private`` [N, H, Gp] halves of the Game State with the controlled hero's embedding;
-    ``units`` [R, H, K] embeddings of the units present, packed; ``rows`` int64 [N, U], the row of a slot in
-    ``units`` (-1: absent). Dense: ``units`` [U * N, H, K] of all, and ``column`` int64 [U], where a slot's lie."""
+    """Output of the trunk.
+
+    ``shared`` [N, Gs] and ``private`` [N, H, Gp] are the halves of the game state, with the controlled hero's
+    embedding.
+    ``units`` [R, H, K] are embeddings of the present units, packed; ``rows`` int64 [N, U] is a slot's row in them (-1:
+    absent). Dense: ``units`` [U * N, H, K] are those of all slots, and ``column`` int64 [U] is a slot's position there.
+    """
 
     shared: Tensor
     private: Tensor
@@ -28,7 +32,7 @@ class TrunkOutput(NamedTuple):
 
 
 class Trunk(nn.Module):
-    """Walks the tree. Nodes whose slots the layout does not have take no part and have no parameters."""
+    """The tree's modules. Nodes without slots in the layout have no module."""
 
     def __init__(self, layout: Layout, config: ModelConfig, embeddings: Embeddings) -> None:
         super().__init__()
@@ -45,7 +49,7 @@ class Trunk(nn.Module):
         self.minimap = MapEncoder(o.minimap, widths["minimap"], c.conv_filters) if "minimap" in widths else None
         self.nearby_map = MapEncoder(o.nearby_map, widths["nearby_map"] + ids("nearby_map", "area_effect", "area"),
                                  c.conv_filters) if "nearby_map" in widths else None
-        # One set of weights for allied and enemy heroes, one for all other units.
+        # Allied and enemy heroes share set weights; all other units share others.
         self.sets = nn.ModuleDict({
             name: ProcessSet(widths[name] + embeddings.width(spec.space), c.set_hidden, c.set)
             for name, spec in self.reader.sets.items()})
@@ -59,14 +63,14 @@ class Trunk(nn.Module):
         hero_private = private + widths["heroes/private"]
         features = {"allied_heroes": (allied, hero_private), "enemy_heroes": (hero, hero_private)}
         self.towers = nn.ModuleDict({
-            tower.name: UnitSet(*features.get(tower.name, (other, private)), c.unit_hidden, c.unit)
-            for tower in self.reader.towers})
+            group.name: UnitSet(*features.get(group.name, (other, private)), c.unit_hidden, c.unit)
+            for group in self.reader.unit_groups})
         minimap, nearby = (0 if net is None else net.width for net in (self.minimap, self.nearby_map))
         self.shared_width = widths["global"] + minimap + (c.set if "pickups" in self.sets else 0)
         self.private_width = nearby + c.unit * (len(self.towers) + 1)
 
     def forward(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings) -> TrunkOutput:
-        """``inputs`` as read, ``floats`` its streams normalised."""
+        """Evaluate the tree on ``inputs`` and their normalised streams ``floats``."""
         ids = inputs.ids
         pooled = {}
         for name, spec in self.reader.sets.items():
@@ -82,17 +86,17 @@ class Trunk(nn.Module):
             area = [embeddings.embed("area", ids["area"]).flatten(-2)] if "area" in ids else []
             private.append(self.nearby_map(torch.cat((floats["nearby_map"], *area), -1)))
 
-        by_tower = [tower(*features) for tower, features in zip(
+        by_group = [group(*features) for group, features in zip(
             self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)]
-        units = torch.cat(by_tower)
-        private += [self._pools(units.flatten(1), inputs), self._own(by_tower[0], inputs)]
-        return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.index,
+        units = torch.cat(by_group)
+        private += [self._pools(units.flatten(1), inputs), self._own(by_group[0], inputs)]
+        return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.unit_row,
                            inputs.column)
 
     def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
                   pooled: dict[str, Tensor]) -> list[tuple[list[Tensor], list[Tensor]]]:
-        """(shared [R, ...], private [R, H, ...]) of each tower's rows."""
-        ids, sizes = inputs.ids, inputs.tower_rows
+        """Return (shared [R, ...], private [R, H, ...]) of each unit group's rows."""
+        ids, sizes = inputs.ids, inputs.group_rows
         spaces = {"unit": "unit", "animation": "animation", "build": "build", "next_item": "item"}
         embedded = {name: embeddings.embed(space, ids[name]) for name, space in spaces.items() if name in ids}
         of_unit = [floats["units"], *(embedded[name] for name in ("unit", "animation") if name in ids)]
@@ -111,32 +115,34 @@ class Trunk(nn.Module):
         return list(zip(shared, private, strict=True))
 
     def _pools(self, units: Tensor, inputs: Inputs) -> Tensor:
-        """The towers' pools [N, H, towers * S] of units [R, H * S]."""
+        """Pool units [R, H * S] by unit group -> [N, H, groups * S]."""
         steps, count = inputs.steps, len(self.towers)
-        sizes = [len(tower.slots) for tower in self.reader.towers]
+        sizes = [len(group.slots) for group in self.reader.unit_groups]
         if inputs.column is not None:
-            there = torch.split(inputs.there["units"], inputs.tower_rows)
-            pools = torch.stack([segment_max(rows, SlotRows(mine, slots, steps)) for rows, mine, slots in zip(
-                torch.split(units, inputs.tower_rows), there, sizes, strict=True)], 1)
-        elif units.device.type in BY_TOWER:
-            # UnitGroup by tower: side by side in slots of the largest, most would be empty.
-            parts = zip(*(torch.split(x, inputs.tower_rows) for x in (units, inputs.unit_step, inputs.unit_place)),
+            is_present = torch.split(inputs.is_present["units"], inputs.group_rows)
+            pools = torch.stack([segment_max(rows, DensePool(mine, slots, steps)) for rows, mine, slots in zip(
+                torch.split(units, inputs.group_rows), is_present, sizes, strict=True)], 1)
+        elif units.device.type in POOLED_BY_GROUP:
+            # Group by group: with as many slots as the largest group has, most would be empty.
+            parts = zip(*(torch.split(x, inputs.group_rows) for x in (units, inputs.unit_step, inputs.unit_position)),
                         sizes, strict=True)
-            pools = torch.stack([segment_max(rows, Rows(step, steps, place, slots))
+            pools = torch.stack([segment_max(rows, PackedPool(step, steps, place, slots))
                                  for rows, step, place, slots in parts], 1)
         else:
-            pools = segment_max(units, Rows(inputs.unit_step * count + inputs.unit_tower, steps * count,
-                                            inputs.unit_place, max(sizes)))
+            pools = segment_max(units, PackedPool(inputs.unit_step * count + inputs.unit_group, steps * count,
+                                            inputs.unit_position, max(sizes)))
         return pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
 
     def _own(self, heroes: Tensor, inputs: Inputs) -> Tensor:
-        """Each hero's embedding of itself, out of the allied heroes' [R, H, S]: the hero in allied slot i is controlled
-        by replica i. [N, H, S]."""
+        """Return each hero's embedding of itself [N, H, S], from those of the allied heroes [R, H, S].
+
+        Replica i controls the hero in allied slot i.
+        """
         allied = len(heroes)
         if inputs.column is not None:
             by_slot = heroes.view(self.heroes, inputs.steps, self.heroes, -1)
-            there = inputs.there["allied_heroes"].view(self.heroes, inputs.steps)
-            return by_slot.diagonal(0, 0, 2).transpose(1, 2).masked_fill(~there.t()[..., None], 0.0)
+            is_present = inputs.is_present["allied_heroes"].view(self.heroes, inputs.steps)
+            return by_slot.diagonal(0, 0, 2).transpose(1, 2).masked_fill(~is_present.t()[..., None], 0.0)
         step, slot = inputs.unit_step[:allied], inputs.unit_slot[:allied]
         itself = heroes[torch.arange(allied, device=slot.device), slot]
         own = heroes.new_zeros(inputs.steps * self.heroes, heroes.shape[-1])
