@@ -42,7 +42,7 @@ class Games(pufferlib.PufferEnv):
 
 
 class Policy(nn.Module):
-    """One hidden layer; choices that the mask forbids are not taken."""
+    """Network with one hidden layer that never selects masked choices."""
 
     def __init__(self, env: Games, width: int = 128) -> None:
         super().__init__()

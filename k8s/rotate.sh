@@ -1,23 +1,24 @@
 #!/bin/sh
-# Changes secrets of a release while the run goes on:
+# Rotate secrets of a release during a run:
 #
-#   k8s/rotate.sh rollout [optimizer ...]    passwords of Redis' users: a component's, or admin, or probe
-#   k8s/rotate.sh token                      what the services call each other with
+#   k8s/rotate.sh rollout [optimizer ...]    Redis passwords: of a component, admin or probe
+#   k8s/rotate.sh token                      the token of calls between services
 #
-# A new secret is taken beside the old one, the pods that use it are replaced as in an upgrade, or read the token again,
-# then the old one is taken away. What was interrupted is finished by calling it again. For Secrets under the chart's own names and its own Redis;
-# tokens of the REST API are changed in their Secret, which the controller reads again by itself: docs/operations.md.
+# The new secret is accepted in addition to the old one, the pods that use it are replaced as in an upgrade (or reread the
+# token), then the old one is revoked. Run the command again to finish an interrupted rotation. It handles Secrets with
+# the chart's names and the chart's Redis. REST API tokens are changed in their Secret, which the controller rereads by
+# itself: docs/operations.md.
 #
 # NAMESPACE (five), RELEASE (five), the prefix of the objects' names; KUBECTL (kubectl); TIMEOUT (20m) of a replacement.
 set -eu
 release=${RELEASE:-five}
 kubectl="${KUBECTL:-kubectl} -n ${NAMESPACE:-five}"
-[ $# -gt 0 ] || { sed -n '2,11p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,12p' "$0"; exit 2; }
 
 fresh() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 hash_of() { printf %s "$1" | sha256sum | cut -c1-64; }
 
-# read_key SECRET KEY: its value, nothing when there is none.
+# read_key SECRET KEY: print its value; nothing if it is missing.
 read_key() {
   $kubectl get secret "$release-$1" -o "go-template={{with index .data \"$2\"}}{{. | base64decode}}{{end}}"
 }
@@ -88,7 +89,7 @@ password() {
   esac
   for role in $roles; do
     old=$(hash_of "$(read_key "redis-$user" "$role-password-old")")
-    # Who is connected by the old password stays so until it is told to go; the others come back at once.
+    # Clients connected with the old password stay connected until they are killed; other clients reconnect at once.
     if [ "$user" = admin ]; then
       ask "$role" "ACL SETUSER $user !$old"
     else

@@ -14,7 +14,7 @@ users=${USERS:-/etc/five-redis/users}
 tls=${TLS:-/etc/five-redis/tls}
 run=${RUN:-/run/five-redis}
 
-# What they are now; nothing where one is missing, as while they are replaced.
+# Print the current checksums; nothing while a file is missing, as during a replacement.
 stamp() { sha256sum "$tls/tls.crt" "$tls/tls.key" "$tls/ca.crt" 2>/dev/null || true; }
 
 case ${1:-} in
@@ -44,7 +44,7 @@ watch)
         echo "certificates: Redis has read them"
       elif [ "$said" != "$told" ]; then
         told=$said
-        echo "certificates: Redis keeps those of before, and is asked again: $said" >&2
+        echo "certificates: Redis keeps the previous files; retrying: $said" >&2
       fi
     fi
     touch "$run/looked"

@@ -52,7 +52,7 @@ spec:
           selector:
             matchLabels:
               run: {{ .root.Values.run.name | default .root.Release.Name }}
-        # As it is, not divided by the pods: the number of pods is multiplied by what it is of its target.
+        # Value, not AverageValue: the number of pods is multiplied by metric / target.
         target:
           type: Value
           value: {{ $signal.target | quote }}

@@ -82,7 +82,7 @@ spec:
         - --nnodes={{ $.root.Values.optimizer.replicas }}
         - --nproc-per-node={{ $ranks }}
         - --max-restarts={{ $.root.Values.optimizer.maxRestarts }}
-        # Pods of before and after an upgrade never form a group together.
+        # Pods from before and after an upgrade must never form one group.
         - --rdzv-id={{ $.root.Values.run.name | default $.root.Release.Name }}-{{ printf "%s %s" (include "five.image" $optimizer) (include "five.configPart" $optimizer) | sha256sum | trunc 8 }}
         - --rdzv-backend=c10d
         # In full, as the first pod finds it in its own /etc/hosts: it has to know itself before DNS knows it.
@@ -130,9 +130,9 @@ spec:
           containerPort: 29400
         {{- end }}
       {{- if $group }}
-      # By each rank's own progress: one that runs has to answer that it lives; one that waits for the group, or is started
-      # again by the agent, does not run. No other probe: readiness and the start follow the peers, and would hold an
-      # upgrade back, or end a pod, for what they lack.
+      # Liveness checks each running rank's own progress; a rank that waits for the group or is restarted by the agent
+      # does not count. There is no readiness or startup probe: both would depend on the peers, and would block an upgrade
+      # or kill a pod for a fault of another one.
       livenessProbe:
         exec:
           command: [python, -m, rapid.telemetry.probe, "9100", {{ $ranks | quote }}]

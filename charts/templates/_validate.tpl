@@ -1,5 +1,5 @@
 {{/*
-What values.schema.json cannot say: values that each are fine and together are not. All reasons are told at once.
+Checks that values.schema.json cannot express: combinations of valid values that do not work. All problems are reported at once.
 */}}
 
 {{/* Keys of run.overrides that the chart computes, one to a line. Call with (dict "path" P "overrides" O "computed" C). */}}

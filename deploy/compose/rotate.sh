@@ -1,12 +1,12 @@
 #!/bin/sh
-# Changes secrets while the run goes on:
+# Rotate secrets during a run:
 #
-#   deploy/compose/rotate.sh rollout [optimizer ...]    passwords of Redis' users: a component's, or admin, or probe
-#   deploy/compose/rotate.sh token                      what the services call each other with
+#   deploy/compose/rotate.sh rollout [optimizer ...]    Redis passwords: of a component, admin or probe
+#   deploy/compose/rotate.sh token                      the token of calls between services
 #
-# A new secret is taken beside the old one, the containers that use it are replaced, or read the token again, then the old
-# one is taken away. What was interrupted is finished by calling it again. Tokens of the REST API are changed in tokens.json, which the controller
-# reads again by itself: docs/operations.md.
+# The new secret is accepted in addition to the old one, the containers that use it are replaced (or reread the token),
+# then the old one is revoked. Run the command again to finish an interrupted rotation. REST API tokens are changed in
+# tokens.json, which the controller rereads by itself: docs/operations.md.
 #
 # ENV_FILE (.env) is make-env.sh's file; COMPOSE is the command with its files and project (docker compose).
 set -eu
@@ -81,7 +81,7 @@ password() {
   old=$(hash_of "$(value "${current}_OLD")")
   set_values "${current}_OLD="
   deploy/compose/make-env.sh "$env_file" >/dev/null
-  # Who is connected by the old password stays so until it is told to go; the others come back at once.
+  # Clients connected with the old password stay connected until they are killed; other clients reconnect at once.
   for store in $stores; do
     if [ "$user" = admin ]; then
       ask "$store" "ACL SETUSER $user !$old"

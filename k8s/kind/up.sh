@@ -59,7 +59,7 @@ if ! helm upgrade --install "$RELEASE" charts --kube-context "$context" --namesp
   kubectl --context "$context" --namespace "$NAMESPACE" get events --sort-by=.lastTimestamp 2>/dev/null | tail -20 >&2
   die "the release did not become ready within $TIMEOUT; the pods and the newest events are above"
 fi
-say "up. What to do next is said above; from here:"
+say "up. helm printed the next steps above; useful commands:"
 say "  helm test $RELEASE -n $NAMESPACE --kube-context $context"
 say "  kubectl --context $context -n $NAMESPACE get pods"
 say "  k8s/kind/down.sh"

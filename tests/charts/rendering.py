@@ -31,7 +31,7 @@ class Values:
                                                                             ("--set", s))]
 
 
-# Beyond what Pod Security's standard and checkov's policies take, so that it is no file of the chart.
+# Violates Pod Security and checkov policies, so it is not shipped with the chart.
 RDMA = Values("rdma", (str(ROOT / "tests/charts/rdma-values.yaml"),))
 
 

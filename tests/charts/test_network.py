@@ -177,7 +177,7 @@ def test_object_store_is_reachable_for_its_users_only() -> None:
     assert reach == {*mounted, "controller"}
     services = ROOT / "services"
     asks = {f.relative_to(services).parts[0] for f in services.rglob("*.py") if "fetch_meta(" in f.read_text()}
-    assert asks == {"controller", "inference"}, "whoever asks for a version's metadata reads the object store"
+    assert asks == {"controller", "inference"}, "services that read a version's metadata need the object store"
 
 
 def test_only_pods_with_the_volume_are_bound_to_its_node() -> None:

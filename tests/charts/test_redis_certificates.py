@@ -161,7 +161,7 @@ def test_a_key_that_does_not_fit_changes_nothing_until_it_does(server: Server) -
     server.renew()
     new = (server.tls / "tls.key").read_bytes()
     (server.tls / "tls.key").write_bytes(key)
-    server.wait(lambda: "keeps those of before, and is asked again" in server.said())
+    server.wait(lambda: "keeps the previous files; retrying" in server.said())
     assert server.client().ping()
     (server.tls / "tls.key").write_bytes(new)
     server.wait(lambda: server.shown() != first and server.said().endswith("Redis has read them\n"))

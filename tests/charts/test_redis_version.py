@@ -1,4 +1,4 @@
-"""All three forms of deployment use one supported Redis series, so that each can read the others' files."""
+"""Redis version: all three forms of deployment use one supported series, so that each can read the others' files."""
 
 import re
 import subprocess

@@ -51,8 +51,8 @@ CASES = {
     "more than that when it has grown": (
         ("autoscaling.mode=controller", "autoscaling.rollout.maxReplicas=9000",
          "autoscaling.inference.maxReplicas=400"), "redis.state.maxclients: 9000 rollouts"),
-    "a tag that is none": (("global.image.tag=a b",), "tag"),
-    "a port that is none": (("redis.state.external.port=70000",), "port"),
+    "an invalid tag": (("global.image.tag=a b",), "tag"),
+    "an invalid port": (("redis.state.external.port=70000",), "port"),
 }
 
 

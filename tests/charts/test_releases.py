@@ -199,7 +199,7 @@ def test_given_secrets_are_used_and_none_is_made(fresh: Release) -> None:
     assert len(fresh.store.writes) == done
     fresh.done(f"install five charts --set {','.join(sets)}")
     found = secrets(fresh.objects())
-    # What is left to be made of them is what Redis knows its users by.
+    # Only the Secret with Redis' users is left to create.
     assert found.keys() - given.keys() == {"five-redis-users"} and given.items() <= found.items()
     for role in acl.ROLES:
         passwords = {user: [f"redis.{user}-{role}-password"] for user in acl.users(role)}
@@ -244,7 +244,7 @@ def test_a_size_that_an_autoscaler_has_set_stays(fresh: Release) -> None:
 
 
 def test_a_size_that_kubectl_has_set(fresh: Release) -> None:
-    """helm 4 refuses a replica count owned by kubectl until it is told to take ownership; helm 3 overwrites it."""
+    """helm 4 refuses a replica count owned by kubectl until --force-conflicts; helm 3 overwrites it."""
     fresh.done("install five charts")
     for size in (7, 1):
         fresh.done(f"scale deployment/five-rollout --replicas={size}", program="kubectl")

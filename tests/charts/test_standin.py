@@ -2,7 +2,7 @@
 
 from tests.charts.rendering import ROOT
 
-# Non-empty lines of it when it was frozen. What it does not know is tested on a cluster.
+# Non-empty lines of it when it was frozen. Behaviour beyond its scope is tested on a cluster.
 LINES = 829
 
 

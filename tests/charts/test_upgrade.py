@@ -122,7 +122,7 @@ def test_redis_restarts_for_its_own_configuration_alone() -> None:
 
 
 def templates(found: list[Object] | tuple[Object, ...]) -> dict[str, tuple[Object, Object]]:
-    """Return the pod templates, without those of test pods, which are created anew each time."""
+    """Return the pod templates, without those of test pods, which are recreated each time."""
     return {name: (meta, spec) for name, meta, spec in pods(found) if not name.startswith("Pod/")}
 
 

@@ -88,7 +88,7 @@ def after(data: dict[str, Any], before: dict[str, Any], stats: dict[str, float])
     out["lifesteal"] += get("lifesteal_pct", 0.0) / 100
     for field in ("heal_amp", "phys_taken", "dmg_dealt"):
         out[field] += get(field + "_pct", 0.0) / 100
-    get("mana_cost_red_pct", 0.0)  # of what is spent, not of the unit's fields
+    get("mana_cost_red_pct", 0.0)  # affects spent mana, not a field
     assert not left, f"no field is known for {sorted(left)}"
     return out
 

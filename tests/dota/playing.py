@@ -12,7 +12,7 @@ MIDDLE = (-500.0, -400.0)  # flat ground in the river, out of every tower's reac
 
 def played(hero: str = "nevermore", seed: int = 1, lineup: list[list[str]] | None = None,
            **changes: Any) -> PlayedGame:
-    """Return a duel in which hero 0 belongs to a person and stands in the middle, with nothing near."""
+    """Return a duel in which hero 0 belongs to a person and is in the middle of the map, with nothing near."""
     game = PlayedGame(duel(hero=hero, **changes), seed, lineup)
     game.take(0, True)
     frames(game, 4)

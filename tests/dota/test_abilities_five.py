@@ -176,7 +176,7 @@ def test_riki_fades_and_comes_back(new_world: Any, data: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("behind", [True, False])
 def test_backstab(new_world: Any, data: dict[str, Any], behind: bool) -> None:
-    """From behind, an attack does 0.4 of his agility as additional damage."""
+    """An attack from behind does 0.4 of his agility as additional damage."""
     a = arena(new_world, data, "riki")
     a.teach(0, "riki_permanent_invisibility", 1)
     riki, enemy = a.unit(0), a.dummy(400, 0)  # it does not turn to him

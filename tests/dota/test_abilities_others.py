@@ -49,7 +49,7 @@ def test_battle_hunger_speeds_axe_for_each_that_hungers(duel: Duel) -> None:
     cast(arena, "axe_battle_hunger", 1, arena.unit(5))
     assert arena.modifiers(arena.unit(5), "axe_battle_hunger")
     creep_kill = arena.dummy(600, 300, hp=10)
-    arena.world.kill(creep_kill, arena.unit(5))  # whoever hungers is fed by a kill
+    arena.world.kill(creep_kill, arena.unit(5))  # a kill feeds the bearer of the hunger
     assert not arena.modifiers(arena.unit(5), "axe_battle_hunger")
     assert arena.hp(creep) > 0
 

@@ -102,7 +102,7 @@ def test_nethertoxin(arena: Arena, level: int) -> None:
 
 
 def test_break_switches_passives_off(arena: Arena) -> None:
-    """Nethertoxin breaks: Presence of the Dark Lord of whoever stands in it does nothing."""
+    """Nethertoxin applies break: an enemy's Presence of the Dark Lord has no effect inside it."""
     a, b = arena.unit(0), arena.unit(5)
     arena.world.teach(5, "nevermore_dark_lord", 4)
     arena.seconds(0.3)

@@ -22,7 +22,7 @@ def arena(new_world: Any, data: dict[str, Any], radiant: Any = ("lion",), dire: 
 
 @pytest.mark.parametrize("kind", ["physical", "magical", "pure"])
 def test_blade_mail_returns_what_was_dealt(new_world: Any, data: dict[str, Any], kind: str) -> None:
-    """All damage before the bearer's armor and resistance, of the same type; for 4.5 s."""
+    """Returns the damage before the bearer's armor and resistance, of the same type, for 4.5 s."""
     a = arena(new_world, data)
     use(a, give(a, "blade_mail"))
     mine, theirs = a.unit(0), a.unit(5)
@@ -210,7 +210,7 @@ def test_tomes_teach_more_each_time(new_world: Any, data: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(("item", "left"), [("refresher_shard", False), ("refresher", True)])
 def test_what_refreshes_readies_the_rest(new_world: Any, data: dict[str, Any], item: str, left: bool) -> None:
-    """All cooldowns except its own reset; the shard is used up, the orb goes on its own cooldown."""
+    """Resets every cooldown but its own; the shard is used up, the orb goes on its own cooldown."""
     a = arena(new_world, data, ("sven",))
     refresher = give(a, item, charges=1)
     greaves = give(a, "guardian_greaves")
@@ -295,7 +295,7 @@ def test_a_scepter_changes_the_numbers_it_names(new_world: Any, data: dict[str, 
 
 
 def test_a_golem_breaks_in_two(new_world: Any, data: dict[str, Any]) -> None:
-    """mud_golem_rock_destroy: at its death two shards stand there for a minute."""
+    """mud_golem_rock_destroy: its death spawns two shards for a minute."""
     a = arena(new_world, data)
     golem = a.dummy(300, 0, kind="npc_dota_neutral_mud_golem")
     a.world.kill(golem, a.unit(0))

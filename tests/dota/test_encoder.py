@@ -116,7 +116,7 @@ def test_fog_hides_units_and_heroes_keep_what_was_seen() -> None:
     np.testing.assert_array_equal(field(game, "units", "position")[enemy_slot], seen)
     assert field(game, "units", "hp_history")[enemy_slot, 0] == pytest.approx(0.66, abs=HALF)  # not the 0.3 of now
     assert field(game, "heroes", "alive")[1, 0] == 1
-    # And it is no target of any action.
+    # No action can target it.
     assert not game.obs["target_mask"][0, 0, 0, :, enemy_slot].any()
 
 

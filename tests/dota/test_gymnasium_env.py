@@ -61,7 +61,7 @@ def test_a_game_to_its_end(actions):
 
 @pytest.mark.parametrize(("side", "won"), [(0, False), (1, True)])
 def test_infos_say_who_won(side, won):
-    """One death loses: a hero walks to the enemy's tower and dies."""
+    """A hero walks to the enemy's tower and dies; one death loses the game."""
     env = DotaEnv(game={"kills_to_win": 1, "max_game_seconds": 300, "start_seconds": -5}, opponent="scripted")
     dead = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and e.x == e.y == 8)
     _, info = env.reset(seed=2)

@@ -25,7 +25,7 @@ IN_NO_BUILD = {name for names, reason in ENTRIES.items() if reason == "in no bui
 BESIDE_BUILDS = ("tango", "flask", "clarity", "tpscroll", "ward_observer", "ward_sentry", "dust", "gem",
                  "smoke_of_deceit", "infused_raindrop", "aegis", "cheese", "refresher_shard")
 NEVER_AN_ITEM = {"item_courier", "item_ward_dispenser", "item_tango_single"}  # for reasons of their own
-# What takes longer than a few minutes to happen once; the whole games look at it.
+# Fields that need more than a few minutes to vary; the whole games cover them.
 LATE = re.compile(r"global\.(day|roshan_(randomisation|cheese|refresher|alive|dead|max_hp)|stock|glyph_cooldown)"
                   r"|units\.(glyph|shrine|animation|tower_eta)|heroes\.|allied_heroes\.|items\.|hero_modifiers\.|unit_modifiers\.|pickups\.|minimap\.wards"
                   r"|nearby_map\.|abilities\.(in_use|levels)")

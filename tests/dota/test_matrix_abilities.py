@@ -178,7 +178,7 @@ UNSEEN = {
     "aura": "on its carrier as long as it is; its bearers are in tests/dota/test_effects_modifiers.py",
     "stack_gain": "tests/dota/test_abilities_nevermore.py, test_abilities_lion.py",
     "charges": "tests/dota/test_abilities_sniper.py",
-    "ground_area": "renewed while one stands in it; tests/dota/test_matrix_damage.py",
+    "ground_area": "renewed while a unit is inside; tests/dota/test_matrix_damage.py",
     "next_attack_mod": "its time is the test of test_effects_attack.py",
     "attack_modifier": "an orb", "attack_all_in_radius": "acts at once", "summon": "a unit",
     "projectile": "flies", "random_target_hits": "strikes", "periodic_strike": "strikes",

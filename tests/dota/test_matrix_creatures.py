@@ -123,7 +123,7 @@ RANGED = [(u, a) for u, a in ACTIVE if stated.at(definition(a).get("cast_range")
 
 @pytest.mark.parametrize(("creature", "ability"), RANGED, ids=ids(RANGED))
 def test_cast_range(new_world: Any, creature: str, ability: str) -> None:
-    """From a little within it, it casts where it stands; from a little beyond, it walks first."""
+    """Slightly within the range it casts without walking; slightly beyond it walks first."""
     d = definition(ability)
     reach = stated.at(d["cast_range"], 1) + (2 * 24 if "unit_target" in d["behavior"] else 0)  # between hulls
     for beyond in (False, True):

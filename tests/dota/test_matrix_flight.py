@@ -81,7 +81,7 @@ def test_it_flies_at_its_speed(core: Any, tables: dict[str, Any], subject: str, 
         grows = (stated.number(d, n.node["w1"], rank) - stated.number(d, n.node["w0"], rank))
         speed *= 1 + grows / stated.number(d, n.node["len"], rank)
     later = arrival(core, tables, subject, far) - arrival(core, tables, subject, NEAR)
-    ground = n.primitive == "projectile_point"  # what lies on the ground is looked at once a timestep
+    ground = n.primitive == "projectile_point"  # ground areas are evaluated once a timestep
     assert later == pytest.approx((far - NEAR) / speed, abs=(4.7 if ground else 1.7) * FRAME)
 
 

@@ -118,7 +118,7 @@ def use(a: Arena, name: str) -> tuple[float, float]:
     return 5000 - a.world.unit(a.unit(0))["mana"], begun
 
 
-# What stands on a unit for a stated time.
+# Modifiers with a stated duration.
 TIMED = {"mod", "stun", "silence", "root", "hex", "disarm", "ethereal", "mute", "break", "spell_immune", "invis", "hot",
          "mana_over_time", "phase", "cyclone", "damage_return", "spell_reflect"}
 

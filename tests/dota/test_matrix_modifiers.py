@@ -15,7 +15,7 @@ OF_AURA = 16  # among a modifier's flags
 # Whose time is not the bearer's to resist: links and what they took, counts of blows, forced motion.
 UNRESISTED = {"stat_drain", "on_hit_stat_steal", "stack_gain", "knockback", "force_push", "pull_to_caster", "leap",
               "aura"}
-# Immunity is no effect to dispel; whoever is out of the world is reached by nobody.
+# Immunity cannot be dispelled; hidden units cannot be reached.
 OUT_OF_REACH = {"spell_immune", "banish"}
 # Not put on anybody, or as long as something else is.
 NOT_BORNE = {"vision", "terrain_block", "random_explosions", "spirits", "summon", "periodic_strike", "mana_drain",

@@ -84,7 +84,7 @@ def test_an_aura_gives_once_however_many_carry_it(core: Any, plain: dict[str, An
         bare = stats(fight, SEEN_HERO)
         for hero in carriers:
             assert fight.world.give_item(hero, item)
-        if SEEN_HERO in carriers:  # what the item itself gives its holder is no aura's
+        if SEEN_HERO in carriers:  # the holder's own stats are not part of the aura
             alone = Fight(core, plain, item)
             assert alone.world.give_item(SEEN_HERO, item)
             alone.seconds(0.5)

@@ -30,7 +30,7 @@ RULES = read_data("7.21d")["rules"]["rules"]
 ADDED = {"armor": "armor", "as": "attack_speed", "dmg": "dmg_bonus", "range": "attack_range", "hp_regen": "hp_regen",
          "mana_regen": "mana_regen"}
 SHARES = {"ms_pct", "ms_set", "mr_pct", "base_dmg_pct", "str"}
-# Stats that are seen by what they do, and the tests of that.
+# Stats without a field, with the tests of their effect.
 BY_EFFECT = {
     "miss_pct": "attacks that miss: below",
     "phys_taken_pct": "blows: tests/dota/test_abilities_in_time.py",

@@ -40,7 +40,7 @@ def timed(ability: str) -> list[stated.Stated]:
 
 
 TIMED = [(h, a) for h, a in ALL if timed(a)]
-# What grows with each tick of a link or is put on by an attack; here below, or where it is said.
+# Stats that grow with each tick of a link or come from attacks; tested below or in the named file.
 ELSEWHERE = {
     "razor_static_link": "tests/dota/test_abilities_others.py",
     "crystal_maiden_brilliance_aura": "tests/dota/test_abilities_crystal_maiden.py",
@@ -126,7 +126,7 @@ def test_fields_are_as_stated(new_world: Any, hero: str, ability: str, last: boo
     for _ in range(math.ceil(min(lasts(ability, rank), 40) / STEP)):
         scene.world.step(1)
         there = {name: of_bearers(scene, ability, rank, u, share) for name, u in units.items()}
-        scene.world.run_frames(1)  # statistics are of what was there before, or came in its course
+        scene.world.run_frames(1)  # stats follow modifiers with a delay of one frame
         for name, u in units.items():
             unit = scene.world.unit(u)
             if not unit["alive"] or len(there[name]) != len(of_bearers(scene, ability, rank, u, share)):

@@ -28,7 +28,7 @@ def test_the_quickstart_is_short_and_first():
 
 
 def test_the_package_is_the_projects():
-    """One version, and nothing but numpy."""
+    """Checks the version, and that numpy is the only dependency."""
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     own = tomllib.loads((ROOT / "libs/dota/pyproject.toml").read_text())["project"]
     assert own["version"] == whole["version"]

@@ -31,7 +31,7 @@ SHORT = {
     "melee": (("sven", "earthshaker"), ("slark", "riki")),
 }
 SHORT_SECONDS = 150
-# Of a whole game: what its story is told by.
+# Event kinds of a whole game's transcript.
 STORY = FEED | {EventKind.BOUGHT, EventKind.LEVEL_UP}
 
 

@@ -184,7 +184,7 @@ def test_shadow_dance_covers_allies(new_world: Any, data: dict[str, Any]) -> Non
 
 
 def test_assassinate_of_a_whole_area(new_world: Any, data: dict[str, Any]) -> None:
-    """All enemies within 400 of the target take an attack of 280 % instead of the spell's damage."""
+    """Every enemy within 400 of the target takes an attack of 280 % instead of the spell's damage."""
     arena = armed(new_world, data, "sniper", enemies=("sven", "axe"))[1]
     arena.place(arena.unit(6), 500, 200)
     arena.world.set_unit(arena.unit(6), extra_hp=4000)

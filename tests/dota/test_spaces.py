@@ -103,7 +103,7 @@ def test_hash_tells_layouts_apart() -> None:
     for change in ({"observation": {"allied_creeps": 29}}, {"observation": {"mirror_dire": True}},
                    {"heroes_per_team": 4}):
         assert Layout(GameConfig.model_validate(change)).hash != same.hash
-    # What is played may differ from game to game.
+    # Games of one layout may differ in their rules.
     for change in ({"patch": "7.19"}, {"buyback": False}, {"commit_windups": True}):
         assert Layout(GameConfig.model_validate(change)).hash == same.hash
 

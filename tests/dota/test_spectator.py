@@ -215,7 +215,7 @@ def test_each_cut_and_flip_of_a_chunk_is_noticed(chunks: list[bytes]) -> None:
         with pytest.raises(ValueError):
             list(read_chunk(chunk[:rng.randrange(len(chunk))], schema))
         flipped = bytearray(chunk)
-        # The frame number is told of nothing but itself.
+        # Nothing else determines the frame number.
         at = rng.choice([k for k in range(len(chunk)) if not 16 <= k < 20])
         flipped[at] ^= 1 << rng.randrange(8)
         with pytest.raises(ValueError):

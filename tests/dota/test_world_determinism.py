@@ -169,7 +169,7 @@ def test_inconsistent_snapshot_is_refused(new_world: Any) -> None:
         data = bytearray(saved)
         for _ in range(40):
             at = dice.randrange(HEAD, len(data) - 4) // 4 * 4
-            data[at:at + 4] = b"\xff\x7f\xc0\x7f"  # an index too large, a number that is none
+            data[at:at + 4] = b"\xff\x7f\xc0\x7f"  # an index out of range, NaN
         try:
             world.restore(_core.sealed(bytes(data)))
         except ValueError as error:

@@ -22,7 +22,7 @@ def test_start_items_and_gold(new_world: Any) -> None:
 
 
 def test_passive_gold(new_world: Any) -> None:
-    """One gold every 0.66 s from the horn on."""
+    """Passive income is one gold every 0.66 s from the horn on."""
     world = new_world(start_s=-10.0)
     world.clear_signals()
     world.step(74)

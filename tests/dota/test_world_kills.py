@@ -163,7 +163,7 @@ def test_the_last_to_have_hurt_him_gets_a_creeps_kill(new_world: Any, seconds: f
 
 @pytest.mark.parametrize("denier", [VICTIM, 6])
 def test_a_denied_hero_pays_nobody_and_is_nobodys_assist(new_world: Any, denier: int) -> None:
-    """By a teammate, or by himself (7.19's Bloodstone), within a moment of two enemies' blows."""
+    """Denied by a teammate or by himself (7.19's Bloodstone), shortly after two enemies hit him."""
     world = stage(new_world, 2, gold=(0,) * 5, victim_gold=0)
     for hero in (0, 1):
         world.damage(unit(world, hero), unit(world, VICTIM), 20)

@@ -85,7 +85,7 @@ def paid(world: Any, victim: int, killer: int) -> list[float]:
 
 
 def test_a_stack_pays_who_drew_it_whatever_camp_it_stands_in(new_world: Any, data: dict[str, Any]) -> None:
-    """One camp's creeps are in another's box at the spawn time: their own camp refills and they are their hero's stack;
+    """Creeps of one camp are in another's box at the spawn time: their own camp refills and they are their hero's stack;
     the other does not, and its creeps are nobody's."""
     world, first, second = drawn_camps(new_world, data, 0.5)
     old, others = of_camp(world, first), of_camp(world, second)
@@ -260,7 +260,7 @@ def test_bounty_runes(new_world: Any) -> None:
 
 
 def test_a_rune_that_is_gone_is_not_another(new_world: Any) -> None:
-    """When another hero takes it, the hero walks to it and not to the next one elsewhere; without a rune it stays."""
+    """After another hero took it, the hero still walks there and not to another rune; without any rune it stays."""
     world = new_world(radiant=("nevermore",), dire=("sniper",), runes=True)
     world.step()
     spots = world.pickups()

@@ -31,7 +31,7 @@ def test_a_stack_pays_its_stacker(new_world: Any, data: dict[str, Any]) -> None:
         world.set_unit(u["index"], x=-500, y=-400)  # out of the box at the minute
     world.set_unit(stacker, x=-700, y=-400)
     world.step(int(4 * 7.5))
-    assert sum(u["camp"] == camp for u in world.units("neutral")) > len(camps[camp])  # a second set stands there
+    assert sum(u["camp"] == camp for u in world.units("neutral")) > len(camps[camp])  # a second set spawned
     world.set_unit(stacker, x=-7000, y=-6500)
     world.clear_signals()
     world.kill(one["index"], mate)

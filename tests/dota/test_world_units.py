@@ -83,7 +83,7 @@ def test_backpack_items_give_nothing(new_world: Any) -> None:
     world.clear_items(0)
     for _ in range(6):
         world.give_item(0, "reaver")
-    world.give_item(0, "gauntlets")  # the seventh lies in the backpack
+    world.give_item(0, "gauntlets")  # the seventh goes to the backpack
     world.step()
     assert world.hero(0)["items"][6][0] == "item_gauntlets"
     assert body(world)["str"] == pytest.approx(19 + 6 * 25)

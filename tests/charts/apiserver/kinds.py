@@ -51,7 +51,7 @@ KINDS = [
     Kind("cert-manager.io", "v1", "Certificate", "certificates"),
 ]
 PODS = {"Pod", "Deployment", "StatefulSet"}
-# Of each list in a pod that is merged: by what its items are told apart. All others are replaced as a whole.
+# Merge keys of the lists in a pod. Lists without a key are atomic.
 IN_PODS = {
     "containers": ("name",), "initContainers": ("name",), "env": ("name",), "volumes": ("name",),
     "imagePullSecrets": ("name",), "volumeMounts": ("mountPath",), "ports": ("containerPort", "protocol"),

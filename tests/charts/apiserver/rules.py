@@ -57,7 +57,7 @@ def fill_in(kind: Kind, o: Object, address: int) -> None:
     elif kind.name == "Pod":
         spec.setdefault("restartPolicy", "Always")
         _ports(spec)
-        # Nothing runs here; whoever waits for a test's pod sees it ended well.
+        # Nothing runs here: a client that waits for a test pod finds it Succeeded.
         o.setdefault("status", {"phase": "Succeeded"})
     elif kind.name == "Secret":
         o.setdefault("type", "Opaque")

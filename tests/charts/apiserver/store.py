@@ -41,12 +41,12 @@ class Writer:
 
 
 class Store:
-    """All objects of the cluster. Not thread-safe: callers hold the lock `changed`."""
+    """Store of the cluster's objects. Not thread-safe: callers hold the lock `changed`."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.objects: dict[Key, Stored] = {}
-        # Of every write: verb, resource, name. Dry runs are none.
+        # (verb, resource, name) of every write, dry runs excluded.
         self.writes: list[tuple[str, str, str]] = []
         # For watches: resource version, kind of event, resource, the object.
         self.events: list[tuple[int, str, str, Object]] = []
