@@ -17,7 +17,7 @@ from five.clients import wire
 from five.clients.inference import RESET, InferenceClient
 from five.protos.v1 import inference_pb2, inference_pb2_grpc, opponents_pb2, opponents_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.rpc.channel import aio_channel, backoff, call_with_retry, channel
+from rapid.rpc.channel import aio_channel, backoff, channel
 from rapid.rpc.errors import (
     CallFailed,
     Conflict,
@@ -33,6 +33,7 @@ from rapid.rpc.errors import (
 )
 from rapid.rpc.health import is_serving
 from rapid.rpc.server import serve
+from rapid.rpc.unary_client import UnaryClient
 from rapid.store.errors import IllegalTransition, VersionMissing
 from tests.clients.tensor_sets import encode_set
 from tests.clients.test_inference import ADD_INFERENCE, CountingInference, step
@@ -88,6 +89,10 @@ def servicer() -> Inference:
 def stub_of(port: int, config: RpcConfig, token: str | None = TOKEN) -> tuple[Any, Any, Any]:
     connection = aio_channel(f"127.0.0.1:{port}", config, token)
     return connection, inference_pb2_grpc.InferenceServiceStub(connection.grpc), connection.metadata
+
+
+def unary_client(port: int, config: RpcConfig) -> UnaryClient[Any]:
+    return UnaryClient([f"127.0.0.1:{port}"], inference_pb2_grpc.InferenceServiceStub, "inference", config, TOKEN)
 
 
 def request(array: np.ndarray, layout: str = LAYOUT) -> Any:
@@ -272,28 +277,26 @@ async def test_port_in_use_is_an_os_error(start_server: Any, servicer: Inference
 async def test_calls_are_retried_until_a_server_responds(start_server: Any, servicer: Inference,
                                                             rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
-    quick = rpc_config.model_copy(update={"retries": 0})  # gRPC's own retries off: ours are counted
-    connection, stub, metadata = stub_of(server.port, quick)
 
-    def ask(timeout: float) -> Any:
-        return stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=timeout)
+    async def ask(client: UnaryClient[Any], deadline: float | None = None) -> Any:
+        return await client.call("GetModel", lambda stub: stub.GetModel, inference_pb2.GetModelRequest(), deadline)
 
+    client = unary_client(server.port, rpc_config)
     servicer.error = Unavailable("loading")
-    assert (await call_with_retry(ask, "t", "GetModel", rpc_config)).newest_version == 7
+    assert (await ask(client)).newest_version == 7
     assert servicer.calls == 2
     servicer.error = ValueError("never")
     with pytest.raises(CallFailed, match="never") as caught:
-        await call_with_retry(ask, "t", "GetModel", rpc_config)
+        await ask(client)
     assert servicer.calls == 3 and not caught.value.may_retry
-    await connection.close()
-    # Nobody there: the deadline bounds all tries together.
-    connection, stub, metadata = stub_of(1, quick)
+    await client.close()
+    client = unary_client(1, rpc_config)
     started = asyncio.get_running_loop().time()
     with pytest.raises(CallFailed, match="GetModel at 127.0.0.1:1.*no server responds") as caught:
-        await call_with_retry(ask, "127.0.0.1:1", "GetModel", rpc_config, deadline=1.0)
+        await ask(client, deadline=1.0)
     assert caught.value.may_retry
     assert asyncio.get_running_loop().time() - started < 1.5
-    await connection.close()
+    await client.close()
 
 
 def test_silent_server_ends_in_deadline_exceeded(rpc_config: RpcConfig) -> None:
@@ -304,14 +307,12 @@ def test_silent_server_ends_in_deadline_exceeded(rpc_config: RpcConfig) -> None:
 
         add = opponents_pb2_grpc.add_OpponentServiceServicer_to_server
         server = await serve("127.0.0.1:0", [(add, Stuck())], rpc_config, TOKEN)
-        connection = aio_channel(f"127.0.0.1:{server.port}", rpc_config, TOKEN)
-        stub = opponents_pb2_grpc.OpponentServiceStub(connection.grpc)
+        client = UnaryClient([f"127.0.0.1:{server.port}"], opponents_pb2_grpc.OpponentServiceStub, "opponents",
+                             rpc_config, TOKEN)
         with pytest.raises(CallFailed) as caught:
-            await call_with_retry(lambda t: stub.GetPool(opponents_pb2.GetPoolRequest(), timeout=t,
-                                                         metadata=connection.metadata), "x", "GetPool",
-                                  rpc_config, deadline=0.3)
+            await client.call("GetPool", lambda stub: stub.GetPool, opponents_pb2.GetPoolRequest(), 0.3)
         assert caught.value.code is CODE.DEADLINE_EXCEEDED
-        await connection.close()
+        await client.close()
         await server.stop(0)
 
     asyncio.run(scenario())

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any, NamedTuple
 
 import grpc
@@ -15,7 +15,6 @@ from five.clients import wire
 from five.clients.window import RequestWindow
 from five.protos.v1 import experience_pb2
 from rapid.config import RpcConfig
-from rapid.packed_array import PackedRows
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
 from rapid.rpc.token import Token
@@ -98,7 +97,7 @@ class ExperienceClient:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run_forever())
 
-    async def push(self, segment: Segment[Mapping[str, Array | PackedRows]]) -> None:
+    async def push(self, segment: Segment[Any]) -> None:
         """Queue a segment once the window has room.
 
         Raises CallFailed once the server has refused a segment permanently, MessageTooLarge for a segment over the

@@ -1,10 +1,10 @@
-"""Channels to services, and retried calls."""
+"""Channels to services."""
 
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -12,13 +12,11 @@ from google.protobuf.message import Message
 
 from rapid.config import RpcConfig
 from rapid.rpc.certificate_reload import CertificateReloader, ReloadingChannel
-from rapid.rpc.errors import CallFailed, failure_of
 from rapid.rpc.retry_throttle import TOKEN_RATIO, TOKENS
 from rapid.rpc.security import channel_credentials, token_metadata
 from rapid.rpc.tls_diagnosis import remember_target, tls_failure
 from rapid.rpc.token import Token, sent_token
 
-T = TypeVar("T")
 Options = list[tuple[str, Any]]
 
 
@@ -164,29 +162,3 @@ def backoff(config: RpcConfig, rng: random.Random | None = None) -> Iterator[flo
         pause = min(pause, config.max_backoff_seconds)
         yield uniform(pause / 2, pause)
         pause *= 2
-
-
-async def call_with_retry(call: Callable[[float], Awaitable[T]], target: str, method: str, config: RpcConfig,
-                          deadline: float | None = None) -> T:
-    """Return the result of ``call``, retried while no server responds.
-
-    ``call`` takes the remaining seconds, which it passes to gRPC as the timeout, and must be safe to repeat. All
-    attempts together end within ``deadline`` seconds (by default ``rpc.deadline_seconds``). Raises CallFailed.
-    """
-    loop = asyncio.get_running_loop()
-    end = loop.time() + (config.deadline_seconds if deadline is None else deadline)
-    pauses = backoff(config)
-    tries = 0
-    while True:
-        try:
-            return await call(max(end - loop.time(), 0.001))
-        except grpc.aio.AioRpcError as error:
-            failure = failure_of(error, target, method)
-        tries += 1
-        pause = next(pauses)
-        if not failure.may_retry or tries > config.retries or loop.time() + pause >= end:
-            raise failure
-        await asyncio.sleep(pause)
-
-
-__all__ = ["CallFailed", "Channel", "aio_channel", "backoff", "call_with_retry", "channel", "channel_options"]

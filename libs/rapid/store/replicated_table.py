@@ -10,17 +10,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import redis
-
 from rapid.store.events import event_fields
 from rapid.store.idempotency import is_recorded, record_key
 from rapid.store.state import RunState
-from rapid.store.tables import Json
+from rapid.store.tables import Json, transaction
 
 Rows = Mapping[str, Json]
 LOG_ENTRIES = 10_000  # a reader further behind reloads the table
 RELOAD_SECONDS = 60.0
-_TRIES = 100
 _CHANGES = b"rows"
 
 
@@ -55,29 +52,18 @@ class ReplicatedTable:
         for that identity, by whichever process. ``also`` is called after ``change`` for more commands of the same step.
         Returns whether the update was applied.
         """
-        client: Any = self._state.redis
-        marks = self._state.keys.once(self._name)
-        with client.pipeline(transaction=True) as pipeline:
-            for _ in range(_TRIES):
-                try:
-                    # Idempotency keys change only together with the table.
-                    pipeline.watch(self._key, self._log)
-                    if once and is_recorded(pipeline, marks, once):
-                        return False
-                    self._refresh(pipeline)
-                    changed = change()
-                    if changed is not None and not self._holds(pipeline, changed):
-                        self._load(pipeline)
-                        changed = change()
-                    if not changed:
-                        return False
-                    self._write(pipeline, changed, once, event, also())
-                    return True
-                except redis.WatchError:
-                    continue
-                finally:
-                    pipeline.reset()
-        raise redis.RedisError(f"{self._key}: {_TRIES} concurrent changes in a row")
+        def attempt(pipeline: Any) -> bool | Callable[[list[Any]], bool]:
+            if once and is_recorded(pipeline, self._state.keys.once(self._name), once):
+                return False
+            self._refresh(pipeline)
+            changed = change()
+            if changed is not None and not self._holds(pipeline, changed):
+                self._load(pipeline)
+                changed = change()
+            return self._write(pipeline, changed, once, event, also()) if changed else False
+
+        # Idempotency keys change only together with the table, so they need no watch.
+        return bool(transaction(self._state.redis, attempt, self._key, self._log))
 
     def _refresh(self, client: Any) -> None:
         if self._loaded is None or time.monotonic() - self._loaded > RELOAD_SECONDS:
@@ -122,7 +108,8 @@ class ReplicatedTable:
         return bool(pipeline.hmget(self._key, fields) == [self._texts.get(field) for field in fields])
 
     def _write(self, pipeline: Any, changed: Rows, once: str,
-               event: tuple[str, str, dict[str, Json]] | None, also: Sequence[tuple[str, ...]]) -> None:
+               event: tuple[str, str, dict[str, Json]] | None, also: Sequence[tuple[str, ...]]
+               ) -> Callable[[list[Any]], bool]:
         fields = {_CHANGES: _text(changed)}
         pipeline.multi()
         pipeline.xadd(self._log, fields, maxlen=LOG_ENTRIES, approximate=True)
@@ -137,7 +124,12 @@ class ReplicatedTable:
             pipeline.xadd(self._state.keys.events, event_fields(*event))
         for command in also:
             pipeline.execute_command(*command)
-        self._note((pipeline.execute()[0], fields))
+
+        def written(replies: list[Any]) -> bool:
+            self._note((replies[0], fields))
+            return True
+
+        return written
 
 
 def _text(value: Json) -> bytes:

@@ -4,18 +4,16 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import redis
-
 from rapid.store.events import event_fields
 from rapid.store.fencing import FencingToken, fenced_out
 from rapid.store.record import RunRecord
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
+from rapid.store.tables import transaction
 
 DOCUMENT = "schedules"
 KIND = "schedules"  # series of the history
 Json = Any
-_TRIES = 100  # attempts of a change
 
 
 class ScheduleEdit(NamedTuple):
@@ -46,8 +44,7 @@ class ScheduleStore:
         state = self._state
         documents, history, events = state.keys.documents, self._series.key(KIND), state.keys.events
 
-        def attempt(pipeline: Any) -> str:
-            pipeline.watch(documents, state.keys.record)
+        def attempt(pipeline: Any) -> str | Callable[[list[Any]], str]:
             stored = pipeline.get(state.keys.record)
             now = 0 if stored is None else RunRecord.from_json(stored).epoch
             if epoch is not None and epoch != now:
@@ -63,16 +60,9 @@ class ScheduleStore:
             pipeline.xadd(history, {"v": json.dumps(record, separators=(",", ":"), allow_nan=False)})
             details = {key: record[key] for key in ("name", "reason", "before", "after", "reverts", "epoch")}
             pipeline.xadd(events, event_fields(who, f"{DOCUMENT}.set", details))
-            return str(pipeline.execute()[1].decode())
+            return lambda replies: str(replies[1].decode())
 
-        client: Any = state.redis
-        for _ in range(_TRIES):
-            with client.pipeline(transaction=True) as pipeline:
-                try:
-                    return attempt(pipeline)
-                except redis.WatchError:
-                    continue
-        raise redis.RedisError(f"{_TRIES} concurrent changes of the schedules in a row")
+        return str(transaction(state.redis, attempt, documents, state.keys.record))
 
     def history(self, limit: int, before: str = "") -> list[Record]:
         """Return changes, or those before an id, newest first."""

@@ -15,15 +15,18 @@ _TRIES = 100  # attempts of an optimistic transaction
 
 
 def transaction(state: redis.Redis, change: Callable[[Any], Any], *watched: str) -> Any:
-    """Run ``change`` (reads, then multi, then writes) until no watched key changes meanwhile. Return its result."""
+    """Run ``change`` (reads, then multi, then writes) until no watched key changes meanwhile. Return its result.
+
+    A function as result is called with the replies of the writes, and returns the result.
+    """
     client: Any = state
     with client.pipeline(transaction=True) as pipeline:
         for _ in range(_TRIES):
             try:
                 pipeline.watch(*watched)
                 result = change(pipeline)
-                pipeline.execute()
-                return result
+                replies = pipeline.execute() if len(pipeline) else []
+                return result(replies) if callable(result) else result
             except redis.WatchError:
                 continue
             finally:
