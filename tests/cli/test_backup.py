@@ -74,7 +74,7 @@ def test_the_admins_password_goes_by_standard_input(tmp_path: Path) -> None:
         assert refused.returncode == 2 and b"no permissions" in refused.stderr
         wrong = five(["save", "--admin", "-", *where], b"another\n", own)
         assert wrong.returncode == 2 and b"refuses user 'admin'" in wrong.stderr and b"another" not in wrong.stderr
-        assert b"is to be the password" in five(["save", "--admin", "-", *where], b"\n", own).stderr
+        assert b"expected the password" in five(["save", "--admin", "-", *where], b"\n", own).stderr
         saved = five(["save", "--admin", "-", *where], b"of-admin\n", own)
         assert saved.returncode == 0, saved.stderr
         client.flushall()

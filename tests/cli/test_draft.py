@@ -88,7 +88,7 @@ def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[st
     assert (found["order"], found["to_move"], len(found["choices"])) == ("DR", "D", 4)
     assert draft_tables.DraftTables(archive.blobs, "trial").names() == ["version-4"]
     status, out, err = five("--dire", "lion")
-    assert status == 0 and err == "" and "Radiant picks" in out and "nothing is known" in out
+    assert status == 0 and err == "" and "Radiant picks next" in out and "unknown" in out
     assert [line.split()[0] for line in out.splitlines() if line.endswith("-") and "%" in line] != []
     status, out, _ = five("--dire", "lion", "--radiant", "sven", "--ban", "sniper")
     assert status == 0 and "at the game's start" in out
@@ -97,7 +97,7 @@ def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[st
     assert five("--pool", "sven,lion", "--version", "0", "--make")[0] == 0
     names = draft_tables.DraftTables(archive.blobs, "trial").names()
     assert len(names) == 2 and names[1].startswith("version-0-")
-    assert "version-4" in five("--tables")[1] and "nothing is known" in five("--calibration")[1]
+    assert "version-4" in five("--tables")[1] and "unknown" in five("--calibration")[1]
 
     save_evidence([Record("1-0", 0.0, {"lineup": [[0], [1]], "winner": "radiant", "outcome": "selfplay", "version": 4,
                                        "win_probability": [0.7, 0.4]})], archive.folder.evidence)

@@ -67,7 +67,7 @@ def test_a_log_holds_the_games_of_several_sittings(tmp_path: Path, capsys: pytes
     assert main([*asked[:4], "0", *asked[5:]]) == 0
     assert len(log.read_text().splitlines()) == 4
     assert main(["games", "scripted", "scripted-easy", *asked[3:]]) == 2
-    assert "line 1: no game of scripted against scripted-easy" in capsys.readouterr().err
+    assert "line 1: not a game of scripted against scripted-easy" in capsys.readouterr().err
 
 
 def test_unknown_bots_are_named() -> None:

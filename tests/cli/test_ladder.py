@@ -65,8 +65,8 @@ def test_a_run_that_has_ended_is_rated_from_its_archive_and_goes_on_where_it_bro
         tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = ended_run(tmp_path)
     ladder(folder, 0, None, False)
-    assert "nobody is rated" in capsys.readouterr().out
-    with pytest.raises(RunUnavailable, match="version 3 .* not archived; there are 0, 4"):
+    assert "no ratings yet" in capsys.readouterr().out
+    with pytest.raises(RunUnavailable, match="version 3 .* not archived; archived are 0, 4"):
         ladder(folder, 4, [3], False)
     write, left = Journal.write, 7  # zero, trial, four games, rating; then it is broken off in the anchors' games
 

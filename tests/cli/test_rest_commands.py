@@ -132,7 +132,7 @@ def test_commands_against_a_controller(controller: LiveController, capsys: pytes
 
     controller.state.transition(Status.RUNNING, "test")
     assert json.loads(five("status")[1])["status"] == "running"
-    assert five("pause", "--reason", "a look")[1] == "pausing (asked by ada)\n"
+    assert five("pause", "--reason", "a look")[1] == "pausing (requested by ada)\n"
     status, out, _ = five("events", "--limit", "2")
     assert status == 0 and "run.pausing" in out and "more: --before" in out
     status, out, _ = five("schedules", "set", "learning_rate", "1e-6", "--over", "10", "--reason", "finer")
@@ -142,7 +142,7 @@ def test_commands_against_a_controller(controller: LiveController, capsys: pytes
     assert "finer" in five("schedules", "history")[1]
     assert five("schedules", "revert", change)[0] == 0
     status, _, err = five("schedules", "set", "team_spirit", "1.5")
-    assert status == 2 and "not between 0 and 1" in err and "(422)" in err
+    assert status == 2 and "0 to 1 is allowed" in err and "(422)" in err
     status, _, err = five("versions", "9")
     assert status == 2 and "version 9 was never published" in err
     for words in (("versions",), ("services",), ("series", "games"), ("opponents",), ("ratings",), ("matches",),

@@ -85,7 +85,7 @@ def test_apply_by_file_cancel_and_status(rest: LiveController, capsys: pytest.Ca
     assert "dry-run: surgery of plan 'wider'" in capsys.readouterr().out
     assert OperationStore(rest.state).all() == []
     assert five(rest, "status") == 2
-    assert "there was no operation yet" in capsys.readouterr().err
+    assert "no operations yet" in capsys.readouterr().err
 
     assert five(rest, "apply", "wider.yaml", "--hold", "--no-wait", "--reason", "more memory") == 0
     (operation,) = OperationStore(rest.state).all()
@@ -98,13 +98,13 @@ def test_apply_by_file_cancel_and_status(rest: LiveController, capsys: pytest.Ca
     assert five(rest, "cancel", "--dry-run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["cancel"]["who"] == "ada"
     assert five(rest, "log") == 0
-    assert "no plan was applied yet" in capsys.readouterr().out
+    assert "no plan applied yet" in capsys.readouterr().out
 
     OperationStore(rest.state).change(operation.id, lambda o: o.model_copy(update={
         "state": OperationState.DONE, "outcome": "done"}))
     capsys.readouterr()
     assert five(rest, "cancel") == 2
-    assert "no operation is under way" in capsys.readouterr().err
+    assert "no operation is in progress" in capsys.readouterr().err
     assert five(rest, "check", "nothing.yaml") == 2
 
 
@@ -126,10 +126,10 @@ def example(**changes: Any) -> dict[str, Any]:
 
 
 def test_an_operation_is_told_with_who_is_waited_for() -> None:
-    assert line_of(example()).endswith("pause, waits for rollout/3")
+    assert line_of(example()).endswith("pause, waiting for rollout/3")
     text = describe(example())
     assert "pause      going" in text
-    assert "waits for rollout/3" in text
+    assert "waiting for rollout/3" in text
     held = Operation.model_validate(EXAMPLE)
     for name in ("pause", "check", "checkpoint", "transform"):
         held = held.with_step(name, state=StepState.DONE, started_at=1.0, ended_at=3.5, waiting_for=())
@@ -139,7 +139,7 @@ def test_an_operation_is_told_with_who_is_waited_for() -> None:
     assert "`five surgery continue` publishes" in shown
     failed = example(state=OperationState.FAILED, outcome="transform: no room; nothing was published")
     assert describe(failed).endswith("nothing was published")
-    assert table([]) == "nothing changes"
+    assert table([]) == "no changes"
 
 
 def test_rehearsals_are_asked_for_listed_and_cancelled(rest: LiveController, capsys: pytest.CaptureFixture[str]
@@ -151,9 +151,9 @@ def test_rehearsals_are_asked_for_listed_and_cancelled(rest: LiveController, cap
     kept = Rehearsals(rest.state)
     kept.announce(RehearsalWorker(host="workstation", pid=4711))
     assert five(rest, "rehearse", "wider.yaml", "--games", "1") == 2 and "games" in capsys.readouterr().err
-    assert five(rest, "rehearsals", "--cancel") == 2 and "no rehearsal is under way" in capsys.readouterr().err
+    assert five(rest, "rehearsals", "--cancel") == 2 and "no rehearsal is in progress" in capsys.readouterr().err
     assert five(rest, "rehearse", "wider.yaml", "--versions", "4", "--no-wait") == 0
-    assert "asked for by ada, waiting" in capsys.readouterr().out
+    assert "requested by ada, waiting" in capsys.readouterr().out
     (asked,) = kept.all()
     assert asked.scope.versions == 4
     assert five(rest, "rehearsals", "--cancel", "--reason", "enough") == 0

@@ -12,17 +12,17 @@ from five.run.load import value_of
 
 VERBS = ("hold", "resume", "promote", "abort", "revert")
 _WORDS = {
-    "hold": "keep the share where it is, until somebody resumes it",
-    "resume": "let the share grow on",
-    "promote": "make the change the game, whatever the guard says",
-    "abort": "take the change out of all games; the weights are kept",
-    "revert": "take the change out of all games, and the run back to the version before it",
+    "hold": "keep the share constant until it is resumed",
+    "resume": "let the share grow again",
+    "promote": "apply the change to all games, whatever the guard's verdict",
+    "abort": "remove the change from all games and keep the weights",
+    "revert": "remove the change from all games and return the run to the version before it",
 }
 
 
 def add_arguments(commands: Any) -> None:
     """Add both commands to the subparsers of `five`."""
-    anneal = commands.add_parser("anneal", help="bring a change of the game in over versions, under a guard")
+    anneal = commands.add_parser("anneal", help="introduce a change of the game over versions, under a guard")
     verbs = anneal.add_subparsers(dest="verb", required=True, metavar="VERB")
 
     def verb(name: str, words: str) -> argparse.ArgumentParser:
@@ -30,39 +30,39 @@ def add_arguments(commands: Any) -> None:
         add_address(command)
         command.add_argument("--json", action="store_true", help="print the answer as JSON")
         if name != "status":
-            command.add_argument("--dry-run", action="store_true", help="only say what would happen")
+            command.add_argument("--dry-run", action="store_true", help="report what would happen, without doing it")
         return command
 
-    start = verb("start", "begin to anneal a change")
-    start.add_argument("--name", required=True, help="what it is called")
+    start = verb("start", "start an anneal")
+    start.add_argument("--name", required=True, help="name of the change")
     start.add_argument("--set", action="append", default=[], dest="overrides", metavar="KEY=VALUE", required=True,
-                       help="a key of the game with its new value, e.g. game.patch=7.21d; may be given several times")
-    start.add_argument("--versions", type=int, required=True, help="versions from 0 to 100%% of games")
+                       help="key of the game with its new value, e.g. game.patch=7.21d; repeatable")
+    start.add_argument("--versions", type=int, required=True, help="number of versions from 0 to 100%% of games")
     start.add_argument("--guard", action="append", default=[], metavar="KEY=VALUE",
-                       help="how sure the guard is to be: false_alarm, loss, miss, pairs")
+                       help="setting of the guard's test: false_alarm, loss, miss, pairs")
     start.add_argument("--policy", action="append", default=[], metavar="KEY=VALUE",
-                       help="what follows its verdicts: on_fail, slower, tries, gates")
-    start.add_argument("--reason", default="", help="why; kept with the operation")
-    verb("status", "the share, the guard's evidence and verdict, and what that is worth")
-    share = verb("share", "set the share of games, and hold it there")
+                       help="reaction to its verdicts: on_fail, slower, tries, gates")
+    start.add_argument("--reason", default="", help="reason, stored with the operation")
+    verb("status", "print the share, the guard's evidence and verdict, and its error rates")
+    share = verb("share", "set the share of games and hold it")
     share.add_argument("share", type=float, help="0 to 1")
     for name in VERBS:
         command = verb(name, _WORDS[name])
         if name == "revert":
-            command.add_argument("--reason", default="", help="why")
+            command.add_argument("--reason", default="", help="reason, stored with the operation")
 
-    revert = commands.add_parser("revert", help="go back to an older version; what came after it stays as a branch")
+    revert = commands.add_parser("revert", help="return to an older version; later versions stay as a branch")
     add_address(revert)
     revert.add_argument("--json", action="store_true", help="print the answer as JSON")
     what = revert.add_mutually_exclusive_group(required=True)
-    what.add_argument("--to", type=int, metavar="VERSION", help="the version to go back to")
-    what.add_argument("--targets", action="store_true", help="list the versions that one can go back to")
-    what.add_argument("--branches", action="store_true", help="list the branches that reverts have left")
+    what.add_argument("--to", type=int, metavar="VERSION", help="version to return to")
+    what.add_argument("--targets", action="store_true", help="list the versions that a revert can return to")
+    what.add_argument("--branches", action="store_true", help="list the branches left by reverts")
     revert.add_argument("--warm-up", type=int, default=0, metavar="VERSIONS",
-                        help="versions at learning rate 0 after it")
-    revert.add_argument("--reason", default="", help="why; kept with the operation")
-    revert.add_argument("--dry-run", action="store_true", help="only list what would be undone")
-    revert.add_argument("--yes", action="store_true", help="do not ask")
+                        help="versions at learning rate 0 after the revert")
+    revert.add_argument("--reason", default="", help="reason, stored with the operation")
+    revert.add_argument("--dry-run", action="store_true", help="list what would be undone, without doing it")
+    revert.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def tree_of(given: list[str], below: str = "") -> dict[str, Any]:
@@ -75,13 +75,13 @@ def tree_of(given: list[str], below: str = "") -> dict[str, Any]:
     for text in given:
         key, separator, value = text.partition("=")
         if not separator or not key:
-            raise ApiError(f"{text!r}: KEY=VALUE is expected")
+            raise ApiError(f"{text!r}: expected KEY=VALUE")
         *sections, last = key.removeprefix(f"{below}.").split(".")
         at = tree
         for section in sections:
             at = at.setdefault(section, {})
             if not isinstance(at, dict):
-                raise ApiError(f"{text!r}: {section} has a value already")
+                raise ApiError(f"{text!r}: {section} already has a value")
         try:
             at[last] = value_of([below, *sections, last], value) if below else yaml.safe_load(value)
         except yaml.YAMLError as error:
@@ -122,14 +122,14 @@ def _told(arguments: argparse.Namespace, now: Any) -> int:
     else:
         anneal, stated = now["anneal"], now["stated"]
         print(f"{anneal['id']}, try {anneal['attempt']}: {anneal['state']} at {100 * now['share']:.1f}% of games, "
-              f"version {now['version']} (before it: {anneal['base']})")
+              f"version {now['version']} (base version {anneal['base']})")
         print(f"changes {json.dumps(anneal['overrides'])}")
         if anneal["said"]:
             print(anneal["said"])
         print(f"guard: {now['verdict']}; {now['said']}")
         for rule in now["findings"]:
             print(f"  {rule['rule']:>3} rule: {rule['pairs']} pairs, mean result {rule['mean']:+.3f}; evidence of harm "
-                  f"{rule['harm']:.3g} of {rule['fails_at']:.3g}, of none {rule['harmless']:.3g} of "
+                  f"{rule['harm']:.3g} of {rule['fails_at']:.3g}, of no harm {rule['harmless']:.3g} of "
                   f"{rule['passes_at']:.3g}")
         print(f"  false alarms at most {100 * stated['false_alarm']:g}%; a loss of {stated['loss']:g} is caught in "
               f"{100 * min(stated['caught'].values()):.0f}% of attempts or more, after "
@@ -141,9 +141,9 @@ def _operation(arguments: argparse.Namespace, operation: Any) -> int:
     if arguments.json:
         print(json.dumps(operation, indent=2))
     elif arguments.dry_run:
-        print("it would go through: " + ", ".join(step["name"] for step in operation["steps"]))
+        print("steps: " + ", ".join(step["name"] for step in operation["steps"]))
     else:
-        print(f"operation {operation['id']} has begun; `five surgery status {operation['id']}` shows it")
+        print(f"operation {operation['id']} started; `five surgery status {operation['id']}` shows it")
     return 0
 
 
@@ -156,7 +156,7 @@ def _revert(arguments: argparse.Namespace, controller: Controller) -> int:
         for row in found["items"]:
             print(_target(row) if arguments.targets else
                   f"versions {row['first']} to {row['last']}, left by {row['who']} ({row['left_by']}): version "
-                  f"{row['continued_as']} goes on from {row['went_back_to']}")
+                  f"{row['continued_as']} continues from {row['went_back_to']}")
         return 0
     undone = controller.get(f"revert/{arguments.to}")
     if arguments.dry_run and arguments.json:
@@ -166,30 +166,30 @@ def _revert(arguments: argparse.Namespace, controller: Controller) -> int:
         print(_undone(undone))
     if arguments.dry_run:
         return 0
-    if not arguments.yes and not arguments.json and input("go back? [y/N] ").strip().lower() not in ("y", "yes"):
-        print("nothing was changed")
+    if not arguments.yes and not arguments.json and input("revert? [y/N] ").strip().lower() not in ("y", "yes"):
+        print("nothing changed")
         return 1
     return _operation(arguments, controller.post("revert", {
         "to": arguments.to, "warm_up_versions": arguments.warm_up, "reason": arguments.reason}))
 
 
 def _target(row: Any) -> str:
-    moments = "with its moments" if row["complete"] else "parameters only"
-    branch = "" if row["line"] else "  (of a branch that was left)"
+    moments = "with Adam moments" if row["complete"] else "parameters only"
+    branch = "" if row["line"] else "  (on a branch left by a revert)"
     return f"{row['version']:>9}  epoch {row['epoch']}  {moments}{branch}"
 
 
 def _undone(undone: Any) -> str:
     """Return the effects of a revert as text."""
-    lines = [f"going back from version {undone['head']} to {undone['to_version']}, "
-             + ("with its moments" if undone["complete"] else "whose parameters alone are kept: moments begin at zero")]
+    lines = [f"revert from version {undone['head']} to {undone['to_version']}, "
+             + ("with Adam moments" if undone["complete"] else "parameters only: Adam moments start at zero")]
     for run in undone["versions"]:
         lines.append(f"  versions {run['first']} to {run['last']}")
     lines += [f"  surgery {row['name']!r} ({row['digest'][:12]})" for row in undone["surgeries"]]
     lines += [f"  {line}" for line in undone["record"]]
     lines += [f"  schedule {row['name']}, changed by {row['who']}" for row in undone["schedules"]]
-    for key, words in (("opponents", "leave the opponent pool"), ("references", "are references no more"),
-                       ("ratings", "keep their ratings, on record")):
+    for key, words in (("opponents", "leave the opponent pool"), ("references", "stop being references"),
+                       ("ratings", "keep their ratings")):
         if undone[key]:
             shown = ", ".join(map(str, undone[key][:10]))
             lines.append(f"  versions {shown}{', ...' if len(undone[key]) > 10 else ''} {words}")

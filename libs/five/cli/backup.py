@@ -21,21 +21,21 @@ from rapid.store import acl, backup
 from rapid.store.connection import Login, connect, require_reachable
 from rapid.store.errors import Corrupt, StoreUnreachable
 
-MOUNTED = Path("/etc/five/run.yaml")  # where a container has its configuration
+MOUNTED = Path("/etc/five/run.yaml")  # configuration of a container
 
 
 def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
     """Add the file and the arguments that select the run."""
-    parser.add_argument("file", help="the backup's file; - is standard input" if restoring
-                        else "the file to be written; - is standard output")
-    parser.add_argument("--config", help=f"the run's configuration as its services have it (default: {MOUNTED} where "
-                        "there is one, otherwise the run of this machine)")
-    parser.add_argument("--admin", action="store_true", help="as Redis' user admin, whose password is the first line "
-                        "of standard input")
-    parser.add_argument("--run", help="a run of this machine that is going on; by default the last one")
+    parser.add_argument("file", help="backup file; - is standard input" if restoring
+                        else "file to write; - is standard output")
+    parser.add_argument("--config", help=f"configuration of the run's services (default: {MOUNTED} if it exists, "
+                        "otherwise the run of this machine)")
+    parser.add_argument("--admin", action="store_true", help="connect as the Redis user admin, with the password on "
+                        "the "
+                        "first line of standard input")
+    parser.add_argument("--run", help="a running run of this machine; by default the last one")
     if restoring:
-        parser.add_argument("--replace", action="store_true", help="put the backup in the place of the run of that "
-                            "name, which is lost")
+        parser.add_argument("--replace", action="store_true", help="replace the run of that name, which is lost")
 
 
 def run(arguments: argparse.Namespace, restoring: bool) -> int:
@@ -52,7 +52,7 @@ def _admin() -> Login:
     """Return the admin's login from standard input, which is more private than a command line or an environment."""
     password = sys.stdin.buffer.readline().decode().strip()
     if not password:
-        raise ValueError("--admin: the first line of standard input is empty; it is to be the password of user admin")
+        raise ValueError("--admin: the first line of standard input is empty; expected the password of user admin")
     return Login(acl.ADMIN, password)
 
 
@@ -95,7 +95,7 @@ def _restore(client: redis.Redis, arguments: argparse.Namespace) -> int:
     data = sys.stdin.buffer.read() if arguments.file == "-" else Path(arguments.file).read_bytes()
     found = backup.load(client, io.BytesIO(data), _who(), arguments.replace)
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.at))
-    print(f"run {found.run!r} is restored to {when}, version {found.head}; it is stopped: resume it",
+    print(f"run {found.run!r} restored to {when}, version {found.head}; it is stopped, resume it",
           file=sys.stderr)
     return 0
 
@@ -103,16 +103,16 @@ def _restore(client: redis.Redis, arguments: argparse.Namespace) -> int:
 def _who() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user need not have a name
+    except (KeyError, OSError):  # the user of a container may have no name
         return f"uid {os.getuid()}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``save FILE`` or ``restore FILE``. Return the exit status: 2 after an error, which is printed as one line."""
-    parser = argparse.ArgumentParser(prog="python -m five.cli.backup", description="A run's state in a file, and back.")
+    parser = argparse.ArgumentParser(prog="python -m five.cli.backup", description="Back up and restore a run's state.")
     commands = parser.add_subparsers(dest="command", required=True)
     add_arguments(commands.add_parser("save", help="write the run's state to a file"), restoring=False)
-    add_arguments(commands.add_parser("restore", help="bring a run back, stopped"), restoring=True)
+    add_arguments(commands.add_parser("restore", help="restore a run, stopped"), restoring=True)
     arguments = parser.parse_args(argv)
     try:
         return run(arguments, arguments.command == "restore")

@@ -15,7 +15,7 @@ BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("what", choices=(*BENCHMARKS, "all"))
-    parser.add_argument("--preset", help="measure this preset (or YAML file), on the devices that it names")
+    parser.add_argument("--preset", help="preset or YAML file to measure, on its devices")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                         help="change a value of the configuration, e.g. services.optimizer.device=cuda")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
@@ -31,10 +31,10 @@ def size_of(name: str, benchmark: Any, preset: str | None, overrides: Sequence[s
         return size
     if not takes_presets(benchmark):
         able = ", ".join(n for n in BENCHMARKS if takes_presets(_module(n)))
-        raise RuntimeError(f"{name} is not measured by preset: leave --preset and --set out, or measure one of {able}")
+        raise RuntimeError(f"benchmark {name} takes no preset: omit --preset and --set, or use one of {able}")
     if preset is None:
         return dataclasses.replace(size, overrides=(*size.overrides, *overrides))
-    # What a benchmark changes by itself belongs to its own preset.
+    # A benchmark's own overrides belong to its own preset.
     return dataclasses.replace(size, preset=preset, overrides=tuple(overrides))
 
 

@@ -31,8 +31,8 @@ def chosen(sections: Iterable[Section], key: str) -> list[Key]:
         paths = [k.path for k in keys]
         last = [p for p in paths if p.rpartition(".")[2] == key.rpartition(".")[2]]
         near = last or difflib.get_close_matches(key, paths, n=3)
-        hint = f"did you mean {' or '.join(near[:3])}?" if near else "docs/configuration.md has all"
-        raise ConfigError(f"{key}: there is no such key; {hint}")
+        hint = f"did you mean {' or '.join(near[:3])}?" if near else "docs/configuration.md lists all"
+        raise ConfigError(f"{key}: unknown key; {hint}")
     return found
 
 

@@ -9,8 +9,7 @@ from five.local.rest_client import Controller
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `five console`."""
     add_address(parser)
-    parser.add_argument("--role", choices=("viewer", "operator"), help="what the link lets one do; by default as much "
-                        "as the token")
+    parser.add_argument("--role", choices=("viewer", "operator"), help="role of the link; by default the token's")
 
 
 def run(arguments: argparse.Namespace) -> int:

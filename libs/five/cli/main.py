@@ -16,90 +16,90 @@ from rapid.rpc.errors import CallFailed
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    main = argparse.ArgumentParser(prog="five", description="Trains team agents by large-scale self-play.")
+    main = argparse.ArgumentParser(prog="five", description="Train team agents by large-scale self-play.")
     commands = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    train = commands.add_parser("train", help="train on this machine: all services as local processes")
+    train = commands.add_parser("train", help="train on this machine, with all services as local processes")
     train.add_argument("--preset", default="laptop-1v1", help=f"a preset ({', '.join(presets())}) or a YAML file")
-    train.add_argument("--minutes", type=float, help="end after this time; without it, when told to")
+    train.add_argument("--minutes", type=float, help="end after this time; by default run until Ctrl-C or `five stop`")
     train.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                        help="change a value of the configuration, e.g. learning.batch_samples=64")
-    train.add_argument("--seed", type=int, help="short for --set seed=N")
-    train.add_argument("--name", help="the run's name; by default the preset's, numbered")
-    train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="go on with a run (the last one)")
+    train.add_argument("--seed", type=int, help="same as --set seed=N")
+    train.add_argument("--name", help="name of the run; by default the preset's with a number")
+    train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="resume a run; by default the last one")
     train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
 
     rest_commands.add_commands(commands)
-    tokens.add_arguments(commands.add_parser("token", help="named tokens of the REST API: new, list, revoke"))
+    tokens.add_arguments(commands.add_parser("token", help="manage named tokens of the REST API"))
 
     anneal.add_arguments(commands)
-    console.add_arguments(commands.add_parser("console", help="print a one-time link to the run's pages"))
+    console.add_arguments(commands.add_parser("console", help="print a one-time link to the run's console"))
     play.add_arguments(commands.add_parser("play", help="print a one-time link to play with and against the agent"))
     surgery.add_arguments(commands.add_parser("surgery", help="change the model or the game of a running agent"))
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
-    evaluate.add_argument("--run", help="the run's name; by default the last one")
-    evaluate.add_argument("--version", type=int, default=-1, help="which version; by default the newest")
+    evaluate.add_argument("--run", help="name of the run; by default the last one")
+    evaluate.add_argument("--version", type=int, default=-1, help="version to play; by default the newest")
     evaluate.add_argument("--against", default="scripted",
-                          help="random, scripted-easy, scripted, scripted-hard, or a version")
+                          help="opponent: random, scripted-easy, scripted, scripted-hard, or a version")
     evaluate.add_argument("--games", type=int, default=100)
     evaluate.add_argument("--seed", type=int, default=0)
     evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
 
-    evaluate.add_argument("--greedy", action="store_true", help="play the most probable actions; in this process")
+    evaluate.add_argument("--greedy", action="store_true", help="take the most probable actions; plays in this process")
     evaluate.add_argument("--offline", action="store_true",
-                          help="play in this process, as is always done for a run that has ended")
+                          help="play in this process; a run that has ended is always played here")
 
-    playing = commands.add_parser("games", help="play the game's bots against each other, and what their games are "
-                                  "like")
+    playing = commands.add_parser("games", help="play the game's bots against each other and print statistics of "
+                                  "their games")
     playing.add_argument("first", nargs="?", default="scripted-hard", help="random, scripted-easy, scripted or "
                          "scripted-hard")
     playing.add_argument("second", nargs="?", default="scripted-hard")
     playing.add_argument("--games", type=int, default=20)
     playing.add_argument("--seed", type=int, default=0)
-    playing.add_argument("--quick", action="store_true", help="the middle lane alone, one against one: minutes a game")
-    playing.add_argument("--threads", type=int, default=0, help="by default as many as there are cores")
-    playing.add_argument("--log", type=Path, metavar="FILE", help="write each game there, and print the table of all "
-                         "that it holds; 0 --games plays none")
+    playing.add_argument("--quick", action="store_true", help="play one against one in the middle lane: minutes a game")
+    playing.add_argument("--threads", type=int, default=0, help="threads; by default one a core")
+    playing.add_argument("--log", type=Path, metavar="FILE", help="append each game to this file and print statistics "
+                         "of all games in it; --games 0 plays none")
     playing.add_argument("--json", action="store_true", help="print the table as JSON")
 
-    draft.add_arguments(commands.add_parser("draft", help="what each pick of a draft comes to, by the win head"))
+    draft.add_arguments(commands.add_parser("draft", help="print the win probability of each pick of a draft"))
 
-    ladder = commands.add_parser("ladder", help="standings of a run's versions, also of one that has ended")
-    ladder.add_argument("--run", help="the run's name; by default the last one")
+    ladder = commands.add_parser("ladder", help="print the ratings of a run's versions")
+    ladder.add_argument("--run", help="name of the run; by default the last one")
     ladder.add_argument("--games", type=int, default=0,
-                        help="play what is missing for each version to be rated by so many games; in this process")
-    ladder.add_argument("--versions", type=int, nargs="+", metavar="N", help="play these versions only")
+                        help="play, in this process, what each version lacks for a rating of N games", metavar="N")
+    ladder.add_argument("--versions", type=int, nargs="+", metavar="N", help="rate only these versions")
     ladder.add_argument("--json", action="store_true", help="print the standings as JSON")
 
-    ablation = commands.add_parser("ablate", help="train several arms with several seeds, and compare them")
-    ablation.add_argument("file", help="the comparison, YAML; see docs/ablations.md")
-    ablation.add_argument("--report", action="store_true", help="run nothing, write table and page of what is there")
+    ablation = commands.add_parser("ablate", help="train several variants with several seeds and compare them")
+    ablation.add_argument("file", help="the ablation's YAML file (docs/ablations.md)")
+    ablation.add_argument("--report", action="store_true", help="only write table and page of the finished runs")
 
     watch = commands.add_parser("watch", help="render a replay to a GIF or MP4")
-    watch.add_argument("replay", nargs="?", help="the replay; by default the newest of a run")
-    watch.add_argument("--run", help="whose newest; by default the last run's")
-    watch.add_argument("--out", help="the picture's file (.gif or .mp4); by default beside the replay, .mp4")
+    watch.add_argument("replay", nargs="?", help="replay file; by default the newest of a run")
+    watch.add_argument("--run", help="run whose newest replay is rendered; by default the last run")
+    watch.add_argument("--out", help="output file (.gif or .mp4); by default the replay's name with .mp4")
     watch.add_argument("--speed", type=float, default=8.0, help="game seconds a second of film")
-    watch.add_argument("--seconds", type=float, help="length of the film at most")
+    watch.add_argument("--seconds", type=float, help="longest length of the film")
 
-    bench.add_arguments(commands.add_parser("bench", help="measure a part against its reference"))
+    bench.add_arguments(commands.add_parser("bench", help="run benchmarks"))
 
-    for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):
+    for name, words in (("backup", "write a run's state to a file"), ("restore", "restore a run from a backup")):
         backup.add_arguments(commands.add_parser(name, help=words), restoring=name == "restore")
 
-    scaling = commands.add_parser("scale", help="what clusters of four sizes carry, how they are settled")
+    scaling = commands.add_parser("scale", help="print the capacity of four cluster sizes")
     scaling.add_argument("--markdown", action="store_true", help="print the tables of docs/scale.md")
     scaling.add_argument("--json", action="store_true", help="print the tables as JSON")
-    scaling.add_argument("--into", metavar="PAGE", help="write the tables into a page, between its marks")
+    scaling.add_argument("--into", metavar="PAGE", help="write the tables into a page, between its markers")
 
-    rotating = commands.add_parser("rotate", help="change passwords of Redis, or the services' token, while a run of "
-                                   "this machine goes on")
-    rotating.add_argument("users", nargs="+", metavar="USER", help="whose: a component's, admin or probe; or token")
-    rotating.add_argument("--run", help="the run's name; by default the last one")
+    rotating = commands.add_parser("rotate", help="rotate Redis passwords or the services' token of a running run of "
+                                   "this machine")
+    rotating.add_argument("users", nargs="+", metavar="USER", help="a component, admin or probe; or token")
+    rotating.add_argument("--run", help="name of the run; by default the last one")
 
-    reporting = commands.add_parser("report", help="write a run's report now")
-    reporting.add_argument("--run", help="the run's name; by default the last one")
+    reporting = commands.add_parser("report", help="write the report of a run")
+    reporting.add_argument("--run", help="name of the run; by default the last one")
     reporting.add_argument("--data", type=Path, metavar="FILE", help="render this JSON file of a report beside it, as "
                            "benchmarks/learning/*.json")
     return main
@@ -112,8 +112,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = run(arguments)
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # who reads has seen enough, as `five ... | head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may the interpreter's last flush say so
+    except BrokenPipeError:  # the reader has closed the pipe, as `five ... | head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter's last flush must not fail
         return 1
     except (ConfigError, RunUnavailable, ApiError, CallFailed, RuntimeError, TimeoutError) as error:
         print(f"five {arguments.command}: {error}", file=sys.stderr)
@@ -189,10 +189,10 @@ def run(arguments: argparse.Namespace) -> int:
             folder, users = find_run(arguments.run), [user for user in arguments.users if user != TOKEN]
             if users:
                 request_rotation(folder, users)
-                print(f"new passwords: {', '.join(users)}; the old ones are refused")
+                print(f"passwords changed: {', '.join(users)}; the old ones are now refused")
             if TOKEN in arguments.users:
                 rotate_token(folder.path / "token")
-                print("the services have a new token; the old one is refused")
+                print("token changed; the old one is now refused")
             return 0
         case "report":
             from five.cli.evaluate import render_report, write_report

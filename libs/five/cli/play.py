@@ -9,28 +9,28 @@ from five.cli.console import link
 from five.cli.run_selection import add_address, controller_of
 from five.local.rest_client import Controller
 
-WHOM = ("agent or newest (the newest version), a version's number, or a bot (random, scripted-easy, scripted, "
-        "scripted-hard)")
+PLAYERS = ("agent or newest (the newest version), a version's number, or a bot (random, scripted-easy, scripted, "
+           "scripted-hard)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `five play`."""
     add_address(parser)
-    parser.add_argument("--team", choices=("radiant", "dire"), help="open a game, and take heroes of this side")
-    parser.add_argument("--heroes", type=int, nargs="+", metavar="N", help="which of its heroes, from 0; opens a game")
-    parser.add_argument("--with", dest="mates", metavar="WHO", help=f"who plays your side's others: {WHOM}; opens a "
-                        "game")
-    parser.add_argument("--against", metavar="WHO", help="who plays the other side: the same; opens a game")
-    parser.add_argument("--seed", type=int, help="the game's; opens a game")
+    parser.add_argument("--team", choices=("radiant", "dire"), help="open a game and take heroes of this side")
+    parser.add_argument("--heroes", type=int, nargs="+", metavar="N", help="heroes to take, from 0; opens a game")
+    parser.add_argument("--with", dest="mates", metavar="WHO", help=f"player of your side's other heroes: {PLAYERS}; "
+                        "opens "
+                        "a game")
+    parser.add_argument("--against", metavar="WHO", help="player of the other side, as for --with; opens a game")
+    parser.add_argument("--seed", type=int, help="seed of the game; opens a game")
     parser.add_argument("--close", metavar="GAME", help="end a game without a result")
-    parser.add_argument("--games", action="store_true", help="print the games that people play, as JSON")
-    parser.add_argument("--game", metavar="GAME", help="print one of them")
-    parser.add_argument("--recordings", action="store_true", help="print the games that can be watched again, as JSON")
-    parser.add_argument("--save", metavar="GAME", help="write one of them to a file")
-    parser.add_argument("--out", metavar="FILE", help="which file (GAME.view)")
+    parser.add_argument("--games", action="store_true", help="print the games with people, as JSON")
+    parser.add_argument("--game", metavar="GAME", help="print one game with people, as JSON")
+    parser.add_argument("--recordings", action="store_true", help="print the recorded games, as JSON")
+    parser.add_argument("--save", metavar="GAME", help="write a recorded game to a file")
+    parser.add_argument("--out", metavar="FILE", help="file of --save (default GAME.view)")
     parser.add_argument("--ratings", action="store_true", help="print the ratings of people")
-    parser.add_argument("--json", action="store_true", help="print what there is to play, or the game that was opened, "
-                        "as JSON")
+    parser.add_argument("--json", action="store_true", help="print what can be played, or the opened game, as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     controller = controller_of(arguments)
     if arguments.close:
         controller.delete(f"play/games/{arguments.close}")
-        print(f"game {arguments.close} has ended")
+        print(f"game {arguments.close} closed")
     elif arguments.ratings:
         _print_ratings(controller, arguments.json)
     elif arguments.recordings:
@@ -68,13 +68,13 @@ def _link(controller: Controller, wish: dict[str, Any]) -> None:
     if wish:
         opened = controller.post("play/games", wish)
         names = ", ".join(seat["name"] for seat in opened["seats"])
-        print(f"game {opened['game']}: yours is {names}; the agent plays it until you are there")
+        print(f"game {opened['game']}: you play {names}; the agent plays until you join")
     else:
         offer = controller.get("play")
         if offer["why"]:
             print(offer["why"])
     print(link(controller).replace("/#login=", "/play#login="))
-    print("(works once, within ten minutes)")
+    print("(valid once, for ten minutes)")
 
 
 def _print_ratings(controller: Controller, as_json: bool) -> None:
@@ -86,4 +86,4 @@ def _print_ratings(controller: Controller, as_json: bool) -> None:
         print(f"{row['name']:24} {row['mu']:6.1f} ± {row['sigma']:.1f}   won {row['won']}, lost {row['lost']}, "
               f"drawn {row['drawn']}, abandoned {row['abandoned']}")
     if not ratings:
-        print("nobody has played yet")
+        print("no ratings yet: no person has played")

@@ -15,8 +15,7 @@ SERIES = ("versions", "games", "ratings", "matches")
 SCHEDULES = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds")
 Arguments = argparse.Namespace
 
-# How each operation of the API is reached: its id in OpenAPI, and the words of the command (an example of them). A
-# test asks for each, and finds that it is the one.
+# Example arguments of the command for each operation of the API, by its id in OpenAPI. A test runs each of them.
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "status": ("status",),
     "pause": ("pause", "--reason", "a look"),
@@ -101,7 +100,7 @@ def add_commands(commands: Any) -> None:
         command.arguments(parser)
         for each in _leaves(parser):
             add_address(each)
-            each.add_argument("--json", action="store_true", help="print the answer as JSON")
+            each.add_argument("--json", action="store_true", help="print the response as JSON")
 
 
 def _leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
@@ -154,11 +153,11 @@ def _none(parser: argparse.ArgumentParser) -> None:
 
 
 def _reason(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--reason", default="", help="why; kept with the event")
+    parser.add_argument("--reason", default="", help="reason, stored with the event")
 
 
 def _dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    parser.add_argument("--dry-run", action="store_true", help="report what would happen, without doing it")
 
 
 def _change(parser: argparse.ArgumentParser) -> None:
@@ -171,28 +170,28 @@ def _dry(arguments: Arguments) -> dict[str, str]:
 
 
 def _limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=int, default=20, help="how many at most (20)")
+    parser.add_argument("--limit", type=int, default=20, help="largest number of items (20)")
 
 
 def _cursors(parser: argparse.ArgumentParser) -> None:
     _limit(parser)
-    parser.add_argument("--after", help="what came after this id, oldest first")
-    parser.add_argument("--before", help="what was before this id, newest first")
+    parser.add_argument("--after", help="items after this id, oldest first")
+    parser.add_argument("--before", help="items before this id, newest first")
 
 
 def _versions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("number", nargs="?", type=int, help="one version, with its metadata")
+    parser.add_argument("number", nargs="?", type=int, help="one version with its metadata")
     _cursors(parser)
 
 
 def _events(parser: argparse.ArgumentParser) -> None:
     _cursors(parser)
-    parser.add_argument("--follow", action="store_true", help="go on with what happens, until Ctrl-C")
+    parser.add_argument("--follow", action="store_true", help="print new events until Ctrl-C")
 
 
 def _config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", nargs="?", help="a key or a section, such as learning.batch_samples: what it is, its "
-                        "type, default, unit and source; asks no run")
+    parser.add_argument("key", nargs="?", help="describe a key or list a section, e.g. learning.batch_samples; "
+                        "needs no run")
 
 
 def _series(parser: argparse.ArgumentParser) -> None:
@@ -202,57 +201,59 @@ def _series(parser: argparse.ArgumentParser) -> None:
 
 def _slices(parser: argparse.ArgumentParser) -> None:
     _limit(parser)
-    parser.add_argument("--offset", type=int, default=0, help="how many to leave out")
+    parser.add_argument("--offset", type=int, default=0, help="number of items to skip")
 
 
 def _live(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("game", nargs="?", help="save this game until it ends")
-    parser.add_argument("--out", help="the file (GAME.view)")
+    parser.add_argument("--out", help="output file (GAME.view)")
 
 
 def _recordings(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", help="save this one")
-    parser.add_argument("--out", help="the file (NAME.view)")
+    parser.add_argument("name", nargs="?", help="save this recording")
+    parser.add_argument("--out", help="output file (NAME.view)")
 
 
 def _schedules(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
-    one = verbs.add_parser("show", help="one schedule, and its value now")
+    one = verbs.add_parser("show", help="print one schedule and its current value")
     one.add_argument("name", choices=SCHEDULES)
-    change = verbs.add_parser("set", help="change a value, from a version on")
+    change = verbs.add_parser("set", help="change a value from a version on")
     change.add_argument("name", choices=SCHEDULES)
-    change.add_argument("to", type=float, help="the value after the change")
-    change.add_argument("--over", type=int, default=0, metavar="VERSIONS", help="versions that it takes (0: at once)")
-    change.add_argument("--start", type=int, metavar="VERSION", help="when it begins (by default two versions on)")
+    change.add_argument("to", type=float, help="value after the change")
+    change.add_argument("--over", type=int, default=0, metavar="VERSIONS", help="versions of the change (0: at once)")
+    change.add_argument("--start", type=int, metavar="VERSION", help="first version of the change (by default two "
+                        "versions ahead)")
     _change(change)
-    history = verbs.add_parser("history", help="changes, newest first")
+    history = verbs.add_parser("history", help="list the changes, newest first")
     _limit(history)
-    history.add_argument("--before", help="what was before this id")
-    back = verbs.add_parser("revert", help="take the newest change of a schedule back")
-    back.add_argument("change", help="its id; `five schedules history` lists them")
-    back.add_argument("--start", type=int, metavar="VERSION", help="when (by default two versions on)")
+    history.add_argument("--before", help="changes before this id")
+    back = verbs.add_parser("revert", help="revert the newest change of a schedule")
+    back.add_argument("change", help="id of the change; `five schedules history` lists them")
+    back.add_argument("--start", type=int, metavar="VERSION", help="first version of the revert (by default two "
+                      "versions ahead)")
     _change(back)
 
 
 def _matches(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     _slices(parser)
-    play = verbs.add_parser("play", help="have the evaluator play a match")
-    play.add_argument("--version", type=int, default=-1, help="which version (the newest)")
-    play.add_argument("--against", default="scripted", help="random, scripted-easy, scripted, scripted-hard, or a "
-                      "version")
+    play = verbs.add_parser("play", help="request a match from the evaluator")
+    play.add_argument("--version", type=int, default=-1, help="version to play (by default the newest)")
+    play.add_argument("--against", default="scripted", help="opponent: random, scripted-easy, scripted, "
+                      "scripted-hard, or a version")
     play.add_argument("--games", type=int, default=20)
     play.add_argument("--seed", type=int, default=0)
     play.add_argument("--replay", action="store_true", help="record the first game")
     _dry_run(play)
-    for name, words in (("show", "how far a match is"), ("cancel", "end one that waits or is played")):
+    for name, words in (("show", "print the state of a match"), ("cancel", "cancel a match")):
         one = verbs.add_parser(name, help=words)
-        one.add_argument("id", help="its id; `five matches` lists them")
+        one.add_argument("id", help="id of the match; `five matches` lists them")
         if name == "cancel":
             _dry_run(one)
 
 
-# What they do.
+# Actions.
 
 
 def _status(controller: Controller, arguments: Arguments) -> None:
@@ -264,7 +265,7 @@ def _control(controller: Controller, arguments: Arguments) -> None:
     if arguments.json:
         show(arguments, answer)
     else:
-        print(f"{'would be ' if arguments.dry_run else ''}{answer['status']} (asked by {answer['who']})")
+        print(f"{'would be ' if arguments.dry_run else ''}{answer['status']} (requested by {answer['who']})")
 
 
 def _show_versions(controller: Controller, arguments: Arguments) -> None:
@@ -382,21 +383,22 @@ def _show_config(controller: Controller, arguments: Arguments) -> None:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("status", "what a run is doing", _none, _status),
-    Command("pause", "bring games and learning to rest", _change, _control),
-    Command("resume", "go on after a pause, or start a run in a cluster again that was stopped", _change, _control),
-    Command("stop", "end a run; it can be started again", _change, _control),
-    Command("versions", "published versions", _versions, _show_versions),
-    Command("services", "live service instances", _none, _show_services),
-    Command("events", "what was decided, when and by whom", _events, _show_events),
-    Command("series", "records of a time series", _series, _show_series),
-    Command("schedules", "scheduled hyperparameters: show, set, history, revert", _schedules, _run_schedules),
-    Command("opponents", "the pool of past versions", _slices, _show_slice("version", "quality", "games", "wins")),
-    Command("ratings", "TrueSkill of versions", _cursors,
+    Command("status", "print the status of a run", _none, _status),
+    Command("pause", "pause games and learning", _change, _control),
+    Command("resume", "resume a paused run, or start a stopped run of a cluster again", _change, _control),
+    Command("stop", "stop a run; it can be resumed", _change, _control),
+    Command("versions", "list the published versions", _versions, _show_versions),
+    Command("services", "list the live service instances", _none, _show_services),
+    Command("events", "list the run's events", _events, _show_events),
+    Command("series", "print records of a time series", _series, _show_series),
+    Command("schedules", "print or change scheduled hyperparameters", _schedules, _run_schedules),
+    Command("opponents", "list the pool of past versions", _slices, _show_slice("version", "quality", "games", "wins")),
+    Command("ratings", "list the TrueSkill ratings of versions", _cursors,
             _show_page("player", "mu", "sigma", "games", "aborted", "reference")),
-    Command("matches", "matches on request: list, play, show, cancel", _matches, _run_matches),
-    Command("live", "games in progress, which the console shows; GAME saves one", _live, _show_live),
-    Command("recordings", "recorded games; NAME saves one (docs/replays.md)", _recordings, _show_recordings),
-    Command("config", "the run's configuration, or with KEY what a key of it is", _config, _show_config),
+    Command("matches", "list, request or cancel matches", _matches, _run_matches),
+    Command("live", "list the live games; with GAME save one", _live, _show_live),
+    Command("recordings", "list the recorded games; with NAME save one (docs/replays.md)", _recordings,
+            _show_recordings),
+    Command("config", "print the run's configuration; with KEY describe a key", _config, _show_config),
 )
 NAMES = frozenset(command.name for command in COMMANDS)

@@ -10,9 +10,9 @@ from five.local.run_folder import find_run
 
 def add_address(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that select a run."""
-    parser.add_argument("--run", help="a run on this machine, by its name; by default the last one")
-    parser.add_argument("--url", help="the controller of a run elsewhere, http(s)://host:port; its token is in "
-                        f"{TOKEN_VARIABLE} or in --token-file")
+    parser.add_argument("--run", help="name of a run of this machine; by default the last one")
+    parser.add_argument("--url", help="controller of a run elsewhere, http(s)://host:port; its token is read from "
+                        f"{TOKEN_VARIABLE} or --token-file")
     parser.add_argument("--token-file", type=Path, help="file with the token")
 
 
@@ -23,7 +23,7 @@ def controller_of(arguments: argparse.Namespace) -> Controller:
         return Controller(folder.cluster().rest, token_of(arguments) or folder.operator_token())
     token = token_of(arguments)
     if not token:
-        raise ApiError(f"set {TOKEN_VARIABLE}, or give --token-file: a token of that run")
+        raise ApiError(f"--url needs a token of that run: set {TOKEN_VARIABLE} or use --token-file")
     return Controller(arguments.url, token)
 
 

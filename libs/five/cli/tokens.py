@@ -14,18 +14,19 @@ from five.services.controller.http import tokens
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `five token`."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    new = verbs.add_parser("new", help="make a token; it is printed once and kept nowhere")
-    new.add_argument("name", help="who events say it was")
-    new.add_argument("--role", choices=("viewer", "operator"), default="viewer", help="viewer (default) or operator")
-    new.add_argument("--expires", help="when it ends: 30d, 12h, or a date (by default never)")
-    listing = verbs.add_parser("list", help="the tokens of a run on this machine")
-    revoke = verbs.add_parser("revoke", help="take a token of a run on this machine off the list")
-    revoke.add_argument("name", help="its name")
+    new = verbs.add_parser("new", help="create a token; it is printed once and not stored")
+    new.add_argument("name", help="name in events")
+    new.add_argument("--role", choices=("viewer", "operator"), default="viewer", help="role of the token")
+    new.add_argument("--expires", help="expiry: 30d, 12h, or a date (by default never)")
+    listing = verbs.add_parser("list", help="list the tokens of a run of this machine")
+    revoke = verbs.add_parser("revoke", help="revoke a token of a run of this machine")
+    revoke.add_argument("name", help="name of the token")
     for verb in (new, listing, revoke):
         place = verb.add_mutually_exclusive_group()
-        place.add_argument("--run", help="a run on this machine, by its name"
-                           + ("; without it and --file nothing is written" if verb is new else " (the last one)"))
-        place.add_argument("--file", type=Path, help="a file of tokens, wherever it is")
+        place.add_argument("--run", help="name of a run of this machine"
+                           + ("; without it and --file nothing is written" if verb is new else "; by default the "
+                              "last one"))
+        place.add_argument("--file", type=Path, help="file of tokens")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,10 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
                 known = tokens.read(path)
                 kept = [entry for entry in known if entry.name != arguments.name]
                 if len(kept) == len(known):
-                    raise ApiError(f"{path} lists no token {arguments.name!r}; there are "
+                    raise ApiError(f"{path} has no token {arguments.name!r}; it has "
                                   f"{', '.join(e.name for e in known) or 'none'}")
                 tokens.write(path, kept)
-                print(f"{arguments.name} is off {path}: a running controller refuses it from now on")
+                print(f"{arguments.name} revoked in {path}; a running controller refuses it from now on")
     except ValidationError as error:
         raise ApiError("; ".join(e["msg"] for e in error.errors(include_input=False))) from None
     except (OSError, ValueError) as error:
@@ -64,7 +65,7 @@ def _new(arguments: argparse.Namespace) -> None:
     if arguments.file or arguments.run:
         path = _place(arguments)
         tokens.write(path, [*(tokens.read(path) if path.exists() else []), entry])
-        print(f"token (shown this once): {token}\nits entry is in {path}: a running controller takes it at once")
+        print(f"token (shown this once): {token}\nentry added to {path}; a running controller accepts it at once")
         return
     print(f"token (shown this once): {token}\nentry for the file of tokens:")
     print(json.dumps(entry.model_dump(mode="json", exclude_none=True)))
