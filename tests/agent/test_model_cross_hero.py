@@ -1,4 +1,4 @@
-"""What heroes of a team see of each other's private inputs."""
+"""The cross-hero pool and its gradient."""
 
 import torch
 
@@ -19,7 +19,7 @@ def test_gradient_goes_to_the_hero_with_the_maximum() -> None:
     assert x.grad is not None and x.grad.tolist() == [[[1.0, 0.0], [0.0, 1.0]]]
 
 
-def test_alone_or_switched_off_it_changes_nothing() -> None:
+def test_one_hero_or_no_pool_changes_nothing() -> None:
     x = torch.randn(4, 1, 16)
     assert torch.equal(cross_hero_pool(x, 4), x)
     y = torch.randn(4, 5, 16)

@@ -1,4 +1,4 @@
-"""The dense path computes what the packed one does, with sizes and a sequence of operations that no data decides."""
+"""The dense path equals the packed one, and its operations do not depend on the data."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 
 
 def pair(heroes: int, precision: str = "float32") -> tuple[Policy, Policy]:
-    """The same policy twice, packed and dense, with statistics that make absent rows differ from zero."""
+    """Return one policy packed and dense, with statistics that make absent rows differ from zero."""
     config = SMALL.model_copy(update={"precision": precision})
     packed, dense = make(heroes, config=config), make(heroes, config=config)
     obs = random_obs(packed.layout, STEPS, TEAMS, seed=11)
@@ -32,7 +32,7 @@ def pair(heroes: int, precision: str = "float32") -> tuple[Policy, Policy]:
 
 
 def cases(of: Policy, *, present: float = 0.4) -> dict[str, Tensor]:
-    """Team-steps [STEPS, TEAMS]; one with nobody and nothing present, one with units but no set's rows."""
+    """Return team-steps [STEPS, TEAMS]; one is empty, one has units but no set rows."""
     lay = of.layout
     obs = random_obs(lay, STEPS, TEAMS, seed=3, present=present)
     for name in obs:
@@ -64,7 +64,7 @@ def actions_of(policy: Policy, obs: dict[str, Tensor]) -> Tensor:
 
 @pytest.mark.parametrize("heroes", [1, 5])
 @pytest.mark.parametrize("greedy", [False, True])
-def test_act_is_the_same(heroes: int, greedy: bool) -> None:
+def test_dense_act_equals_packed(heroes: int, greedy: bool) -> None:
     packed, dense = pair(heroes)
     obs = cases(packed)
     for t in range(STEPS):
@@ -90,7 +90,7 @@ def loss_of(policy: Policy, obs: dict[str, Tensor], actions: Tensor) -> tuple[Te
 
 @pytest.mark.parametrize("heroes", [1, 5])
 @pytest.mark.parametrize("present", [0.0, 0.4, 1.0])
-def test_unroll_and_its_gradients_are_the_same(heroes: int, present: float) -> None:
+def test_dense_unroll_and_gradients_equal_packed(heroes: int, present: float) -> None:
     packed, dense = pair(heroes)
     obs = cases(packed, present=present)
     actions = actions_of(packed, obs)
@@ -109,7 +109,7 @@ def test_unroll_and_its_gradients_are_the_same(heroes: int, present: float) -> N
         torch.testing.assert_close(expected, here, rtol=1e-3, atol=1e-6, msg=lambda m, name=name: f"{name}: {m}")
 
 
-def test_unroll_is_near_in_bfloat16() -> None:
+def test_dense_unroll_is_close_in_bfloat16() -> None:
     packed, dense = pair(5, "bfloat16")
     obs = cases(packed)
     actions = actions_of(packed, obs)
@@ -124,7 +124,7 @@ def test_unroll_is_near_in_bfloat16() -> None:
     assert torch.nn.functional.cosine_similarity(*gradients, 0) > 0.99
 
 
-def test_scores_are_the_same() -> None:
+def test_dense_scores_equal_packed() -> None:
     packed, dense = pair(5)
     obs = cases(packed)
     actions = actions_of(packed, obs)
@@ -132,7 +132,7 @@ def test_scores_are_the_same() -> None:
     torch.testing.assert_close(two, one, **CLOSE)
 
 
-def test_a_layout_of_few_blocks() -> None:
+def test_dense_on_a_layout_with_few_blocks() -> None:
     torch.manual_seed(0)
     packed, dense = Policy(bare_layout(), SMALL), Policy(bare_layout(), SMALL)
     dense.load_state_dict(packed.state_dict())
@@ -145,8 +145,8 @@ def test_a_layout_of_few_blocks() -> None:
 
 
 @pytest.mark.parametrize("garbage", [77.0, float("nan"), float("inf")])
-def test_what_stands_in_absent_rows_is_never_read(garbage: float) -> None:
-    """Neither by a value nor by a gradient, whatever it is."""
+def test_absent_rows_are_never_read(garbage: float) -> None:
+    """Garbage in absent rows changes neither values nor gradients."""
     _, dense = pair(5)
     lay, obs = dense.layout, cases(dense)
     actions = actions_of(dense, obs)
@@ -174,7 +174,7 @@ def test_what_stands_in_absent_rows_is_never_read(garbage: float) -> None:
 
 
 class Operators(TorchDispatchMode):
-    """Every operator with the sizes that it takes."""
+    """Record every operator with its sizes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class Operators(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_sequence_of_operations_does_not_depend_on_the_data(precision: str) -> None:
+def test_operations_do_not_depend_on_the_data(precision: str) -> None:
     _, dense = pair(2, precision)
     sequences = []
     for seed, present in ((0, 0.4), (1, 1.0), (2, 0.0)):
@@ -202,8 +202,8 @@ def test_the_sequence_of_operations_does_not_depend_on_the_data(precision: str) 
     assert len(sequences[0]) > 500 and sequences[0] == sequences[1] == sequences[2]
 
 
-def test_pools_of_slots() -> None:
-    """[owners, slots, steps] rows against the packed pools of the same rows, equal rows and a floor among them."""
+def test_slot_max_equals_segment_max() -> None:
+    """Rows include equal ones and a pool at its floor."""
     torch.manual_seed(0)
     owners, slots, steps = 3, 4, 5
     is_present = torch.rand(owners, slots, steps) < 0.6
@@ -220,7 +220,7 @@ def test_pools_of_slots() -> None:
     assert (one == 0).any() and (one != 0).any()
 
 
-def test_dense_is_no_part_of_a_version() -> None:
+def test_dense_is_not_part_of_a_version() -> None:
     policy = Policy(layout(1), SMALL)
     before = list(policy.state_dict())
     policy.dense = True
@@ -230,8 +230,8 @@ def test_dense_is_no_part_of_a_version() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("heroes", [1, 5])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_on_a_gpu(heroes: int, precision: str) -> None:
-    """Dense there against packed here; and the host is never waited for, by CUDA's own check."""
+def test_dense_on_a_gpu_equals_packed_on_a_cpu(heroes: int, precision: str) -> None:
+    """CUDA's sync debug mode also checks that the host never waits."""
     packed, dense = pair(heroes, precision)
     dense.cuda()
     obs = cases(packed)

@@ -1,4 +1,4 @@
-"""Masked categoricals and the table of what actions read."""
+"""Masked categorical distributions and the action table."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from five.agent.model.head_names import OFFSET_PAIRS
 from tests.agent.model_cases import SMALL, layout
 
 
-def test_masked_entries_are_never_drawn() -> None:
+def test_masked_entries_are_never_sampled() -> None:
     torch.manual_seed(0)
     logits, mask = torch.randn(500, 30) * 10, torch.rand(500, 30) < 0.3
     mask[:, 7] |= ~mask.any(-1)
@@ -22,7 +22,7 @@ def test_masked_entries_are_never_drawn() -> None:
     torch.testing.assert_close(logp.exp().sum(-1), torch.ones(500))
 
 
-def test_frequencies_are_the_probabilities() -> None:
+def test_sample_frequencies_match_probabilities() -> None:
     logits = torch.tensor([0.0, 1.0, 2.0, -1.0, 5.0])
     mask = torch.tensor([True, True, True, True, False])
     logp = masked_log_softmax(logits, mask)
@@ -40,13 +40,13 @@ def test_entropy_and_gradient_ignore_masked_entries() -> None:
     assert logits.grad is not None and torch.isfinite(logits.grad).all() and logits.grad[0, 3] == 0
 
 
-def test_one_choice_has_no_entropy() -> None:
+def test_a_single_choice_has_zero_entropy() -> None:
     logp = masked_log_softmax(torch.randn(1, 6), torch.arange(6)[None] == 2)
     assert entropy(logp).item() == 0.0 and logp[0, 2].item() == 0.0
 
 
 @pytest.mark.parametrize("heroes", [1, 5])
-def test_table_says_what_the_layout_says(heroes: int) -> None:
+def test_action_table_matches_the_layout(heroes: int) -> None:
     lay = layout(heroes)
     table = ActionTable(lay, SMALL)
     pairs = {TargetType.POINT: "caster", TargetType.WARD: "ward"}

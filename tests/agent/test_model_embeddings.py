@@ -1,4 +1,4 @@
-"""PackedPool of an embedding table, and their gradient."""
+"""Lookup in an embedding table, and its gradient."""
 
 import torch
 import torch.nn.functional as F
@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from five.agent.model.embeddings import lookup
 
 
-def test_rows_and_their_gradient_are_those_of_pytorch() -> None:
+def test_lookup_and_gradient_equal_pytorch() -> None:
     torch.manual_seed(0)
     ids, weights = torch.randint(0, 6, (40, 3)), torch.randn(40, 3, 4)
     gradients = []
@@ -20,7 +20,7 @@ def test_rows_and_their_gradient_are_those_of_pytorch() -> None:
     assert not gradients[0][[0, 6, 7]].any() and gradients[0][1:6].all()
 
 
-def test_nothing_looked_up() -> None:
+def test_lookup_of_no_ids() -> None:
     table = torch.nn.Parameter(torch.ones(4, 2))
     lookup(table, torch.zeros(0, dtype=torch.int64)).sum().backward()
     assert torch.equal(table.grad, torch.zeros(4, 2))

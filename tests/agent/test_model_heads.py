@@ -1,4 +1,4 @@
-"""The action heads against a slow reference, and where gradients may go."""
+"""Action heads compared with a slow reference, and the paths of their gradients."""
 
 import math
 
@@ -18,7 +18,7 @@ TEAMS = 24
 
 
 class Case:
-    """Heads with opinions, a random trunk output and LSTM output."""
+    """Heads with large weights, a random trunk output and a random LSTM output."""
 
     def __init__(self, heroes: int) -> None:
         torch.manual_seed(heroes)
@@ -75,7 +75,7 @@ def _count(scores: Tensor, index: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("heroes", [1, 5])
-def test_against_the_slow_reference(heroes: int) -> None:
+def test_heads_equal_the_slow_reference(heroes: int) -> None:
     case = Case(heroes)
     seen = set()
     with torch.no_grad():
@@ -94,7 +94,7 @@ def test_against_the_slow_reference(heroes: int) -> None:
     assert seen == set(TargetType) or heroes == 1
 
 
-def test_only_available_and_valid_is_chosen() -> None:
+def test_only_valid_actions_are_chosen() -> None:
     case = Case(5)
     with torch.no_grad():
         for seed in range(30):
@@ -118,7 +118,7 @@ def test_only_available_and_valid_is_chosen() -> None:
                     assert a[4:].tolist() == [4, 4]
 
 
-def test_no_valid_target_is_not_counted() -> None:
+def test_logp_ignores_a_missing_target() -> None:
     case = Case(1)
     case.obs["target_mask"].zero_()
     chosen = case.choose()
@@ -130,7 +130,7 @@ def test_no_valid_target_is_not_counted() -> None:
 
 
 @pytest.mark.parametrize("target", list(TargetType))
-def test_heads_that_are_not_read_get_no_gradient(target: TargetType) -> None:
+def test_unread_heads_get_no_gradient(target: TargetType) -> None:
     case = Case(5)
     ids = [a.id for a in case.layout.actions if a.target is target and a.id > 0]
     case.obs["available"].zero_()
@@ -161,14 +161,13 @@ def test_first_policy_is_close_to_uniform() -> None:
     assert (out.entropies["action"][0] > 0.9 * uniform - 1e-4).all()
 
 
-def test_heads_are_an_own_module_each() -> None:
+def test_each_head_is_its_own_module() -> None:
     heads = ActionHeads(layout(1), SMALL)
     assert {name.split(".")[0] for name in heads.state_dict()} == {
         "primary", "unit", "teleport", "gate", "delay", "offsets"}
 
 
-def test_auxiliary_gradients_stop_where_they_should() -> None:
-    """Win probability shapes the LSTM; net-worth rank and building events only read it."""
+def test_only_win_probability_shapes_the_lstm() -> None:
     heads = AuxiliaryHeads(layout(5), SMALL)
     for name, stopped in (("win_probability", False), ("net_worth_rank", True), ("building_events", True)):
         core = torch.randn(2, 5, SMALL.lstm, requires_grad=True)
@@ -180,7 +179,7 @@ def test_auxiliary_gradients_stop_where_they_should() -> None:
         assert all(p.grad is not None and (p.grad != 0).any() for p in head.parameters()), name
 
 
-def test_layers_batched_linear_are_the_layers() -> None:
+def test_batched_linear_equals_the_layers() -> None:
     torch.manual_seed(0)
     layers = [torch.nn.Linear(7, out) for out in (3, 1, 5)]
     parameters = [p for layer in layers for p in layer.parameters()]

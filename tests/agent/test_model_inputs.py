@@ -1,4 +1,4 @@
-"""Every field arrives at its row: the reader against the layout's own description, slot by slot."""
+"""The input reader compared with the layout's description, slot by slot."""
 
 import numpy as np
 import pytest
@@ -13,21 +13,21 @@ from tests.agent.model_cases import SMALL, layout, random_arrays
 
 
 def bare_layout() -> Layout:
-    """A layout with as many empty blocks as a configuration can make."""
+    """Return a layout with as many empty blocks as a configuration allows."""
     slots = ObservationConfig(allied_creeps=3, neutral_creeps=0, buildings=2, wards=0, couriers=0, hero_modifiers=0,
                               unit_modifiers=0, pickups=0, minimap=2, nearby_map=2, passability=2)
     return Layout(GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], observation=slots))
 
 
 def row(arrays: dict[str, np.ndarray], block: Block, array: str, lead: tuple[int, ...], i: int) -> np.ndarray:
-    """A block's row as the layout's docstring defines it."""
+    """Return a block's row as the layout's docstring defines it."""
     at = block.offset[array] + i * block.stride[array]
     values: np.ndarray = arrays[array][lead][at:at + block.stride[array]]
     return values
 
 
 @pytest.mark.parametrize("of", [layout(1), layout(5), bare_layout()], ids=["1v1", "5v5", "bare"])
-def test_rows_arrive_where_they_belong(of: Layout) -> None:
+def test_rows_match_the_layout(of: Layout) -> None:
     arrays = random_arrays(of, 3)
     inputs = InputReader(of)({name: torch.from_numpy(a) for name, a in arrays.items()})
     b, h = of.blocks, of.heroes
@@ -62,7 +62,7 @@ def test_rows_arrive_where_they_belong(of: Layout) -> None:
 
 
 @pytest.mark.parametrize("name", ["hero_modifiers", "unit_modifiers", "hero_abilities", "hero_items", "pickups"])
-def test_sets_hang_on_their_owner(name: str) -> None:
+def test_set_rows_belong_to_their_owner(name: str) -> None:
     of = layout(5)
     arrays = random_arrays(of, 3)
     reader = InputReader(of)
@@ -86,7 +86,7 @@ def test_sets_hang_on_their_owner(name: str) -> None:
     assert sorted(found) == sorted(expected) and len(found) > 3
 
 
-def test_maps_and_previous_action() -> None:
+def test_maps_and_previous_action_are_read() -> None:
     of = layout(5)
     arrays = random_arrays(of, 2)
     inputs = InputReader(of)({name: torch.from_numpy(a) for name, a in arrays.items()})
@@ -102,7 +102,7 @@ def test_maps_and_previous_action() -> None:
         row(arrays, previous, "private_ids", (0, 2), 0)[previous.field("action").offset])
 
 
-def test_ids_may_come_as_any_integer_type() -> None:
+def test_ids_of_any_integer_type() -> None:
     of = layout(1)
     obs = {name: torch.from_numpy(a) for name, a in random_arrays(of, 2).items()}
     policy = Policy(of, SMALL)

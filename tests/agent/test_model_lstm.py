@@ -1,4 +1,4 @@
-"""The sequence written out by hand is the library's LSTM; in bfloat16 its gradients keep their scale."""
+"""The hand-written LSTM equals the library's, and keeps the scale of gradients in bfloat16."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def inputs(requires_grad: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def by_library(lstm: nn.LSTM, x: Tensor, h: Tensor, c: Tensor, keep: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """One step at a time, the state zeroed before the steps where ``keep`` is 0."""
+    """Evaluate one step at a time and zero the state where ``keep`` is 0."""
     outputs, state = [], (h[None], c[None])
     for t in range(len(x)):
         state = (state[0] * keep[t], state[1] * keep[t])
@@ -29,7 +29,7 @@ def by_library(lstm: nn.LSTM, x: Tensor, h: Tensor, c: Tensor, keep: Tensor) -> 
 
 
 @pytest.mark.parametrize("games_end", [False, True])
-def test_is_the_librarys_with_its_gradients(games_end: bool) -> None:
+def test_outputs_and_gradients_equal_the_librarys(games_end: bool) -> None:
     torch.manual_seed(0)
     lstm = nn.LSTM(INPUT, WIDTH)
     keep = torch.ones(STEPS, ROWS, 1)
@@ -80,7 +80,7 @@ def test_small_gradients_survive_bfloat16(scale: float) -> None:
         assert cosine > 0.999, name
 
 
-def test_a_cell_that_grows_slowly_does_not_stand_still() -> None:
+def test_a_slowly_growing_cell_keeps_growing() -> None:
     """In bfloat16 a cell near 8 cannot take in less than 0.03 a step: 64 steps of 0.01 would leave it where it is."""
     width, steps = 1, 64
     gates = torch.tensor([-4.6, 30.0, 30.0, 30.0]).repeat(steps, 1, 1).bfloat16()  # adds about 0.01, forgets nothing

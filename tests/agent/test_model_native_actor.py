@@ -1,4 +1,4 @@
-"""Acting by one call of the core: what PyTorch's operations choose and say, but for rounding."""
+"""The native actor equals PyTorch up to rounding."""
 
 import copy
 import dataclasses
@@ -18,7 +18,7 @@ WIDE = SMALL.model_copy(update={"lstm": 40, "lstm_input": 36, "key": 20, "unit":
 
 
 def policy_of(of: Layout, config: ModelConfig = SMALL) -> Policy:
-    """Weights large enough that choices depend on them, statistics as after a batch."""
+    """Return a policy whose choices depend on its weights, with statistics as after a batch."""
     torch.manual_seed(5)
     policy = Policy(of, config).eval().requires_grad_(False)
     for parameter in policy.parameters():
@@ -28,16 +28,16 @@ def policy_of(of: Layout, config: ModelConfig = SMALL) -> Policy:
 
 
 def state_of(policy: Policy, teams: int) -> dict[str, torch.Tensor]:
-    """As in mid-game."""
+    """Return a random recurrent state."""
     return {name: 0.5 * torch.randn_like(state) for name, state in policy.initial_state(teams).items()}
 
 
-def acted(policy: Policy, obs: dict[str, torch.Tensor], state: dict[str, torch.Tensor], greedy: bool) -> PolicyOutput:
+def act(policy: Policy, obs: dict[str, torch.Tensor], state: dict[str, torch.Tensor], greedy: bool) -> PolicyOutput:
     return policy.act(obs, state, generator=torch.Generator().manual_seed(7), greedy=greedy)
 
 
-def same(a: PolicyOutput, b: PolicyOutput) -> None:
-    """Equal actions, and numbers as near as sums in another order come."""
+def assert_equal(a: PolicyOutput, b: PolicyOutput) -> None:
+    """Assert equal actions, and numbers within the rounding of reordered sums."""
     assert a.actions.dtype == b.actions.dtype
     assert torch.equal(a.actions, b.actions)
     for field in ("logp", "values", "primary", "unit"):
@@ -56,72 +56,71 @@ def same(a: PolicyOutput, b: PolicyOutput) -> None:
 @pytest.mark.parametrize(("of", "config"), [
     (layout(1), SMALL), (layout(5), SMALL), (layout(5), SPLIT), (layout(5), WIDE), (bare_layout(), WIDE)],
     ids=["1v1", "5v5", "split", "wide", "bare"])
-def test_as_the_operations_one_by_one(of: Layout, config: ModelConfig, greedy: bool, instructions: str) -> None:
+def test_native_actor_equals_pytorch(of: Layout, config: ModelConfig, greedy: bool, instructions: str) -> None:
     policy = policy_of(of, config)
     for teams, present in ((1, 0.4), (3, 0.0), (9, 1.0), (70, 0.4)):
         obs, state = random_obs(of, teams, seed=teams, present=present), state_of(policy, teams)
-        obs["available"][0] = 0  # nothing is possible in the padding after a game's end
+        obs["available"][0] = 0  # no action is available in the padding after a game's end
         policy.actor = None
-        expected = acted(policy, obs, state, greedy)
+        expected = act(policy, obs, state, greedy)
         policy.actor = NativeActor(policy, instructions)
-        same(acted(policy, obs, state, greedy), expected)
+        assert_equal(act(policy, obs, state, greedy), expected)
 
 
-def test_a_state_goes_on_from_step_to_step() -> None:
+def test_recurrent_state_over_several_steps() -> None:
     policy, of = policy_of(layout(5)), layout(5)
     states = [policy.initial_state(4) for _ in range(2)]
     for step in range(6):
         obs = random_obs(of, 4, seed=step)
         assert freeze(policy)
-        quick = acted(policy, obs, states[0], False)
+        quick = act(policy, obs, states[0], False)
         policy.actor = None
-        slow = acted(policy, obs, states[1], False)
-        same(quick, slow)
+        slow = act(policy, obs, states[1], False)
+        assert_equal(quick, slow)
         states = [quick.state, slow.state]
     assert quick.state["h"].abs().max() > 0.01
 
 
-def test_what_it_draws_is_of_its_distribution() -> None:
-    """The likelihoods it tells are those by which it draws."""
+def test_sample_frequencies_match_logp() -> None:
     policy = policy_of(layout(1))
     freeze(policy)
     one, state = random_obs(layout(1), 1, seed=3), policy.initial_state(1)
     many = {name: array.expand(4000, *array.shape[1:]) for name, array in one.items()}
-    done = acted(policy, many, {name: array.expand(4000, *array.shape[1:]) for name, array in state.items()}, False)
+    done = act(policy, many, {name: array.expand(4000, *array.shape[1:]) for name, array in state.items()}, False)
     assert done.primary is not None
     slots = done.actions[:, 0, 0].long()
     shares = torch.bincount(slots, minlength=30) / 4000
     torch.testing.assert_close(shares, done.primary[0, 0].exp(), atol=0.03, rtol=0.0)
 
 
-def test_what_is_replayed_is_left_to_the_operations() -> None:
+def test_replay_is_left_to_pytorch() -> None:
     policy = policy_of(layout(5))
     obs, state = random_obs(layout(5), 3, seed=2), state_of(policy, 3)
-    played = acted(policy, obs, state, False)
+    played = act(policy, obs, state, False)
     freeze(policy)
     again = policy.act(obs, state, replay=played.actions)
     assert torch.equal(again.actions, played.actions)
     torch.testing.assert_close(again.logp, played.logp)
 
 
-def test_parameters_are_those_of_the_moment() -> None:
+def test_parameters_are_copied_at_freeze() -> None:
     policy = policy_of(layout(1))
     obs, state = random_obs(layout(1), 5, seed=2), state_of(policy, 5)
     freeze(policy)
-    before = acted(policy, obs, state, True)
+    before = act(policy, obs, state, True)
     policy.value.bias.add_(1.0)
-    same(acted(policy, obs, state, True), before)
+    assert_equal(act(policy, obs, state, True), before)
     freeze(policy)
-    torch.testing.assert_close(acted(policy, obs, state, True).values, before.values + 1.0)
+    torch.testing.assert_close(act(policy, obs, state, True).values, before.values + 1.0)
 
 
 @pytest.mark.parametrize("change", [{"precision": "bfloat16"}, {"lstm": 2048}])
-def test_what_it_does_not_suit(change: dict[str, object]) -> None:
+def test_unsupported_policies_are_not_frozen(change: dict[str, object]) -> None:
     policy = Policy(layout(1), SMALL.model_copy(update=change)).eval()
     assert not freeze(policy) and policy.actor is None
 
 
-def test_threads_have_their_own_product() -> None:
+def test_several_threads_are_left_to_pytorch() -> None:
     policy, threads = policy_of(layout(1)), torch.get_num_threads()
     try:
         torch.set_num_threads(2)
@@ -130,14 +129,14 @@ def test_threads_have_their_own_product() -> None:
         torch.set_num_threads(threads)
 
 
-def test_a_copy_acts_as_well() -> None:
+def test_a_deep_copy_keeps_its_actor() -> None:
     policy = policy_of(layout(1))
     freeze(policy)
     obs, state = random_obs(layout(1), 2, seed=2), state_of(policy, 2)
-    same(acted(copy.deepcopy(policy), obs, state, True), acted(policy, obs, state, True))
+    assert_equal(act(copy.deepcopy(policy), obs, state, True), act(policy, obs, state, True))
 
 
-def test_arrays_that_do_not_fit_are_refused() -> None:
+def test_wrong_arrays_are_refused() -> None:
     policy = policy_of(layout(5))
     obs, state = random_obs(layout(5), 3, seed=2), state_of(policy, 3)
     freeze(policy)
@@ -152,7 +151,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     strange[0, units.offset["shared_ids"] + units.field("unit").offset] = 60_000
     with pytest.raises(IndexError):
         policy.act(obs | {"shared_ids": strange}, state)
-    assert dataclasses.is_dataclass(policy.act(obs, state))  # it goes on
+    assert dataclasses.is_dataclass(policy.act(obs, state))  # a refused call changes nothing
 
 
 @pytest.mark.parametrize("of", [layout(1), layout(5), bare_layout()], ids=["1v1", "5v5", "bare"])
@@ -164,7 +163,7 @@ def test_the_actor_evaluates_every_module(of: Layout) -> None:
 
 
 @pytest.mark.parametrize("module", [torch.nn.Linear(2, 2), torch.nn.Dropout(0.1), torch.nn.LayerNorm(4)])
-def test_a_module_that_the_actor_lacks_is_named(module: torch.nn.Module) -> None:
+def test_a_missing_module_is_named(module: torch.nn.Module) -> None:
     policy = policy_of(layout(1))
     policy.heads.add_module("extra", module)
     with pytest.raises(ValueError, match=r"heads\.extra"):

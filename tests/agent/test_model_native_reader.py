@@ -1,4 +1,4 @@
-"""Reading on the host: what `InputReader` and `Normaliser` make one after the other, to the bit."""
+"""The native reader equals `InputReader` and `Normaliser` bit for bit."""
 
 import copy
 import dataclasses
@@ -14,7 +14,7 @@ from tests.agent.test_model_inputs import bare_layout
 
 
 def policy_of(of: Layout) -> Policy:
-    """Statistics as after some batches, different field by field."""
+    """Return a policy with statistics as after some batches, different in every field."""
     policy = Policy(of, SMALL).eval()
     for seed in (1, 2):
         inputs = policy.trunk.reader(random_obs(of, 20, seed=seed))
@@ -24,14 +24,14 @@ def policy_of(of: Layout) -> Policy:
 
 @pytest.mark.parametrize("present", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("of", [layout(1), layout(5), bare_layout()], ids=["1v1", "5v5", "bare"])
-def test_the_same_to_the_bit(of: Layout, present: float) -> None:
+def test_native_reads_are_bit_exact(of: Layout, present: float) -> None:
     policy, obs = policy_of(of), random_obs(of, 7, seed=3, present=present)
     obs["shared"][0, :9] = torch.tensor([0.0, -0.0, 6e-8, -6e-8, 1e-4, 65504, -65504, 1.0, 3.1])
     inputs, floats, moments = NativeReader(policy.trunk.reader)(obs, policy.normaliser, moments=True)
     expected = policy.trunk.reader(obs)
     standard = policy.normaliser(expected)
     assert floats.keys() == standard.keys()
-    # PyTorch adds up in float32.
+    # PyTorch sums in float32.
     assert moments is not None
     others = policy.normaliser.stream_moments(expected)
     assert torch.equal(moments[0], others[0])
@@ -58,7 +58,7 @@ def test_the_same_to_the_bit(of: Layout, present: float) -> None:
 
 
 @pytest.mark.parametrize("of", [layout(1), layout(5), bare_layout()], ids=["1v1", "5v5", "bare"])
-def test_a_search_finds_the_same_rows_and_what_is_found_is_read(of: Layout) -> None:
+def test_search_equals_the_input_reader(of: Layout) -> None:
     policy, obs = policy_of(of), random_obs(of, 7, seed=8)
     reader = policy.trunk.reader
     read, presence = NativeReader(reader), reader.presence(obs["shared"], obs["shared_ids"].long())
@@ -72,7 +72,7 @@ def test_a_search_finds_the_same_rows_and_what_is_found_is_read(of: Layout) -> N
 
 
 @pytest.mark.parametrize("of", [layout(1), layout(5)], ids=["1v1", "5v5"])
-def test_a_policy_learns_by_it_as_without(of: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unroll_equals_pytorchs_reader(of: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     policy, obs = policy_of(of), random_obs(of, 3, 4, seed=9)
     state = policy.initial_state(4)
     steps = [policy.act({n: a[t] for n, a in obs.items()}, state, generator=torch.Generator().manual_seed(t)).actions
@@ -94,7 +94,7 @@ def test_a_policy_learns_by_it_as_without(of: Layout, monkeypatch: pytest.Monkey
     torch.testing.assert_close(mine[2], other[2], rtol=1e-5, atol=1e-3)
 
 
-def test_a_policy_acts_by_it_as_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_act_equals_pytorchs_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     policy, obs = policy_of(layout(5)), random_obs(layout(5), 6, seed=4)
     state = policy.initial_state(6)
     read: list[int] = []
@@ -110,14 +110,14 @@ def test_a_policy_acts_by_it_as_without(monkeypatch: pytest.MonkeyPatch) -> None
     assert all(torch.equal(mine.state[name], other.state[name]) for name in other.state)
 
 
-def test_arrays_that_games_do_not_write_are_read_otherwise() -> None:
+def test_other_dtypes_are_left_to_pytorch() -> None:
     obs = random_obs(layout(1), 2)
     assert NativeReader.accepts(obs)
     assert not NativeReader.accepts({**obs, "shared": obs["shared"].float()})
     assert not NativeReader.accepts({**obs, "shared_ids": obs["shared_ids"].long()})
 
 
-def test_a_part_of_larger_arrays_is_read() -> None:
+def test_views_of_larger_arrays_are_read() -> None:
     policy, obs = policy_of(layout(1)), random_obs(layout(1), 2, 6, seed=5)
     read = NativeReader(policy.trunk.reader)
     floats = read({n: a[:, 1] for n, a in obs.items()}, policy.normaliser).floats
@@ -125,14 +125,14 @@ def test_a_part_of_larger_arrays_is_read() -> None:
     assert all(torch.equal(floats[name], same[name]) for name in same)
 
 
-def test_it_goes_along_in_copies() -> None:
+def test_a_deep_copy_can_read() -> None:
     policy, obs = policy_of(layout(1)), random_obs(layout(1), 2)
     twin = copy.deepcopy(policy)
     assert torch.equal(twin.act(obs, twin.initial_state(2), greedy=True).actions,
                        policy.act(obs, policy.initial_state(2), greedy=True).actions)
 
 
-def test_arrays_of_another_width_are_refused() -> None:
+def test_wrong_widths_are_refused() -> None:
     policy, obs = policy_of(layout(1)), random_obs(layout(5), 2)
     with pytest.raises(ValueError, match="widths of layout"):
         policy.act(obs, policy.initial_state(2))

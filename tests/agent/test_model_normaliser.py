@@ -1,4 +1,4 @@
-"""Running statistics against numpy over everything that was seen."""
+"""Running statistics compared with numpy over all data."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.agent.model_cases import layout, random_obs
 
 
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
-def test_streamed_batches_give_the_statistics_of_all(offset: float) -> None:
+def test_batches_give_the_statistics_of_all_data(offset: float) -> None:
     rng = np.random.default_rng(0)
     batches = [rng.normal(offset + i, 1 + i, (n, 4)) for i, n in enumerate((3, 50, 1, 200))]
     running = RunningStatistics(4)
@@ -36,7 +36,7 @@ def test_moments_of_processes_add_up() -> None:
 
 
 def test_sums_in_float32_do_not_drift() -> None:
-    """A mean that no float32 holds, a deviation far below it, many batches of float16 as observations are."""
+    """The mean is not a float32 and the deviation far below it, over many batches of float16."""
     rng = np.random.default_rng(1)
     batches = [rng.normal(1000.0, 4.0, (700, 2)).astype(np.float16) for _ in range(60)]
     running = RunningStatistics(2)
@@ -47,7 +47,7 @@ def test_sums_in_float32_do_not_drift() -> None:
     np.testing.assert_allclose(running.squares / running.count, everything.var(0), rtol=1e-5)
 
 
-def test_nothing_seen_is_passed_through() -> None:
+def test_without_data_values_are_unchanged() -> None:
     scale, shift = RunningStatistics(2).scale_and_shift()
     assert scale.tolist() == [1.0, 1.0] and shift.tolist() == [0.0, 0.0]
     running = RunningStatistics(2)
@@ -55,7 +55,7 @@ def test_nothing_seen_is_passed_through() -> None:
     assert running.count.tolist() == [0.0, 0.0] and torch.isfinite(running.scale_and_shift()[0]).all()
 
 
-def test_streams_are_standardised_and_clipped_by_tower() -> None:
+def test_streams_are_standardised_by_group() -> None:
     lay = layout(5)
     reader = InputReader(lay)
     normaliser = Normaliser(reader.widths(), 5.0)
@@ -79,8 +79,8 @@ def test_streams_are_standardised_and_clipped_by_tower() -> None:
     assert (after[rows[3]:] - normal["units"][rows[3]:]).abs().mean() < 0.3
 
 
-def test_a_field_means_the_same_in_every_slot() -> None:
-    """One pair of statistics per field and kind of row, whatever the slot: the count is of rows, not team-steps."""
+def test_slots_of_a_group_share_statistics() -> None:
+    """The count is of rows, not of team-steps."""
     lay = layout(5)
     reader = InputReader(lay)
     normaliser = Normaliser(reader.widths(), 5.0)
@@ -95,7 +95,7 @@ def test_a_field_means_the_same_in_every_slot() -> None:
     assert normaliser.count[start].item() == inputs.group_rows[0] * lay.heroes
 
 
-def test_reward_std() -> None:
+def test_reward_standard_deviation() -> None:
     rng = np.random.default_rng(1)
     rewards = RewardStatistics()
     assert rewards.std() == 1.0
@@ -108,7 +108,7 @@ def test_reward_std() -> None:
     assert constant.std() == 1.0
 
 
-def test_a_few_quiet_rewards_do_not_make_the_deviation_small() -> None:
+def test_reward_prior_bounds_the_deviation() -> None:
     rewards = RewardStatistics(prior=1000.0)
     assert rewards.std() == 1.0
     rewards.merge_sums(torch.tensor([1000.0, 0.0, 0.0]))

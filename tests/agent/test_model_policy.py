@@ -1,4 +1,4 @@
-"""act and unroll: shapes, equal log-probabilities, state across boundaries, determinism, gradients."""
+"""Policy.act and unroll: shapes, log-probabilities, recurrent state, determinism, gradients."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def make(heroes: int, seed: int = 0, config: ModelConfig = SMALL) -> Policy:
 
 
 def see(policy: Policy, obs: dict[str, Tensor]) -> None:
-    """Takes observations into the policy's statistics, as a gradient step does."""
+    """Merge observations into the policy's statistics, as a gradient step does."""
     steps, teams = obs["shared"].shape[:2]
     actions = torch.zeros(steps, teams, policy.layout.heroes, 6, dtype=torch.int16)
     policy.update_normaliser(policy.unroll(obs, actions, policy.initial_state(teams)).observation_moments)
@@ -33,7 +33,7 @@ def see(policy: Policy, obs: dict[str, Tensor]) -> None:
 
 def play(policy: Policy, obs: dict[str, Tensor], resets: Tensor | None = None, seed: int = 1,
          state: State | None = None) -> tuple[Tensor, Tensor, Tensor, State]:
-    """Acts step by step; a reset zeroes the state before its step. (actions, logp, values, last state)"""
+    """Act step by step with resets. Return (actions, logp, values, last state)."""
     steps, teams = obs["shared"].shape[:2]
     generator = torch.Generator().manual_seed(seed)
     state = policy.initial_state(teams) if state is None else state
@@ -71,8 +71,8 @@ def test_shapes_and_dtypes(heroes: int) -> None:
 
 @pytest.mark.parametrize("heroes", [1, 5])
 @pytest.mark.parametrize("with_resets", [False, True])
-def test_unroll_repeats_what_act_did(heroes: int, with_resets: bool) -> None:
-    """PPO's ratio is exactly 1 on data of the current version, also across the end of a game."""
+def test_unroll_repeats_the_logp_of_act(heroes: int, with_resets: bool) -> None:
+    """PPO's ratio is 1 on data of the current version, also across the end of a game."""
     policy = make(heroes)
     obs = random_obs(policy.layout, STEPS, TEAMS)
     see(policy, obs)
@@ -89,7 +89,7 @@ def test_unroll_repeats_what_act_did(heroes: int, with_resets: bool) -> None:
         np.testing.assert_allclose(out.state[name], array, atol=1e-5, err_msg=name)
 
 
-def test_an_unroll_cut_in_two_is_the_same() -> None:
+def test_two_halves_equal_one_unroll() -> None:
     policy = make(5)
     obs = random_obs(policy.layout, STEPS, TEAMS)
     actions, _, _, _ = play(policy, obs)
@@ -101,8 +101,8 @@ def test_an_unroll_cut_in_two_is_the_same() -> None:
     np.testing.assert_allclose(torch.cat((first.logp, second.logp)).detach(), whole.logp.detach(), atol=1e-5)
 
 
-def test_a_reset_forgets_everything() -> None:
-    """After a reset nothing of the steps before it is left: neither in the LSTM nor in the target's embedding."""
+def test_a_reset_clears_the_recurrent_state() -> None:
+    """It clears the LSTM and the target's embedding."""
     policy = make(5)
     obs = random_obs(policy.layout, STEPS, TEAMS)
     other = random_obs(policy.layout, STEPS, TEAMS, seed=9)
@@ -120,7 +120,7 @@ def test_a_reset_forgets_everything() -> None:
     assert not torch.allclose(a.values[3:], without.values[3:])
 
 
-def test_what_was_targeted_is_seen_at_the_next_step() -> None:
+def test_the_next_step_sees_the_target() -> None:
     policy = make(1)
     obs = random_obs(policy.layout, 2, TEAMS)
     actions, _, _, _ = play(policy, obs)
@@ -141,7 +141,7 @@ def _reads(policy: Policy, available: Tensor, actions: Tensor, *parts: ActionPar
     return used[ids]
 
 
-def test_a_generator_decides_everything() -> None:
+def test_a_generator_makes_act_deterministic() -> None:
     policy = make(5)
     obs = random_obs(policy.layout, STEPS, TEAMS)
     first, again, other = (play(policy, obs, seed=s)[0] for s in (1, 1, 2))
@@ -151,7 +151,7 @@ def test_a_generator_decides_everything() -> None:
     assert torch.equal(greedy[0].actions, greedy[1].actions)
 
 
-def test_one_team_does_not_depend_on_the_others_in_its_batch() -> None:
+def test_teams_of_a_batch_are_independent() -> None:
     policy = make(5)
     obs = random_obs(policy.layout, TEAMS)
     state = {name: torch.randn_like(a) for name, a in policy.initial_state(TEAMS).items()}
@@ -164,7 +164,7 @@ def test_one_team_does_not_depend_on_the_others_in_its_batch() -> None:
 
 
 def test_absent_rows_have_no_influence() -> None:
-    """What stands in the slots of absent units, modifiers, abilities, items and pickups is never read."""
+    """Values in the slots of absent units, modifiers, abilities, items and pickups are never read."""
     policy = make(5)
     lay = policy.layout
     obs = random_obs(lay, STEPS, TEAMS)
@@ -221,7 +221,7 @@ def test_wrong_widths_are_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("heroes", [1, 5])
-def test_bfloat16_runs_and_is_near(heroes: int) -> None:
+def test_bfloat16_is_close_to_float32(heroes: int) -> None:
     config = SMALL.model_copy(update={"precision": "bfloat16"})
     single, half = make(heroes), make(heroes, config=config)
     half.load_state_dict(single.state_dict())
@@ -238,7 +238,7 @@ def test_bfloat16_runs_and_is_near(heroes: int) -> None:
 
 
 def test_overfits_a_small_target() -> None:
-    """Behaviour cloning of random actions and values on one batch: everything that must learn is wired."""
+    """Behaviour cloning of random actions and values on one batch."""
     policy = make(5)
     obs = random_obs(policy.layout, 4, 2)
     see(policy, obs)
@@ -257,7 +257,7 @@ def test_overfits_a_small_target() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_moments_of_an_unroll_are_those_of_its_observations(precision: str) -> None:
+def test_unroll_returns_observation_moments(precision: str) -> None:
     policy = make(5, config=SMALL.model_copy(update={"precision": precision}))
     see(policy, random_obs(policy.layout, STEPS, TEAMS, seed=5))  # about means that are not zero
     obs = random_obs(policy.layout, STEPS, TEAMS)
@@ -299,7 +299,7 @@ def test_state_dict_is_flat_and_complete() -> None:
     assert torch.equal(a.logp, b.logp) and torch.equal(a.actions, b.actions)
 
 
-def test_every_parameter_learns_something() -> None:
+def test_every_parameter_gets_a_gradient() -> None:
     policy = make(5)
     with torch.no_grad():
         policy.heads.gate.weight.normal_()
@@ -315,7 +315,7 @@ def test_every_parameter_learns_something() -> None:
 
 
 def test_gradients_are_bit_equal_on_two_threads() -> None:
-    """A resumed run takes the same next step: no sum's order may depend on the threads."""
+    """A resumed run takes the same next step only if no sum's order depends on the threads."""
     policy = make(5, config=SMALL.model_copy(update={"key": 8}))
     obs = random_obs(policy.layout, 16, 32)
     actions = torch.zeros(16, 32, 5, 6, dtype=torch.int16)
@@ -338,7 +338,7 @@ def test_gradients_are_bit_equal_on_two_threads() -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_on_a_gpu(precision: str) -> None:
+def test_act_and_unroll_on_a_gpu(precision: str) -> None:
     config = SMALL.model_copy(update={"precision": precision})
     policy = make(5, config=config)
     on_gpu = make(5, config=config).cuda()

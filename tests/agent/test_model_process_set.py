@@ -1,4 +1,4 @@
-"""Pools over packed rows, and the first layer that is split by what heroes share."""
+"""Pools over packed rows, set encoders, and the split linear layer."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,11 @@ from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense
 from tests.agent.test_learning_no_host_reads import HYPER, batch_of, learner_of
 
 Pool = Callable[[torch.Tensor, PackedPool], torch.Tensor]
-BOTH = pytest.mark.parametrize("pool", [segment_max, dense_max])  # a CPU's, and a GPU's on a CPU
+BOTH = pytest.mark.parametrize("pool", [segment_max, dense_max])  # that of a CPU, and that of a GPU
 
 
 def pools_of(owner: torch.Tensor, owners: int) -> PackedPool:
-    """Each row in the next free slot of its owner, of two more than are needed."""
+    """Assign each row to the next free slot of its owner, and add two empty slots."""
     slot = torch.stack([(owner[:i] == owner[i]).sum() for i in range(len(owner))]) if len(owner) else owner
     return PackedPool(owner, owners, slot, int(slot.max()) + 3 if len(owner) else 2)
 
@@ -43,7 +43,7 @@ def test_segment_max_and_its_gradient(pool: Pool) -> None:
 
 @BOTH
 def test_equal_rows_share_a_gradient(pool: Pool) -> None:
-    """Creeps of a wave can be alike in every field: together they get the gradient once."""
+    """Creeps of a wave can be equal in every field. Together they get the gradient once."""
     rows = torch.ones(4, 1, requires_grad=True)
     pool(rows, pools_of(torch.tensor([0, 0, 0, 1]), 2)).sum().backward()
     torch.testing.assert_close(rows.grad, torch.tensor([[1 / 3], [1 / 3], [1 / 3], [1.0]]))
@@ -58,8 +58,8 @@ def test_no_rows_at_all(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_policy_unrolls_the_same_with_either(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All pools of the network, tower by tower as on a GPU, to the bit; and the gradients."""
+def test_dense_max_trains_like_segment_max(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pools of the network, group by group as on a GPU."""
     from five.agent.model import process_set, trunk
 
     learner, batch = learner_of(precision), batch_of(2)
@@ -74,7 +74,7 @@ def test_a_policy_unrolls_the_same_with_either(precision: str, monkeypatch: pyte
     assert found.abs().max() > 0
 
 
-def test_split_layer_is_the_concatenated_one() -> None:
+def test_split_linear_equals_one_layer() -> None:
     torch.manual_seed(0)
     split, whole = SplitLinear(7, 4, 6), nn.Linear(11, 6)
     with torch.no_grad():
@@ -83,12 +83,12 @@ def test_split_layer_is_the_concatenated_one() -> None:
     shared, private = torch.randn(3, 7), torch.randn(3, 5, 4)
     joined = torch.cat((shared[:, None].expand(3, 5, 7), private), -1)
     torch.testing.assert_close(split(shared, private), whole(joined))
-    # Weights begin as those of the layer over all inputs: of its scale, not of the small half's.
+    # Initial weights have the scale of the layer over all inputs, not of the small half.
     assert split.private.weight.abs().max() <= 11**-0.5 and split.private.weight.std() > 0.4 * 11**-0.5
 
 
 def test_two_layers_and_their_gradients() -> None:
-    """Of the weights and of the pieces that are learned, where others are not."""
+    """Only some of the pieces need a gradient."""
     torch.manual_seed(0)
     first, second = nn.Linear(9, 6), nn.Linear(6, 5)
     pieces = [torch.randn(20, 3), torch.randn(20, 4, requires_grad=True), torch.randn(20, 2, requires_grad=True)]
@@ -98,12 +98,12 @@ def test_two_layers_and_their_gradients() -> None:
         found.append([out, *torch.autograd.grad((out * torch.arange(5.0)).square().sum(), wanted)])
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs)
-    out = two_layer_mlp(pieces[:1], first.weight[:, :3], first.bias, second)  # nothing but the weights is learned
+    out = two_layer_mlp(pieces[:1], first.weight[:, :3], first.bias, second)  # only the weights get a gradient
     out.sum().backward()
     assert first.weight.grad is not None and first.weight.grad[:, :3].any() and not first.weight.grad[:, 3:].any()
 
 
-def test_units_seen_by_one_hero_are_units_seen_by_many() -> None:
+def test_unit_set_of_one_hero_equals_many() -> None:
     torch.manual_seed(0)
     units, shared, private = UnitSet(4, 2, 8, 6), torch.randn(20, 4), torch.randn(20, 1, 2)
     found = []
@@ -125,7 +125,7 @@ def test_nan_in_a_row_reaches_its_pool_and_the_gradients() -> None:
     assert any(p.grad is not None and p.grad.isnan().any() for p in module.parameters())
 
 
-def test_sets_do_not_see_the_order_of_their_rows() -> None:
+def test_sets_ignore_the_order_of_rows() -> None:
     torch.manual_seed(0)
     values, owner = torch.randn(20, 4), torch.randint(0, 3, (20,))
     order = torch.randperm(20)
@@ -138,8 +138,7 @@ def test_sets_do_not_see_the_order_of_their_rows() -> None:
     torch.testing.assert_close(a, b)
 
 
-def test_two_layers_then_pool() -> None:
-    """Pooled before the last activation, it is what the paper pools after it."""
+def test_pool_before_relu_equals_after() -> None:
     torch.manual_seed(0)
     values, owner = torch.randn(20, 4), torch.randint(0, 3, (20,))
     s = ProcessSet(4, 8, 6)

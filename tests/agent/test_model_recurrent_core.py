@@ -1,4 +1,4 @@
-"""State crosses every boundary it should and no other."""
+"""Recurrent state across samples and resets."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from five.agent.model.recurrent_core import RecurrentCore
 
 
 class Counting(nn.Module):
-    """Stands in for the LSTM: its state counts the steps since it was zero, its output is the count."""
+    """An LSTM stub whose state and output count the steps since a reset."""
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         counts = state[0] + torch.arange(1, len(x) + 1)[:, None, None]
@@ -34,7 +34,7 @@ def slow_counts(steps: int, start: Tensor, resets: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_counts_across_resets(seed: int) -> None:
+def test_state_is_reset_at_game_starts(seed: int) -> None:
     steps, teams, heroes = 9, 4, 2
     generator = torch.Generator().manual_seed(seed)
     resets = torch.rand(steps, teams, generator=generator) < 0.15 * seed
@@ -46,8 +46,8 @@ def test_counts_across_resets(seed: int) -> None:
     assert torch.equal(c, torch.where(resets.any(0)[:, None, None], 10 * h, torch.full_like(h, 10.0 * steps)))
 
 
-def test_counts_across_samples() -> None:
-    """16 samples of 16 steps, each continued from the state of the one before, count to 256."""
+def test_state_is_carried_across_samples() -> None:
+    """16 samples of 16 steps count to 256."""
     core, h, c = counting_core(), torch.zeros(2, 1, 1), torch.zeros(2, 1, 1)
     for sample in range(16):
         out, h, c = core(torch.zeros(16, 2, 1, 3), h, c, torch.zeros(16, 2, dtype=torch.bool))
@@ -55,7 +55,7 @@ def test_counts_across_samples() -> None:
     assert h.unique().item() == 256
 
 
-def test_no_resets_is_one_sequence() -> None:
+def test_without_resets_it_is_one_sequence() -> None:
     calls = []
 
     class Watched(Counting):
@@ -73,7 +73,7 @@ def test_no_resets_is_one_sequence() -> None:
     assert calls == [16, 5, 11]
 
 
-def test_single_steps_are_the_sequence() -> None:
+def test_single_steps_equal_the_sequence() -> None:
     torch.manual_seed(0)
     core = RecurrentCore(5, 7)
     x, h, c = torch.randn(6, 3, 2, 5), torch.randn(3, 2, 7), torch.randn(3, 2, 7)

@@ -1,4 +1,4 @@
-"""What a version must have, and what is said when it does not."""
+"""Model schemas: ids, differences and refusals."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ def policy() -> Policy:
     return Policy(layout(1), SMALL)
 
 
-def test_round_trip(policy: Policy) -> None:
+def test_json_round_trip(policy: Policy) -> None:
     schema = Schema.of(policy)
     again = Schema.from_json(schema.to_json())
     assert again == schema and again.id == schema.id and len(schema.id) == 16
@@ -21,7 +21,7 @@ def test_round_trip(policy: Policy) -> None:
     schema.check(policy.state_dict())
 
 
-def test_id_says_what_is_interchangeable(policy: Policy) -> None:
+def test_equal_ids_are_interchangeable(policy: Policy) -> None:
     schema = Schema.of(policy)
     assert Schema.of(Policy(layout(1), SMALL)).id == schema.id
     half = Policy(layout(1), SMALL.model_copy(update={"precision": "bfloat16"}))
@@ -36,7 +36,7 @@ def test_id_says_what_is_interchangeable(policy: Policy) -> None:
     assert schema.differences(other)[0] == f"layout {other.layout} instead of {schema.layout}"
 
 
-def test_a_version_that_does_not_fit_is_refused(policy: Policy) -> None:
+def test_wrong_tensors_are_refused(policy: Policy) -> None:
     schema = Schema.of(policy)
     version = dict(policy.state_dict())
     version["value.bias"] = torch.zeros(2)
@@ -53,6 +53,6 @@ def test_a_version_that_does_not_fit_is_refused(policy: Policy) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"tensors": [["a", 3, "x"]], "layout": "", "config": {}}',
                                   '{"tensors": [], "layout": "", "config": {"unknown": 1}}'])
-def test_what_is_no_schema_is_refused(text: str) -> None:
+def test_invalid_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a model schema"):
         Schema.from_json(text)

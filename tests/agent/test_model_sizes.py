@@ -1,4 +1,4 @@
-"""The paper's size, and the sizes of the presets."""
+"""Parameter counts of the paper and the presets."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def parameter_counts(policy: Policy) -> dict[str, int]:
-    """Parameters by part, and their ``total``."""
+    """Return the number of parameters by part, and their ``total``."""
     counts = {name: sum(p.numel() for p in part.parameters()) for name, part in policy.named_children()}
     return {**counts, "total": sum(p.numel() for p in policy.parameters())}
 
 
-def test_parameter_count_is_near_the_papers() -> None:
+def test_parameter_count_is_close_to_the_papers() -> None:
     """Berner et al. 2019, table 1: 158,502,815 parameters, of which the LSTM has 84%."""
     with torch.device("meta"):
         counts = parameter_counts(Policy(Layout(GameConfig()), ModelConfig()))

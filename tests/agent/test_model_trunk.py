@@ -1,4 +1,4 @@
-"""The trunk sees sets, not lists; and each hero sees through its own eyes."""
+"""The trunk ignores the order of slots, and keeps private inputs apart."""
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from tests.agent.model_cases import SMALL, layout, random_obs
 
 
 def permute(of: Layout, obs: dict[str, Tensor], order: list[int]) -> dict[str, Tensor]:
-    """Moves units to other slots with all that hangs on them: new slot i holds what was in order[i]."""
+    """Move units and the rows that belong to them: new slot i holds old slot order[i]."""
     new = {name: array.clone() for name, array in obs.items()}
 
     def move(array: str, block: str, rows: list[int]) -> None:
@@ -34,7 +34,7 @@ def permute(of: Layout, obs: dict[str, Tensor], order: list[int]) -> dict[str, T
     return new
 
 
-def test_units_of_a_group_may_stand_in_any_slot() -> None:
+def test_order_within_a_group_is_ignored() -> None:
     policy = Policy(layout(5), SMALL)
     of = policy.layout
     rng = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def test_units_of_a_group_may_stand_in_any_slot() -> None:
     assert torch.equal(new_slot[before][targeted], after[targeted])
 
 
-def test_a_unit_of_another_group_is_another_matter() -> None:
+def test_order_between_groups_matters() -> None:
     policy = Policy(layout(5), SMALL)
     of = policy.layout
     obs = random_obs(of, 6)
@@ -73,7 +73,7 @@ def test_a_unit_of_another_group_is_another_matter() -> None:
     assert not torch.allclose(base.values, moved.values)
 
 
-def test_what_a_hero_alone_sees_reaches_the_others_by_the_pool_only() -> None:
+def test_private_inputs_reach_others_by_the_pool() -> None:
     """Private inputs of hero 0 move the others' LSTM input in its first quarter and nowhere else."""
     policy = Policy(layout(5), SMALL)
     obs = random_obs(policy.layout, 8)
@@ -87,8 +87,8 @@ def test_what_a_hero_alone_sees_reaches_the_others_by_the_pool_only() -> None:
     assert not torch.equal(before[:, 1:, :SMALL.pooled], after[:, 1:, :SMALL.pooled])
 
 
-def test_each_hero_is_shown_itself() -> None:
-    """Swap two allied heroes' slots and all that is private to them: their outputs swap, states aside."""
+def test_each_hero_reads_its_own_embedding() -> None:
+    """Swapping two allied heroes and their private inputs swaps their outputs."""
     policy = Policy(layout(5), SMALL)
     of = policy.layout
     obs = random_obs(of, 6)
