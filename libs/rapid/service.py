@@ -7,14 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Self, TypeVar
 
 import redis
 
 from rapid.blobs import BlobStore
-from rapid.lifecycle import Lifecycle
 from rapid.reexec import reexec
-from rapid.rpc.token import load_token
+from rapid.standalone_service import StandaloneService
 from rapid.startup import (
     Arguments,
     PlatformConfig,
@@ -22,7 +21,6 @@ from rapid.startup import (
     configure_process,
     exit_with_error,
     parse_arguments,
-    rank_port,
 )
 from rapid.store import acl
 from rapid.store.connection import MAX_CONNECTIONS, Role, connect, password_of, require_reachable
@@ -30,14 +28,12 @@ from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState, Status
-from rapid.telemetry.metrics import identify
-from rapid.telemetry.pages import PagesServer, start_pages
 
 log = logging.getLogger(__name__)
 C = TypeVar("C", bound=PlatformConfig)
 
 
-class Service(Generic[C]):
+class Service(StandaloneService[C]):
     """A started service.
 
     Attributes: ``config`` is the file's configuration with the run record's values in place, once the service is
@@ -59,16 +55,10 @@ class Service(Generic[C]):
     def __init__(self, kind: str, config: C, arguments: Arguments, folder: Path,
                  open_run: "Callable[[Service[C]], None] | None" = None, ends_with_run: bool = True,
                  overlay: Callable[[C, RunRecord], C] = lambda config, record: config) -> None:
-        self.kind = kind
-        self.id = arguments.id
-        self.config = config
+        super().__init__(kind, config, arguments)
         self.file_config = config
         self.record = RunRecord()
-        self.arguments = arguments
         self.folder = folder
-        self.token = load_token(config.rpc)
-        self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, stuck_seconds=config.lifecycle.stuck_seconds)
-        self.critical_tasks = self.lifecycle.critical_tasks
         self.blobs = BlobStore(config.blobs.url or str(folder / "blobs"))
         most = MAX_CONNECTIONS.get(kind)
         state = connect(config.store.state_url, config.store, "state", most=most)
@@ -76,7 +66,6 @@ class Service(Generic[C]):
         self.state = RunState(state, config.name)
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self.stats: Callable[[], dict[str, Any]] = dict
-        self.not_ready: Callable[[], str] = lambda: "starting"
         self.is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
         self.before_restart: Callable[[], None] = lambda: None  # called just before exec
         self._overlay = overlay
@@ -86,20 +75,13 @@ class Service(Generic[C]):
         self._open_run = open_run
         self._ends_with_run = ends_with_run
         self._waits_for = "starting"
-        self._pages: PagesServer | None = None
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
         self._ended = threading.Event()
         self._wake = threading.Event()  # ends the heartbeat's wait
         self._heartbeat_thread = self.critical_tasks.thread("heartbeat", self._heartbeat, may_end=True)
 
     def _open(self) -> None:
-        telemetry = self.config.telemetry
-        port = rank_port(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
-        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready,
-                                  self.critical_tasks.failure_reason)
-        identify(self.config.name, self.kind, self.id)
-        self._lease.metrics_address = f"{advertised_host(telemetry.metrics_host)}:{self._pages.port}"
-        self.lifecycle.install()
+        self._lease.metrics_address = self._start_process()
         store = self.config.store
         self._wait_for_store(self.state.redis, store.state_url, "state")
         if "params" in acl.roles_of(self.kind) or self.kind not in acl.SERVICES:
@@ -191,13 +173,7 @@ class Service(Generic[C]):
 
     def why_not_ready(self) -> str:
         """Return why the service cannot work now; '' when it can."""
-        if self.lifecycle.draining:
-            return f"draining ({self.lifecycle.drain_reason})"
-        return self._waits_for or self.not_ready()
-
-    def listen_address(self, port: int = 0) -> str:
-        """Return the gRPC listen address, ``rpc.listen_host``:port. The command line's port replaces ``port``."""
-        return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
+        return super().why_not_ready() if self.lifecycle.draining or not self._waits_for else self._waits_for
 
     def folder_for(self, name: str, configured: str = "") -> Path:
         """Return the folder for files called ``name``: the configured one, else one in the run's folder.
@@ -243,13 +219,9 @@ class Service(Generic[C]):
                 self._lease.release(renews)
             except redis.RedisError:
                 pass  # the lease expires
-        if self._pages is not None:
-            self._pages.close()
-        self.lifecycle.close()
-        log.info("ended")
-        self.critical_tasks.report_failure()
+        self._end_process()
 
-    def __enter__(self) -> "Service[C]":
+    def __enter__(self) -> Self:
         try:
             self._open()
         except (ValueError, OSError) as error:
@@ -266,8 +238,7 @@ class Service(Generic[C]):
         if renews:
             self.before_restart()
             reexec()
-        if self.critical_tasks.failure and (error is None or isinstance(error, SystemExit)):
-            raise SystemExit(1)
+        self._exit_on_failure(error)
 
     def _should_restart(self, error: BaseException | None) -> bool:
         """Return whether the process continues under another record instead of ending."""

@@ -7,7 +7,7 @@ the run's status is.
 import logging
 import os
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from rapid.lifecycle import Lifecycle
 from rapid.rpc.token import load_token
@@ -18,6 +18,7 @@ from rapid.startup import (
     configure_process,
     exit_with_error,
     parse_arguments,
+    rank_port,
 )
 from rapid.telemetry.metrics import identify
 from rapid.telemetry.pages import PagesServer, start_pages
@@ -53,28 +54,38 @@ class StandaloneService(Generic[C]):
         """Return the gRPC listen address, ``rpc.listen_host``:port. The command line's port replaces ``port``."""
         return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
 
-    def __enter__(self) -> "StandaloneService[C]":
+    def _start_process(self) -> str:
+        """Start the pages and the signal handlers. Return the address of the metrics page. Raise OSError."""
         telemetry = self.config.telemetry
-        port = telemetry.metrics_port if self.arguments.metrics_port is None else self.arguments.metrics_port
-        try:
-            self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready,
-                                      self.critical_tasks.failure_reason)
-        except (ValueError, OSError) as error:
-            exit_with_error(self.kind, error)
+        port = rank_port(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
+        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready,
+                                  self.critical_tasks.failure_reason)
         identify(self.config.name, self.kind, self.id)
         self.lifecycle.install()
-        log.info("started, process %d, metrics at %s:%d", os.getpid(), advertised_host(telemetry.metrics_host),
-                 self._pages.port)
-        return self
+        return f"{advertised_host(telemetry.metrics_host)}:{self._pages.port}"
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def _end_process(self) -> None:
         if self._pages is not None:
             self._pages.close()
         self.lifecycle.close()
         log.info("ended")
         self.critical_tasks.report_failure()
+
+    def _exit_on_failure(self, error: BaseException | None) -> None:
         if self.critical_tasks.failure and (error is None or isinstance(error, SystemExit)):
             raise SystemExit(1)
+
+    def __enter__(self) -> Self:
+        try:
+            address = self._start_process()
+        except (ValueError, OSError) as error:
+            exit_with_error(self.kind, error)
+        log.info("started, process %d, metrics at %s", os.getpid(), address)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._end_process()
+        self._exit_on_failure(error)
 
 
 def start_standalone(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None
