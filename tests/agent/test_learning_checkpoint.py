@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from five.agent.learning.checkpoint import fingerprint_tensors, require_shapes
+from five.agent.learning.checkpoint import checksum, require_shapes
 
 SHAPES = {"a": torch.Size([2, 3]), "b": torch.Size([])}
 
@@ -18,7 +18,7 @@ def test_mismatched_tensors_are_named() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool])
 def test_fingerprint_detects_one_bit(dtype: torch.dtype) -> None:
     one, other = torch.ones(5, 4).to(dtype), torch.ones(5, 4).to(dtype)
-    assert fingerprint_tensors([one, one[:2]]) == fingerprint_tensors([other, other[:2].clone()])
+    assert checksum([one, one[:2]]) == checksum([other, other[:2].clone()])
     other[3, 1] = 0
-    assert fingerprint_tensors([one]) != fingerprint_tensors([other])
-    assert 0 <= fingerprint_tensors([one]) < 1 << 48
+    assert checksum([one]) != checksum([other])
+    assert 0 <= checksum([one]) < 1 << 48

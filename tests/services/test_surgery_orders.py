@@ -80,7 +80,7 @@ class Bench:
 
     def carries_out(self, training: Training, publisher: LeasedPublisher, spec: AgentSpec) -> SurgeryWorker:
         recordings = SampleRecordings(training.intake.buffer, self.blobs, "trial", spec.layout.hash, 4)
-        return SurgeryWorker(self.state, self.store, self.blobs, training, spec, recordings, lambda: publisher.authority)
+        return SurgeryWorker(self.state, self.store, self.blobs, training, spec, recordings, lambda: publisher.fencing_token)
 
     def noted(self, what: str, details: dict[str, Any]) -> None:
         self.state.events.append("optimizer-0", what, details)
@@ -274,5 +274,5 @@ def test_an_optimizer_without_the_lease_claims_nothing(bench: Bench) -> None:
     assert bench.publisher is not None
     bench.publisher.release()
     assert not bench.worker.run_once()
-    other = replace(bench.worker, authority=lambda: None)
+    other = replace(bench.worker, fencing_token=lambda: None)
     assert not other.run_once()

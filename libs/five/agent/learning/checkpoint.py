@@ -1,9 +1,11 @@
-"""Checks of a checkpoint's named tensors."""
+"""Names of a checkpoint's tensors, and checks of them."""
 
 from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
+
+POLICY_PREFIX, ADAM_PREFIX, CLIP_PREFIX = "policy/", "adam/", "clip/"
 
 
 def require_shapes(state: Mapping[str, Tensor], expected: Mapping[str, torch.Size]) -> None:
@@ -17,7 +19,18 @@ def require_shapes(state: Mapping[str, Tensor], expected: Mapping[str, torch.Siz
                              f"expected {tuple(shape)}")
 
 
-def fingerprint_tensors(tensors: Iterable[Tensor]) -> int:
+def require_checkpoint(state: Mapping[str, Tensor], policy: Mapping[str, Tensor],
+                       parameters: Mapping[str, Tensor]) -> None:
+    """Raise ValueError unless ``state`` has the tensors of `Learner.state_dict` for this policy and its parameters."""
+    expected = {POLICY_PREFIX + name: tensor.shape for name, tensor in policy.items()}
+    expected |= {f"{CLIP_PREFIX}v/{name}": p.shape for name, p in parameters.items()}
+    if any(name.startswith(ADAM_PREFIX) for name in state):  # absent before the first step
+        expected |= {f"{ADAM_PREFIX}{kind}/{name}": p.shape if kind != "step" else torch.Size()
+                     for name, p in parameters.items() for kind in ("m", "v", "step")}
+    require_shapes(state, expected)
+
+
+def checksum(tensors: Iterable[Tensor]) -> int:
     """Return a 48-bit checksum of tensors of any dtype and shape on one device."""
     sums = []
     for tensor in tensors:

@@ -18,9 +18,10 @@ from torch import Tensor
 from five.agent.compute import count_flops
 from five.agent.config import LearnerConfig
 from five.agent.learning.batch_transfer import BatchTransfer, DeviceBatch
-from five.agent.learning.checkpoint import fingerprint_tensors, require_shapes
+from five.agent.learning.checkpoint import ADAM_PREFIX, CLIP_PREFIX, POLICY_PREFIX, checksum, require_checkpoint
 from five.agent.learning.clip import ElementClip
 from five.agent.learning.cuda_graphs import CaptureError, GraphedStep
+from five.agent.learning.flat_gradient import FlatGradient
 from five.agent.learning.gradient_buckets import GradientBuckets, StartAllReduce
 from five.agent.learning.learning_policy import LearningPolicy
 from five.agent.learning.ppo import AllReduce, ppo_loss
@@ -32,9 +33,6 @@ log = logging.getLogger(__name__)
 
 BUCKET_BYTES = 25 << 20
 MAX_STEPS_IN_FLIGHT = 2  # steps that the host has launched and the device has not finished
-_ALIGNMENT = 16  # elements; the gradient of a parameter starts at a multiple of it in the flat vector
-
-_POLICY, _ADAM, _CLIP = "policy/", "adam/", "clip/"
 
 
 @dataclass(frozen=True)
@@ -91,19 +89,12 @@ class Learner:
         self.reduce = reduce
         policy.to(self.device)
         self._parameters = dict(policy.named_parameters())
-        self._offsets: dict[str, int] = {}
-        size = 0
-        for name, parameter in self._parameters.items():
-            self._offsets[name] = size
-            size += -(-parameter.numel() // _ALIGNMENT) * _ALIGNMENT
-        # All gradients are views of one vector, so that averaging and clipping are one operation each.
-        self._gradient = torch.zeros(size, device=self.device)
-        for name, parameter in self._parameters.items():
-            parameter.grad = self._view(self._gradient, name)
-        spans = [(parameter, self._offsets[name], self._offsets[name] + parameter.numel())
-                  for name, parameter in self._parameters.items()]
-        self._buckets = None if begin is None else GradientBuckets(self._gradient, spans, begin, bucket_bytes)
-        self._clip = ElementClip(size, config.gradient_clip, config.gradient_clip_decay,
+        self._flat = FlatGradient(self._parameters, self.device)
+        self._gradient = self._flat.vector
+        self._buckets = None
+        if begin is not None:
+            self._buckets = GradientBuckets(self._gradient, self._flat.spans(), begin, bucket_bytes)
+        self._clip = ElementClip(self._gradient.numel(), config.gradient_clip, config.gradient_clip_decay,
                                  config.gradient_clip_warmup_steps, self.device)
         capturable = graphs and config.fused_adam and (reduce is None or config.advantage_scope == "rank")
         # A captured step reads its inputs from device memory.
@@ -354,17 +345,17 @@ class Learner:
         The prefixes are ``policy/``, ``adam/`` (m, v and step by parameter) and ``clip/`` (second moments by
         parameter). Together with `extra` they form a checkpoint.
         """
-        out = {_POLICY + name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()}
+        out = {POLICY_PREFIX + name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()}
         for name, parameter in self._parameters.items():
-            out[f"{_CLIP}v/{name}"] = self._view(self._clip.v, name).clone()
+            out[f"{CLIP_PREFIX}v/{name}"] = self._flat.view(self._clip.v, name).clone()
             for ours, theirs in (("m", "exp_avg"), ("v", "exp_avg_sq"), ("step", "step")):
                 if parameter in self._adam.state:
-                    out[f"{_ADAM}{ours}/{name}"] = self._adam.state[parameter][theirs].detach().clone()
+                    out[f"{ADAM_PREFIX}{ours}/{name}"] = self._adam.state[parameter][theirs].detach().clone()
         return out
 
     def fingerprint(self) -> int:
         """Return a checksum of the policy, which is equal on all optimizers that are in sync."""
-        return fingerprint_tensors(self.policy.state_dict().values())
+        return checksum(self.policy.state_dict().values())
 
     def extra(self) -> dict[str, Any]:
         """Return the counters and the random state of a checkpoint as JSON values."""
@@ -379,23 +370,23 @@ class Learner:
 
         Raise ValueError naming tensors that are missing, unknown or of another shape. Nothing changes in that case.
         """
-        self._require_state(state)
+        require_checkpoint(state, self.policy.state_dict(), self._parameters)
         for graphs in (self._step_graph, self._gradient_graph):
             if graphs is not None:
                 graphs.reset()  # Adam's moments become other tensors
         self.policy.load_state_dict(
-            {name[len(_POLICY) :]: t for name, t in state.items() if name.startswith(_POLICY)})
+            {name[len(POLICY_PREFIX) :]: t for name, t in state.items() if name.startswith(POLICY_PREFIX)})
         for name, parameter in self._parameters.items():
-            self._view(self._clip.v, name).copy_(state[f"{_CLIP}v/{name}"])
-            if f"{_ADAM}m/{name}" not in state:
+            self._flat.view(self._clip.v, name).copy_(state[f"{CLIP_PREFIX}v/{name}"])
+            if f"{ADAM_PREFIX}m/{name}" not in state:
                 self._adam.state.pop(parameter, None)
                 continue
             # The device on which Adam itself keeps its step counter.
             device = self.device if self.config.fused_adam else torch.device("cpu")
             self._adam.state[parameter] = {
-                "step": state[f"{_ADAM}step/{name}"].to(device, torch.float32, copy=True),
-                "exp_avg": state[f"{_ADAM}m/{name}"].to(self.device, torch.float32, copy=True),
-                "exp_avg_sq": state[f"{_ADAM}v/{name}"].to(self.device, torch.float32, copy=True)}
+                "step": state[f"{ADAM_PREFIX}step/{name}"].to(device, torch.float32, copy=True),
+                "exp_avg": state[f"{ADAM_PREFIX}m/{name}"].to(self.device, torch.float32, copy=True),
+                "exp_avg_sq": state[f"{ADAM_PREFIX}v/{name}"].to(self.device, torch.float32, copy=True)}
         self.gradient_steps = int(extra["gradient_steps"])
         self._skipped_steps.fill_(int(extra["skipped_steps"]))
         self.hold_steps = int(extra["hold_steps"])
@@ -403,19 +394,6 @@ class Learner:
         self._pending_rewards = np.array(extra["pending_rewards"], np.float64)
         self._device_rewards.zero_()
         torch.set_rng_state(torch.tensor(extra["torch_rng"], dtype=torch.uint8))
-
-    def _view(self, flat: Tensor, name: str) -> Tensor:
-        parameter, start = self._parameters[name], self._offsets[name]
-        return flat[start : start + parameter.numel()].view(parameter.shape)
-
-    def _require_state(self, state: Mapping[str, Tensor]) -> None:
-        expected = {_POLICY + name: tensor.shape for name, tensor in self.policy.state_dict().items()}
-        adam = {f"{_ADAM}{kind}/{name}": p.shape if kind != "step" else torch.Size()
-                for name, p in self._parameters.items() for kind in ("m", "v", "step")}
-        expected |= {f"{_CLIP}v/{name}": p.shape for name, p in self._parameters.items()}
-        if any(name.startswith(_ADAM) for name in state):  # absent before the first step
-            expected |= adam
-        require_shapes(state, expected)
 
     def _explain_skip(self, flags: Sequence[bool]) -> str:
         return explain_skip(self._term_names, list(self._parameters), flags)
