@@ -27,10 +27,10 @@ class NativeModuleFinder(MetaPathFinder):
 def use_other_core() -> str | None:
     """Import ``dota`` and ``five.native._native`` from FIVE_LIBS, if that is set, and return it.
 
-    The editable install must not find them first.
+    The editable install must not find them first. Calls after the first one change nothing.
     """
     other = os.environ.get("FIVE_LIBS")
-    if other:
+    if other and other not in sys.path:
         sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
         sys.path.insert(0, other)
         if (native := Path(other, "five/native")).is_dir():
