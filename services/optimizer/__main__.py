@@ -53,9 +53,9 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
                           allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
-                            lambda: publisher.authority)
+                            lambda: publisher.fencing_token)
     checkpoints = Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
-                              CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority,
+                              CheckpointIndex(service.state.redis, config.name), lambda: publisher.fencing_token,
                               current_line_filter(service.state.lineage(), service.parameters.head()))
     schema = Schema.of(policy).id
     training = Training(
@@ -98,7 +98,7 @@ def start_surgery_worker(service: Service[RunConfig], training: Training, publis
     spec = AgentSpec(config.game, config.model)
     recordings = SampleRecordings(training.intake.buffer, service.blobs, config.name, spec.layout.hash)
     worker = SurgeryWorker(service.state, service.parameters, service.blobs, training, spec, recordings,
-                           lambda: publisher.authority)
+                           lambda: publisher.fencing_token)
     service.critical_tasks.thread("surgery-worker", lambda: worker.run(lambda: service.lifecycle.draining)).start()
 
 

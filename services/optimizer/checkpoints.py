@@ -38,20 +38,20 @@ class _CheckpointName(NamedTuple):
 class Checkpoints:
     """The newest ``keep`` checkpoints of a run. Runs may share a blob store, because names start with the run.
 
-    With an ``index`` a checkpoint exists once it is committed there under ``authority``, so a file of a replaced writer
+    With an ``index`` a checkpoint exists once it is committed there under the token, so a file of a replaced writer
     is ignored. Without an index, or with an empty one after a loss of Redis, every file is a checkpoint. `newest` skips
     versions for which ``is_current`` is false, such as reverted ones.
     """
 
     def __init__(self, blobs: BlobStore, run: str, keep: int, index: CheckpointIndex | None = None,
-                 authority: Callable[[], FencingToken | None] = lambda: None,
+                 fencing_token: Callable[[], FencingToken | None] = lambda: None,
                  is_current: Callable[[int], bool] = lambda version: True) -> None:
         self._is_current = is_current
         self._blobs = blobs
         self._keep = keep
         self._prefix = f"{run}/checkpoints/"
         self._index = index
-        self._authority = authority
+        self._fencing_token = fencing_token
 
     def _files(self) -> dict[int, _CheckpointName]:
         """Return the files by version; of several files of one version, the last writer's."""
@@ -104,7 +104,7 @@ class Checkpoints:
             committed = sorted({*self._index.all(), version})
             kept = set(committed[-self._keep:])
             try:
-                self._index.commit(self._require_authority(), version, name, ref, set(committed) - kept)
+                self._index.commit(self._require_fencing_token(), version, name, ref, set(committed) - kept)
             except FencedOut:
                 self._blobs.remove_ref(name)
                 raise
@@ -113,14 +113,14 @@ class Checkpoints:
     def _own_name(self, version: int) -> _CheckpointName:
         if self._index is None:
             return _CheckpointName(version)
-        authority = self._require_authority()
-        return _CheckpointName(version, authority.epoch, authority.fence or 0)
+        fencing_token = self._require_fencing_token()
+        return _CheckpointName(version, fencing_token.epoch, fencing_token.fence or 0)
 
-    def _require_authority(self) -> FencingToken:
-        authority = self._authority()
-        if authority is None:
+    def _require_fencing_token(self) -> FencingToken:
+        fencing_token = self._fencing_token()
+        if fencing_token is None:
             raise FencedOut("lease", "no checkpoint is written: this optimizer does not hold the publisher's lease")
-        return authority
+        return fencing_token
 
     def _remove_old(self, own: _CheckpointName, kept: set[int]) -> None:
         """Remove files that are no checkpoints any more, except those that a later writer may be about to commit."""
@@ -140,7 +140,7 @@ class Checkpoints:
             return
         for version, named in self._files().items():
             name = self._prefix + named.text()
-            self._index.commit(self._require_authority(), version, name, self._blobs.ref(name))
+            self._index.commit(self._require_fencing_token(), version, name, self._blobs.ref(name))
 
     def newest(self) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
         """Return version, tensors and extra values of the newest readable checkpoint; None when there is none.

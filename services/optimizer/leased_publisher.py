@@ -29,13 +29,13 @@ class LeasedPublisher:
         self._epoch = epoch
         self._lost = lost
         self._critical_tasks = critical_tasks
-        self._authority: FencingToken | None = None
+        self._fencing_token: FencingToken | None = None
         self._ended = threading.Event()
 
     @property
-    def authority(self) -> FencingToken | None:
+    def fencing_token(self) -> FencingToken | None:
         """The fencing token of the lease; None before it is acquired and after it is lost."""
-        return self._authority
+        return self._fencing_token
 
     def acquire(self, wait: Callable[[str], bool], seconds: float) -> bool:
         """Acquire the lease as soon as it is free and renew it every ``seconds``; return whether it is held.
@@ -52,27 +52,27 @@ class LeasedPublisher:
                 continue
             if found.epoch != self._epoch:
                 raise FencedOut("epoch", f"the run is in epoch {found.epoch}, this optimizer in epoch {self._epoch}")
-            self._authority = found
+            self._fencing_token = found
             self._start_renewing(found, seconds)
             return True
 
-    def _start_renewing(self, authority: FencingToken, seconds: float) -> None:
+    def _start_renewing(self, fencing_token: FencingToken, seconds: float) -> None:
         def renew() -> None:
-            self._renew_loop(authority, seconds)
+            self._renew_loop(fencing_token, seconds)
 
         if self._critical_tasks is None:
             threading.Thread(target=renew, name="publisher-lease", daemon=True).start()
         else:
             self._critical_tasks.thread("publisher-lease", renew, may_end=True).start()
 
-    def _renew_loop(self, authority: FencingToken, seconds: float) -> None:
+    def _renew_loop(self, fencing_token: FencingToken, seconds: float) -> None:
         """Renew the lease. Renewing also restores a lease that Redis lost in a crash."""
         while not self._ended.wait(seconds):
             try:
-                self._lease.renew(authority)
+                self._lease.renew(fencing_token)
             except FencedOut as error:
                 if error.reason == "lease":
-                    self._authority = None
+                    self._fencing_token = None
                     self._lost(str(error))
                 # Otherwise the run is in another epoch: this process is about to restart, and its writes are refused.
                 return
@@ -82,7 +82,7 @@ class LeasedPublisher:
     def release(self) -> None:
         """Release the lease at a normal end of the process."""
         self._ended.set()
-        self._authority = None
+        self._fencing_token = None
         try:
             self._lease.release()
         except redis.RedisError:
@@ -94,14 +94,14 @@ class LeasedPublisher:
 
     def publish(self, version: int, tensors: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
         """Publish a version. Raises FencedOut when another process holds the lease or the run is in another epoch."""
-        authority = self._authority
-        if authority is None:
+        fencing_token = self._fencing_token
+        if fencing_token is None:
             raise FencedOut("lease", f"version {version} is not published: this optimizer has lost the publisher's "
                             "lease")
         try:
-            self._store.publish(version, tensors, meta, authority=authority)
+            self._store.publish(version, tensors, meta, fencing_token=fencing_token)
         except FencedOut as error:
             if error.reason != "lease":
                 raise
-            self._lease.renew(authority)  # raises unless Redis only lost the lease
-            self._store.publish(version, tensors, meta, authority=authority)
+            self._lease.renew(fencing_token)  # raises unless Redis only lost the lease
+            self._store.publish(version, tensors, meta, fencing_token=fencing_token)

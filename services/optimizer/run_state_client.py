@@ -25,19 +25,19 @@ class RunStateClient:
     """StateClient (services.optimizer.interfaces) on a run's Redis.
 
     The training loop never waits for Redis here: a thread reads the schedules after `start_polling`, and records are
-    written in the background. Records and events are written under ``authority``, so those of a replaced group are
+    written in the background. Records and events are written under ``fencing_token``, so those of a replaced group are
     refused.
     """
 
     def __init__(self, state: RunState, lifecycle: Lifecycle, configured: SchedulesConfig, who: str,
-                 authority: Callable[[], FencingToken | None]) -> None:
+                 fencing_token: Callable[[], FencingToken | None]) -> None:
         self._state = state
         self._series = Series(state.redis, state.run)
         self._lifecycle = lifecycle
         self._schedules = configured
         self._read = False
         self._who = who
-        self._authority = authority
+        self._fencing_token = fencing_token
         self._leaving = False
         self.last: VersionRecord = {}
 
@@ -92,12 +92,12 @@ class RunStateClient:
         self._write(self._state.event_command(self._who, what, details), f"event {what}")
 
     def _write(self, command: Command, what: str, lose: bool = True) -> None:
-        authority = self._authority()
-        if authority is None:
+        fencing_token = self._fencing_token()
+        if fencing_token is None:
             log.warning("%s lost: this optimizer does not hold the publisher's lease", what)
             return
         try:
-            self._state.fenced_write(authority, [command], what)
+            self._state.fenced_write(fencing_token, [command], what)
         except FencedOut as error:
             log.warning("%s lost: %s", what, error)
         except redis.RedisError as error:

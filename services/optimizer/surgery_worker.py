@@ -46,7 +46,7 @@ class JobRefused(ValueError):
 
 @dataclass
 class SurgeryWorker:
-    """Runs jobs for one run. ``spec`` is this process's agent; ``authority`` its fencing token, None while it has
+    """Runs jobs for one run. ``spec`` is this process's agent; ``fencing_token`` its fencing token, None while it has
     none."""
 
     state: RunState
@@ -55,7 +55,7 @@ class SurgeryWorker:
     training: Training
     spec: AgentSpec
     recordings: SampleRecordings
-    authority: Callable[[], FencingToken | None]
+    fencing_token: Callable[[], FencingToken | None]
     jobs: JobQueue = field(init=False)
     plans: PlanStore = field(init=False)
 
@@ -75,15 +75,15 @@ class SurgeryWorker:
 
     def run_once(self) -> bool:
         """Run one job if there is one; return whether there was."""
-        authority = self.authority()
-        if authority is None or authority.fence is None:
+        fencing_token = self.fencing_token()
+        if fencing_token is None or fencing_token.fence is None:
             return False
-        job = self.jobs.claim(authority.holder.partition("#")[0], authority.fence)
+        job = self.jobs.claim(fencing_token.holder.partition("#")[0], fencing_token.fence)
         if job is None:
             return False
         log.info("job started id=%s attempt=%d", job.id, job.attempt)
         try:
-            answer = self._run_job(job, authority)
+            answer = self._run_job(job, fencing_token)
         except (JobRefused, revert.VersionNotPreserved, FencedOut) as error:
             self._fail(job, JobState.REFUSED, error)
         except Exception as error:
@@ -97,10 +97,10 @@ class SurgeryWorker:
         log.warning("job %s id=%s: %s", state, job.id, error)
         self.jobs.complete(job, state, error=str(error) or type(error).__name__)
 
-    def _run_job(self, job: Job, authority: FencingToken) -> Answer:
+    def _run_job(self, job: Job, fencing_token: FencingToken) -> Answer:
         payload = job.payload
         if payload.get("to_version") is not None or job.kind == "keep":
-            return self._run_revert_job(job, authority)
+            return self._run_revert_job(job, fencing_token)
         plan = self._plan(payload)
         match job.kind:
             case "check":
@@ -110,10 +110,10 @@ class SurgeryWorker:
             case "transform":
                 return self.transform(plan, payload)
             case "publish":
-                return self.publish(plan, payload, job, authority)
+                return self.publish(plan, payload, job, fencing_token)
         raise JobRefused(f"job kind {job.kind!r} is unknown to this release")
 
-    def _run_revert_job(self, job: Job, authority: FencingToken) -> Answer:
+    def _run_revert_job(self, job: Job, fencing_token: FencingToken) -> Answer:
         """Run a job of a revert, or of an anneal that preserves a version to revert to."""
         payload, training = job.payload, self.training
         match job.kind:
@@ -123,7 +123,7 @@ class SurgeryWorker:
                 return revert.transform(self.state, self.store, self.blobs, training.checkpoints, training.config,
                                            payload)
             case "publish":
-                return self.publish_revert(payload, job, authority)
+                return self.publish_revert(payload, job, fencing_token)
         raise JobRefused(f"job kind {job.kind!r} is unknown to this release")
 
     def _plan(self, payload: Mapping[str, Any]) -> Plan:
@@ -186,7 +186,7 @@ class SurgeryWorker:
         return {**_report_values(report), "version": version, "warm_up_until": version + warm, "schema": target.schema,
                 "layout": target.layout.hash, "checkpoint": ref._asdict()}
 
-    def publish(self, plan: Plan, payload: Mapping[str, Any], job: Job, authority: FencingToken) -> Answer:
+    def publish(self, plan: Plan, payload: Mapping[str, Any], job: Job, fencing_token: FencingToken) -> Answer:
         """Upload the new version next to the head, then cut the run over to it in one transaction."""
         made = payload["made"]["transform"]
         version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
@@ -207,12 +207,12 @@ class SurgeryWorker:
             "checkpoint": ref._asdict(), "operation": payload["operation"], "who": payload["who"], "at": time.time()})
         if not self.jobs.is_held(job):
             raise JobRefused("the job was cancelled")
-        self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
+        self.state.cut_over(fencing_token, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "plan": plan.name, "digest": plan.digest, "schema": target.schema,
             "warm_up_until": int(made["warm_up_until"])})
         return {"version": version}
 
-    def publish_revert(self, payload: Mapping[str, Any], job: Job, authority: FencingToken) -> Answer:
+    def publish_revert(self, payload: Mapping[str, Any], job: Job, fencing_token: FencingToken) -> Answer:
         """Upload the version that continues from an earlier one, then cut the run over to it and its record in one
         transaction."""
         made = payload["made"]["transform"]
@@ -230,7 +230,7 @@ class SurgeryWorker:
                                schema=made["schema"], chain=record.chain)
         if not self.jobs.is_held(job):
             raise JobRefused("the job was cancelled")
-        self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
+        self.state.cut_over(fencing_token, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "to_version": target, "schema": made["schema"],
             "warm_up_until": int(made["warm_up_until"])}, parent=target)
         return {"version": version}

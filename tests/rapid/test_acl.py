@@ -157,10 +157,10 @@ def controls(run: Servers) -> None:
 def learns(run: Servers) -> None:
     state, store = run.state("optimizer"), run.store("optimizer")
     lease = PublisherLease(state.redis, "r", "optimizer-0", 5.0)
-    authority = lease.acquire()
+    fencing_token = lease.acquire()
     for version in range(2, 7):  # keeps one, archives, forgets what was not to stay
-        store.publish(version, {"w": np.full((9, 9), version, np.float32)}, {"x": 1}, authority=authority)
-    lease.renew(authority)
+        store.publish(version, {"w": np.full((9, 9), version, np.float32)}, {"x": 1}, fencing_token=fencing_token)
+    lease.renew(fencing_token)
     assert store.head() == 6 and store.stored() == [6] and store.record(4).blob  # type: ignore[union-attr]
     store.archive(6)
     assert state.schedules() is None
@@ -168,7 +168,7 @@ def learns(run: Servers) -> None:
     state.events.append("optimizer-0", "optimizer.resumed")
     before, staged = state.record(), store.stage(7, {"w": np.ones((9, 9), np.float32)}, {})
     assert before is not None
-    state.cut_over(authority, staged, before, before.changed(new_epoch=True), Status.WARMING, "optimizer-0", {},
+    state.cut_over(fencing_token, staged, before, before.changed(new_epoch=True), Status.WARMING, "optimizer-0", {},
                    Status.RUNNING)
     assert store.head() == 7
     lease.release()

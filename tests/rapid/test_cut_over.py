@@ -28,8 +28,8 @@ class Run:
         self.state = RunState(database, "r")
         self.store = ParameterStore(database, database, "r", config, blobs)
         self.state.create({}, "test", RunRecord(game={"a": 1}, model={"lstm": 8}, schema="old"))
-        self.authority = PublisherLease(database, "r", "optimizer-0", 60.0).acquire()
-        self.store.publish(0, tensors(0), {"v": 0}, authority=self.authority)
+        self.fencing_token = PublisherLease(database, "r", "optimizer-0", 60.0).acquire()
+        self.store.publish(0, tensors(0), {"v": 0}, fencing_token=self.fencing_token)
         for status in (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING):
             self.state.transition(status, "test")
         record = self.state.record()
@@ -41,9 +41,10 @@ class Run:
         return (store or self.store).stage(1, tensors(1), {"v": 1})
 
     def cut_over(self, staged: StagedVersion, state: RunState | None = None, **changes: Any) -> FencingToken:
-        options: dict[str, Any] = {"authority": self.authority, "before": self.before, "after": self.after, **changes}
+        options: dict[str, Any] = {"fencing_token": self.fencing_token, "before": self.before, "after": self.after,
+                                   **changes}
         return (state or self.state).cut_over(
-            options["authority"], staged, options["before"], options["after"], Status.WARMING, "ada",
+            options["fencing_token"], staged, options["before"], options["after"], Status.WARMING, "ada",
             {"plan": "widen"})
 
     def seen(self) -> tuple[Any, ...]:
@@ -65,15 +66,15 @@ def test_staged_version_is_visible_only_after_cut_over(run: Run, blobs: BlobStor
     assert run.seen() == before and run.store.stored() == [0]
     with pytest.raises(VersionMissing):
         run.store.fetch(1)
-    authority = run.cut_over(staged)
+    fencing_token = run.cut_over(staged)
     assert run.seen() == (Status.WARMING, run.after, HeadVersion(1, staged.digest), [0, 1], [2])
     same(run.store.fetch(1)[0], tensors(1))
     record = run.store.record(1)
     assert record is not None and record.blob is not None  # archived before anybody saw it
-    # The same lease, in the new epoch; the old authority is none any more.
-    run.store.publish(2, tensors(2), {}, authority=authority)
+    # The same lease, in the new epoch; the old fencing_token is none any more.
+    run.store.publish(2, tensors(2), {}, fencing_token=fencing_token)
     with pytest.raises(FencedOut, match="publishing version 3 is refused: the run has left epoch 1"):
-        run.store.publish(3, tensors(3), {}, authority=run.authority)
+        run.store.publish(3, tensors(3), {}, fencing_token=run.fencing_token)
     assert blobs.refs("r/staged") == [] and "r/versions/0000000001" in blobs.refs("r/versions/")
 
 
@@ -85,7 +86,7 @@ def test_cut_over_survives_loss_of_params_redis(run: Run, database: redis.Redis)
 
 def test_abandoned_staged_version_frees_its_number(run: Run, blobs: BlobStore) -> None:
     run.stage()
-    run.store.publish(1, tensors(7), {"v": 7}, authority=run.authority)
+    run.store.publish(1, tensors(7), {"v": 7}, fencing_token=run.fencing_token)
     same(run.store.fetch(1)[0], tensors(7))
     assert blobs.refs("r/staged") == []
     same(ParameterStore(redis.Redis(unix_socket_path="/nowhere"), run.state.redis, "r", StoreConfig(), blobs)
@@ -116,7 +117,7 @@ def moved_status(run: Run) -> None:
 
 
 def moved_head(run: Run) -> None:
-    run.store.publish(4, tensors(4), {}, authority=run.authority)
+    run.store.publish(4, tensors(4), {}, fencing_token=run.fencing_token)
 
 
 @pytest.mark.parametrize("move", [moved_epoch, moved_revision, moved_lease, moved_status, moved_head])
@@ -134,7 +135,7 @@ def test_cut_over_rejects_a_record_that_does_not_follow(run: Run) -> None:
     with pytest.raises(ValueError, match="does not follow"):
         run.cut_over(staged, after=run.before.changed(new_epoch=False))
     with pytest.raises(ValueError, match="does not follow"):
-        run.cut_over(staged, authority=FencingToken(run.authority.holder, 2, run.authority.fence))
+        run.cut_over(staged, fencing_token=FencingToken(run.fencing_token.holder, 2, run.fencing_token.fence))
 
 
 def broken(run: Run, redis_server: RunningRedis, breaking: Breaking, act: Callable[[ParameterStore, RunState], Any],

@@ -37,8 +37,8 @@ def next_epoch(state: RunState) -> None:
     state.redis.set(KEYS.record, record.changed(new_epoch=True).to_json())
 
 
-def put(state: RunState, authority: FencingToken, value: str = "1") -> None:
-    fenced_write(state.redis, KEYS, authority, [("SET", "mark", value)], "the mark")
+def put(state: RunState, fencing_token: FencingToken, value: str = "1") -> None:
+    fenced_write(state.redis, KEYS, fencing_token, [("SET", "mark", value)], "the mark")
 
 
 def refused(reason: str) -> float:
@@ -82,20 +82,20 @@ def test_expired_lease_fences_out_the_old_holder(state: RunState) -> None:
 
 def test_renewal_extends_the_lease(state: RunState) -> None:
     mine = lease(state, ttl=0.3)
-    authority = mine.acquire()
+    fencing_token = mine.acquire()
     for _ in range(6):
         time.sleep(0.1)
-        mine.renew(authority)
+        mine.renew(fencing_token)
     with pytest.raises(LeaseHeld):
         lease(state, "optimizer-1").acquire()
 
 
 def test_released_lease_is_fenced_out_and_free(state: RunState) -> None:
     mine = lease(state)
-    authority = mine.acquire()
+    fencing_token = mine.acquire()
     mine.release()
     with pytest.raises(FencedOut):
-        put(state, authority)
+        put(state, fencing_token)
     assert publisher_name(state.redis, "r") is None
     assert lease(state, "optimizer-1").acquire().fence == 2
     mine.release()  # not its own any more: nothing
@@ -103,11 +103,11 @@ def test_released_lease_is_fenced_out_and_free(state: RunState) -> None:
 
 
 def test_older_epoch_is_fenced_out(state: RunState) -> None:
-    authority = lease(state).acquire()
+    fencing_token = lease(state).acquire()
     next_epoch(state)
     count = refused("epoch")
     with pytest.raises(FencedOut, match="the mark is refused: the run has left epoch 1") as caught:
-        put(state, authority)
+        put(state, fencing_token)
     assert caught.value.reason == "epoch" and refused("epoch") == count + 1
     assert not state.redis.exists("mark")
 
@@ -121,12 +121,12 @@ def test_token_without_fence_needs_only_the_epoch(state: RunState) -> None:
 
 
 def test_expected_texts_are_compared_atomically(state: RunState) -> None:
-    authority = lease(state).acquire()
-    fenced_write(state.redis, KEYS, authority, [("SET", "a", "1")], "a", {"a": None})
+    fencing_token = lease(state).acquire()
+    fenced_write(state.redis, KEYS, fencing_token, [("SET", "a", "1")], "a", {"a": None})
     with pytest.raises(FencedOut) as caught:
-        fenced_write(state.redis, KEYS, authority, [("SET", "a", "2"), ("SET", "b", "2")], "a", {"a": None})
+        fenced_write(state.redis, KEYS, fencing_token, [("SET", "a", "2"), ("SET", "b", "2")], "a", {"a": None})
     assert caught.value.reason == "moved" and not state.redis.exists("b")
-    fenced_write(state.redis, KEYS, authority, [("SET", "a", "2")], "a", {"a": "1", "b": None})
+    fenced_write(state.redis, KEYS, fencing_token, [("SET", "a", "2")], "a", {"a": "1", "b": None})
     assert state.redis.get("a") == b"2"
 
 
@@ -142,12 +142,12 @@ def test_renewal_restores_a_lease_that_redis_lost(state: RunState) -> None:
     state.redis.delete(KEYS.publisher)
     state.redis.set(KEYS.publisher, json.dumps({**json.loads(forgotten), "released": True}))  # type: ignore[arg-type]
     mine = lease(state)
-    authority = mine.acquire()
+    fencing_token = mine.acquire()
     state.redis.set(KEYS.publisher, forgotten)  # as of before
     with pytest.raises(FencedOut):
-        put(state, authority)
-    mine.renew(authority)
-    put(state, authority)
+        put(state, fencing_token)
+    mine.renew(fencing_token)
+    put(state, fencing_token)
 
 
 HOLDER = """

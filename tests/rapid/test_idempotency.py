@@ -39,9 +39,9 @@ def test_broken_connection_counts_each_game_once(
 
 
 def test_fenced_write_appends_a_record_once(state: RunState) -> None:
-    series, authority = Series(state.redis, "r"), FencingToken("me", 1, None)
+    series, fencing_token = Series(state.redis, "r"), FencingToken("me", 1, None)
     for _ in range(2):
-        fenced_write(state.redis, state.keys, authority, [series.once_command("versions", "7", {"version": 7})],
+        fenced_write(state.redis, state.keys, fencing_token, [series.once_command("versions", "7", {"version": 7})],
                      "the record")
     assert [r.values for r in series.read("versions")] == [{"version": 7}]
 
@@ -62,13 +62,13 @@ def test_idempotency_keys_are_bounded(state: RunState, monkeypatch: pytest.Monke
 def test_idempotency_keys_ignore_the_clock(state: RunState, monkeypatch: pytest.MonkeyPatch
                                                                    ) -> None:
     monkeypatch.setattr(idempotency, "MAX_KEYS", 3)
-    table, series, authority = state.table("league"), Series(state.redis, "r"), FencingToken("me", 1, None)
+    table, series, fencing_token = state.table("league"), Series(state.redis, "r"), FencingToken("me", 1, None)
     for i, now in enumerate((2000.0, 2001.0, 2002.0, 1000.0, 1001.0)):
         monkeypatch.setattr("time.time", lambda now=now: now)
         for _ in range(2):  # asked for again, as its answer was lost
             table.update(lambda rows: {"n": (rows.get("n") or 0) + 1}, once=f"game-{i}")
             series.extend_once("games", [(f"game-{i}", {"game": f"game-{i}"})])
-            fenced_write(state.redis, state.keys, authority, [series.once_command("versions", str(i), {"version": i})],
-                         "it")
+            fenced_write(state.redis, state.keys, fencing_token,
+                         [series.once_command("versions", str(i), {"version": i})], "it")
     assert table.get("n") == 5 and games(state) == [f"game-{i}" for i in range(5)]
     assert [r.values["version"] for r in series.read("versions")] == list(range(5))

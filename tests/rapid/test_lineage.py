@@ -73,22 +73,24 @@ def test_record_change_begins_a_segment_atomically(database: redis.Redis, store:
     state = RunState(database, "r")
     state.create({}, "test", RunRecord(game={"patch": "7.19"}))
     lease = PublisherLease(database, "r", "optimizer-0", 30.0)
-    authority = lease.acquire()
-    store.publish(0, {"w": np.zeros(3, np.float32)}, {}, authority=authority)
+    fencing_token = lease.acquire()
+    store.publish(0, {"w": np.zeros(3, np.float32)}, {}, fencing_token=fencing_token)
     first = state.record()
     assert first is not None
     second = first.changed(new_epoch=False, game={"patch": "7.21d"})
     state.set_record(first, second, "anna", "anneal.promoted", {})
-    store.publish(1, {"w": np.ones(3, np.float32)}, {}, authority=authority)
+    store.publish(1, {"w": np.ones(3, np.float32)}, {}, fencing_token=fencing_token)
     for to in (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING):
         state.transition(to, "anna")
     third = second.changed(new_epoch=True, game=first.game)
     staged = store.stage(2, {"w": np.zeros(3, np.float32)}, {})
     with pytest.raises(FencedOut):  # decided on a record that is not the run's any more
-        state.cut_over(authority, staged, first, first.changed(new_epoch=True), Status.WARMING, "anna", {}, parent=0)
+        state.cut_over(fencing_token, staged, first, first.changed(new_epoch=True), Status.WARMING, "anna", {},
+                       parent=0)
     assert [s.first for s in state.lineage().segments] == [0, 1]
     for _ in range(2):  # again is the same
-        state.cut_over(authority, staged, second, third, Status.WARMING, "anna", {"operation": "revert-1"}, parent=0)
+        state.cut_over(fencing_token, staged, second, third, Status.WARMING, "anna", {"operation": "revert-1"},
+                       parent=0)
     lineage = state.lineage()
     assert [(s.first, s.parent, s.record, s.what, s.who, s.operation) for s in lineage.segments] == [
         (0, -1, first, "run.created", "test", ""), (1, 0, second, "anneal.promoted", "anna", ""),

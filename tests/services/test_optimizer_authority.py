@@ -49,8 +49,9 @@ class Group:
         self.waited: list[str] = []
         self.publisher = LeasedPublisher(store, PublisherLease(state.redis, RUN, who, ttl), 1, self.lost.append)
         self.checkpoints = Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN),
-                                       lambda: self.publisher.authority)
-        self.client = RunStateClient(state, Lifecycle(1.0), SchedulesConfig(), who, lambda: self.publisher.authority)
+                                       lambda: self.publisher.fencing_token)
+        self.client = RunStateClient(state, Lifecycle(1.0), SchedulesConfig(), who,
+                                     lambda: self.publisher.fencing_token)
 
     def join(self, seconds: float = 60.0, give_up: bool = False) -> bool:
         def wait(why: str) -> bool:
@@ -75,7 +76,7 @@ def test_second_group_waits_and_reports_the_lease_holder(state: RunState, blobs:
     first, second = Group(state, blobs, "optimizer 0"), Group(state, blobs, "optimizer 0 of another")
     assert first.join()
     assert not second.join(give_up=True)
-    assert second.publisher.authority is None and "optimizer 0 on " in second.waited[0]
+    assert second.publisher.fencing_token is None and "optimizer 0 on " in second.waited[0]
     with pytest.raises(FencedOut):
         second.publisher.publish(0, {"w": np.ones(3, np.float32)}, {})
     assert first.publisher.head() is None
@@ -123,7 +124,7 @@ def test_lost_lease_is_reported_once(groups: list[Group]) -> None:
             break
         threading.Event().wait(0.05)
     assert len(old.lost) == 1 and "no longer holds the publisher's lease" in old.lost[0]
-    assert old.publisher.authority is None
+    assert old.publisher.fencing_token is None
 
 
 def test_lease_lost_by_redis_is_restored(state: RunState, blobs: BlobStore) -> None:
@@ -146,8 +147,8 @@ def test_lease_of_another_epoch_is_refused(state: RunState, blobs: BlobStore) ->
 # Checkpoints and their index.
 
 def held(state: RunState, blobs: BlobStore) -> tuple[Checkpoints, FencingToken]:
-    authority = PublisherLease(state.redis, RUN, "optimizer 0", 30.0).acquire()
-    return Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN), lambda: authority), authority
+    fencing_token = PublisherLease(state.redis, RUN, "optimizer 0", 30.0).acquire()
+    return Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN), lambda: fencing_token), fencing_token
 
 
 def put(checkpoints: Checkpoints, *versions: int) -> None:

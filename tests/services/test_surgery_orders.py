@@ -80,7 +80,8 @@ class Bench:
 
     def carries_out(self, training: Training, publisher: LeasedPublisher, spec: AgentSpec) -> SurgeryWorker:
         recordings = SampleRecordings(training.intake.buffer, self.blobs, "trial", spec.layout.hash, 4)
-        return SurgeryWorker(self.state, self.store, self.blobs, training, spec, recordings, lambda: publisher.fencing_token)
+        return SurgeryWorker(self.state, self.store, self.blobs, training, spec, recordings,
+                             lambda: publisher.fencing_token)
 
     def noted(self, what: str, details: dict[str, Any]) -> None:
         self.state.events.append("optimizer-0", what, details)

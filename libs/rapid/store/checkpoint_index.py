@@ -40,14 +40,15 @@ class CheckpointIndex:
         found = {int(version): _read(text) for version, text in rows.items()}
         return dict(sorted(found.items()))
 
-    def commit(self, authority: FencingToken, version: int, name: str, ref: Ref, dropped: Iterable[int] = ()) -> None:
+    def commit(self, fencing_token: FencingToken, version: int, name: str, ref: Ref,
+               dropped: Iterable[int] = ()) -> None:
         """Make stored contents the checkpoint of a version and remove ``dropped`` versions, in one step. Raise
         FencedOut."""
-        row = CheckpointEntry(name, ref, authority.epoch, authority.fence or 0, time.time())
+        row = CheckpointEntry(name, ref, fencing_token.epoch, fencing_token.fence or 0, time.time())
         text = json.dumps({**row._asdict(), "ref": ref._asdict()})
         commands: list[Command] = [("HSET", self._keys.checkpoints, str(version), text)]
         commands += [("HDEL", self._keys.checkpoints, str(old)) for old in dropped]
-        fenced_write(self._redis, self._keys, authority, commands, f"the checkpoint of version {version}")
+        fenced_write(self._redis, self._keys, fencing_token, commands, f"the checkpoint of version {version}")
 
 
 def _read(text: bytes) -> CheckpointEntry:

@@ -124,16 +124,16 @@ class FencingToken:
         return str(self.epoch), "" if self.fence is None else str(self.fence), self.holder
 
 
-def fenced_out(run: str, reason: str, authority: FencingToken, what: str) -> FencedOut:
+def fenced_out(run: str, reason: str, fencing_token: FencingToken, what: str) -> FencedOut:
     """Return the error for a refused write, and count it."""
     REFUSED.labels(reason).inc()
-    why = {"epoch": f"the run has left epoch {authority.epoch}",
-           "lease": f"{_display_name(authority.holder)} no longer holds the publisher's lease",
+    why = {"epoch": f"the run has left epoch {fencing_token.epoch}",
+           "lease": f"{_display_name(fencing_token.holder)} no longer holds the publisher's lease",
            "moved": "the state that it was based on has changed meanwhile"}[reason]
     return FencedOut(reason, f"run {run!r}: {what} is refused: {why}")
 
 
-def fenced_write(state: redis.Redis, keys: Keys, authority: FencingToken, commands: Sequence[Command], what: str,
+def fenced_write(state: redis.Redis, keys: Keys, fencing_token: FencingToken, commands: Sequence[Command], what: str,
           expected: Expected | None = None) -> None:
     """Run Redis commands in one step if the token is valid and every expected key has the given text.
 
@@ -143,11 +143,11 @@ def fenced_write(state: redis.Redis, keys: Keys, authority: FencingToken, comman
     """
     pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
     # The script declares no keys, because some are only compared and the ACL requires write access to declared keys.
-    outcome: Any = state.eval(_WRITE, 0, *authority.arguments(), json.dumps(pairs),
+    outcome: Any = state.eval(_WRITE, 0, *fencing_token.arguments(), json.dumps(pairs),
                               json.dumps([list(command) for command in commands]), keys.record, keys.publisher,
                               str(MAX_KEYS))
     if outcome != b"written":
-        raise fenced_out(keys.run, outcome.decode(), authority, what)
+        raise fenced_out(keys.run, outcome.decode(), fencing_token, what)
 
 
 class PublisherLease:
@@ -186,13 +186,13 @@ class PublisherLease:
         first, second, third = (part.decode() for part in answer)
         return first, second, third
 
-    def renew(self, authority: FencingToken) -> None:
+    def renew(self, fencing_token: FencingToken) -> None:
         """Renew the lease, also when a killed Redis has forgotten it. Raise FencedOut when the lease or the epoch is
         lost."""
-        answer: Any = self._redis.eval(_RENEW, 2, self._keys.publisher, self._keys.record, *authority.arguments(),
+        answer: Any = self._redis.eval(_RENEW, 2, self._keys.publisher, self._keys.record, *fencing_token.arguments(),
                                        self._ttl, json.dumps(self._process))
         if answer != b"renewed":
-            raise fenced_out(self._keys.run, answer.decode(), authority, "renewing the publisher's lease")
+            raise fenced_out(self._keys.run, answer.decode(), fencing_token, "renewing the publisher's lease")
 
     def release(self) -> None:
         """Release the lease if it is held. Later writes under it are refused."""

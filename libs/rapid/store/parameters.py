@@ -85,7 +85,7 @@ class ParameterStore:
     # Publishing.
 
     def publish(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
-                bfloat16: Collection[str] = (), authority: FencingToken | None = None) -> None:
+                bfloat16: Collection[str] = (), fencing_token: FencingToken | None = None) -> None:
         """Store a version and make it the head, unless a newer one is, under a valid fencing token.
 
         ``tensors`` are arrays of any stored dtype; those named in ``bfloat16`` are uint16 that carries bfloat16. With
@@ -99,7 +99,7 @@ class ParameterStore:
 
         def attempt() -> None:
             self._store(ready)
-            self._flip(version, ready.digest, ready.record(), authority)
+            self._flip(version, ready.digest, ready.record(), fencing_token)
             self._retire(version, ready.contents)
 
         # Each step is idempotent over attempts.
@@ -168,17 +168,17 @@ class ParameterStore:
                 f"{lost} of {len(names)} chunks of version {version} were gone before the publish ended: the params "
                 "Redis evicts or restarted, or store.upload_seconds is too short")
 
-    def _flip(self, version: int, digest: str, record: str, authority: FencingToken | None) -> None:
-        right = ("", "", "") if authority is None else authority.arguments()
+    def _flip(self, version: int, digest: str, record: str, fencing_token: FencingToken | None) -> None:
+        right = ("", "", "") if fencing_token is None else fencing_token.arguments()
         outcome: Any = self._state.eval(_FLIP, 4, self._keys.versions, self._keys.head, self._keys.record,
                                         self._keys.publisher, str(version), digest, record, self._keys.heads_channel,
                                         *right)
         if outcome in (b"head", b"below"):
             return
         self._remove(version, digest, 0)
-        if outcome == b"conflict" or authority is None:
+        if outcome == b"conflict" or fencing_token is None:
             raise self._conflict(version)
-        raise fenced_out(self._keys.run, outcome.decode(), authority, f"publishing version {version}")
+        raise fenced_out(self._keys.run, outcome.decode(), fencing_token, f"publishing version {version}")
 
     def _conflict(self, version: int) -> VersionConflict:
         return VersionConflict(

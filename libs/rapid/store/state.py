@@ -238,18 +238,18 @@ class RunState:
                              f"changing the record at {record.run_revision}")
         return str(text.decode())
 
-    def fenced_write(self, authority: FencingToken, commands: Sequence[Command], what: str) -> None:
+    def fenced_write(self, fencing_token: FencingToken, commands: Sequence[Command], what: str) -> None:
         """Run Redis commands in one step under a fencing token. Raise FencedOut."""
-        fenced_write(self.redis, self.keys, authority, commands, what)
+        fenced_write(self.redis, self.keys, fencing_token, commands, what)
 
     def event_command(self, who: str, what: str, details: dict[str, Json]) -> Command:
         """Return the command that appends an event, for ``fenced_write``."""
         fields = event_fields(who, what, details)
         return ("XADD", self.keys.events, "*", *(part for pair in fields.items() for part in pair))
 
-    def cut_over(self, authority: FencingToken, staged: StagedVersion, before: RunRecord, after: RunRecord, to: Status,
-                 who: str, details: dict[str, Json], expected: Status = Status.OPERATING, parent: int | None = None
-                 ) -> FencingToken:
+    def cut_over(self, fencing_token: FencingToken, staged: StagedVersion, before: RunRecord, after: RunRecord,
+                 to: Status, who: str, details: dict[str, Json], expected: Status = Status.OPERATING,
+                 parent: int | None = None) -> FencingToken:
         """Begin the next epoch: change head, version record, run record and status, and append an event, in one atomic
         step.
 
@@ -258,19 +258,19 @@ class RunState:
         does not follow ``before`` into the next epoch, FencedOut when epoch, lease, record, head or status have
         changed.
         """
-        if after.run_revision != (before.epoch + 1, before.revision + 1) or authority.epoch != before.epoch:
+        if after.run_revision != (before.epoch + 1, before.revision + 1) or fencing_token.epoch != before.epoch:
             raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} into the epoch "
-                             f"after the token's ({authority.epoch})")
+                             f"after the token's ({fencing_token.epoch})")
         texts: Any = self.redis.mget(self.keys.status, self.keys.record, self.keys.head)
         status, record, head = (None if text is None else text.decode() for text in texts)
-        next_authority = FencingToken(authority.holder, after.epoch, authority.fence)
+        next_token = FencingToken(fencing_token.holder, after.epoch, fencing_token.fence)
         if record == after.to_json() and head == staged.head.text():
-            return next_authority  # an earlier attempt succeeded, and its response was lost
+            return next_token  # an earlier attempt succeeded, and its response was lost
         now = None if status is None else _status(status)
         behind = head is None or HeadVersion.parse(head).version < staged.version
         if now is None or record is None or now.status is not expected or not behind or (
                 RunRecord.from_json(record) != before):
-            raise fenced_out(self.run, "moved", authority, f"the cut-over to epoch {after.epoch}")
+            raise fenced_out(self.run, "moved", fencing_token, f"the cut-over to epoch {after.epoch}")
         then = RunStatus(to, time.time(), who, str(details.get("reason", "")), now.pause)
         segment = new_segment(staged.version, after, "run.cut_over", who, parent, str(details.get("operation", "")))
         commands: list[Command] = [
@@ -284,12 +284,12 @@ class RunState:
             ("PUBLISH", self.keys.heads_channel, staged.head.text()),
             ("PUBLISH", self.keys.status_channel, to)]
         try:
-            fenced_write(self.redis, self.keys, authority, commands, f"the cut-over to epoch {after.epoch}",
+            fenced_write(self.redis, self.keys, fencing_token, commands, f"the cut-over to epoch {after.epoch}",
                   {self.keys.status: status, self.keys.record: record, self.keys.head: head})
         except FencedOut:
             if self.record() != after:  # the connection repeated the attempt, which finds its own result
                 raise
-        return next_authority
+        return next_token
 
     # Documents: named JSON values, such as "config" and "schedules".
 
@@ -298,11 +298,12 @@ class RunState:
         text: Any = self.redis.hget(self.keys.documents, name)
         return None if text is None else json.loads(text)
 
-    def set_document(self, name: str, value: Json, who: str, authority: FencingToken | None = None) -> None:
-        """Writes a document and an event that holds it; with an authority only if that holds, else FencedOut."""
-        if authority is not None:
-            self.fenced_write(authority, [("HSET", self.keys.documents, name, json.dumps(value, allow_nan=False)),
-                                   self.event_command(who, f"{name}.set", {"value": value})], f"document {name}")
+    def set_document(self, name: str, value: Json, who: str, fencing_token: FencingToken | None = None) -> None:
+        """Write a document and an event with its value. Raise FencedOut for an invalid fencing token."""
+        if fencing_token is not None:
+            self.fenced_write(fencing_token, [
+                ("HSET", self.keys.documents, name, json.dumps(value, allow_nan=False)),
+                self.event_command(who, f"{name}.set", {"value": value})], f"document {name}")
             return
         pipeline: Any = self.redis.pipeline(transaction=True)
         pipeline.hset(self.keys.documents, name, json.dumps(value, allow_nan=False))

@@ -211,7 +211,8 @@ def test_a_revert_waits_until_its_checkpoint_is_the_runs(run: Run) -> None:
     assert waits not in run.backend.not_renewed(operation)
     published = operation.with_step("publish", result={"version": 31})
     assert waits in run.backend.not_renewed(published)
-    index, fencing_token = CheckpointIndex(run.state.redis, RUN), PublisherLease(run.state.redis, RUN, "test", 30).acquire()
+    index = CheckpointIndex(run.state.redis, RUN)
+    fencing_token = PublisherLease(run.state.redis, RUN, "test", 30).acquire()
     for version in (30, 31):
         assert waits in run.backend.not_renewed(published)
         index.commit(fencing_token, version, "a checkpoint", Ref("0" * 64, 1))
