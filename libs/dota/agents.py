@@ -85,11 +85,11 @@ class AgentView:
         """
         given = np.asarray(actions)
         if given.dtype.kind not in "iu":
-            raise ValueError(f"{whose} must be whole numbers, not {given.dtype}")
+            raise ValueError(f"{whose} must be integers, not {given.dtype}")
         width = len(self.parts)
         wanted = (*rows, width)
         if given.shape != wanted and not (width == 1 and given.shape == rows):
-            raise ValueError(f"{whose} has shape {given.shape}, {wanted if width > 1 else rows} is needed")
+            raise ValueError(f"{whose} has shape {given.shape}; expected {wanted if width > 1 else rows}")
         taken = given.astype(np.int64).reshape(*rows, width)
         if wrong := np.argwhere((taken < 0) | (taken >= self.parts)).tolist():
             place = wrong[0][-1]
@@ -113,7 +113,7 @@ class Weighting:
             weights = RewardConfig.model_validate({"preset": weights})
         elif isinstance(weights, Mapping):
             if unknown := [name for name in weights if name not in SIGNALS]:
-                raise ValueError(f"there is no signal {unknown[0]!r}; there are {', '.join(SIGNALS)}")
+                raise ValueError(f"unknown signal {unknown[0]!r}; known: {', '.join(SIGNALS)}")
             weights = RewardConfig.model_validate(
                 {"weights": {name: weights.get(name, 0.0) for name in SIGNALS}, "time_decay": 1.0})
         self.config = weights or RewardConfig()
@@ -133,7 +133,7 @@ def controller_of(opponent: str | int) -> Controller:
         return known[opponent]
     if not isinstance(opponent, str) and index(opponent) in [int(c) for c in known.values()]:
         return Controller(opponent)
-    raise ValueError(f"there is no opponent {opponent!r}; there are {', '.join(known)}")
+    raise ValueError(f"unknown opponent {opponent!r}; known: {', '.join(known)}")
 
 
 def whole_seed(seed: Any) -> int | None:
@@ -144,9 +144,9 @@ def whole_seed(seed: Any) -> int | None:
     try:
         number = index(seed)
     except TypeError:
-        raise ValueError(f"a seed is a whole number, not {seed!r}") from None
+        raise ValueError(f"seed must be an integer, not {seed!r}") from None
     if number < 0 or isinstance(seed, bool):
-        raise ValueError(f"a seed is a whole number of 0 or more, not {seed!r}")
+        raise ValueError(f"seed must be at least 0, not {seed!r}")
     return number
 
 

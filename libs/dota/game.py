@@ -60,7 +60,7 @@ class Game:
         """Play one step, ``frameskip`` frames, with ``actions`` int16 [2, H, 6]. Raises ValueError for another shape or
         dtype."""
         if actions is not None and actions.shape != self._vec._no_actions.shape[1:]:
-            raise ValueError(f"actions has shape {actions.shape}, {self._vec._no_actions.shape[1:]} is needed")
+            raise ValueError(f"actions has shape {actions.shape}, expected {self._vec._no_actions.shape[1:]}")
         self._vec.step(None if actions is None else actions[None])
 
     def hash(self) -> int:

@@ -49,8 +49,8 @@ class DotaEnv(gymnasium.Env[Any, Any]):
                  rewards: str | Mapping[str, float] | RewardConfig | None = None, team_spirit: float | None = None,
                  zero_sum: bool = True, render_mode: str | None = None) -> None:
         if opponent == SELF:
-            raise ValueError("one agent cannot play itself: DotaVectorEnv(opponent='self') has a row for each side, "
-                             "and dota.pettingzoo_env an agent for each hero")
+            raise ValueError("DotaEnv has one agent and cannot play itself: DotaVectorEnv(opponent='self') has a row "
+                             "for each side, and dota.pettingzoo_env an agent for each hero")
         self.render_mode = checked_render_mode(render_mode)
         self.team = TeamGames(1, preset=preset, config=config, game=game, observation=observation, actions=actions,
                               opponent=opponent, side=side, rewards=rewards, team_spirit=team_spirit,

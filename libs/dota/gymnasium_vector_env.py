@@ -101,7 +101,7 @@ class DotaVectorEnv(_VectorEnv):
             raise ValueError(f"{len(seeds)} seeds and a mask of {mask.shape} do not fit num_envs, {n}")
         games = mask.reshape(-1, rows_of_game)
         if (games.any(1) != games.all(1)).any():
-            raise ValueError("reset_mask begins a game for one side only: in self-play both rows of a game begin it")
+            raise ValueError("reset_mask selects one side of a game: in self-play both rows of a game reset together")
         if not self._streams:
             self._streams = [seeding.np_random(None)[0] for _ in range(len(games))]
         which = np.flatnonzero(games[:, 0])

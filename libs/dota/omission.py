@@ -45,19 +45,19 @@ def omitted_fields(omit: Sequence[str], fields: Mapping[str, Sequence[str]],
     for entry in omit:
         where = f"observation.omit: '{entry}'"
         if entry in COUNTED_BLOCKS:
-            raise ValueError(f"{where} is left out by its number of slots: set the count to 0")
+            raise ValueError(f"{where} is omitted by setting its slot count to 0")
         if entry in NEEDED:
-            raise ValueError(f"{where} cannot be left out: {NEEDED[entry]}")
+            raise ValueError(f"{where} cannot be omitted: {NEEDED[entry]}")
         if entry not in known:
             near = difflib.get_close_matches(entry, known, n=1)
-            raise ValueError(f"{where} is no field" + (f"; did you mean '{near[0]}'?" if near else
+            raise ValueError(f"{where} is not a field" + (f"; did you mean '{near[0]}'?" if near else
                              "; fields are named block.field, see docs/observations.md"))
         new = {f"{entry}.{name}" for name in fields[entry]} if entry in WHOLE_BLOCKS else {entry}
         if new & wanted:
-            raise ValueError(f"{where} is left out twice")
+            raise ValueError(f"{where} is listed twice")
         wanted |= new
     for block in ("global", "minimap", "nearby_map"):
         if block not in omit and floats[block] and all(f"{block}.{name}" in wanted for name in floats[block]):
             instead = "keep one of its fields" if block == "global" else f"leave out the block '{block}' instead"
-            raise ValueError(f"observation.omit leaves nothing of {block}: {instead}")
+            raise ValueError(f"observation.omit omits every field of {block}: {instead}")
     return tuple(name for name in known if name in wanted)

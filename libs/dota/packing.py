@@ -49,7 +49,7 @@ def pack_changes(array: npt.NDArray[Any], period: int) -> bytes:
     """
     row_bytes = math.prod(array.shape[1:]) * array.itemsize
     if row_bytes % 2:
-        raise ValueError(f"rows of {list(array.shape[1:])} {array.dtype} are no whole number of 16-bit words")
+        raise ValueError(f"rows of {list(array.shape[1:])} {array.dtype} are not a whole number of 16-bit words")
     return bytes(_core.pack_changes(_words(array), len(array), period))
 
 
@@ -66,9 +66,9 @@ def unpack_f16(data: bytes | bytearray | memoryview, out: Array16) -> None:
     """
     bits = _bits(out, "out")
     if not out.flags.writeable:
-        raise ValueError("out cannot be written to")
+        raise ValueError("out must be writable")
     if not _core.unpack16(np.frombuffer(data, np.uint8), bits):
-        raise ValueError(f"{len(memoryview(data).cast('B'))} bytes are no packed array of {out.size} values")
+        raise ValueError(f"{len(memoryview(data).cast('B'))} bytes are not a packed array of {out.size} values")
 
 
 def unpacked_f16(data: bytes | memoryview, count: int) -> npt.NDArray[np.float16]:

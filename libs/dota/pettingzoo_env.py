@@ -129,7 +129,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
 
     def _known(self, agent: str) -> str:
         if agent not in self._places:
-            raise KeyError(f"there is no agent {agent!r}; there are {', '.join(self.possible_agents)}")
+            raise KeyError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
         return agent
 
     def _look(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

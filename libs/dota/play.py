@@ -78,15 +78,15 @@ class PlayedGame(Game):
     def reset(self, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
         """Raise ValueError: a game with people cannot be restarted."""
         if self._play is not None:
-            raise ValueError("a game that people play in is not begun again: make another one")
+            raise ValueError("a game with people cannot be reset: create another one")
         super().reset(seed, lineup)
 
     def restore(self, snapshot: bytes) -> None:
         """Raise ValueError: snapshots do not hold people's orders."""
-        raise ValueError("a game that people play in is not restored: their orders are no part of a snapshot")
+        raise ValueError("a game with people cannot be restored: a snapshot does not hold their orders")
 
     def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("a game that people play in cannot be copied or pickled: its replay plays it again")
+        raise TypeError("a game with people cannot be copied or pickled: save its replay instead")
 
     @property
     def engine_frame(self) -> int:
@@ -148,7 +148,7 @@ class PlayedGame(Game):
         if actions is None:
             actions = no_actions
         if actions.shape != no_actions.shape or actions.dtype != np.int16:
-            raise ValueError(f"actions are {actions.dtype} {actions.shape}, int16 {no_actions.shape} is needed")
+            raise ValueError(f"actions must be int16 {no_actions.shape}, not {actions.dtype} {actions.shape}")
         return np.ascontiguousarray(actions)
 
     def frame(self) -> None:
@@ -192,7 +192,7 @@ class PlayedGame(Game):
         Raises ValueError when the game has begun.
         """
         if self.engine_frame or self._tape is not None:
-            raise ValueError("the game has begun, or is recorded already: a recording starts right after construction")
+            raise ValueError("the game has begun or is already recorded: start recording right after construction")
         self._tape = super().record()
         self._vec._forget([0])  # it is written here, at the end of each timestep
         return self._tape

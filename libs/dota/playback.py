@@ -74,7 +74,7 @@ def _compare(replay: Replay, state: int, recorded: int, when: str) -> None:
         changed = [what for what, was, here in zip(("the core", f"the data of patch {patch}"), replay.made_by, now,
                                                    strict=True) if was != here]
         why = f"{' and '.join(changed)} changed since it was recorded"
-    raise ValueError(f"the replay is in state {state:016x} {when}, {recorded:016x} was recorded: {why}")
+    raise ValueError(f"the replay diverged {when}: state {state:016x}, recorded {recorded:016x}; {why}")
 
 
 def run(path: str | Path) -> Iterator[dict[str, Any]]:

@@ -38,7 +38,7 @@ def load(name: str, **changes: Any) -> Preset:
     if name not in all_of_them:
         near = difflib.get_close_matches(name, all_of_them, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no preset {name!r}, there are {', '.join(sorted(all_of_them))}{hint}")
+        raise ValueError(f"unknown preset {name!r}; known: {', '.join(sorted(all_of_them))}{hint}")
     found = all_of_them[name]
     return Preset(GameConfig.model_validate({**found["game"], **changes}),
                   RewardConfig.model_validate(found["rewards"]), float(found["team_spirit"]))

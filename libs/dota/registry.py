@@ -77,10 +77,10 @@ class Registry:
             for n, seal in enumerate(self.seals):
                 count, sealed = seal[space]
                 if len(names) < count or digest(names[:count]) != sealed:
-                    raise ValueError(f"{FILE.name}: the first {count} names of {space}, sealed in step {n + 1}, have "
-                                     "changed. Ids are never moved or removed: put the old list back and append")
+                    raise ValueError(f"{FILE.name}: the first {count} names of {space}, sealed in step {n + 1}, "
+                                     "changed. Ids never move: restore the old list and append to it")
             if self.seals and self.seals[-1][space][0] != len(names):
-                raise ValueError(f"{FILE.name}: {space} has names that are not sealed: take them out again and use "
+                raise ValueError(f"{FILE.name}: {space} has unsealed names: remove them and use "
                                  "`python -m dota.naming append`")
 
     def with_names(self, found: Mapping[str, Iterable[str]]) -> "Registry":

@@ -137,9 +137,9 @@ class Replay:
         try:
             head = json.loads(first)
             if not isinstance(head, dict) or head.get("format") != FORMAT:
-                raise ValueError("it does not begin as a replay does")
+                raise ValueError("its first bytes are not a replay's")
             if head["version"] not in READABLE:
-                raise ValueError(f"its version is {head['version']}, this program reads up to {VERSION}")
+                raise ValueError(f"its version {head['version']} is newer than {VERSION}, the newest supported one")
             steps = int(head["steps"])
             if not 0 <= steps <= _MAX_STEPS:
                 raise ValueError(f"it claims {steps} steps")
@@ -155,10 +155,10 @@ class Replay:
             config = GameConfig.model_validate(head["config"])
             lineup = np.array(head["lineup"], np.int16)
             if lineup.shape != (2, config.heroes_per_team):
-                raise ValueError("its lineup does not fit its configuration")
+                raise ValueError("its lineup does not match its configuration")
             made_by = [int(of, 16) for of in head.get("made_by") or ()]
             if len(made_by) not in (0, 2):
-                raise ValueError("its fingerprints are not those of a core and its data")
+                raise ValueError("its fingerprints are malformed")
             checks = [int(state, 16) for state in head.get("checks", ())]
             orders = np.frombuffer(data[:orders_size], "<i2").reshape(steps, *_ROW)
             return cls(config, int(head["seed"]), lineup, orders,
@@ -166,4 +166,4 @@ class Replay:
                        made_by=(made_by[0], made_by[1]) if made_by else None, checks=checks,
                        people=_unpack_people(np.frombuffer(data[orders_size:], _PERSON), texts))
         except (KeyError, TypeError, UnicodeDecodeError, zlib.error, ValueError) as error:
-            raise ValueError(f"{path} is no readable replay: {error}") from error
+            raise ValueError(f"{path} is not a readable replay: {error}") from error

@@ -98,9 +98,9 @@ def rewards(
         raise ValueError(f"signals must be [..., 2, heroes, {len(SIGNALS)}], not {signals.shape}")
     time, spirit = np.asarray(game_time, np.float64), np.asarray(team_spirit, np.float32)
     if time.shape != signals.shape[:-3]:
-        raise ValueError(f"game_time {time.shape} does not fit signals {signals.shape}")
+        raise ValueError(f"game_time has shape {time.shape}; expected {signals.shape[:-3]}, as signals")
     if not ((spirit >= 0) & (spirit <= 1)).all():
-        raise ValueError(f"team spirit must lie between 0 and 1, not {team_spirit}")
+        raise ValueError(f"team_spirit must be between 0 and 1, not {team_spirit}")
     own = signals * (signal_weights(config) * time_weights(time, config))[..., None, None, :]
     mean = own.mean(axis=-2, keepdims=True)
     spirit = spirit.reshape(spirit.shape + (1,) * (3 if spirit.ndim else 0))

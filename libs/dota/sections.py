@@ -55,7 +55,7 @@ def _number(kind: type, value: Any, where: str) -> Any:
     # Numbers of numpy are taken as Python's.
     value = value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
     if not isinstance(value, int | float) or isinstance(value, bool) or (kind is int and value != int(value)):
-        raise ValueError(f"{where} must be {'a whole number' if kind is int else 'a number'}, not {value!r}")
+        raise ValueError(f"{where} must be {'an integer' if kind is int else 'a number'}, not {value!r}")
     return kind(value)
 
 

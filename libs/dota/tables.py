@@ -12,7 +12,7 @@ from dota.spaces import DATA, Layout, action_entries, actions_of, vocabulary
 
 INTERFACE = 6
 if getattr(_core, "INTERFACE", 1) != INTERFACE:
-    raise ImportError(f"the compiled core ({_core.__file__}) does not fit this code: run `make build`")
+    raise ImportError(f"the compiled core ({_core.__file__}) does not match this code: run `make build`")
 
 _FILES = ("heroes", "abilities", "items", "units", "rules", "map")
 HERO_PREFIX = registry.HERO_PREFIX
@@ -49,8 +49,8 @@ def hero_ids(config: GameConfig) -> list[int]:
             hint = f"; did you mean '{near[0]}'?" if near else f"; it has: {', '.join(sorted(names))}"
             raise ValueError(f"hero_pool[{i}]: '{hero}' is not in patch {config.patch}{hint}")
         if missing := tables.missing_primitives(HERO_PREFIX + hero):
-            raise ValueError(f"hero_pool[{i}]: '{hero}' cannot be played yet: its abilities need effects that are not "
-                             f"built ({', '.join(missing)})")
+            raise ValueError(f"hero_pool[{i}]: '{hero}' is not supported: its abilities need unsupported effects "
+                             f"({', '.join(missing)})")
     return [names[hero] for hero in config.hero_pool]
 
 

@@ -125,10 +125,10 @@ class VecGame:
     def _check_variant(self, config: GameConfig) -> None:
         if config.frameskip != self.config.frameskip:
             raise ValueError(f"a variant of the games has game.frameskip {config.frameskip}, they have "
-                             f"{self.config.frameskip}: games that are stepped together are stepped as far")
+                             f"{self.config.frameskip}: games of one vector share game.frameskip")
         if (layout := Layout(config)).hash != self.layout.hash:
             raise ValueError(f"a variant of the games has the layout {layout.hash}, they have {self.layout.hash}: "
-                             "games that are stepped together share game.observation and heroes_per_team")
+                             "games of one vector share game.observation and game.heroes_per_team")
         hero_ids(config)
 
     def add_variant(self, config: GameConfig) -> int:
@@ -140,7 +140,7 @@ class VecGame:
             return self.variants.index(config)
         self._check_variant(config)
         if len(self.variants) >= MAX_VARIANTS:
-            raise ValueError(f"these games have {MAX_VARIANTS} variants already, the most there may be")
+            raise ValueError(f"at most {MAX_VARIANTS} variants are supported")
         self._core.add_variant(core_variant(config))
         self.variants.append(config)
         return len(self.variants) - 1
@@ -244,7 +244,7 @@ class VecGame:
         Raises ValueError for other games and for a name that is not in ``PACKED``, IndexError for an unknown game.
         """
         if name not in self.packed:
-            raise ValueError(f"'{name}' is not packed, but {', '.join(self.packed) or 'nothing'}")
+            raise ValueError(f"'{name}' is not packed; packed arrays: {', '.join(self.packed) or 'none'}")
         return list(self._core.packed(PACKED.index(name), self._which(which)))
 
     def record(self, index: int) -> Replay:
@@ -255,7 +255,7 @@ class VecGame:
         config = self.variants[self.variant(index)]
         begun = self.game_time[index] > config.start_seconds + 1e-3
         if begun:
-            raise ValueError(f"game {index} has begun: a recording starts right after a reset")
+            raise ValueError(f"game {index} has begun: start recording right after a reset")
         replay = Replay(config=config, seed=self.seed(index), lineup=self.lineups[index].copy(),
                         made_by=made_by(config.patch))
         self._recordings[index] = replay
@@ -353,4 +353,4 @@ def _check(name: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: np
         kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
         raise ValueError(f"{name} must be a numpy array of {np.dtype(dtype)}, not {kind}")
     if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, {shape} is needed")
+        raise ValueError(f"{name} has shape {array.shape}; expected {shape}")

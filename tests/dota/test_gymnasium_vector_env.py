@@ -133,15 +133,15 @@ def test_self_play_refuses_halves_of_games():
     with pytest.raises(ValueError, match="must be even, not 3"):
         DotaVectorEnv(3, config=MID, opponent="self")
     env = DotaVectorEnv(4, config=MID, opponent="self")
-    with pytest.raises(ValueError, match="one side only"):
+    with pytest.raises(ValueError, match="one side of a game"):
         env.reset(options={"reset_mask": np.array([True, False, False, False])})
     with pytest.raises(ValueError, match="self-play"):
         env.reset(options={"opponent": "easy"})
 
 
 @pytest.mark.parametrize(("actions", "said"), [
-    (np.zeros(2, np.float32), "actions must be whole numbers, not float32"), (0, r"actions has shape \(\)"),
-    (np.zeros(3, np.int64), r"shape \(3,\), \(2,\) is needed"), ([0, 10**6], "1000000 for choice 0"),
+    (np.zeros(2, np.float32), "actions must be integers, not float32"), (0, r"actions has shape \(\)"),
+    (np.zeros(3, np.int64), r"shape \(3,\); expected \(2,\)"), ([0, 10**6], "1000000 for choice 0"),
 ])
 def test_wrong_actions_are_refused(actions, said):
     env = DotaVectorEnv(2, config=MID)

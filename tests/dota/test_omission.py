@@ -74,10 +74,10 @@ def test_the_core_finds_every_remaining_field(core) -> None:
 
 
 @pytest.mark.parametrize(("omit", "words"), [
-    (("units.positions",), r"'units\.positions' is no field; did you mean 'units\.position'"),
-    (("nonsense",), "is no field"), (("units",), "is no field"), (("pickups",), "set the count to 0"),
+    (("units.positions",), r"'units\.positions' is not a field; did you mean 'units\.position'"),
+    (("nonsense",), "is not a field"), (("units",), "is not a field"), (("pickups",), "slot count to 0"),
     (("units.unit",), "it says whether a slot is taken"), (("units.max_hp",), "building events"),
-    (("items", "items.charges"), "left out twice"), (("global.time", "global.time"), "left out twice"),
+    (("items", "items.charges"), "listed twice"), (("global.time", "global.time"), "listed twice"),
     (("minimap.visible", "minimap.creeps", "minimap.wards", "minimap.enemy_heroes", "minimap.cell"),
      "leave out the block 'minimap' instead"),
     (tuple(f for f in FIELDS if f.startswith("global.")), "keep one of its fields"),

@@ -104,10 +104,10 @@ def test_only_packed_games_have_packed_rows() -> None:
     for observations in (True, False):
         games = VecGame(duel(), 1, observations=observations)
         assert games.packed == ()
-        with pytest.raises(ValueError, match="not packed, but nothing"):
+        with pytest.raises(ValueError, match="packed arrays: none"):
             games.packed_obs("shared")
     games = VecGame(duel(), 1, observations="packed")
-    with pytest.raises(ValueError, match="'available' is not packed, but shared, private"):
+    with pytest.raises(ValueError, match="'available' is not packed; packed arrays: shared, private"):
         games.packed_obs("available")
     with pytest.raises(IndexError):
         games.packed_obs("shared", [1])

@@ -94,9 +94,9 @@ def test_malformed_bytes_are_refused() -> None:
     out = np.zeros(9, np.uint16)
     for bad in (b"", packed[:1], packed[:-1], packed + b"\0", bytes([packed[0], 0b11]) + packed[2:] + b"\1\0",
                 packed[:2] + b"\0\0" + packed[4:]):
-        with pytest.raises(ValueError, match="no packed array of 9 values"):
+        with pytest.raises(ValueError, match="not a packed array of 9 values"):
             unpack_f16(bad, out)
-    with pytest.raises(ValueError, match="no packed array"):
+    with pytest.raises(ValueError, match="not a packed array"):
         unpack_f16(packed, np.zeros(17, np.uint16))
 
 
@@ -107,7 +107,7 @@ def test_wrong_arrays_are_refused() -> None:
         pack_f16(np.zeros((4, 4), np.float16)[:, ::2])
     fixed = np.zeros(4, np.float16)
     fixed.flags.writeable = False
-    with pytest.raises(ValueError, match="written"):
+    with pytest.raises(ValueError, match="writable"):
         unpack_f16(pack_f16(fixed), fixed)
 
 

@@ -114,7 +114,7 @@ def test_frames_out_of_order_are_refused() -> None:
         game.begin(np.zeros((2, 1, 6), np.int32))
     with pytest.raises(ValueError, match="another one"):
         game.reset(1)
-    with pytest.raises(ValueError, match="not restored"):
+    with pytest.raises(ValueError, match="cannot be restored"):
         game.restore(game.snapshot())
     with pytest.raises(IndexError):
         game.take(3, True)

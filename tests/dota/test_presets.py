@@ -28,7 +28,7 @@ def test_a_preset_is_that_of_the_run(name):
 
 def test_values_may_differ_and_mistakes_are_named():
     assert presets.load("laptop-1v1", max_game_seconds=30).game.max_game_seconds == 30
-    with pytest.raises(ValueError, match="no preset 'laptop1v1'.*did you mean 'laptop-1v1'"):
+    with pytest.raises(ValueError, match="unknown preset 'laptop1v1'.*did you mean 'laptop-1v1'"):
         presets.load("laptop1v1")
     with pytest.raises(ValueError, match="max_seconds"):
         presets.load("laptop-1v1", max_seconds=30)

@@ -54,10 +54,10 @@ def test_the_files_text_is_what_the_command_writes() -> None:
 
 
 @pytest.mark.parametrize(("damage", "said"), [
-    ("moved", "the first 118 names of unit, sealed in step 1, have changed"),
-    ("gone", "the first 118 names of unit, sealed in step 1, have changed"),
+    ("moved", "the first 118 names of unit, sealed in step 1, changed"),
+    ("gone", "the first 118 names of unit, sealed in step 1, changed"),
     ("twice", "unit has 'npc_dota_neutral_kobold' twice"),
-    ("unsealed", "unit has names that are not sealed")])
+    ("unsealed", "unit has unsealed names")])
 def test_a_list_that_was_edited_by_hand_is_refused(damage: str, said: str) -> None:
     old = registry.load()
     values = json.loads(Registry({**old.names}, old.seals[:1]).to_json())

@@ -139,10 +139,10 @@ def _planes(values: npt.NDArray[np.uint16]) -> bytes:
 def read_head(data: bytes) -> Head:
     """Decode the header of a chunk. Raises ValueError for a malformed one, or one over the size limits."""
     if len(data) < HEAD.size:
-        raise ValueError("a chunk ends within its head")
+        raise ValueError("a chunk's header is truncated")
     magic, form, steps, schema, frame, unpacked, size, checksum = HEAD.unpack_from(data)
     if magic != MAGIC or form != FORMAT:
-        raise ValueError("no chunk begins here, or one of another format")
+        raise ValueError("not a chunk, or a chunk of another format")
     if not 0 < steps <= MAX_STEPS or unpacked > MAX_SIZE or size > MAX_SIZE:
         raise ValueError(f"a chunk claims {steps} steps in {unpacked} bytes, packed {size}")
     return Head(steps, schema, frame, unpacked, size, checksum)
@@ -155,21 +155,21 @@ def read_chunk(data: bytes, schema: Schema) -> Iterator[Step]:
         raise ValueError(f"a chunk has schema {head.schema.hex()}, its recording {schema.hash.hex()}")
     packed = data[HEAD.size:]
     if len(packed) != head.size or zlib.crc32(packed) != head.checksum:
-        raise ValueError("a chunk is cut short or damaged")
+        raise ValueError("a chunk is truncated or damaged")
     unpacker = zlib.decompressobj()
     try:
         raw = unpacker.decompress(packed, head.unpacked + 1)
     except zlib.error as error:
         raise ValueError(f"a chunk cannot be unpacked: {error}") from error
     if len(raw) != head.unpacked or not unpacker.eof:
-        raise ValueError("a chunk does not unpack to what its head claims")
+        raise ValueError("a chunk's unpacked size differs from its header")
     reader = _Reader(raw)
     frame = schema.empty()
     for _ in range(head.steps):
         events = _read_step(reader, schema, frame)
         yield Step({name: array.copy() for name, array in frame.items()}, events)
     if reader.left:
-        raise ValueError("a chunk goes on behind its last step")
+        raise ValueError("a chunk has trailing bytes")
 
 
 def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str, Any]]:
@@ -179,11 +179,11 @@ def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str
             continue
         rows = reader.words(n)
         if int(rows.max()) >= table.rows or bool((np.diff(rows.astype(np.int32)) <= 0).any()):
-            raise ValueError(f"a chunk changes rows that table {table.name!r} does not have, or one twice")
+            raise ValueError(f"a chunk changes unknown rows of table {table.name!r}, or one twice")
         masks = reader.bytes(n * table.masks * 2).reshape(n, -1)
         which = np.unpackbits(masks, axis=1, bitorder="little").astype(np.bool_)
         if which[:, len(table.fields):].any():
-            raise ValueError(f"a chunk changes fields that table {table.name!r} does not have")
+            raise ValueError(f"a chunk changes unknown fields of table {table.name!r}")
         which = which[:, :len(table.fields)]
         change = np.zeros(which.shape, np.uint16)
         change[which] = reader.planes(int(which.sum()))
@@ -195,7 +195,7 @@ def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str
         runs = reader.planes(n).astype(np.int64)
         edges = np.cumsum(runs)
         if edges[-1] >= bits.count or bool((runs[1:] == 0).any()):
-            raise ValueError(f"a chunk flips bits that {bits.name!r} does not have")
+            raise ValueError(f"a chunk flips unknown bits of {bits.name!r}")
         turns = np.zeros(bits.count, np.uint32)
         turns[edges] = 1
         frame[bits.name] ^= np.packbits((np.cumsum(turns) & 1).astype(np.uint8), bitorder="little")
@@ -207,7 +207,7 @@ def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str
     except ValueError as error:
         raise ValueError(f"a chunk's events cannot be read: {error}") from error
     if not isinstance(events, list) or not all(isinstance(e, dict) for e in events):
-        raise ValueError("a chunk's events are no list of objects")
+        raise ValueError("a chunk's events are not a list of objects")
     return events
 
 
@@ -216,7 +216,7 @@ def read_step(data: bytes, schema: Schema, frame: Frame) -> list[dict[str, Any]]
     reader = _Reader(data)
     events = _read_step(reader, schema, frame)
     if reader.left:
-        raise ValueError("a step goes on behind its events")
+        raise ValueError("a step has trailing bytes")
     return events
 
 
@@ -233,7 +233,7 @@ class _Reader:
 
     def bytes(self, count: int) -> npt.NDArray[np.uint8]:
         if count > self.left:
-            raise ValueError("a chunk ends within a step")
+            raise ValueError("a chunk's last step is truncated")
         self._at += count
         return self._data[self._at - count:self._at]
 

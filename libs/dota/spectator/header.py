@@ -68,10 +68,10 @@ def read_header(data: bytes) -> tuple[Header, Schema, int]:
     recording."""
     start = len(MAGIC) + _SIZES.size
     if len(data) < start or data[:len(MAGIC)] != MAGIC:
-        raise ValueError("it does not begin as a recording does")
+        raise ValueError("its first bytes are not a recording's")
     unpacked, packed = _SIZES.unpack_from(data, len(MAGIC))
     if unpacked > MAX_SIZE or packed > MAX_SIZE or len(data) < start + packed:
-        raise ValueError("its header is cut short, or larger than any may be")
+        raise ValueError("its header is truncated or too large")
     unpacker = zlib.decompressobj()
     try:
         raw = unpacker.decompress(data[start:start + packed], unpacked + 1)
@@ -79,5 +79,5 @@ def read_header(data: bytes) -> tuple[Header, Schema, int]:
     except (zlib.error, ValueError) as error:
         raise ValueError(f"its header cannot be read: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"its header is none of format {FORMAT}")
+        raise ValueError(f"its header does not have format {FORMAT}")
     return header, described_schema(header.get("schema")), start + packed

@@ -105,7 +105,7 @@ class Recording:
                 raise ValueError(f"it is larger than {MAX_FILE >> 20} MiB")
             return cls(path.read_bytes())
         except ValueError as error:
-            raise ValueError(f"{path} is no readable recording: {error}") from error
+            raise ValueError(f"{path} is not a readable recording: {error}") from error
 
     def chunk(self, number: int) -> bytes:
         """Return the bytes of a chunk."""
@@ -121,10 +121,10 @@ class Recording:
         """Return the index. Raises ValueError when the recording is truncated and has none."""
         data, at = self._data, self._index_at
         if len(data) < at + len(INDEX) + _SIZES.size + _END.size or data[at:at + 4] != INDEX:
-            raise ValueError("there is no index: the recording was cut off")
+            raise ValueError("the recording is truncated and has no index")
         unpacked, packed = _SIZES.unpack_from(data, at + 4)
         if unpacked > MAX_INDEX:
-            raise ValueError("its index is larger than any may be")
+            raise ValueError("its index is too large")
         start = at + 4 + _SIZES.size
         unpacker = zlib.decompressobj()
         try:

@@ -86,7 +86,7 @@ class Schema:
 
 
 def _missing(name: str) -> Table:
-    raise KeyError(f"there is no table {name!r}")
+    raise KeyError(f"unknown table {name!r}")
 
 
 def described_schema(described: Any) -> Schema:
@@ -101,9 +101,9 @@ def described_schema(described: Any) -> Schema:
     if len(set(names)) != len(names) or len(names) > MAX_PARTS:
         raise ValueError("its schema names a part twice, or has too many")
     if any(not 0 < t.rows <= MAX_ROWS or not 0 < len(t.fields) <= MAX_FIELDS for t in tables):
-        raise ValueError("its schema has a table that is larger than any may be")
+        raise ValueError("its schema has a table that is too large")
     if any(not 0 < b.count <= MAX_BITS for b in bits):
-        raise ValueError("its schema has a bitmap that is larger than any may be")
+        raise ValueError("its schema has a bitmap that is too large")
     return Schema(tables, bits)
 
 
@@ -143,7 +143,7 @@ def unpack_frame(schema: Schema, data: bytes) -> Frame:
     except zlib.error as error:
         raise ValueError(f"a frame cannot be unpacked: {error}") from error
     if len(raw) != size or not unpacker.eof:
-        raise ValueError(f"a frame has {len(raw)} bytes, its schema {size}")
+        raise ValueError(f"a frame has {len(raw)} bytes; its schema needs {size}")
     at = 0
     for array in frame.values():
         array[...] = np.frombuffer(raw, array.dtype, array.size, at).reshape(array.shape)
