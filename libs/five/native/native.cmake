@@ -1,5 +1,5 @@
-# The agent's native code as the Python module five.native._native. It shares no source with the game core; libs/dota/core.cmake
-# sets the options and finds nanobind.
+# The agent's native code as the Python module five.native._native. It shares no source with the game core.
+# libs/dota/core.cmake sets the options and finds nanobind.
 set(FIVE_NATIVE ${CMAKE_CURRENT_LIST_DIR}/core)
 file(GLOB_RECURSE FIVE_NATIVE_SOURCES CONFIGURE_DEPENDS ${FIVE_NATIVE}/*.cpp)
 
@@ -12,7 +12,7 @@ target_link_libraries(_native PRIVATE Threads::Threads)
 # Contraction is off so that sums and products round the same with every compiler.
 target_compile_options(_native PRIVATE -Wall -Wextra -ffp-contract=off -fno-math-errno -fno-trapping-math)
 target_precompile_headers(_native PRIVATE <algorithm> <cstdint> <string> <vector> <nanobind/nanobind.h> <nanobind/ndarray.h>)
-# A wheel needs one build only: what takes time is compiled for several instruction sets, and chosen at run time.
+# A wheel needs one build only: hot functions are compiled for several instruction sets and selected at run time.
 if(FIVE_ARCH)
   target_compile_options(_native PRIVATE -march=${FIVE_ARCH})
 endif()

@@ -95,7 +95,7 @@ constexpr std::size_t kSumLines = 64;      // Lines to add up in float32.
 // Scale and shift of one group, padded to whole vectors, and the sums of its last lines.
 struct GroupRows {
   explicit GroupRows(std::size_t n) : fields(n), padded((n + 7) / 8 * 8) {
-    for (auto* each : {&scale, &shift, &near, &total, &squares})
+    for (auto* each : {&scale, &shift, &pivot, &total, &squares})
       each->assign(padded, 0.0f);
   }
 
@@ -106,8 +106,8 @@ struct GroupRows {
     std::copy_n(shifts, fields, shift.begin());
     if (sums == nullptr) return;
     for (std::size_t i = 0; i < fields; ++i) {
-      if (sums->count[at + i] == 0.0) sums->near[at + i] = static_cast<double>(from_half(first[i]));
-      near[i] = static_cast<float>(sums->near[at + i]);
+      if (sums->count[at + i] == 0.0) sums->pivot[at + i] = static_cast<double>(from_half(first[i]));
+      pivot[i] = static_cast<float>(sums->pivot[at + i]);
     }
   }
 
@@ -124,7 +124,7 @@ struct GroupRows {
   }
 
   std::size_t fields, padded, at = 0, lines = 0;
-  std::vector<float> scale, shift, near, total, squares;
+  std::vector<float> scale, shift, pivot, total, squares;
 };
 
 // Reads one line and adds it to the group's sums.
@@ -132,7 +132,7 @@ using GroupReader = void (*)(const std::uint16_t* in, GroupRows& of, float clip,
 
 void portable_group(const std::uint16_t* in, GroupRows& of, float clip, float* out) {
   for (std::size_t i = 0; i < of.fields; ++i) {
-    const float value = from_half(in[i]), deviation = value - of.near[i];
+    const float value = from_half(in[i]), deviation = value - of.pivot[i];
     out[i] = standard(value, of.scale[i], of.shift[i], clip);
     of.total[i] += deviation;
     of.squares[i] = std::fma(deviation, deviation, of.squares[i]);
@@ -143,12 +143,12 @@ void portable_group(const std::uint16_t* in, GroupRows& of, float clip, float* o
 __attribute__((target("avx,f16c,fma"))) void f16c_group(const std::uint16_t* in, GroupRows& of, float clip,
                                                         float* out) {
   const __m256 most = _mm256_set1_ps(clip), least = _mm256_set1_ps(-clip);
-  const float *scale = of.scale.data(), *shift = of.shift.data(), *near = of.near.data();
+  const float *scale = of.scale.data(), *shift = of.shift.data(), *pivot = of.pivot.data();
   float *total = of.total.data(), *squares = of.squares.data();
   for (std::size_t i = 0; i < of.padded; i += 8) {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i));
     _mm256_storeu_ps(out + i, eight(halves, _mm256_loadu_ps(scale + i), _mm256_loadu_ps(shift + i), most, least));
-    const __m256 deviation = _mm256_sub_ps(_mm256_cvtph_ps(halves), _mm256_loadu_ps(near + i));
+    const __m256 deviation = _mm256_sub_ps(_mm256_cvtph_ps(halves), _mm256_loadu_ps(pivot + i));
     _mm256_storeu_ps(total + i, _mm256_add_ps(_mm256_loadu_ps(total + i), deviation));
     _mm256_storeu_ps(squares + i, _mm256_fmadd_ps(deviation, deviation, _mm256_loadu_ps(squares + i)));
   }

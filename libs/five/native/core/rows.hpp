@@ -22,7 +22,7 @@ RowReader row_reader();
 // Running sums of values, [groups][fields] each, which start at zero: the count, the first value, and the sums of
 // the differences from it and of their squares.
 struct RowSums {
-  double *count, *near, *total, *squares;
+  double *count, *pivot, *total, *squares;
 };
 
 // out[row][line][field] = clamp(shift + value * scale, -clip, clip) of the float16 values `in` [size], in float32

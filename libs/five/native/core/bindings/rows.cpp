@@ -107,10 +107,10 @@ void bind_rows(nb::module_& m) {
         check_groups(group, step.size(), scale.size() / p.fields);
         RowSums added{};
         if (sums) {
-          const auto& [count, near, total, squares] = *sums;
-          for (const auto* each : {&count, &near, &total, &squares})
+          const auto& [count, pivot, total, squares] = *sums;
+          for (const auto* each : {&count, &pivot, &total, &squares})
             if (each->size() != scale.size()) throw nb::value_error("rows: sums need one number a field");
-          added = {count.data(), near.data(), total.data(), squares.data()};
+          added = {count.data(), pivot.data(), total.data(), squares.data()};
         }
         nb::gil_scoped_release free;
         standard_rows(values.data(), values.size(), p, step.data(), slot.data(), group ? group->data() : nullptr,
