@@ -58,9 +58,9 @@ def test_those_that_come_with_the_project() -> None:
 
 @pytest.mark.parametrize(("changes", "told"), [
     ({"arms": {"base": {"learning.batch_size": 1}}}, "arm 'base'.*\n.*learning.batch_size.*batch_samples"),
-    ({"judge": {"against": ["scripted"]}}, "must name random"),
+    ({"judge": {"against": ["scripted"]}}, "must contain random"),
     ({"judge": {"against": ["random", "god"]}}, "scripted-easy"),
-    ({"seeds": [1, 1]}, "twice"),
+    ({"seeds": [1, 1]}, "must be unique"),
     ({"name": "../up"}, "name"),
     ({"arm": {}}, "arm"),
 ])

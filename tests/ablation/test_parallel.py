@@ -34,7 +34,7 @@ def test_every_run_has_processors_of_its_own(monkeypatch: pytest.MonkeyPatch, th
 
 def test_more_runs_than_processors_are_refused_before_anything_starts(tmp_path: Path) -> None:
     said: list[str] = []
-    with pytest.raises(ConfigError, match=f"at_once: {PROCESSORS + 1} .* {PROCESSORS} processors"):
+    with pytest.raises(ConfigError, match=rf"at_once {PROCESSORS + 1}: .*processors \({PROCESSORS}\)"):
         run(ablation(tmp_path, at_once=PROCESSORS + 1), said.append)
     assert not said
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dota.spaces import MOVE, OFFSETS
-from five.agent.anneal.guard import GuardConfig, Verdict, decide
+from five.agent.anneal.guard import GuardConfig, GuardVerdict, decide
 from five.agent.anneal.pair_records import parse_pairs
 from five.agent.anneal.variants import Variant, assign_variant
 from rapid.store.anneal import AnnealStore
@@ -165,7 +165,7 @@ def test_a_change_that_does_harm_is_caught_taken_back_tried_again_slower_and_giv
         """The attempt's failure, by the guard's own verdict on pairs of real games."""
         until(run, f"try {attempt} has failed", 900, "failed", attempt=attempt)
         found = decide(GuardConfig(), parse_pairs(AnnealStore(run.state()).pairs().all(), f"{identity}/{attempt}"))
-        assert found.verdict is Verdict.FAIL
+        assert found.verdict is GuardVerdict.FAIL
         for finding in found.findings:
             print(f"try {attempt}, {time.monotonic() - began:.0f} s in: {finding}")
         return {"said": found.said}

@@ -61,7 +61,7 @@ def test_parts_that_are_not_what_games_say_are_not_used(
 
     monkeypatch.setattr(FactoredWinHead, "encode", wrong)
     assert factored_reader(policy, game, pool) is None
-    assert "off by" in caplog.text
+    assert "differ from real games" in caplog.text
 
 
 def test_sets_of_line_ups_are_their_teams() -> None:

@@ -106,7 +106,7 @@ def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], c
         game = archive.config.game
     chosen = evenly_spaced(records, archive.numbers(), judge.points)
     if not chosen:
-        raise ValueError(f"{archive.folder.path}: none of the run's versions is archived, so none can be judged")
+        raise ValueError(f"{archive.folder.path}: no version of the run is archived, so none can be evaluated")
     judged = []
     for record in chosen:
         number, policy, _ = archive.load(record["version"])

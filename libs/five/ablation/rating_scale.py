@@ -88,7 +88,7 @@ def other_games(config: AblationConfig) -> dict[str, str]:
 
     own = layout(config.baseline)
     found: dict[str, str] = {}
-    arms: dict[str, str] = {}  # the first arm of each game, after which it is called
+    arms: dict[str, str] = {}  # the first variant of each game, which names the game
     for arm in config.arms:
         if (seen := layout(arm)) != own:
             found[arm] = f"{arms.setdefault(seen, arm)}'s game"

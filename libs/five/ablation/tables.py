@@ -13,25 +13,28 @@ from five.agent.ratings import RANDOM
 
 EASY = "scripted-easy"
 RATING, HITS = "TrueSkill", "last hits a minute"
-HIGH_LOAD = 2.0  # for each processor of the machine
-OWN_SHARE = 0.9  # of its processors that a run gets where nothing else runs, at least
+HIGH_LOAD = 2.0  # a processor of the machine
+OWN_SHARE = 0.9  # least share of its processors that a run uses on an idle machine
 
 Figure = Callable[[EvaluatedVersion], float]
 Column = tuple[str, Callable[[TrialRun], float]]
 
 FAIR = {
-    "versions": "By versions: what so many gradient steps bring, whatever they cost. It is the paper's comparison, and "
-                "fair to all arms whose versions are of equally many steps and samples.",
-    "samples": "By samples: what so many hero-steps bring that were learned from, each counted once. It is fair where "
+    "versions": "By versions: the effect of equally many gradient steps, at any cost. It is the paper's comparison, "
+    "and "
+                "fair to arms whose versions have equally many steps and samples.",
+    "samples": "By samples: the effect of equally many learned hero-steps, each counted once. It is fair where "
                "playing is what costs.",
-    "wall clock": "By wall clock: what so many minutes bring on this machine. Playing and learning take processors "
-                  "from each other here, so an arm that plays less has more of them to learn with, and what else ran "
-                  "counts as well: it tells what to run on such a machine, not what samples are worth."}
+    "wall clock": "By wall clock: the effect of equally many minutes on this machine. Playing and learning share the "
+    "processors "
+                  "here, so an arm that plays less has more of them for learning, and other programs "
+                  "count as well: it compares configurations on such a machine, not the value of samples."}
 STANDING = (
-    "Means over seeds with their 95 % interval (Student's t), here as below; none with one seed. All runs stand on one "
-    "scale, fitted to all games of all judged versions, random play at 0. A short run wins nearly all games against "
-    "random play and hardly any against the bots: where scores no longer tell arms apart, last hits and net worth "
-    "(gold, at the end of a game) still do.")
+    "Means over seeds with their 95 % intervals (Student's t), in all tables; no interval with one seed. All runs "
+    "are on "
+    "one scale, fitted to all games of all evaluated versions, random play at 0. A short run wins nearly all games "
+    "against random play and hardly any against the bots: last hits and net worth (gold at the end of a game) then "
+    "distinguish arms that scores do not.")
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,9 @@ def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Table:
     start, end = (unit.format(edge if name == "versions" else edge / 1e6) for edge in way)
     return _by_arm(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
         FAIR[name],
-        f"This is as far as all runs came, on straight lines between the judged versions. On the way: the mean from "
-        f"{start} on, where all had been judged; it depends less on single versions.{_against(config)}",
+        f"This is the last point that all runs reached, interpolated between evaluated versions. On the way: the "
+        "mean from "
+        f"{start} on, the first common point; it depends less on single versions.{_against(config)}",
         *([STANDING] if name == "versions" else [])])
 
 
@@ -97,11 +101,14 @@ def speedups(config: AblationConfig, outcome: AblationResults) -> Table:
             reasons += [f"{arm} at {level:.1f} by {name}: {speed.reason}"
                         for name, speed in zip(AXES, found, strict=True) if speed.reason]
     notes = [f"What {config.baseline} needs to first reach a TrueSkill, over what the arm needs (Berner et al. 2019, "
-             f"equation 2): above 1 the arm is faster. The levels are half of {config.baseline}'s way from its first "
-             f"judged versions to its last, and nine tenths of it. In brackets one deviation as the paper reckons it "
-             f"(appendix M), by what it takes to {AROUND:g} points less and more, open where a side never comes there "
-             f"or was there before it was judged; and with several seeds the 95 % interval over them. never: some run "
-             f"of the arm doesn't come there. -: not determined."]
+             f"equation 2): above 1 the arm is faster. The levels are half and nine tenths of {config.baseline}'s way "
+             f"from its first evaluated versions to its last. In brackets: one deviation by the paper's appendix M, "
+             "from "
+             f"the need for {AROUND:g} points less and more, open if a side never reaches them or was above them "
+             "before "
+             f"its first evaluation; with several seeds also the 95 % interval over seeds. never: a run of the arm "
+             "does "
+             f"not reach the level. -: undetermined."]
     notes += [f"{reason}." for reason in reasons]
     return Table("Speedup", ["arm", "TrueSkill", *(f"by {name}" for name in AXES)], rows, notes)
 
@@ -124,11 +131,12 @@ def training(config: AblationConfig, outcome: AblationResults) -> Table:
         ("sample reuse", lambda run: run.training.reuse),
         ("uses of a sample", lambda run: run.training.uses),
         ("unused %", lambda run: 100 * run.training.unused)]
-    return _by_arm("TrainingStatistics, as it was measured", config, outcome, columns, [
-        "Hero-steps are those learned from, each counted once. Staleness (in versions) and uses are of the time from "
-        "which on nothing was learned from that the first policy had played: what filled the queue has been worked off "
-        "then. Sample reuse is samples used over samples taken in (Berner et al. 2019, equation 13); uses are of a "
-        "sample that was used at all, unused is the share of samples that never were."])
+    return _by_arm("Measured training statistics", config, outcome, columns, [
+        "Hero-steps are those learned from, each counted once. Staleness (in versions) and uses are measured from the "
+        "first version that learns from nothing the first policy played: the buffer has then its final length. Sample "
+        "reuse is samples used over samples received (Berner et al. 2019, equation 13); uses are those of a sample "
+        "that "
+        "was used at all; unused is the share of samples never used."])
 
 
 def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
@@ -164,12 +172,12 @@ def bots(outcome: AblationResults) -> Table:
     rows = [[name, f"{skill.mu:.1f}", f"{skill.sigma:.1f}" if name != RANDOM else "0, by definition"]
             for name, skill in outcome.scale.bots().items()]
     scale = outcome.scale
-    source = "as these games tell" if scale.drawn else "as configured: none of these was"
+    source = "estimated from these games" if scale.drawn else "as configured, since none was drawn"
     sigmas = [run.last.sigma for run in outcome.all()]
     return Table("The scale", ["bot", "TrueSkill", "σ"], rows if scale.games else [], [
         f"Fitted to {scale.games:,} games at once; {100 * scale.draw_probability:.1f} % of games between equals are "
-        f"drawn, {source}. σ is what the games leave open of the distance from random play; of the runs' last versions "
-        f"it is {mean(sigmas).value:.1f} on the mean. Part of it is common to all: differences are known better."])
+        f"drawn, {source}. σ is the uncertainty of the distance from random play; for the runs' last versions "
+        f"it is {mean(sigmas).value:.1f} on average. Part of it is common to all: differences are more certain."])
 
 
 def conditions(outcome: AblationResults, processors: int) -> Table:
@@ -178,7 +186,7 @@ def conditions(outcome: AblationResults, processors: int) -> Table:
     for run in outcome.all():
         kept = run.conditions
         load = kept.load if kept else run.load_judged
-        others = kept is None or kept.share < OWN_SHARE  # a run's own processes are a load of three or four
+        others = kept is None or kept.share < OWN_SHARE  # a run's own processes cause a load of three or four
         if load is not None and processors and load > HIGH_LOAD * processors and others:
             busy.append(f"{run.name} ({load:.1f})")
         if kept:
@@ -187,13 +195,15 @@ def conditions(outcome: AblationResults, processors: int) -> Table:
         else:
             cells = ["-", "-", "-", "-" if load is None else f"{load:.1f} when judged"]
         same = run.trained_with == run.commit
-        rows.append([run.name, *cells, run.commit if same else f"{run.trained_with}, judged {run.commit}"])
-    notes = ["Processors are those that a run was held to, with the time that its processes took of them. Load is the "
-             "machine's, of all that ran there; earlier results have it only from when they were judged."]
+        rows.append([run.name, *cells, run.commit if same else f"{run.trained_with}, evaluated {run.commit}"])
+    notes = ["Processors: those a run was bound to, with the time its processes used. Load: the machine's load "
+    "average; "
+             "earlier results have it only from their evaluation."]
     if busy:
-        notes.append(f"High load: {', '.join(busy)}. More than twice as many processes wanted to run as there are "
-                     f"processors ({processors}), and less than {100 * OWN_SHARE:.0f} % of these runs' own was theirs, "
-                     "as far as that is known: their minutes are not to be compared.")
+        notes.append(f"High load: {', '.join(busy)}. The load was more than twice the number of "
+                     f"processors ({processors}), and these runs used less than {100 * OWN_SHARE:.0f} % of their own "
+                     "processors, "
+                     "as far as known: do not compare their minutes.")
     return Table("Runs", ["run", "processors", "seconds of them", "share", "load", "commit"], rows, notes)
 
 

@@ -47,7 +47,7 @@ def measure_sampling(config: RunConfig, segments: Sequence[Arrays], threads: int
     for arrays in segments:
         stored = StoredArrays.from_arrays(as_sent(config, arrays), per_segment)
         buffer.add(stored, stored.versions, 0, stored.nbytes)
-    for _ in range(2):  # the buffer's two sets of arrays
+    for _ in range(2):  # fill both of the buffer's sets of arrays
         batch = buffer.sample(samples, 0)
     assert batch is not None
     sources = list(batch.arrays.values())

@@ -31,7 +31,7 @@ from five.evaluation.draft_table import make
 from five.evaluation.line_up_values import BATCH, PAIRS, FactoredReader, PerGameReader
 from five.run.load import load
 
-POOL = "rerun"  # the preset that plays the published pool
+POOL = "rerun"  # preset with the published pool
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _tree(size: DraftWorkload) -> list[Row]:
     pool = HeroPool(tuple(f"hero{i}" for i in range(size.heroes)), size.team)
     rng = np.random.default_rng(0)
     leaves = LeafTable(pool, rng.random(pool.shape, dtype=np.float32))
-    advise(leaves, order=size.order)  # numbers the sets, once
+    advise(leaves, order=size.order)  # builds the index of sets, once
     began = time.process_time()
     advise(leaves, order=size.order)
     seconds = time.process_time() - began
@@ -83,7 +83,7 @@ def _tree(size: DraftWorkload) -> list[Row]:
     advise(leaves, order=size.order)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # The same numbers gathered in one call: what this machine does with such an index at best.
+    # The same numbers gathered in one call: the fastest indexing on this machine.
     flat, index = leaves.win.reshape(-1), rng.integers(0, pool.line_ups, min(weighed, 1 << 24))
     began = time.process_time()
     flat[index].max()
@@ -140,9 +140,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     before = psutil.Process().memory_info().rss
     leaves = make(policy, game, pool, {}, threads=arguments.threads)
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"{pool.line_ups:,} line-ups, {np.isfinite(leaves.win).sum():,} of them read: "
+    print(f"{pool.line_ups:,} line-ups, {np.isfinite(leaves.win).sum():,} of them computed: "
           f"{time.process_time() - spent:.0f} s of processor in {time.monotonic() - began:.0f} s; "
-          f"{(peak - before) / 2**20:.0f} MiB more than before at most, "
+          f"{(peak - before) / 2**20:.0f} MiB of memory at the peak, "
           f"{leaves.win.nbytes / 2**20:.1f} of them the table")
     return 0
 

@@ -39,7 +39,7 @@ class ExperienceWorkload:
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
-    segments: int = 4  # different ones, sent in turn
+    segments: int = 4  # different segments, sent in turn
     from_seconds: float = 120.0
     seconds: float = 2.0
     repeats: int = 5
@@ -53,7 +53,7 @@ async def _discard(requests: AsyncIterator[bytes], context: Any) -> AsyncIterato
 def _serve(pipe: Connection, config: RunConfig) -> None:
     """Serve the optimizer's intake without a learner, and a service that discards what it receives."""
     layout, buffer = Layout(config.game), config.buffer
-    # Nothing is consumed here, so nothing may be held back: reuse is as good as nought.
+    # Nothing is consumed here. A reuse near 0 keeps the pacing from holding segments back.
     free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
                         minimum_samples=buffer.minimum_samples, sample_reuse=1e-9)
     intake = Intake(SampleBuffer(free, SampleCollator()), Pacer(free, config.learning.batch_samples))
@@ -112,7 +112,7 @@ async def opaque_pushed(size: ExperienceWorkload, server: ChildProcess, nbytes: 
         while True:
             yield await sending.get()
 
-    grpc_channel: Any = channel.grpc  # raw bytes need no serializers, which the stubs ask for
+    grpc_channel: Any = channel.grpc  # raw bytes need no serializers, unlike the stubs
     call: Any = grpc_channel.stream_stream(f"/{OPAQUE}/Push")(requests())
 
     async def acknowledge() -> None:

@@ -43,11 +43,11 @@ class InferenceWorkload:
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
-    batches: tuple[int, ...] = (1, 8, 60)  # team-steps; on a GPU the preset's largest batch besides
+    batches: tuple[int, ...] = (1, 8, 60)  # team-steps; on a GPU also the preset's largest batch
     from_seconds: float = 120.0
     seconds: float = 1.5
     repeats: int = 3
-    requests: int = 400  # whose latency is measured, of each batch size
+    requests: int = 400  # requests of each batch size whose latency is measured
 
 
 class _SingleVersionStore:
@@ -114,7 +114,7 @@ class Forward:
     def __call__(self) -> float:
         acted = self._policy.act(next(self._batches), self._state)
         self._state = acted.state
-        acted.actions.cpu()  # waits for a device that runs beside
+        acted.actions.cpu()  # waits for the asynchronous device
         return float(self._rows)
 
 
@@ -150,7 +150,7 @@ class Graphed:
                 for name, state in self._graphs.fill(next(batches), None, rows).items():
                     state.copy_(states[f"state/{name}"]) if states else state.zero_()
                 states = self._graphs.run(rows)
-                states["actions"].cpu()  # waits for a device that runs beside
+                states["actions"].cpu()  # waits for the asynchronous device
             return float(rows)
 
         return run

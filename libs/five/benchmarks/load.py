@@ -59,10 +59,10 @@ class LoadWorkload:
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
     rollouts: int = 500
-    versions: int = 5600  # of the pool: those of Rerun's end
-    games: int = 10  # that each rollout asks opponents for, and of which it reports every fifth
-    beats: int = 20  # of each rollout
-    segments: int = 1  # of each rollout
+    versions: int = 5600  # in the pool, as at the end of Rerun
+    games: int = 10  # games of each rollout; every fifth is reported
+    beats: int = 20  # heartbeats of each rollout
+    segments: int = 1  # segments of each rollout
     from_seconds: float = 120.0
 
 
@@ -152,7 +152,7 @@ async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload,
     cost = await _cost(server, [partial(play, client) for client in clients]) / size.segments
     taken = sum(client.verdicts[ACCEPTED] for client in clients)
     if taken != size.rollouts * size.segments:
-        raise RuntimeError(f"{taken} of {size.rollouts * size.segments} segments were taken in")
+        raise RuntimeError(f"{taken} of {size.rollouts * size.segments} segments were accepted")
     nbytes = sum(client.bytes_sent for client in clients) / taken
     for client in clients:
         await client.close()

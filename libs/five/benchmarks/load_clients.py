@@ -17,7 +17,7 @@ from five.clients.inference import NEWEST, RESET, WANT_STATE, InferenceClient
 
 SPARSE = ("shared", "private")
 MOST_PROCESSES = 8
-SPARE_CORES = 2  # that are left to the server
+SPARE_CORES = 2  # left to the server
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class LoadClientPool:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.processes = max(min(len(requests), cores - SPARE_CORES, MOST_PROCESSES), 1)
         self.in_flight = len(players)
-        # Enough of what was seen for two different requests of each player's size.
+        # Enough observations for two different requests of each client's size.
         seen = {name: array.reshape(1, -1, *array.shape[2:])[:, :2 * max(requests)] for name, array in seen.items()}
         self._asked = [(asked, seen, players[i::self.processes]) for i in range(self.processes)]
         self._children: list[ChildProcess] = []
@@ -110,7 +110,7 @@ class LoadClientPool:
     def __enter__(self) -> "LoadClientPool":
         with ExitStack() as stack:
             self._children = [ChildProcess(_play, *arguments) for arguments in self._asked]
-            for child in self._children:  # all of them start at once
+            for child in self._children:  # start all of them at once
                 stack.enter_context(child)
             self._stack = stack.pop_all()
         return self

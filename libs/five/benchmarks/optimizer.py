@@ -22,7 +22,7 @@ from five.services.optimizer.intake import Intake
 from five.services.optimizer.prefetch import BatchPrefetcher
 from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
 
-SIDE = 2048  # of the square matrices at most; larger ones are no faster
+SIDE = 2048  # largest side of the square matrices; larger ones are no faster
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def endless_batches(config: RunConfig, learner: Learner, parts: list[Arrays]) ->
     intake = Intake(SampleBuffer(buffers, SampleCollator(threads), allocate=learner.allocate),
                     Pacer(buffers, config.learning.batch_samples))
     for part in parts:
-        # A sample is a segment of one; a segment's states lead with its samples.
+        # A sample is a segment of one sample; a segment's states have the samples as first axis.
         whole = {name: array[None] if name.startswith("state/") else array for name, array in part.items()}
         stored = StoredArrays.from_arrays(whole, 1)
         intake.buffer.add(stored, stored.versions, 0, stored.nbytes)

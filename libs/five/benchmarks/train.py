@@ -26,8 +26,8 @@ from five.run.config import RunConfig
 from five.run.load import load
 
 TEAMS = 2
-WARM_VERSIONS = 1  # versions before the measuring begins
-FIRST_SECONDS = 300.0  # that these may take
+WARM_VERSIONS = 1  # versions before the measurement
+FIRST_SECONDS = 300.0  # time limit of these versions
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def run(config: RunConfig, seconds: float) -> tuple[float, dict[str, float], flo
             while _version(cluster) < WARM_VERSIONS:
                 cluster.check()
                 if time.monotonic() > end:
-                    raise TimeoutError(f"no version came out within {FIRST_SECONDS:g} s")
+                    raise TimeoutError(f"no version was published within {FIRST_SECONDS:g} s")
                 time.sleep(0.2)
             began, first = _hero_steps(cluster)
             at, last = began, first
@@ -78,7 +78,7 @@ def _hero_steps(cluster: LocalCluster) -> tuple[float, float]:
     """Return the time and the hero-steps that the optimizers have learned from, each counted once."""
     found = cluster.leases.live("optimizer")
     if not found:
-        raise RuntimeError("the optimizer is gone; see its log")
+        raise RuntimeError("the optimizer has ended; see its log")
     return max(i.beaten_at for i in found), float(sum(i.stats["learned_hero_steps"] for i in found))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from five.cli.columns import align
 from five.cli.run_selection import add_address
 from five.local.rest_client import ApiError, Controller
 
@@ -363,9 +364,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         return "no changes"
     keys = list(rows[0])
     texts = [keys, *([f"{row[k]:,}" if isinstance(row[k], int) else str(row[k]) for k in keys] for row in rows)]
-    widths = [max(len(line[i]) for line in texts) for i in range(len(keys))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-                     for line in texts)
+    return align(texts)
 
 
 def _text(file: str) -> str:

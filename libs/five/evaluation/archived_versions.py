@@ -65,8 +65,9 @@ class ArchivedVersions:
         number = known[-1] if version < 0 and known else version
         if number not in known:
             near = sorted(known, key=lambda v: abs(v - version))[:5]
-            raise VersionNotArchived(f"version {version} of run {self.folder.name!r} is not archived; near it are "
-                                     f"{', '.join(map(str, sorted(near))) or 'none at all'}")
+            raise VersionNotArchived(f"version {version} of run {self.folder.name!r} is not archived; nearest "
+                                     "archived versions: "
+                                     f"{', '.join(map(str, sorted(near))) or 'none'}")
         try:
             arrays, index = tensorfile.parse(self.blobs.get_array(self.blobs.ref(f"{self._prefix}{number:010d}")))
         except BlobMissing as error:
@@ -89,5 +90,5 @@ class ArchivedVersions:
         if kept is None or schema not in kept.chain.schemas:
             raise ValueError(f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, "
                              f"the run's record describes {spec.layout.hash} and {spec.schema}: `five report` brings "
-                             f"{self.folder.record.name} up to date while the run goes on")
+                             f"{self.folder.record.name} up to date while the run is running")
         return kept.chain.migrate_to_newest(tensors, schema)

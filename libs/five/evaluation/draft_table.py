@@ -18,8 +18,8 @@ from five.evaluation.line_up_values import BATCH, LineUpReader, PerGameReader, f
 from five.run import draft_tables
 from five.run.line_ups import HOW
 
-CHUNK = 4096  # line-ups between two looks at the clock
-KEEP_SECONDS = 60.0  # between two copies of an unfinished table
+CHUNK = 4096  # line-ups between two checks of the time
+KEEP_SECONDS = 60.0  # interval at which an unfinished table is saved
 
 
 def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any], *, threads: int = 1,
@@ -75,7 +75,7 @@ def _resumed(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -> Flo
             if found.pool == pool and json.dumps(found.facts, sort_keys=True) == json.dumps(about, sort_keys=True):
                 return found.win.reshape(-1).copy()
         except ValueError:
-            pass  # it is begun again
+            pass  # start again
     return np.full(pool.line_ups, np.nan, np.float32)
 
 

@@ -13,8 +13,8 @@ from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.journal import Journal
 from five.evaluation.match import Contestant, Game, play_planned
 
-SEED_OFFSET = 15_485_000  # apart from the evaluator's games
-_SCALE = "scale"  # the journal's row of the run's anchors, as they were when something was rated beside them
+SEED_OFFSET = 15_485_000  # seeds differ from those of the evaluator's games
+_SCALE = "scale"  # the journal's row of the run's anchor ratings at the time of its games
 
 
 class OfflineLadder:
@@ -58,7 +58,7 @@ class OfflineLadder:
         ladder = Ladder(config, archive.config.seed + SEED_OFFSET)
         opened = self._journal.rows.get("open")
         fresh = {n: r for n, r in self._rows.items() if n != f"{RATED}{player}"}
-        if opened is not None and opened["player"] not in (player, "anchors"):  # another one's, of an earlier call
+        if opened is not None and opened["player"] not in (player, "anchors"):  # another player's, of an earlier call
             self._write({"open": None, **{n: None for n in self._journal.rows if n.startswith("game:")}})
             fresh = {n: r for n, r in fresh.items() if n != "open" and not n.startswith("game:")}
         if self._scale and self._journal.rows.get(_SCALE) != self._scale:
@@ -117,5 +117,5 @@ def contestant(archive: ArchivedVersions, name: str) -> Contestant:
         return Contestant.bot(name)
     version = player_version(name)
     if version is None:
-        raise ValueError(f"{name!r} is neither a bot nor a version")
+        raise ValueError(f"player {name!r}: expected a bot or version-N")
     return Contestant(name, archive.load(version)[1])

@@ -17,11 +17,11 @@ from five.agent.model.policy import Policy
 from five.run.line_ups import LineUps
 
 log = logging.getLogger(__name__)
-BATCH = 32  # line-ups of one forward pass of the whole network: more would leave a core's cache
-PAIRS = 256  # line-ups of one pass of what is behind the sum of two parts
-WORTH = 4  # line-ups for each game that is played, from which on parts are worth their making
-CHECKED = 32  # line-ups whose parts are held against real games
-APART = 1e-4, 0.02  # how far they may be from them in float32, and where games are read in bfloat16
+BATCH = 32  # line-ups of one forward pass; more would exceed a core's cache
+PAIRS = 256  # line-ups of one pass of the layers after the sum of two parts
+WORTH = 4  # line-ups for each game, above which factoring is faster
+CHECKED = 32  # line-ups that are verified against real games
+APART = 1e-4, 0.02  # largest difference in float32, and in bfloat16
 
 
 class LineUpReader(Protocol):
@@ -63,7 +63,7 @@ class FactoredReader:
         sets = pool.radiant
         shape = (TEAMS, len(sets), pool.team, policy.config.lstm_input)
         self._own, self._enemies = (torch.empty(shape, device=policy.device) for _ in range(2))
-        # Against whom a set plays shows in the enemies' part alone: it is whoever is left.
+        # The opponents appear only in the enemies' part, so any other heroes will do.
         rivals = sets.members if pool.shared else sets.others[:, :pool.team]
         for side in range(TEAMS):
             for at in range(0, len(sets), batch):
@@ -96,7 +96,7 @@ def factored_reader(policy: Policy, game: GameConfig, pool: HeroPool, batch: int
     off = float(np.abs(parts.read(some) - PerGameReader(policy, game, pool, batch).read(some)).max())
     if off <= APART[policy.config.precision == "bfloat16"]:
         return parts
-    log.warning("line-ups put together from their teams are off by %.5f: each is read in a game of its own", off)
+    log.warning("factored line-ups differ from real games by %.5f: each line-up is read in its own game", off)
     return None
 
 

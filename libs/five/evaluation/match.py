@@ -24,8 +24,8 @@ from five.agent.ratings import pairs_interval
 
 Floats = npt.NDArray[np.float64]
 
-# Parameters from which threads pay. `Policy.act` of 32 team-steps on one and on two threads of an Intel Xeon (torch
-# 2.13.0): 0.5 million 8.9 and 11.5 ms, 2.9 million 13.4 and 26.3, 13 million 140 and 92.
+# Parameters above which several threads are faster. `Policy.act` of 32 team-steps on one and on two threads of an Intel
+# Xeon (torch 2.13.0): 0.5 million 8.9 and 11.5 ms, 2.9 million 13.4 and 26.3, 13 million 140 and 92.
 LARGE = 5_000_000
 
 
@@ -41,7 +41,7 @@ class Contestant:
     def bot(cls, name: str) -> "Contestant":
         """Return a bot of the game. Raises ValueError naming the known bots."""
         if name not in BOTS:
-            raise ValueError(f"there is no bot {name!r}; there are {', '.join(BOTS)}")
+            raise ValueError(f"unknown bot {name!r}; known bots: {', '.join(BOTS)}")
         return cls(name, None, BOTS[name])
 
 
@@ -106,7 +106,7 @@ def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, se
     ValueError if a policy's layout is not the game's, or for fewer than one pair.
     """
     if pairs < 1:
-        raise ValueError(f"{pairs} pairs of games: at least one is needed")
+        raise ValueError(f"{pairs} pairs of games: at least 1 is required")
     return play_planned(game, first, second, [(pair, side) for pair in range(pairs) for side in range(TEAMS)], seed,
                       greedy=greedy, concurrent=concurrent, threads=threads, on_game=on_game, record=record)
 
@@ -147,7 +147,7 @@ class _MatchPlayer:
         self._on_game = on_game
         self._record = record
         self._replay: tuple[int, Replay] | None = None
-        self._playing: dict[int, tuple[int, int]] = {}  # place -> pair, side of the first contestant
+        self._playing: dict[int, tuple[int, int]] = {}  # env slot -> pair, side of the first contestant
         self._states: list[dict[str, Tensor]] = [
             c.policy.initial_state(games.games) if c.policy is not None else {} for c in self._contestants]
         self._actions = np.zeros((games.games, TEAMS, games.layout.heroes, 6), np.int16)
@@ -170,7 +170,7 @@ class _MatchPlayer:
         if not self._plan:
             return
         pair, side = self._plan.popleft()
-        # Not spawn(): both games of a pair need the same seed whatever order they begin in.
+        # Not spawn(): both games of a pair need one seed, whatever the order of their starts.
         seed = int(np.random.SeedSequence([*self._entropy, pair]).generate_state(1, np.uint64)[0])
         for index, contestant in enumerate(self._contestants):
             self._games.controllers[place, side if index == 0 else 1 - side] = contestant.controller

@@ -124,7 +124,7 @@ class RunFolder:
         try:
             return next(iter((self.path / name).read_text().split()), "")
         except FileNotFoundError:
-            raise RunUnavailable(f"{self.path}: there is no such run; `five train` starts one") from None
+            raise RunUnavailable(f"{self.path}: no such run; `five train` starts one") from None
 
     def embedded(self, role: Role, users: Path | None = None, login: Login | None = None) -> EmbeddedRedis:
         """Return the run's embedded Redis of a role; ``users`` and ``login`` are arguments of EmbeddedRedis."""
@@ -159,7 +159,7 @@ class RunFolder:
         except FileNotFoundError:
             raise RunUnavailable(f"run {self.name!r} is not running; {again}") from None
         if not _alive(found.pid):
-            raise RunUnavailable(f"run {self.name!r} is not running: its process has died; {again}")
+            raise RunUnavailable(f"run {self.name!r} is not running, its process has died; {again}")
         return found
 
 
@@ -169,12 +169,12 @@ def find_run(name: str | None, root: Path = ROOT) -> RunFolder:
         folder = RunFolder(root / name)
         if not folder.config.exists():
             known = ", ".join(sorted(p.parent.name for p in root.glob("*/config.yaml"))) or "none"
-            raise RunUnavailable(f"there is no run {name!r} in {root}/; there is: {known}")
+            raise RunUnavailable(f"no run {name!r} in {root}/; known runs: {known}")
         return folder
     runs = (path for path in root.glob("*/config.yaml") if not RunFolder(path.parent).fork_of.exists())
     newest = max(runs, key=lambda p: p.stat().st_mtime, default=None)
     if newest is None:
-        raise RunUnavailable(f"there is no run in {root}/ yet; `five train` starts one")
+        raise RunUnavailable(f"no run in {root}/ yet; `five train` starts one")
     return RunFolder(newest.parent)
 
 

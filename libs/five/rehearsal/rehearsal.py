@@ -65,7 +65,8 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     epoch = 0 if record is None else record.epoch
     rehearsal = new_rehearsal(text, plan.digest, plan.name, epoch, current_user(), scope, by="command")
     if not kept.hold(rehearsal.id):
-        raise RuntimeError("another rehearsal of this run goes on: `five surgery rehearsals` lists them; wait for it, "
+        raise RuntimeError("another rehearsal of this run is in progress: `five surgery rehearsals` lists it; wait "
+                           "for it, "
                            "or cancel it")
     try:
         kept.begin(rehearsal.model_copy(update={"state": RehearsalState.PREPARING, "began_at": time.time()}))
@@ -106,8 +107,8 @@ def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progres
                    say: Callable[[str], None]) -> RehearsalResult:
     fork = create_fork(folder, plan)
     until = fork.warm + scope.versions
-    say(f"rehearsal of {plan.name!r} in {fork.folder.path}/: versions {fork.first} to {fork.warm} warm up, then "
-        f"{scope.versions} are learned")
+    say(f"rehearsal of {plan.name!r} in {fork.folder.path}/: warm-up from version {fork.first} to {fork.warm}, then "
+        f"{scope.versions} versions of learning")
     progress.tell(state=RehearsalState.WARMING if fork.warm > fork.first else RehearsalState.LEARNING,
                   fork=fork.folder.name, first=fork.first, warm=fork.warm, until=until, version=fork.first)
 
@@ -126,7 +127,8 @@ def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progres
     match = compare(fork, until, scope.games, ended)
     won, drawn, lost = match.counts
     low, high = match.interval()
-    say(f"version {until} against {fork.first} (the one before, through the plan): won {won}, drawn {drawn}, lost "
+    say(f"version {until} against {fork.first} (the version before, migrated by the plan): won {won}, drawn {drawn}, "
+        "lost "
         f"{lost} of {len(match.games)} games in pairs with sides swapped; score {100 * match.score:.0f} % "
         f"({100 * low:.0f} to {100 * high:.0f} %, 95 % confidence)")
     return RehearsalResult(won=won, drawn=drawn, lost=lost, score=match.score, low=low, high=high, worse=high < 0.5)
@@ -161,7 +163,7 @@ def create_fork(folder: RunFolder, plan: Plan) -> Fork:
         raise RuntimeError(f"run {started.name!r} has no checkpoint yet")
     version, tensors, extra = found
     if extra.get("schema", spec.schema) != spec.schema:
-        raise RuntimeError(f"the newest checkpoint (version {version}) is from before the last surgery: wait for the "
+        raise RuntimeError(f"the newest checkpoint (version {version}) is older than the last surgery: wait for the "
                            "next one")
     steps = now.learning.gradient_steps_per_iteration
     state, learner = migrate_learner(plan, spec, tensors, extra["learner"], steps)
@@ -200,12 +202,12 @@ def train_fork(fork: Fork, until: int, minutes: float, learned: Callable[[int], 
     end = time.monotonic() + 60 * minutes
     with LocalCluster.start(fork.folder, fork.config) as cluster:
         cluster.wait_running()
-        redis_state = cluster.state.redis  # the head stands there
+        redis_state = cluster.state.redis  # holds the number of the newest version
         store = ParameterStore(redis_state, redis_state, cluster.config.name, cluster.config.store)
         while True:
             cluster.check()
             if time.monotonic() > end:
-                raise TimeoutError(f"the rehearsal did not come to version {until} within {minutes:g} minutes")
+                raise TimeoutError(f"the rehearsal did not reach version {until} within {minutes:g} minutes")
             try:
                 status, head = cluster.state.status(), store.head()
             except redis.RedisError:
@@ -214,7 +216,7 @@ def train_fork(fork: Fork, until: int, minutes: float, learned: Callable[[int], 
                 raise RuntimeError(f"the rehearsal's run is {status.status}: {status.reason}")
             if head is not None:
                 learned(min(head, until))
-                if head >= until + 1:  # what comes after it has had it archived
+                if head >= until + 1:  # version `until` is archived before the next one is published
                     break
             time.sleep(0.5)
         cluster.stop("the rehearsal is over")

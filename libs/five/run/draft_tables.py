@@ -18,17 +18,17 @@ from rapid import tensorfile
 from rapid.blobs import BlobStore
 
 ARRAY = "win"
-MAX_HEADER = 1 << 16  # bytes of a table's file before its numbers
-KEPT = 8  # tables of the run's own pool; older ones are removed
+MAX_HEADER = 1 << 16  # largest header of a table's file
+KEPT = 8  # newest tables of the run's own pool
 
 
 def pool_of(game: GameConfig, heroes: list[str] | None = None) -> HeroPool:
     """Return the pool that a game's teams draft from, or that of ``heroes``. Raises DraftError."""
     if game.mirror_match:
-        raise DraftError("game.mirror_match is on: both teams play the same heroes, and there is nothing to draft")
+        raise DraftError("game.mirror_match is on: both teams play the same heroes, so there is no draft")
     unknown = [hero for hero in heroes or () if hero not in game.hero_pool]
     if unknown:
-        raise DraftError(f"{', '.join(unknown)}: not in game.hero_pool, so the agent has never played it; there are "
+        raise DraftError(f"{', '.join(unknown)}: not in game.hero_pool, so the agent has never played it; allowed are "
                          f"{', '.join(game.hero_pool)}")
     try:
         return HeroPool.from_game(heroes or list(game.hero_pool), game.heroes_per_team)
@@ -67,7 +67,7 @@ def parse(data: "bytes | np.ndarray[Any, np.dtype[np.uint8]]") -> LeafTable:
         pool = HeroPool(tuple(str(hero) for hero in about["heroes"]), int(about["team"]), bool(about["shared"]))
         return LeafTable(pool, arrays[ARRAY], dict(about["facts"]))
     except (KeyError, TypeError) as error:
-        raise ValueError(f"no table of a draft: {error}") from None
+        raise ValueError(f"not a draft table: {error}") from None
 
 
 class DraftTables:

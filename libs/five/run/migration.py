@@ -92,7 +92,7 @@ class MigratedVersions:
         except BlobMissing:
             pass
         except (Corrupt, ValueError) as error:
-            log.warning("version %d is brought over once more: %s", version, error)
+            log.warning("stored migration unreadable, migrating again: version=%d: %s", version, error)
         try:
             made = self._chain.migrate_to_newest(tensors, schema)
         except ValueError as error:
@@ -100,9 +100,9 @@ class MigratedVersions:
         try:
             index = tensorfile.index_of(made, {"version": version, "schema": self._chain.newest})
             self._blobs.put([index.header(), *tensorfile.pieces_of(index, made)], name)
-            # Those of earlier epochs sort first, then the oldest versions.
+            # Versions of earlier epochs sort first, then the oldest.
             for old in self._blobs.refs(self._prefix)[:-KEPT]:
                 self._blobs.remove_ref(old)
         except OSError as error:
-            log.warning("version %d was migrated to the present schema, but cannot be stored: %s", version, error)
+            log.warning("migrated version cannot be stored: version=%d: %s", version, error)
         return made

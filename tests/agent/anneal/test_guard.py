@@ -1,9 +1,15 @@
-"""The guard's verdicts: how often they are wrong, what they catch, and what they say."""
-
 import numpy as np
 import pytest
 
-from five.agent.anneal.guard import CURVE_POINTS, GuardConfig, Pair, Verdict, consecutive_pairs, decide, estimate_power
+from five.agent.anneal.guard import (
+    CURVE_POINTS,
+    GuardConfig,
+    GuardVerdict,
+    Pair,
+    consecutive_pairs,
+    decide,
+    estimate_power,
+)
 from five.agent.anneal.variants import Variant
 
 CONFIG = GuardConfig()
@@ -60,21 +66,22 @@ def test_simulation_agrees_with_the_guard() -> None:
         rows += pairs(Variant.NEW, np.where(new < 0.15, 1.0, np.where(new < 0.5, -1.0, 0.0)).tolist())
         upto = told.pairs or 400
         verdict = decide(CONFIG, [p for p in rows if p.number < upto]).verdict
-        assert verdict is (Verdict.FAIL if told.failed else Verdict.PASS if told.passed else Verdict.INCONCLUSIVE)
+        expected = GuardVerdict.FAIL if told.failed else GuardVerdict.PASS if told.passed else GuardVerdict.INCONCLUSIVE
+        assert verdict is expected
 
 
 def test_verdicts_with_their_evidence() -> None:
     nothing = decide(CONFIG, [])
-    assert nothing.verdict is Verdict.INCONCLUSIVE and nothing.reason == "no pairs have been played yet"
+    assert nothing.verdict is GuardVerdict.INCONCLUSIVE and nothing.reason == "no pairs have been played yet"
     good, bad = drawn(0.1, 400, seed=1), drawn(-0.4, 200, seed=2)
     passed = decide(CONFIG, pairs(Variant.OLD, good) + pairs(Variant.NEW, good))
-    assert passed.verdict is Verdict.PASS and "a loss of 0.2 is ruled out under both rules" in passed.reason
+    assert passed.verdict is GuardVerdict.PASS and "a loss of 0.2 is ruled out under both rules" in passed.reason
     failed = decide(CONFIG, pairs(Variant.OLD, good) + pairs(Variant.NEW, bad))
-    assert failed.verdict is Verdict.FAIL
+    assert failed.verdict is GuardVerdict.FAIL
     assert "under the new rule the newest version is worse" in failed.reason and "-0." in failed.reason
     # Only one rule has pairs, so the other one is undecided.
     half = decide(CONFIG, pairs(Variant.OLD, good))
-    assert half.verdict is Verdict.INCONCLUSIVE and half.reason == "undecided under the new rule"
+    assert half.verdict is GuardVerdict.INCONCLUSIVE and half.reason == "undecided under the new rule"
     old, new = half.findings
     assert (old.pairs, new.pairs, new.harm, new.mean) == (400, 0, 1.0, 0.0)
     assert old.harmless >= old.passes == 20 and old.fails == 40
@@ -90,31 +97,31 @@ def test_verdicts_with_their_evidence() -> None:
 def test_failure_is_final() -> None:
     bad, good = drawn(-0.5, 100, seed=3), drawn(0.5, 800, seed=4)
     rows = pairs(Variant.OLD, drawn(0.0, 900, seed=5)) + pairs(Variant.NEW, bad + good)
-    assert decide(CONFIG, rows).verdict is Verdict.FAIL
+    assert decide(CONFIG, rows).verdict is GuardVerdict.FAIL
 
 
 def test_pass_requires_versions_at_the_share() -> None:
     early = pairs(Variant.OLD, drawn(0.1, 400, seed=1), 0.1) + pairs(Variant.NEW, drawn(0.1, 400, seed=1), 0.1)
-    assert decide(CONFIG, early, since_share=0.0).verdict is Verdict.PASS
-    assert decide(CONFIG, early, since_share=0.5).verdict is Verdict.INCONCLUSIVE
+    assert decide(CONFIG, early, since_share=0.0).verdict is GuardVerdict.PASS
+    assert decide(CONFIG, early, since_share=0.5).verdict is GuardVerdict.INCONCLUSIVE
     # Harm counts at every share.
     early += [p._replace(number=p.number + 400) for p in pairs(Variant.NEW, drawn(-0.6, 200, seed=2), 0.1)]
-    assert decide(CONFIG, early, since_share=0.5).verdict is Verdict.FAIL
+    assert decide(CONFIG, early, since_share=0.5).verdict is GuardVerdict.FAIL
 
 
 def test_pairs_after_an_unfinished_one_do_not_count() -> None:
     rows = pairs(Variant.NEW, [-1.0] * 60)
     without_first = [p for p in rows if p.number != 0]
     assert consecutive_pairs(without_first, Variant.NEW) == []
-    assert decide(CONFIG, without_first).verdict is Verdict.INCONCLUSIVE
+    assert decide(CONFIG, without_first).verdict is GuardVerdict.INCONCLUSIVE
     assert [p.number for p in consecutive_pairs(reversed(rows), Variant.NEW)] == list(range(60))
-    assert decide(CONFIG, reversed(rows)).verdict is Verdict.FAIL
+    assert decide(CONFIG, reversed(rows)).verdict is GuardVerdict.FAIL
 
 
 def test_all_pairs_without_verdict_are_inconclusive() -> None:
     config = GuardConfig(pairs=3)
     told = decide(config, pairs(Variant.OLD, [0.0] * 3) + pairs(Variant.NEW, [0.0] * 3))
-    assert told.verdict is Verdict.INCONCLUSIVE and "all 3 pairs are played" in told.reason
+    assert told.verdict is GuardVerdict.INCONCLUSIVE and "all 3 pairs are played" in told.reason
 
 
 def test_mean_above_the_spread_is_rejected() -> None:

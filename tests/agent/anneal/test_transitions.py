@@ -1,7 +1,7 @@
 import pytest
 
 from five.agent.anneal.document import Anneal, AnnealPolicy, AnnealRamp, AnnealState, merge_overrides
-from five.agent.anneal.guard import GuardDecision, Verdict
+from five.agent.anneal.guard import GuardDecision, GuardVerdict
 from five.agent.anneal.transitions import (
     FollowUp,
     InvalidTransition,
@@ -15,8 +15,8 @@ from five.agent.anneal.transitions import (
     set_share,
 )
 
-PASS, FAIL = (GuardDecision(v, (), f"it is a {v}") for v in (Verdict.PASS, Verdict.FAIL))
-OPEN = GuardDecision(Verdict.INCONCLUSIVE, (), "undecided")
+PASS, FAIL = (GuardDecision(v, (), f"it is a {v}") for v in (GuardVerdict.PASS, GuardVerdict.FAIL))
+OPEN = GuardDecision(GuardVerdict.INCONCLUSIVE, (), "undecided")
 
 
 def anneal(**changes: object) -> Anneal:

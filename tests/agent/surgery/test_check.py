@@ -38,7 +38,7 @@ def test_broken_promise_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = agent(1)
     of = plan(spec, {"kind": "widen", "layer": "unit_hidden", "to": 14})
 
-    def finish_tensor(self: WidenLayer, name: str, move: object, array: np.ndarray) -> None:
+    def finish_tensor(self: WidenLayer, name: str, remap: object, array: np.ndarray) -> None:
         if name == "trunk.towers.allied_heroes.second.weight":
             array[3, 13] = 0.5
 

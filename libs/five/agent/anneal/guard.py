@@ -26,7 +26,7 @@ from five.agent.anneal.variants import VARIANTS, Variant
 CURVE_POINTS = 60  # of the evidence that is plotted
 
 
-class Verdict(StrEnum):
+class GuardVerdict(StrEnum):
     """Verdict on the pairs so far."""
 
     PASS = "pass"  # noqa: S105
@@ -99,7 +99,7 @@ class VariantEvidence:
 class GuardDecision:
     """Verdict with its evidence and its ``reason`` in words."""
 
-    verdict: Verdict
+    verdict: GuardVerdict
     findings: tuple[VariantEvidence, ...]
     reason: str
 
@@ -116,19 +116,19 @@ def decide(config: GuardConfig, pairs: Iterable[Pair], since_share: float = 0.0)
     failed = [f for f in findings if f.harm >= f.fails]
     if failed:
         worst = max(failed, key=lambda f: f.harm)
-        return GuardDecision(Verdict.FAIL, findings, (
+        return GuardDecision(GuardVerdict.FAIL, findings, (
             f"under the {worst.rule} rule the newest version is worse than the last one before the change: mean result "
             f"{worst.mean:+.2f} over {worst.pairs} pairs"))
     if all(f.harmless >= f.passes for f in findings):
-        return GuardDecision(Verdict.PASS, findings, f"a loss of {config.loss:g} is ruled out under both rules")
+        return GuardDecision(GuardVerdict.PASS, findings, f"a loss of {config.loss:g} is ruled out under both rules")
     if not any(f.pairs for f in findings):
-        return GuardDecision(Verdict.INCONCLUSIVE, findings, "no pairs have been played yet")
+        return GuardDecision(GuardVerdict.INCONCLUSIVE, findings, "no pairs have been played yet")
     open_rules = " and ".join(f.rule for f in findings if f.harmless < f.passes)
     if all(f.pairs >= config.pairs for f in findings):
-        return GuardDecision(Verdict.INCONCLUSIVE, findings, (
+        return GuardDecision(GuardVerdict.INCONCLUSIVE, findings, (
             f"all {config.pairs} pairs are played and the {open_rules} rule is undecided: promote, set another share, "
             "abort or revert"))
-    return GuardDecision(Verdict.INCONCLUSIVE, findings, f"undecided under the {open_rules} rule")
+    return GuardDecision(GuardVerdict.INCONCLUSIVE, findings, f"undecided under the {open_rules} rule")
 
 
 def consecutive_pairs(pairs: Iterable[Pair], rule: Variant) -> list[Pair]:

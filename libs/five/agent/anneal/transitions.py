@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from five.agent.anneal.document import ACTIVE, Anneal, AnnealRamp, AnnealState
-from five.agent.anneal.guard import GuardDecision, Verdict
+from five.agent.anneal.guard import GuardDecision, GuardVerdict
 
 
 class InvalidTransition(Exception):
@@ -128,12 +128,12 @@ def advance(anneal: Anneal, version: int, decision: GuardDecision) -> Transition
     """
     if anneal.state not in ACTIVE:
         return Transition(anneal, changed=False)
-    if decision.verdict is Verdict.FAIL:
+    if decision.verdict is GuardVerdict.FAIL:
         return fail(anneal, decision.reason)
     share = anneal.share(version)
     if share < anneal.gate or anneal.held_by not in ("", "gate"):
         return Transition(anneal, changed=False)
-    if decision.verdict is Verdict.INCONCLUSIVE:
+    if decision.verdict is GuardVerdict.INCONCLUSIVE:
         said = f"waits at a share of {share:g}: {decision.reason}"
         if anneal.state is AnnealState.HOLDING and anneal.said == said:
             return Transition(anneal, changed=False)

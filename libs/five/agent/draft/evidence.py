@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class CalibrationBin:
+class PredictionBin:
     """Games whose prediction was between ``low`` and ``high``.
 
     Attributes:
@@ -61,7 +61,7 @@ class Calibration:
     brier: float | None
     brier_constant: float | None
     error: float | None
-    bins: tuple[CalibrationBin, ...]
+    bins: tuple[PredictionBin, ...]
 
 
 @dataclass
@@ -130,10 +130,10 @@ class DraftEvidence:
         for i, (count, predicted, won) in enumerate(self._bins.tolist()):
             edges = i / BINS, (i + 1) / BINS
             if not count:
-                bins.append(CalibrationBin(*edges, 0))
+                bins.append(PredictionBin(*edges, 0))
                 continue
             low, high = wilson_interval(won, int(count))
-            bins.append(CalibrationBin(*edges, int(count), predicted / count, won / count, low, high))
+            bins.append(PredictionBin(*edges, int(count), predicted / count, won / count, low, high))
         if not games or self._versions is None:
             return Calibration(0, None, None, None, None, None, tuple(bins))
         square, mean, mean_square = (self._squares / games).tolist()

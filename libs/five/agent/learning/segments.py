@@ -22,7 +22,7 @@ from five.agent.learning.samples import STATE_PREFIX, Array, Arrays
 A = TypeVar("A")
 
 
-class Rows(Protocol):
+class IndexableRows(Protocol):
     """Rows that an index array selects, as of a numpy array."""
 
     def __getitem__(self, which: npt.NDArray[np.intp], /) -> Any: ...
@@ -67,8 +67,8 @@ class Segment(Generic[A]):
     segment_id: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
-def cut_segment(arrays: Mapping[str, Rows], rows: npt.NDArray[np.intp], *, states: Mapping[str, Array], rewards: Array,
-                fallen: Array, begins: bool, end: Following | GameOutcome, config: LearnerConfig,
+def cut_segment(arrays: Mapping[str, IndexableRows], rows: npt.NDArray[np.intp], *, states: Mapping[str, Array],
+                rewards: Array, fallen: Array, begins: bool, end: Following | GameOutcome, config: LearnerConfig,
                 gae_horizon_seconds: float, reward_std: float, running_return: Array, timestep_seconds: float,
                 variant: str = "") -> Segment[Arrays]:
     """Copy T consecutive steps of one team in one game out of a ring and label them.

@@ -99,11 +99,11 @@ def _apply_step(plan: Plan, stage: PlanStage, tensors: Mapping[str, Array]) -> d
     step = stage.step
     prepared = step.prepare_tensors(stage.before, dict(tensors))
     made = {}
-    for name, move in list_remaps(stage.before.labels, stage.after.labels).items():
-        array = remap_tensor(move, prepared.get(move.source), step.initializers(name, move),
+    for name, remap in list_remaps(stage.before.labels, stage.after.labels).items():
+        array = remap_tensor(remap, prepared.get(remap.source), step.initializers(name, remap),
                       f"{plan.digest}/{stage.number}/{getattr(step, 'seed', 0)}/{name}")
-        if not move.same:
-            step.finish_tensor(name, move, array)
+        if not remap.same:
+            step.finish_tensor(name, remap, array)
         made[name] = array
     return made
 
@@ -111,8 +111,8 @@ def _apply_step(plan: Plan, stage: PlanStage, tensors: Mapping[str, Array]) -> d
 def _apply_step_to_moments(stage: PlanStage, part: Mapping[str, Array]) -> dict[str, Array]:
     """Return moments after one step, with new entries zero."""
     kept = stage.step.prepare_moments(stage.before, dict(part))
-    return {name: remap_tensor(move, kept.get(move.source), EntryInitializers(ZERO), "")
-            for name, move in list_remaps(stage.before.labels, stage.after.labels).items() if move.labelled.trained}
+    return {name: remap_tensor(remap, kept.get(remap.source), EntryInitializers(ZERO), "")
+            for name, remap in list_remaps(stage.before.labels, stage.after.labels).items() if remap.labelled.trained}
 
 
 def _arrays_below(state: "Mapping[str, Tensor]", prefix: str) -> dict[str, Array]:

@@ -66,31 +66,31 @@ def _old_indices(axis: Axis, before: Axis) -> npt.NDArray[np.int64]:
     return np.array(indices, np.int64)
 
 
-def remap_tensor(move: TensorRemap, source: Array | None, fill: EntryInitializers, seed: str) -> Array:
+def remap_tensor(remap: TensorRemap, source: Array | None, fill: EntryInitializers, seed: str) -> Array:
     """Return the new tensor. ``source`` holds the old tensor's entries, None for a new tensor.
 
     Entries with an old counterpart are bit-identical to it. ``seed`` is any text. Equal texts give equal random
     entries on
     every machine, so a version migrates to the same bits everywhere.
     """
-    if move.same:
+    if remap.same:
         assert source is not None
         return source
-    labelled = move.labelled
+    labelled = remap.labelled
     dtype = np.dtype(labelled.dtype) if source is None else source.dtype
     array = np.zeros(labelled.shape, dtype)
     random = np.random.Generator(np.random.Philox(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:16], "big")))
     # Inputs, then whole outputs, then zeros; a later rule overwrites an earlier one.
     for role, initial in (("in", fill.into), ("out", fill.out), ("query", ZERO)):
-        for at, (axis, new) in enumerate(zip(labelled.axes, move.new, strict=True)):
+        for at, (axis, new) in enumerate(zip(labelled.axes, remap.new, strict=True)):
             if axis.role == role and len(new) and (initial.kind != "zero" or role == "query"):
                 slices = (slice(None),) * at + (new,)
                 array[slices] = sample_initial(initial, array[slices].shape, random) if initial.kind != "zero" else 0
     if labelled.none:
         array[0] = 0
     if source is not None:
-        kept = tuple(np.flatnonzero(index >= 0) for index in move.indices)
-        array[np.ix_(*kept)] = source[np.ix_(*(index[index >= 0] for index in move.indices))]
+        kept = tuple(np.flatnonzero(index >= 0) for index in remap.indices)
+        array[np.ix_(*kept)] = source[np.ix_(*(index[index >= 0] for index in remap.indices))]
     return array
 
 

@@ -29,8 +29,8 @@ POLICY_SCALE = 0.1  # as in five.agent.model.heads: the initial policy is close 
 KERNEL = 2
 
 # Initialization of a new index. "out": the slice is random, as in a new layer. "in": zero, so that old outputs do not
-# read it. "query": zero, because it is multiplied with a nonzero key. "kept": new indices do not occur.
-Role = Literal["out", "in", "query", "kept"]
+# read it. "query": zero, because it is multiplied with a nonzero key. "fixed": new indices do not occur.
+Role = Literal["out", "in", "query", "fixed"]
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class _LabelBuilder:
         yield from self._join()
         yield from self._core()
         yield from self._heads()
-        yield from self._layer("value", Axis(("value",), "kept"), self._lstm(), self.config.lstm)
+        yield from self._layer("value", Axis(("value",), "fixed"), self._lstm(), self.config.lstm)
         yield from self._auxiliary()
 
     def _lstm(self) -> Axis:
@@ -198,7 +198,7 @@ class _LabelBuilder:
             yield from self._tower(tower)
 
     def _map(self, name: str, features: _InputLabels) -> Iterator[tuple[str, TensorLabels]]:
-        kernel = Axis(numbered("kernel", KERNEL), "kept")
+        kernel = Axis(numbered("kernel", KERNEL), "fixed")
         ins = features.axis()
         filters = Axis(numbered("filter", self.config.conv_filters), "out")
         yield from self._convolution(f"trunk.{name}.first", filters, ins, kernel)
@@ -292,7 +292,7 @@ class _LabelBuilder:
             yield from head(name, query)
         actions = Axis(id_labels("action", id_rows(c, "action")), "out")
         yield "heads.gate.weight", TensorLabels((actions, Axis(query.labels, "out")), Initializer("zero"), none=True)
-        yield from head("delay", Axis(numbered("delay", DELAYS), "kept"))
+        yield from head("delay", Axis(numbered("delay", DELAYS), "fixed"))
         pairs = [(pair, axis, i) for pair in offset_pairs(c) for axis in "xy" for i in range(OFFSETS)]
         parents = {f"{pair}:{axis}[{i}]": f"{PARENT_PAIR[pair]}:{axis}[{i}]" for pair, axis, i in pairs
                    if pair in PARENT_PAIR}

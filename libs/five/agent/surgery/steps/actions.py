@@ -24,7 +24,6 @@ class AddActions(SurgeryStep):
     anneal_versions: Annotated[int, Field(ge=1, le=10**7)] | None = None
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         changes = self.switches(spec)
         return spec if self.anneal_versions else replace_game(spec, **changes)
 
@@ -42,10 +41,8 @@ class AddActions(SurgeryStep):
         return changes | {"scripted_actions": scripted}
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=True, tolerance=0.0, while_="none of the new actions is offered")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         how = f"annealed in over {self.anneal_versions} versions" if self.anneal_versions else "in all games at once"
         return f"offer {', '.join(self.actions)}, {how}"

@@ -55,11 +55,11 @@ class SurgeryStep(BaseModel):
         not."""
         return tensors
 
-    def initializers(self, name: str, move: TensorRemap) -> EntryInitializers:
+    def initializers(self, name: str, remap: TensorRemap) -> EntryInitializers:
         """Return the initializers of a tensor's new entries."""
-        return EntryInitializers(move.labelled.initial)
+        return EntryInitializers(remap.labelled.initial)
 
-    def finish_tensor(self, name: str, move: TensorRemap, array: Array) -> None:
+    def finish_tensor(self, name: str, remap: TensorRemap, array: Array) -> None:
         """Adjust a tensor with new entries in place, after remapping."""
 
     def prepare_moments(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:

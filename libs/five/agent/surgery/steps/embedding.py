@@ -29,28 +29,23 @@ class ResizeEmbedding(SurgeryStep):
     to: Annotated[int, Field(ge=1, le=4096)]
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         if self.to == self._width(spec):
             raise ValueError(f"embedding of {self.space}: its width is {self.to} already")
         return replace_model(spec, **{f"{self.space}_embedding": self.to})
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=self.to > self._width(spec))
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         return "embedding of " + format_changes({self.space: (self._width(spec), self.to)})
 
     def lossy(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         width = self._width(spec)
         if self.to >= width:
             return ""
         return f"information of the {width} columns of {self.space} that does not fit into {self.to}"
 
     def prepare_tensors(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
-        """See `SurgeryStep`."""
         if self.to > self._width(spec):
             return tensors
         table = tensors[self._table].astype(np.float64)
@@ -78,7 +73,6 @@ class ResizeEmbedding(SurgeryStep):
         return made
 
     def prepare_moments(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:
-        """See `SurgeryStep`."""
         if self.to > self._width(spec):
             return moments
         made = moments | {self._table: np.zeros_like(moments[self._table])}

@@ -32,7 +32,6 @@ class ChangeGame(SurgeryStep):
         return kept
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         after = self.changed(spec)
         if self.anneal_versions:
             if after.layout.hash != spec.layout.hash:
@@ -63,10 +62,8 @@ class ChangeGame(SurgeryStep):
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=True, tolerance=0.0, while_="given the same observations")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         how = f", annealed in over {self.anneal_versions} versions" if self.anneal_versions else ""
         return "game: " + ", ".join(f"{k} = {v}" for k, v in self.values.items()) + how

@@ -28,30 +28,25 @@ class GrowLstm(SurgeryStep):
     exact: bool = False
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         if self.to <= spec.model.lstm:
             raise ValueError(f"grow the LSTM to {self.to}: it has {spec.model.lstm} units and can only grow")
         return replace_model(spec, lstm=self.to)
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=self.exact)
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         how = "zero weights on the new units" if self.exact else f"new weights within ±{self.scale:g}"
         return "grow " + format_changes({"lstm": (spec.model.lstm, self.to)}) + f", {how}"
 
-    def initializers(self, name: str, move: TensorRemap) -> EntryInitializers:
-        """See `SurgeryStep`."""
+    def initializers(self, name: str, remap: TensorRemap) -> EntryInitializers:
         if self.exact:
-            return EntryInitializers(move.labelled.initial, ZERO)
+            return EntryInitializers(remap.labelled.initial, ZERO)
         small = Initializer("uniform", self.scale)
         return EntryInitializers(ZERO if name == "core.lstm.bias_hh_l0" else small, small)
 
-    def finish_tensor(self, name: str, move: TensorRemap, array: Array) -> None:
-        """See `SurgeryStep`."""
+    def finish_tensor(self, name: str, remap: TensorRemap, array: Array) -> None:
         if name == "core.lstm.bias_ih_l0":
-            for i in move.new[0]:
-                if move.labelled.axes[0].labels[i].startswith("f:"):
+            for i in remap.new[0]:
+                if remap.labelled.axes[0].labels[i].startswith("f:"):
                     array[i] = 1.0

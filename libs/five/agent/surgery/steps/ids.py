@@ -22,18 +22,15 @@ class AddIds(SurgeryStep):
     rows: dict[IdSpace, Annotated[int, Field(ge=1, le=65535)]] = Field(min_length=1)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         for space, rows in self.rows.items():
             if rows <= (now := id_rows(spec.model, space)):
                 raise ValueError(f"add ids: {space} has {now} rows and can only get more, not {rows}")
         return replace_model(spec, id_rows=dict(spec.model.id_rows) | dict(self.rows))
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         # All actions are scored in one matrix product, whose shape changes.
         return Promise(exact=True, tolerance=ROUNDING if "action" in self.rows else 0.0,
                        while_="no id of a new row appears")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         return "rows of " + format_changes({s: (id_rows(spec.model, s), n) for s, n in self.rows.items()})

@@ -26,7 +26,6 @@ class AddObservations(SurgeryStep):
     prior: dict[str, InputPrior] = Field(default_factory=dict)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         now = spec.game.observation
         omit = list(left_out(now.omit, now.generation))
         for field in self.fields:
@@ -41,13 +40,10 @@ class AddObservations(SurgeryStep):
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=True)
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         return f"observe {', '.join(self.fields)}"
 
-    def finish_tensor(self, name: str, move: TensorRemap, array: Array) -> None:
-        """See `SurgeryStep`."""
-        write_priors(self.prior, name, move, array)
+    def finish_tensor(self, name: str, remap: TensorRemap, array: Array) -> None:
+        write_priors(self.prior, name, remap, array)

@@ -20,7 +20,7 @@ class InputPrior(BaseModel):
     rows: Annotated[int, Field(ge=1, le=10**9)] = 10_000
 
 
-def write_priors(prior: Mapping[str, InputPrior], name: str, move: TensorRemap, array: Array) -> None:
+def write_priors(prior: Mapping[str, InputPrior], name: str, remap: TensorRemap, array: Array) -> None:
     """Write the priors of new fields into one of the normaliser's three vectors, in place.
 
     A field without a prior keeps count 0. It is not normalised until the first data arrive, and then by their
@@ -28,8 +28,8 @@ def write_priors(prior: Mapping[str, InputPrior], name: str, move: TensorRemap, 
     """
     if not name.startswith("normaliser."):
         return
-    for i in move.new[0]:
-        field = move.labelled.axes[0].labels[i].rpartition(":")[2].partition("[")[0].partition("/")[0]
+    for i in remap.new[0]:
+        field = remap.labelled.axes[0].labels[i].rpartition(":")[2].partition("[")[0].partition("/")[0]
         if (given := prior.get(field)) is not None:
             array[i] = {"normaliser.count": float(given.rows), "normaliser.mean": given.mean,
                         "normaliser.squares": given.std**2 * given.rows}[name]

@@ -28,7 +28,6 @@ class RemoveInputs(SurgeryStep):
     constants: dict[str, Finite] = Field(default_factory=dict)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         now = spec.game.observation
         omitted = left_out(now.omit, now.generation)
         if twice := [field for field in self.fields if field in omitted]:
@@ -44,19 +43,15 @@ class RemoveInputs(SurgeryStep):
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=True, while_="the removed inputs have their constants")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         return f"no longer observe {', '.join(self.fields)}"
 
     def lossy(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         return f"everything the policy learned from {', '.join(self.fields)}"
 
     def prepare_tensors(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
-        """See `SurgeryStep`."""
         after = self.apply(spec).labels
         constants = _Constants(self, spec, tensors)
         folded: dict[str, Array] = {}
@@ -81,7 +76,7 @@ class _Constants:
 
     def __init__(self, step: RemoveInputs, spec: AgentSpec, tensors: dict[str, Array]) -> None:
         self.step, self.spec, self.tensors = step, spec, tensors
-        self.place = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
+        self.statistic_index = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
         self.maps: dict[str, Array] = {}
 
     def of(self, ins: Axis, index: int) -> float:
@@ -100,7 +95,7 @@ class _Constants:
         field = statistic.rpartition(":")[2].partition("[")[0].partition("/")[0]
         if field not in self.step.constants:
             return 0.0
-        i = self.place[statistic]
+        i = self.statistic_index[statistic]
         count, mean, squares = (float(self.tensors[f"normaliser.{k}"][i]) for k in ("count", "mean", "squares"))
         if count == 0:
             mean, scale = 0.0, 1.0

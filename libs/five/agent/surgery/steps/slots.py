@@ -26,25 +26,20 @@ class ResizeSlots(SurgeryStep):
     prior: dict[str, InputPrior] = Field({}, description="Statistics of the fields of new groups and sets.")
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         for name, count in self.slots.items():
             if getattr(spec.game.observation, name) == count:
                 raise ValueError(f"slots: {name} is {count} already")
         return replace_observation(spec, **self.slots)
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=True, new_inputs="empty", while_="the changed slots are empty")
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         return "slots: " + format_changes({n: (getattr(spec.game.observation, n), c) for n, c in self.slots.items()})
 
     def lossy(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         fewer = [n for n, count in self.slots.items() if count < getattr(spec.game.observation, n)]
         return f"units in the {', '.join(fewer)} slots that are removed are no longer observed" if fewer else ""
 
-    def finish_tensor(self, name: str, move: TensorRemap, array: Array) -> None:
-        """See `SurgeryStep`."""
-        write_priors(self.prior, name, move, array)
+    def finish_tensor(self, name: str, remap: TensorRemap, array: Array) -> None:
+        write_priors(self.prior, name, remap, array)

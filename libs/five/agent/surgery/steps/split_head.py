@@ -17,16 +17,13 @@ class SplitHead(SurgeryStep):
     head: Name
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         if self.head in spec.model.split_heads:
             raise ValueError(f"split head {self.head}: it has its own parameters already")
         return replace_model(spec, split_heads=(*spec.model.split_heads, self.head))
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=True)
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         kind, _, name = self.head.partition(".")
         return f"split the {kind} head: {name} gets its own"

@@ -34,16 +34,13 @@ class WidenLayer(SurgeryStep):
         return self
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
-        """See `SurgeryStep`."""
         width = getattr(spec.model, self.layer)
         if self.to <= width:
             raise ValueError(f"widen {self.layer} to {self.to}: it has {width} outputs and can only grow")
         return replace_model(spec, **{self.layer: self.to})
 
     def promise(self, spec: AgentSpec) -> Promise:
-        """See `SurgeryStep`."""
         return Promise(exact=True)
 
     def describe(self, spec: AgentSpec) -> str:
-        """See `SurgeryStep`."""
         return "widen " + format_changes({self.layer: (getattr(spec.model, self.layer), self.to)})
