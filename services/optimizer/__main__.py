@@ -49,7 +49,7 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
     policy = Policy(layout, config.model)
     learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20,
                       uses_cuda_graphs(device, config.compute, settings.cuda_graphs))
-    buffer = SampleBuffer(config.buffer, SampleCollator(settings.drawing_threads), seed=config.seed * 1000 + group.rank,
+    buffer = SampleBuffer(config.buffer, SampleCollator(settings.collate_threads), seed=config.seed * 1000 + group.rank,
                           allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",

@@ -100,7 +100,7 @@ class VersionWriter:
 
     @property
     def blocked_reason(self) -> str:
-        """Why no further version may be made; "" if one may.
+        """The reason why no further version may be made; "" if one may.
 
         The previous version must be published. A checkpoint may be slow, but a failing one blocks: everything learned
         meanwhile would be lost with the process.

@@ -84,7 +84,7 @@ class Checkpoints:
     def adopt(self, version: int, ref: Ref) -> None:
         """Make a blob of the store the checkpoint of a version. Idempotent. Raises BlobMissing, or FencedOut as
         `save`."""
-        self._blobs.get_start(ref, 8)
+        self._blobs.get_prefix(ref, 8)
         self._commit(version, ref)
 
     def staged_ref(self, name: str) -> Ref:
@@ -123,7 +123,7 @@ class Checkpoints:
         return fencing_token
 
     def _remove_old(self, own: _CheckpointName, kept: set[int]) -> None:
-        """Remove files that are no checkpoints any more, except those that a later writer may be about to commit."""
+        """Remove files that are not committed, except those that a later writer may be about to commit."""
         if self._index is None:
             for old in self.versions()[:-self._keep]:
                 self._blobs.remove_ref(self._prefix + _CheckpointName(old).text())

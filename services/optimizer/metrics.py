@@ -1,8 +1,4 @@
-"""What an optimizer shows on its metrics page.
-
-The loss, entropy and gradient are means over the gradient steps of the newest version; hyperparameters are those that
-the version was made with.
-"""
+"""Metrics of an optimizer process."""
 
 import time
 from collections.abc import Mapping

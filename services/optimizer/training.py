@@ -198,7 +198,7 @@ class Training:
 
     @property
     def blocked_reason(self) -> str:
-        """Why the next version waits; "" while learning is not blocked."""
+        """The reason why the next version waits; "" while learning is not blocked."""
         return self._blocked.reason
 
     def _run_fenced(self, write: Write) -> None:

@@ -18,7 +18,7 @@ StateSpecs = Mapping[str, tuple[tuple[int, ...], Any]]
 
 @dataclass(frozen=True)
 class Seats:
-    """How a game's two sides are played.
+    """The two sides of a game.
 
     ``policies`` are the versions (-1: the newest). ``acting`` says whether inference plays the side rather than a
     scripted bot. ``trains`` says whether it is learned from.

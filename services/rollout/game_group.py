@@ -132,7 +132,7 @@ class GameGroup:
         await self.dependencies.environment.close()
 
     async def play(self) -> None:
-        """Play until the gate says stop. Steps that are no complete sample by then are lost."""
+        """Play until the gate stops. Steps of incomplete samples are lost then."""
         dependencies, timed = self.dependencies, self.progress.timed
         step = 0
         await self._start_games(step, self._all_games, stagger=True)
@@ -175,7 +175,7 @@ class GameGroup:
     async def _wait_while_paused(self) -> None:
         """Wait while the run is paused, after sending the games' segments.
 
-        What was played counts whatever follows the pause. After a plain resume the games continue with the same states.
+        Played steps count whatever follows the pause. After a plain resume the games continue with the same states.
         """
         gate, progress = self.dependencies.gate, self.progress
         progress.is_idle = False

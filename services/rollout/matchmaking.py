@@ -45,7 +45,7 @@ class Match:
 
     @property
     def seats(self) -> Seats:
-        """How the two sides are played. Against a past version or a bot, only the other side learns."""
+        """The two sides of the game. Against a past version or a bot, only the other side learns."""
         if self.bot is None and self.opponent == NEWEST:
             return Seats((NEWEST, NEWEST), (True, True), (True, True))
         learner = tuple(side != self.side for side in (0, 1))

@@ -56,7 +56,7 @@ def test_uniform_sampling_without_repeats_in_a_batch():
 
 
 def test_least_used_first_with_random_ties():
-    b = buffer(draw="least_used")
+    b = buffer(sampling="least_used")
     fill(b, range(8))
     first = b.sample(4, 0).arrays["x"][0, :, 0].astype(int)
     second = b.sample(4, 0).arrays["x"][0, :, 0].astype(int)
@@ -67,14 +67,14 @@ def test_least_used_first_with_random_ties():
     assert {8, 9} < set(numbers) and sorted(third.uses) == [1, 1, 2, 2]
     others = set()
     for seed in range(20):
-        b = buffer(draw="least_used", seed=seed)
+        b = buffer(sampling="least_used", seed=seed)
         fill(b, range(8))
         others.add(tuple(sorted(b.sample(4, 0).arrays["x"][0, :, 0].astype(int))))
     assert len(others) > 10
 
 
 def test_oldest_first_is_a_queue_of_minimum_length():
-    b = buffer(draw="oldest", capacity_samples=40, minimum_samples=32, max_age_versions=100, reuse_window_batches=2,
+    b = buffer(sampling="oldest", capacity_samples=40, minimum_samples=32, max_age_versions=100, reuse_window_batches=2,
                admission_batches=1)
     pacer = Pacer(b.config, 4)
     waited = []
@@ -94,7 +94,7 @@ def test_oldest_first_is_a_queue_of_minimum_length():
 def test_least_used_leaves_nothing_unused_at_reuse_one():
     unused = {}
     for draw in ("uniform", "least_used"):
-        b = buffer(draw=draw, capacity_samples=32)
+        b = buffer(sampling=draw, capacity_samples=32)
         for round_ in range(100):
             fill(b, range(4 * round_, 4 * round_ + 4))
             b.sample(4, 0)

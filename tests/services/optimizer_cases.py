@@ -1,4 +1,4 @@
-"""An optimizer on a small game, without a network between: segments for it, and what stands for its neighbours."""
+"""An optimizer on a small game without a network: segments, an in-memory publisher and state client."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,7 +65,7 @@ def segment(samples: int = 2, version: int = 0, seed: int = 0) -> dict[str, Arra
 
 
 class Versions:
-    """Published versions, in memory."""
+    """Publisher in memory."""
 
     def __init__(self) -> None:
         self.published: dict[int, dict[str, Array]] = {}
@@ -81,7 +81,7 @@ class Versions:
 
 
 class StateInMemory:
-    """Records, in memory."""
+    """State client in memory."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []

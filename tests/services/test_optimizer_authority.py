@@ -1,5 +1,4 @@
-"""Two groups of optimizers on one run: one publishes, the other is told who does, and what a replaced one still writes
-is refused."""
+"""Two optimizer groups on one run: one publishes, the other waits, and writes of a replaced group are refused."""
 
 import threading
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ def blobs(tmp_path: Path) -> BlobStore:
 
 
 class Group:
-    """A group of optimizers, as far as it writes."""
+    """The writers of one optimizer group: publisher, checkpoints and state client."""
 
     def __init__(self, state: RunState, blobs: BlobStore, who: str, ttl: float = 30.0) -> None:
         store = ParameterStore(state.redis, state.redis, RUN, StoreConfig(archive_every=0))
@@ -169,7 +168,7 @@ def test_old_checkpoints_leave_index_and_store(state: RunState, blobs: BlobStore
 
 
 def test_uncommitted_file_is_ignored(state: RunState, blobs: BlobStore) -> None:
-    """As of a process killed between writing and committing, or fenced out there."""
+    """A process was killed or fenced out between writing and committing."""
     checkpoints, _ = held(state, blobs)
     put(checkpoints, 1)
     stray = Checkpoints(blobs, RUN, 2)
@@ -232,7 +231,7 @@ def test_adopt_commits_an_existing_blob(state: RunState, blobs: BlobStore) -> No
 @pytest.mark.parametrize("noticed", ["at the next version", "by its reconciler"])
 def test_training_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStore, tmp_path: Path,
                                                 noticed: str) -> None:
-    """The process of the older epoch is about to renew itself: it has nothing to add, and nothing went wrong."""
+    """The process of the previous epoch ends training without an error and is about to restart."""
     group = Group(state, blobs, "optimizer 0")
     group.join(seconds=60 if noticed == "at the next version" else 0.02)
     run = training(tmp_path, group.publisher, group.client)  # type: ignore[arg-type]

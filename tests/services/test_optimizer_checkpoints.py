@@ -1,4 +1,4 @@
-"""What an optimizer goes on from after a restart, a damaged checkpoint or a kill."""
+"""Resume after a restart, a damaged checkpoint or a kill."""
 
 import os
 import subprocess

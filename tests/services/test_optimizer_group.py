@@ -1,4 +1,4 @@
-"""Two optimizers as one, under torchrun as a local cluster starts them: real processes, real gRPC, real Redis."""
+"""Two optimizers under torchrun, as a local cluster starts them: real processes, gRPC and Redis."""
 
 import asyncio
 import itertools
@@ -44,7 +44,7 @@ GRACE = 20.0
 
 
 class Cluster:
-    """Two optimizers and a rollout's sender that feeds both as fast as they take segments."""
+    """Two optimizers and a sender that pushes segments to both without a pause."""
 
     def __init__(self, folder: Path, redis_url: str, client: redis.Redis) -> None:
         ports = free_ports(3)
@@ -97,7 +97,7 @@ class Cluster:
             await sender.wait_for_capacity()
 
     def wait(self, condition: Callable[[], Any], seconds: float = 100.0) -> Any:
-        """The first true value of ``condition``; shows the optimizers' log when there is none."""
+        """Return the first true value of ``condition``; on a timeout show the optimizers' log."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if value := condition():
@@ -116,7 +116,7 @@ class Cluster:
         return self.state.services("optimizer")
 
     def compared(self) -> tuple[int, str] | None:
-        """The version and fingerprint that both ranks show, once they show the same version."""
+        """Return version and fingerprint of both ranks once they report the same version."""
         shown = [str(i.stats["compared"]).split(":") for i in self.ranks() if "compared" in i.stats]
         if len(shown) == 2 and shown[0][0] == shown[1][0]:
             assert shown[0][1] == shown[1][1]
@@ -124,7 +124,7 @@ class Cluster:
         return None
 
     def processes(self) -> dict[str, psutil.Process]:
-        """The ranks' processes below the agent."""
+        """Return the ranks' processes below the agent."""
         (agent,) = self.supervisor.status()
         assert agent.pid is not None
         return {p.environ()["RANK"]: p for p in psutil.Process(agent.pid).children()
@@ -256,7 +256,7 @@ def test_lost_agent_leaves_no_rank_running(cluster: Cluster) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_ranks_restart_in_the_next_epoch_without_agent(cluster: Cluster) -> None:
-    """The record moves: both ranks come up again as the processes that they were, and numbering goes on."""
+    """After a change of the record both ranks restart with their process ids, and version numbers continue."""
     cluster.wait(cluster.reached(3))
     before = cluster.processes()
     lives = {i.id: i.life for i in cluster.wait(lambda: len(cluster.ranks()) == 2 and cluster.ranks())}

@@ -1,4 +1,4 @@
-"""Segments as they come in to an optimizer: packed, counted once, refused by name."""
+"""Admission of pushed segments: stored encoded, admitted once, refused by the name of the invalid tensor."""
 
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -139,8 +139,8 @@ async def test_hero_steps_are_counted_by_variant() -> None:
         service(into).check(request(arm="left"))
 
 
-def in_changes(arrays: Any, period: int = UNROLL, **fields: Any) -> bytes:
-    """A request as a rollout writes it: observations by what changes from timestep to timestep."""
+def delta_encoded_request(arrays: Any, period: int = UNROLL, **fields: Any) -> bytes:
+    """Return a request as a rollout writes it, with delta-encoded observations."""
     message = experience_pb2.PushRequest(segment_id="a", run="trial", samples=len(arrays["mask"]) // UNROLL, epoch=1)
     return wire.serialize_with_set(message, "tensors", arrays, LAYOUT.hash, changes=delta_encoded_arrays(LAYOUT),
                                    period=period, **fields)
@@ -151,7 +151,7 @@ def test_segment_is_decoded_as_it_was_sent(zstd: bool) -> None:
     taker = service(intake())
     for seed in range(3):  # the second and third are recognised by the first's form
         arrays = segment(seed=seed)
-        for data in (request(arrays=arrays), in_changes(arrays, zstd=zstd), request(arrays=arrays)):
+        for data in (request(arrays=arrays), delta_encoded_request(arrays, zstd=zstd), request(arrays=arrays)):
             stored = taker.check(data).arrays
             for i, sent in enumerate(split_segment(arrays, 2)):
                 back = decoded_sample(stored, i)
@@ -162,20 +162,20 @@ def test_segment_is_decoded_as_it_was_sent(zstd: bool) -> None:
 
 def test_known_message_format_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     taker = service(intake())
-    taker.check(in_changes(segment(seed=0)))
+    taker.check(delta_encoded_request(segment(seed=0)))
     monkeypatch.setattr(wire, "decode_stored_set", fail)
-    assert taker.check(in_changes(segment(seed=1))).arrays.hero_steps == 2 * UNROLL
+    assert taker.check(delta_encoded_request(segment(seed=1))).arrays.hero_steps == 2 * UNROLL
     with pytest.raises(OSError):  # as long as it is the same form
-        taker.check(in_changes(segment(1)))
+        taker.check(delta_encoded_request(segment(1)))
 
 
 def test_delta_encoding_of_another_period_is_refused() -> None:
     with pytest.raises(ValueError, match="within 8 rows, but a sample has 4: .*lstm_unroll_length"):
-        service(intake()).check(in_changes(segment(), period=8))
+        service(intake()).check(delta_encoded_request(segment(), period=8))
 
 
 def damaged(name: str, data: Callable[[bytes], bytes], arrays: Any = None) -> bytes:
-    message = experience_pb2.PushRequest.FromString(in_changes(arrays or segment(seed=1)))
+    message = experience_pb2.PushRequest.FromString(delta_encoded_request(arrays or segment(seed=1)))
     (tensor,) = [tensor for tensor in message.tensors.tensors if tensor.name == name]
     tensor.data = data(tensor.data)
     return message.SerializeToString()
@@ -193,10 +193,10 @@ def test_damaged_tensor_is_refused_by_name(
         before: bool, name: str, damage: Callable[[bytes], bytes], words: str) -> None:
     taker = service(intake())
     if before:
-        taker.check(in_changes(segment()))
+        taker.check(delta_encoded_request(segment()))
     with pytest.raises(ValueError, match=words):
         taker.check(damaged(name, damage))
-    assert taker.check(in_changes(segment())).samples == 2
+    assert taker.check(delta_encoded_request(segment())).samples == 2
 
 
 @pytest.mark.parametrize(("changes", "words"), [

@@ -1,4 +1,4 @@
-"""A batch drawn ahead is the one that would have been drawn, and as old as it is when it is learned from."""
+"""Prefetched batches equal directly sampled ones, with their staleness at the time of use."""
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from tests.services.optimizer_cases import LEARNING, intake, stored_segment
 SAMPLES = LEARNING.batch_samples
 
 
-class Straight:
-    """Batches are where they are learned from; counts what was put and when its arrays' reuse was waited for."""
+class RecordingTransfer:
+    """Records calls instead of transferring batches."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -30,7 +30,7 @@ def test_prefetched_batches_equal_direct_sampling() -> None:
     for i in range(6):
         ahead.admit(stored_segment(str(i)))
         in_place.admit(stored_segment(str(i)))
-    ways = Straight()
+    ways = RecordingTransfer()
     batches, taken = BatchPrefetcher(ahead, SAMPLES, ways), 0
     while (batch := batches.next()) is not None:
         host, _ = batch
@@ -50,7 +50,7 @@ def test_staleness_refers_to_the_present_version() -> None:
     source = intake()
     for i in range(4):
         source.admit(stored_segment(str(i)))
-    batches = BatchPrefetcher(source, SAMPLES, Straight())
+    batches = BatchPrefetcher(source, SAMPLES, RecordingTransfer())
     batches.prefetch()
     batches.discard()
     batches.prefetch()
@@ -65,7 +65,7 @@ def test_discard_drops_the_prefetched_batch() -> None:
     source = intake()
     for i in range(4):
         source.admit(stored_segment(str(i)))
-    batches = BatchPrefetcher(source, SAMPLES, Straight())
+    batches = BatchPrefetcher(source, SAMPLES, RecordingTransfer())
     batches.prefetch()
     batches.discard()
     source.end_epoch()

@@ -1,4 +1,4 @@
-"""Segments rest as they came and are drawn as they were: bit for bit what unpacking and stacking each sample gives."""
+"""Stored arrays are decoded bit for bit as plain numpy stacking gives them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Samples in, versions out: when the optimizer publishes, rests, and what it tells of staleness."""
+"""Training loop: versions, idle periods and measured staleness."""
 
 from pathlib import Path
 
@@ -38,24 +38,23 @@ def test_versions_follow_a_fixed_number_of_steps(tmp_path: Path) -> None:
     assert versions.meta[1]["hyperparameters"]["learning_rate"] == 1e-3
 
 
-def ages_shown() -> dict[str, float]:
-    """Timesteps by bound of age, as the metrics page has them."""
+def staleness_buckets() -> dict[str, float]:
+    """Return the staleness histogram of the metrics page by upper bound."""
     (family,) = page.STALENESS.collect()
     return {s.labels["le"]: s.value for s in family.samples if s.name.endswith("_bucket")}
 
 
 def test_staleness_is_measured_at_consumption(tmp_path: Path) -> None:
-    """Known ages of what is learned from, in the record and on the metrics page; neither uses nor reuse."""
     client = StateInMemory()
     run = training(tmp_path, Versions(), client)
     run.start()
     run.version = run.intake.version = 7
     for i, version in enumerate((7, 7, 5, 5)):  # 2 segments of 2 samples of 4 steps each: two steps of 4 samples
         run.intake.admit(stored_segment(str(i), version=version, seed=i))
-    before = ages_shown()
+    before = staleness_buckets()
     until(run, 8)
     (record,) = client.records
-    consumed = {le: value - before[le] for le, value in ages_shown().items()}
+    consumed = {le: value - before[le] for le, value in staleness_buckets().items()}
     assert consumed["+Inf"] == 2 * 4 * UNROLL
     young, old = consumed["0.0"], consumed["+Inf"] - consumed["1.0"]
     assert young + old == consumed["+Inf"] and 0 < young < consumed["+Inf"]  # ages 0 and 2, none of 1
@@ -79,7 +78,7 @@ def test_training_is_idle_while_the_run_is_paused(tmp_path: Path) -> None:
 
 
 def test_idle_report_holds_until_the_run_resumes(tmp_path: Path) -> None:
-    """The run is resumed, and paused again just after the loop has read that it learns."""
+    """The run resumes and pauses again just after the loop has read that it is active."""
     told: list[bool] = []
 
     class PausedAgain(StateInMemory):

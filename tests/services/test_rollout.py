@@ -1,4 +1,4 @@
-"""A counting environment and a counting recurrence across every boundary, through the real inference server."""
+"""Rollout groups on a counting environment and a counting recurrence, through a real inference server."""
 
 import asyncio
 from collections import defaultdict
@@ -32,7 +32,7 @@ RATES = ScheduleValues(0.0, 10.0, 2.0)
 
 
 class Opponents:
-    """Gives the opponents it was told to, then self-play; remembers what is reported."""
+    """Opponents service that assigns the given opponents, then self-play, and records reports."""
 
     def __init__(self, *given: Opponent) -> None:
         self.given = list(given)
@@ -46,8 +46,8 @@ class Opponents:
         return True
 
 
-class Collected:
-    """Stands where segments leave the process; runs ``at[step]`` before that step."""
+class SegmentSink:
+    """Collects segments in place of the sender; runs ``at[step]`` before that step."""
 
     def __init__(self, games: CountingGames, at: dict[int, Callable[[], Any]] | None = None) -> None:
         self.segments: list[Segment[Arrays]] = []
@@ -65,16 +65,15 @@ class Collected:
                 await result
 
 
-class Until:
-    """A gate that stops after so many steps, and is closed for a moment while each of ``pauses`` is taken; what
-    ``resting`` does then is awaited."""
+class StepLimitGate:
+    """Gate that stops after a number of steps and pauses at each of ``pauses``, where it awaits ``during_pause``."""
 
     def __init__(self, games: CountingGames, steps: int, pauses: Collection[int] = (),
-                 resting: Callable[[], Awaitable[None]] | None = None) -> None:
+                 during_pause: Callable[[], Awaitable[None]] | None = None) -> None:
         self.games = games
         self.steps = steps
         self.pauses = set(pauses)
-        self.resting = resting
+        self.during_pause = during_pause
 
     @property
     def is_stopping(self) -> bool:
@@ -85,15 +84,15 @@ class Until:
         return self.games.steps in self.pauses
 
     async def wait_until_active(self) -> None:
-        if self.resting is not None:
-            await self.resting()
+        if self.during_pause is not None:
+            await self.during_pause()
         self.pauses.discard(self.games.steps)
 
 
-class Played:
-    """What a group did."""
+class PlayResult:
+    """Results of a group's play."""
 
-    def __init__(self, group: GameGroup, sink: Collected, opponents: Opponents, records: list[dict[str, Any]],
+    def __init__(self, group: GameGroup, sink: SegmentSink, opponents: Opponents, records: list[dict[str, Any]],
                  games: CountingGames) -> None:
         self.group = group
         self.segments = sink.segments
@@ -106,10 +105,11 @@ class Played:
 async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
                at: dict[int, Callable[[], Any]] | None = None, opponents: Opponents | None = None,
                scripted: float = 0.0, seed: int = 1, learning: LearnerConfig = LEARNING,
-               pauses: Collection[int] = (), resting: Callable[[GameGroup, Collected], Awaitable[None]] | None = None,
-               draw: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL) -> Played:
+               pauses: Collection[int] = (),
+               during_pause: Callable[[GameGroup, SegmentSink], Awaitable[None]] | None = None,
+               draw: Callable[[str, int], GameVariant] = lambda game, version: NO_ANNEAL) -> PlayResult:
     opponents = opponents or Opponents()
-    sink, records = Collected(games, at), []  # type: ignore[var-annotated]
+    sink, records = SegmentSink(games, at), []  # type: ignore[var-annotated]
     rng = np.random.default_rng(seed)
     n = len(games.lengths)
     buffer = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
@@ -119,22 +119,22 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     matchmaker.start()
     config = RPC if len(servers) == 1 else QUICK
     client = InferenceClient([s.address for s in servers], config, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
-    gate = Until(games, steps, pauses)
+    gate = StepLimitGate(games, steps, pauses)
     group = GameGroup(GroupDependencies(games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
                          lambda version, std: RATES, records.append, draw), buffer, slots, segments, UNROLL, SAMPLES)
-    if resting is not None:
-        gate.resting = lambda: resting(group, sink)
+    if during_pause is not None:
+        gate.during_pause = lambda: during_pause(group, sink)
     try:
         await asyncio.wait_for(group.play(), 60)
         await asyncio.sleep(0.05)
     finally:
         await matchmaker.close()
         await client.close()
-    return Played(group, sink, opponents, records, games)
+    return PlayResult(group, sink, opponents, records, games)
 
 
 def of_games(segments: list[Segment[Arrays]]) -> dict[tuple[int, int], list[Segment[Arrays]]]:
-    """SegmentBuilder by (place and side, episode), in order."""
+    """Return the segments in order by (env slot and side, episode)."""
     found = defaultdict(list)
     for segment in segments:
         shared = segment.arrays["shared"]
@@ -143,8 +143,10 @@ def of_games(segments: list[Segment[Arrays]]) -> dict[tuple[int, int], list[Segm
 
 
 def check_recurrence(segments: list[Segment[Arrays]], lengths: list[list[int]]) -> int:
-    """Every step of a game is there once and in order, its recurrence is that of all steps before it in the game, and
-    each sample begins from the state before its first step. Returns the steps checked."""
+    """Check that each step of a game occurs once, in order and with the state of all steps before it.
+
+    Each sample must start from the state before its first step. Return the number of steps checked.
+    """
     checked = 0
     for (place, episode), parts in of_games(segments).items():
         age, trace, count = 0, np.zeros(2, np.float32), 0
@@ -213,7 +215,7 @@ def same(a: list[Segment[Arrays]], b: list[Segment[Arrays]]) -> None:
 
 @pytest.mark.parametrize("moment", [1, 4, 9, 11, 12, 21])
 async def test_losing_inference_changes_no_value(moment: int) -> None:
-    """At each kind of moment: a sample's first and last step, a segment's, a game's, and in between."""
+    """At the first and last step of a sample, a segment and a game, and in between."""
     versions = Versions(0)
     async with InferenceServer(versions) as server:
         undisturbed = await play(CountingGames(LENGTHS), 50, [server])
@@ -269,8 +271,7 @@ async def test_failed_batch_changes_no_value() -> None:
 
 @pytest.mark.parametrize("scale", ["reward", "return"])
 async def test_segments_contain_rewards_and_labels(scale: str) -> None:
-    """Signals become the two sides' rewards, a building that is gone a label, the step after a cut its bootstrap: each
-    segment equals one cut from what the game and the server are known to have given."""
+    """Each segment equals one cut from what the game and the server are known to have returned."""
     learning = LEARNING.model_copy(update={"reward_scale": scale})
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[100], [21, 12]]), 40, [server], learning=learning)

@@ -1,4 +1,4 @@
-"""Games of a rollout while a change is annealed: the arm is drawn by the game's id, played, and told of."""
+"""Games of a rollout while a change is annealed: variant by game id, configuration and records."""
 
 from typing import Any
 
@@ -42,8 +42,8 @@ def test_variant_follows_game_id_and_share() -> None:
 
 
 @pytest.mark.parametrize(("overrides", "said"), [
-    ({"patch": "6.84"}, "not give a valid game"), ({"observation": {"pickups": 2}}, "takes surgery"),
-    ({"new_key": 1}, "not give a valid game")])
+    ({"patch": "6.84"}, "invalid game configuration"), ({"observation": {"pickups": 2}}, "needs surgery"),
+    ({"new_key": 1}, "invalid game configuration")])
 def test_invalid_anneal_keeps_the_previous_one(overrides: dict[str, Any], said: str) -> None:
     annealing = AnnealAssignment(GAME)
     annealing.update(document())

@@ -1,4 +1,4 @@
-"""A group's games as they are shown while somebody watches, and what that takes while nobody does."""
+"""Live broadcast of a group's games with and without viewers."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ BUILDINGS = LAYOUT.groups["enemy_buildings"].count
 
 
 class Source:
-    """Takes what is sent."""
+    """Records messages."""
 
     name = "rollout/0"
 
@@ -38,8 +38,8 @@ class Source:
         self.sent.append((kind, game, body))
 
 
-class Played:
-    """Two games of a group, stepped by hand as the group does it."""
+class SteppedGames:
+    """Two games of a group, stepped by the test."""
 
     def __init__(self) -> None:
         self.source = Source()
@@ -82,7 +82,7 @@ class Played:
 
 
 async def test_unwatched_games_are_not_captured() -> None:
-    played = Played()
+    played = SteppedGames()
     await played.begin()
     looked = []
     played.environment.capture = lambda place, camera: bool(looked.append(place))  # type: ignore[method-assign, func-returns-value]
@@ -95,7 +95,7 @@ async def test_unwatched_games_are_not_captured() -> None:
 
 
 async def test_watched_game_includes_policy_debug() -> None:
-    played = Played()
+    played = SteppedGames()
     await played.begin()
     await played.step(2)
     played.source.watched = WatchedGames(games=frozenset({"bb" * 8}))
@@ -103,7 +103,7 @@ async def test_watched_game_includes_policy_debug() -> None:
                                                           for whose in ("allied", "enemy"))
 
     def beside_their_tower(place: int, side: int) -> Any:
-        """One of Dire's buildings is in sight, in the second slot of its kind."""
+        """Return slots in which one of Dire's buildings is visible, as the second of its kind."""
         units = slots(place, side).copy()
         units[theirs + 1] = slots(place, 1 - side)[own]
         return units
@@ -136,7 +136,7 @@ async def test_watched_game_includes_policy_debug() -> None:
 
 
 async def test_broadcast_error_does_not_stop_games() -> None:
-    played = Played()
+    played = SteppedGames()
     await played.begin()
     played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
     await played.step(3)
@@ -151,7 +151,7 @@ async def test_broadcast_error_does_not_stop_games() -> None:
 
 
 async def test_abandoned_game_leaves_the_live_list() -> None:
-    played = Played()
+    played = SteppedGames()
     await played.begin()
     played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
     await played.step(3)

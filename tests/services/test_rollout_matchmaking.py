@@ -1,4 +1,4 @@
-"""Who plays whom, and what is told of a game's end."""
+"""Matchmaking: assigned opponents, outages of the opponents service and reported results."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from five.services.rollout.matchmaking import Match, Matchmaker, side_outcomes
 
 
 class Service:
-    """An opponents service that can be away."""
+    """Opponents service that can be unavailable."""
 
     def __init__(self, opponent: Opponent = Opponent(-1, 0)) -> None:
         self.opponent = opponent

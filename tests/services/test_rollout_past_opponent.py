@@ -1,4 +1,4 @@
-"""The past version that a group of games meets: one at a time, never waited for."""
+"""Past versions of a group: one at a time, and no game waits for a load."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from tests.services.test_rollout_matchmaking import Service
 
 
 class Servers:
-    """Where versions are loaded: those in ``loaded`` at once, others never."""
+    """Inference servers that load the versions in ``loaded`` at once and others never."""
 
     def __init__(self, *loaded: int) -> None:
         self.loaded = set(loaded)
@@ -36,7 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_version_is_played_for_a_number_of_games() -> None:
-    """Each game against the past has one drawn; what is met changes every three games, while the next is loaded."""
+    """The version changes every three games while the next one loads."""
     servers = Servers(*range(100))
     group = PastOpponent(servers.want, 3)
     met = []

@@ -1,5 +1,4 @@
-"""A pause between two steps of running games: what was played is sent up to the last sample border, and nothing else
-changes."""
+"""A pause between two steps: complete samples are sent, and nothing else changes."""
 
 from typing import Any
 
@@ -19,9 +18,9 @@ from tests.services.test_rollout import (
     RATES,
     SAMPLES,
     UNROLL,
-    Collected,
     Opponents,
-    Played,
+    PlayResult,
+    SegmentSink,
     check_recurrence,
     of_games,
     play,
@@ -34,12 +33,12 @@ MOMENTS = [0, 1, 3, 4, 7, 8, 9, 11, 20, 21, 22, 33]
 
 
 def whole(parts: list[Segment[Arrays]]) -> dict[str, Any]:
-    """A game's steps one after another, without what depends on where its segments end."""
+    """Return a game's steps in order, without arrays that depend on segment boundaries."""
     return {name: np.concatenate([s.arrays[name][: steps_of(s)] for s in parts])
             for name in ("shared", "actions", "behaviour_logp", "behaviour_values", "versions", "resets")}
 
 
-def same_games(paused: Played, undisturbed: Played) -> None:
+def same_games(paused: PlayResult, undisturbed: PlayResult) -> None:
     ours, theirs = of_games(paused.segments), of_games(undisturbed.segments)
     assert ours.keys() == theirs.keys()
     for key, parts in ours.items():
@@ -53,7 +52,7 @@ def same_games(paused: Played, undisturbed: Played) -> None:
 async def test_recurrent_state_survives_a_pause(moment: int) -> None:
     seen: list[dict[int, int]] = []
 
-    async def resting(group: GameGroup, sink: Collected) -> None:
+    async def during_pause(group: GameGroup, sink: SegmentSink) -> None:
         assert group.progress.is_idle
         sent = dict.fromkeys(range(len(LENGTHS)), 0)
         for (place, episode), parts in of_games(sink.segments).items():
@@ -66,7 +65,7 @@ async def test_recurrent_state_survives_a_pause(moment: int) -> None:
     async with InferenceServer(Versions(0)) as server:
         undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
     async with InferenceServer(Versions(0)) as server:
-        paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], resting=resting)
+        paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], during_pause=during_pause)
     assert len(seen) == 1
     same_games(paused, undisturbed)
     check_recurrence(paused.segments, LENGTHS)
@@ -115,10 +114,10 @@ async def test_states_lost_in_a_pause_are_rebuilt(moment: int) -> None:
         undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
     async with InferenceServer(Versions(0)) as server:
 
-        async def resting(group: GameGroup, sink: Collected) -> None:
+        async def during_pause(group: GameGroup, sink: SegmentSink) -> None:
             server.table.close(group.slots.sessions.reshape(-1).tolist())
 
-        paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], resting=resting)
+        paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], during_pause=during_pause)
     assert paused.group.progress.recoveries == 1
     same_games(paused, undisturbed)
 

@@ -1,4 +1,4 @@
-"""The real game, the real policy, the real server: what the optimizer gets is what was played."""
+"""Real game, policy and server: the optimizer receives what was played."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from five.services.rollout.step_buffer import StepBuffer
 from rapid.rpc.server import serve
 from tests.agent.plain_samples import split_segment
 from tests.services.inference_server import QUICK
-from tests.services.test_rollout import Collected, Opponents
+from tests.services.test_rollout import Opponents, SegmentSink
 
 GAME = GameConfig(
     mode="1v1_mid", heroes_per_team=2, hero_pool=["nevermore", "sniper"], max_game_seconds=8, start_seconds=-2,
@@ -48,7 +48,7 @@ SPECS = state_specs(LAYOUT, MODEL)
 
 
 class Stored:
-    """One version, made of a policy whose heads are not near uniform."""
+    """A store with one version, of a policy whose heads are not near uniform."""
 
     def __init__(self) -> None:
         torch.manual_seed(5)
@@ -88,8 +88,8 @@ class Server:
         await asyncio.to_thread(self.batcher.close)
 
 
-class Steps(Collected):
-    """A gate of so many steps that ends a server in between, and where segments leave the process."""
+class ServerRestartGate(SegmentSink):
+    """Gate of a number of steps that stops a server in between, and the sink of its segments."""
 
     is_paused = False
 
@@ -112,12 +112,12 @@ class Steps(Collected):
 
 
 async def test_learner_reproduces_behaviour_outputs() -> None:
-    """Also after a server was lost in the middle of a sample: the ratio of age-0 data is 1."""
+    """The probability ratio of age-0 data is 1, also after a server was lost within a sample."""
     torch.set_num_threads(1)
     stored = Stored()
     servers = [Server(stored, 1), Server(stored, 2)]
     addresses = [await server.start() for server in servers]
-    sink, rng = Steps(servers[0]), np.random.default_rng(0)
+    sink, rng = ServerRestartGate(servers[0]), np.random.default_rng(0)
     buffer = StepBuffer(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), 3, LAYOUT.heroes, len(SIGNALS))
     matchmaker = Matchmaker(Opponents(), 0.0, ["scripted"], rng)
     matchmaker.start()

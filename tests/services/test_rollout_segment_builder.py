@@ -1,4 +1,4 @@
-"""What a segment is told of enemy buildings: one that goes out of sight has not fallen, one that falls unseen has."""
+"""Labels of fallen buildings: a building that becomes invisible has not fallen, and one may fall while invisible."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def group(game: VecGame, name: str) -> slice:
 
 
 def look(game: VecGame, side: int, at: dict[str, Any] | None) -> None:
-    """Both heroes of the side stand beside that unit, or at home; the observations are made again."""
+    """Move both heroes of the side next to a unit, or home, and encode the observations again."""
     mine = [u for u in game.spectate(0)["units"] if u["hero"] // 5 == side and u["hero"] >= 0]
     home = next(u for u in game.spectate(0)["units"] if u["kind"] == "fountain" and u["team"] == side)
     for u in mine:
@@ -40,8 +40,7 @@ def look(game: VecGame, side: int, at: dict[str, Any] | None) -> None:
 
 @pytest.mark.parametrize("side", range(TEAMS))
 def test_building_slots_match_the_owners_slots(games: VecGame, side: int) -> None:
-    """Each is looked at from beside it: it is the same unit in both sides' slots. The Dire sees the map turned, so that
-    lanes change places."""
+    """Each building is observed from nearby and is the same unit in both sides' slots. Dire's map is mirrored."""
     pairs = games.building_slots()[side]
     owners = games.slot_units(0, 1 - side)[group(games, "allied_buildings")]
     assert sorted(pairs) == list(range(21)) and not np.array_equal(pairs, np.arange(21))

@@ -1,4 +1,4 @@
-"""Segments held back at the pace of learning, sent on draining, and never lost silently."""
+"""Sender: segments wait at the pace of learning, are drained at shutdown and never lost silently."""
 
 import asyncio
 import math
@@ -24,7 +24,7 @@ RPC = RpcConfig(require_token=False, deadline_seconds=2, backoff_seconds=0.02, m
 
 
 class Optimizer(experience_pb2_grpc.ExperienceServiceServicer):
-    """Takes segments while ``learning`` is set, as an optimizer's pacing would."""
+    """Acknowledges segments while ``learning`` is set."""
 
     def __init__(self) -> None:
         self.learning = asyncio.Event()

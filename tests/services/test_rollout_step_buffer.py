@@ -1,4 +1,4 @@
-"""The buffer of a group's steps: what it holds packed is sent as what it holds in full."""
+"""Step buffer: packed and plain rows send equal requests and segments."""
 
 import asyncio
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ SPARSE = ("shared", "private")
 
 
 @dataclass
-class Kept:
-    """A buffer and the games that fill it."""
+class FilledBuffer:
+    """A step buffer and the games that fill it."""
 
     buffer: StepBuffer
     environment: LocalEnvironment
 
     @classmethod
-    def of(cls, packed: bool) -> "Kept":
+    def of(cls, packed: bool) -> "FilledBuffer":
         games = VecGame(GAME, GAMES, seed=5, observations="packed" if packed else True)
         buffer = StepBuffer(LAYOUT.array_specs(), CAPACITY, GAMES, LAYOUT.heroes, len(SIGNALS),
                             PACKED if packed else ())
@@ -61,7 +61,7 @@ def sent(arrays: Any, zstd: bool = False) -> bytes:
 @pytest.fixture(scope="module")
 def rings() -> tuple[StepBuffer, StepBuffer]:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-    both = (Kept.of(False), Kept.of(True))
+    both = (FilledBuffer.of(False), FilledBuffer.of(True))
     for kept in both:
         asyncio.run(kept.play())
     return both[0].buffer, both[1].buffer
@@ -110,7 +110,7 @@ def test_packed_array_is_split_by_team() -> None:
     rows = split_team_rows(wire.pack(full))
     assert rows.shape == (3, SIDES)
     assert [bytes(row) for row in rows.reshape(-1)] == [packing.pack_f16(team) for team in full.reshape(6, 10)]
-    with pytest.raises(ValueError, match=r"\[2, 3, 5\] are not observations of 2 sides"):
+    with pytest.raises(ValueError, match=r"shape \[2, 3, 5\]"):
         split_team_rows(wire.pack(np.ones((2, 3, 5), np.float16)))
     with pytest.raises(ValueError, match="no packed form of 4 rows of 5 values"):
         split_team_rows(PackedArray.of((2, SIDES, 5), bytes(2)))

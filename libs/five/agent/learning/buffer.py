@@ -23,7 +23,7 @@ Collate = Callable[[Arrays, Sequence[Any], Sequence[int], Allocate], None]
 
 
 class DropReason(StrEnum):
-    """Why a sample left the buffer or was not admitted."""
+    """Reason why a sample left the buffer or was not admitted."""
 
     USED = "used"  # overwritten after at least one use
     UNUSED = "unused"  # overwritten before any use
@@ -116,7 +116,7 @@ class SampleBuffer:
             return sum(self._add(sample, current_version) for sample in samples)
 
     def sample(self, batch_samples: int, current_version: int) -> HostBatch | None:
-        """Return a batch of different samples in the order of ``buffer.draw``; None while there are too few.
+        """Return a batch of different samples in the order of ``buffer.sampling``; None while there are too few.
 
         "uniform" gives each sample the same chance. "least_used" and "oldest" take the fewest uses first and break ties
         randomly or by age. Samples older than max_age_versions are dropped first. Raises ValueError when capacity_bytes
@@ -197,10 +197,10 @@ class SampleBuffer:
 
     def _choose(self, samples: int) -> npt.NDArray[np.int64]:
         """Return int64 [samples]: indices of different samples, counted from the oldest."""
-        if self.config.draw == "uniform":
+        if self.config.sampling == "uniform":
             return self._rng.choice(self._count, samples, replace=False)
         uses = np.fromiter((self._sample_at(i).uses for i in range(self._count)), np.int64, self._count)
-        ties = np.arange(self._count) if self.config.draw == "oldest" else self._rng.random(self._count)
+        ties = np.arange(self._count) if self.config.sampling == "oldest" else self._rng.random(self._count)
         return np.lexsort((ties, uses))[:samples]
 
     def _add(self, sample: _Sample, current_version: int) -> bool:
