@@ -209,7 +209,7 @@ class BlockedTimer:
         if not self.reason:
             self._since = now
         self.reason = reason
-        page.HOLDING.set(now - self._since if reason else 0.0)
+        page.BLOCKED_SECONDS.set(now - self._since if reason else 0.0)
         if reason and now - self._since > BLOCKED_LOG_SECONDS and not self._logged:
             self._logged = True
             log.warning("learning blocked: %s", reason)

@@ -13,7 +13,7 @@ from five.clients import wire
 from five.clients.raw_tensor_set import RawTensorSet, SplitMessage, TensorHeader, TensorSetReader
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake, Specs
-from five.services.optimizer.metrics import ARM_HERO_STEPS, HERO_STEPS, SEGMENTS
+from five.services.optimizer.metrics import VARIANT_HERO_STEPS, HERO_STEPS, SEGMENTS
 from five.services.optimizer.stored_arrays import (
     STORED_ENCODINGS,
     MessageFormat,
@@ -29,7 +29,7 @@ VERDICTS = {
     "too_old": experience_pb2.PUSH_VERDICT_TOO_OLD,
     "stale_epoch": experience_pb2.PUSH_VERDICT_STALE_EPOCH,
 }
-ARMS = ("", *Variant)
+VARIANTS = ("", *Variant)
 ADMISSION_POLL_SECONDS = 0.01
 NAME = "five.v1.ExperienceService"
 SLOW_DECODE_BYTES = 1 << 16  # more bytes are decoded on another thread
@@ -97,7 +97,7 @@ class ExperienceService:
         if verdict == "accepted":
             HERO_STEPS.inc(segment.arrays.hero_steps)
             if request.arm:
-                ARM_HERO_STEPS.labels(request.arm).inc(segment.arrays.hero_steps)
+                VARIANT_HERO_STEPS.labels(request.arm).inc(segment.arrays.hero_steps)
         return verdict, reason
 
     def _may_admit(self) -> bool:
@@ -122,8 +122,8 @@ class ExperienceService:
             raise ValueError(f"run {request.run!r}: this optimizer learns run {self._run!r}")
         if not 1 <= request.samples <= MAX_SAMPLES:
             raise ValueError(f"samples {request.samples}: a segment has 1 to {MAX_SAMPLES}")
-        if request.arm not in ARMS:
-            raise ValueError(f"arm is {request.arm!r}; an anneal has {' and '.join(filter(None, ARMS))}")
+        if request.arm not in VARIANTS:
+            raise ValueError(f"arm is {request.arm!r}; an anneal has {' and '.join(filter(None, VARIANTS))}")
         if not request.segment_id:
             raise ValueError("segment_id is empty: it identifies a segment that is sent again")
         sums = (request.reward_sum, request.reward_square_sum)

@@ -93,7 +93,7 @@ def test_writes_of_a_replaced_group_are_refused(groups: list[Group], state: RunS
     old.publisher.publish(0, {"w": np.zeros(3, np.float32)}, {})
     old.save(0, 0.0)
     old.client.record({"version": 0})
-    while not new.join():  # once the old one's lease has run out
+    while not new.join():  # until the old lease expires
         pass
     new.publisher.publish(1, {"w": np.ones(3, np.float32)}, {})
     new.save(1, 1.0)
@@ -101,7 +101,7 @@ def test_writes_of_a_replaced_group_are_refused(groups: list[Group], state: RunS
     events = len(state.events.read())
     with pytest.raises(FencedOut):
         old.publisher.publish(2, {"w": np.full(3, 9, np.float32)}, {})
-    for version in (1, 2):  # also over what the new group has written under that number
+    for version in (1, 2):  # also a version that the new group has written
         with pytest.raises(FencedOut):
             old.save(version, 9.0)
     old.client.record({"version": 2})
@@ -111,7 +111,7 @@ def test_writes_of_a_replaced_group_are_refused(groups: list[Group], state: RunS
     assert found is not None and found[0] == 1 and found[1]["w"].tolist() == [1.0] * 3
     assert [r.values["version"] for r in Series(state.redis, RUN).read("versions")] == [0]
     assert len(state.events.read()) == events
-    assert len(blobs.refs(f"{RUN}/checkpoints/")) == 2  # nothing of it stays behind
+    assert len(blobs.refs(f"{RUN}/checkpoints/")) == 2  # no file of the refused saves remains
 
 
 def test_lost_lease_is_reported_once(groups: list[Group]) -> None:

@@ -126,7 +126,7 @@ def test_failed_save_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: 
     def full(path: str, pieces: Any) -> None:
         nonlocal calls
         calls += 1
-        if calls > 1:  # the contents are there, their name is not
+        if calls > 1:  # the contents are stored, the name is not
             raise OSError("disk full")
         write(path, pieces)
 

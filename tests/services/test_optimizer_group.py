@@ -154,17 +154,17 @@ def test_two_optimizers_train_and_drain_together(cluster: Cluster) -> None:
     ranks = cluster.ranks()
     assert [i.id for i in ranks] == list(RANKS)
     assert [i.address for i in ranks] == cluster.config.services.optimizer.addresses
-    cluster.wait(lambda: min(cluster.accepted) >= 4)  # both take segments in, and acknowledge them
+    cluster.wait(lambda: min(cluster.accepted) >= 4)  # both acknowledge segments
 
     cluster.wait(cluster.reached(6))
     records = cluster.records()
     assert [r["version"] for r in records[:5]] == [1, 2, 3, 4, 5]  # written once, by rank 0
     newest = records[-1]
-    # Totals are of both: each takes 2 steps of 4 samples of 4 hero-steps a version.
+    # Totals sum both ranks: each takes 2 steps of 4 samples of 4 hero-steps per version.
     assert newest["hero_steps"] > 4 * UNROLL * 2 * newest["version"]
     assert 0.5 < newest["reuse"] <= 1.5
 
-    # SIGTERM to the agent: the ranks drain, rank 0 stores where they were.
+    # SIGTERM to the agent: the ranks drain, and rank 0 writes a checkpoint.
     pids = [p.pid for p in cluster.processes().values()]
     assert len(pids) == 2
     began = time.monotonic()
@@ -225,7 +225,7 @@ def test_lost_rank_restarts_group_from_checkpoint(cluster: Cluster, rank: str) -
     before = cluster.processes()
     os.kill(before[rank].pid, 9)
     killed_at = cluster.head()
-    # The other rank does not wait for the lost one, nor live on without it.
+    # The other rank neither waits for the lost one nor continues alone.
     cluster.wait(lambda: not any(psutil.pid_exists(p.pid) and p.is_running() for p in before.values()), 30)
     cluster.wait(cluster.reached(killed_at + 5))
     assert cluster.wait(cluster.compared)[0] > killed_at
@@ -235,7 +235,7 @@ def test_lost_rank_restarts_group_from_checkpoint(cluster: Cluster, rank: str) -
     (agent,) = cluster.supervisor.status()
     assert agent.restarts == 0 and agent.state is ProcessState.READY
     versions = [r["version"] for r in cluster.records()]
-    assert versions == sorted(set(versions))  # numbers go on, none is made twice
+    assert versions == sorted(set(versions))  # numbers continue without a repeat
     cluster.wait(lambda: [i.id for i in cluster.ranks()] == list(RANKS))
 
 
@@ -275,5 +275,5 @@ def test_ranks_restart_in_the_next_epoch_without_agent(cluster: Cluster) -> None
     assert {rank: p.pid for rank, p in cluster.processes().items()} == {rank: p.pid for rank, p in before.items()}
     resumed = [e.details for e in cluster.state.events.last(100) if e.what == "optimizer.resumed"]
     assert [(e["optimizers"], e["restarts"]) for e in resumed] == [(2, 0)]
-    assert resumed[0]["checkpoint"] == resumed[0]["version"]  # they drained: nothing that was learned is lost
+    assert resumed[0]["checkpoint"] == resumed[0]["version"]  # after the drain no step is lost
     assert publisher_name(cluster.state.redis, "trial") is not None

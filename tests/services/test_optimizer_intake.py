@@ -12,7 +12,7 @@ from five.clients import wire
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.experience_service import ExperienceService
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.metrics import ARM_HERO_STEPS
+from five.services.optimizer.metrics import VARIANT_HERO_STEPS
 from five.services.rollout.sender import delta_encoded_arrays
 from tests.agent.plain_samples import split_segment
 from tests.clients.tensor_sets import encode_set
@@ -53,7 +53,7 @@ def test_failed_admission_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(into.buffer) == 0 and into.pacer.received == 0
     assert into.admit(whole)[0] == "accepted"
     assert into.admit(whole)[0] == "duplicate"
-    # One that was refused as too old is so again: it was never in.
+    # A segment refused as too old is refused again, since it was never admitted.
     into.version = 10
     assert [into.admit(stored_segment("b", version=6))[0] for _ in range(2)] == ["too_old"] * 2
 
@@ -75,7 +75,7 @@ def test_end_epoch_drops_and_counts_samples() -> None:
     statistics = into.buffer.statistics()
     assert statistics.dropped[DropReason.EPOCH] == 3 and statistics.samples == statistics.nbytes == 0
     assert into.take_rewards().count == 0
-    assert into.admit(stored_segment("a"))[0] == "duplicate"  # learned from or not: it was taken in
+    assert into.admit(stored_segment("a"))[0] == "duplicate"  # it was admitted, used or not
     for identity in ("c", "d"):
         assert into.admit(stored_segment(identity))[0] == "accepted"
     assert into.sample(4) is not None
@@ -127,7 +127,7 @@ async def stream(*requests: bytes) -> AsyncIterator[bytes]:
 
 async def test_hero_steps_are_counted_by_variant() -> None:
     def counted() -> list[float]:
-        return [ARM_HERO_STEPS.labels(arm)._value.get() for arm in ("old", "new")]
+        return [VARIANT_HERO_STEPS.labels(arm)._value.get() for arm in ("old", "new")]
 
     before, into = counted(), intake()
     for i, arm in enumerate(("", "new", "new", "old", "new")):
@@ -149,7 +149,7 @@ def delta_encoded_request(arrays: Any, period: int = UNROLL, **fields: Any) -> b
 @pytest.mark.parametrize("zstd", [False, True])
 def test_segment_is_decoded_as_it_was_sent(zstd: bool) -> None:
     taker = service(intake())
-    for seed in range(3):  # the second and third are recognised by the first's form
+    for seed in range(3):  # later messages have the first one's format
         arrays = segment(seed=seed)
         for data in (request(arrays=arrays), delta_encoded_request(arrays, zstd=zstd), request(arrays=arrays)):
             stored = taker.check(data).arrays
@@ -165,7 +165,7 @@ def test_known_message_format_is_not_parsed_again(monkeypatch: pytest.MonkeyPatc
     taker.check(delta_encoded_request(segment(seed=0)))
     monkeypatch.setattr(wire, "decode_stored_set", fail)
     assert taker.check(delta_encoded_request(segment(seed=1))).arrays.hero_steps == 2 * UNROLL
-    with pytest.raises(OSError):  # as long as it is the same form
+    with pytest.raises(OSError):  # another format is parsed
         taker.check(delta_encoded_request(segment(1)))
 
 
@@ -212,7 +212,7 @@ def test_damaged_tensor_is_refused_by_name(
 ])
 def test_invalid_segment_is_refused_by_name(changes: dict[str, Any], words: str) -> None:
     taker = service(intake())
-    for _ in range(2):  # also when the form is the one of the good segment before
+    for _ in range(2):  # also after a valid segment of the same format
         with pytest.raises(ValueError, match=words):
             taker.check(request(**changes))
         taker.check(request())

@@ -41,7 +41,7 @@ def test_prefetched_batches_equal_direct_sampling() -> None:
             assert np.array_equal(host.arrays[name], array), name
         taken += 1
     assert in_place.sample(SAMPLES) is None
-    # Arrays are filled again when their copy is over, each time.
+    # Arrays are reused only after their transfer.
     assert ways.calls[:2 * taken] == ["wait", "transfer"] * taken and "transfer" not in ways.calls[2 * taken:]
     assert taken >= 2 and ahead.pacer.consumed == in_place.pacer.consumed == taken * SAMPLES
 

@@ -22,14 +22,14 @@ def came(arrays: Arrays, sparse: tuple[str, ...] = SPARSE, zstd: bool = False) -
 
 def same(found: Any, expected: Any) -> None:
     assert found.dtype == expected.dtype and found.shape == expected.shape
-    assert found.tobytes() == expected.tobytes()  # nothing is rounded, minus zero stays
+    assert found.tobytes() == expected.tobytes()  # no rounding; minus zero is kept
 
 
 @pytest.mark.parametrize("zstd", [False, True])
 @pytest.mark.parametrize("sparse", [(), SPARSE])
 def test_samples_are_decoded_exactly(sparse: tuple[str, ...], zstd: bool) -> None:
     arrays = segment(3)
-    assert arrays["shared"][0].size * UNROLL % 8  # the border of two samples is within a byte of bits
+    assert arrays["shared"][0].size * UNROLL % 8  # two samples share a byte of the bit mask
     arrays["shared"][1, 5] = -0.0
     whole = StoredArrays.from_arrays(came(arrays, sparse, zstd), 3)
     for i, expected in enumerate(split_segment(arrays, 3)):
@@ -46,7 +46,7 @@ def test_batch_equals_stacked_plain_samples(threads: int) -> None:
     segments = [segment(2, seed=i) for i in range(8)]
     buffers = [SampleBuffer(BUFFER, collate_arrays, seed=5), SampleBuffer(BUFFER, SampleCollator(threads), seed=5)]
     for i, arrays in enumerate(segments):
-        # Encodings may differ from rollout to rollout, and so may the order of the arrays.
+        # Rollouts may differ in encodings and in the order of arrays.
         sent = dict(reversed(arrays.items())) if i % 2 else arrays
         stored = StoredArrays.from_arrays(came(sent, SPARSE if i % 3 else ()), 2)
         assert buffers[1].add(stored, stored.versions, 0, stored.nbytes) == 2

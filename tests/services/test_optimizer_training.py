@@ -62,7 +62,7 @@ def test_staleness_is_measured_at_consumption(tmp_path: Path) -> None:
     assert record["staleness_histogram"] == [young, 0, old]
     assert record["staleness_mean"] == pytest.approx(2 * old / consumed["+Inf"])
     assert {d.name for d in definitions() if "staleness" in d.name} == {"five_optimizer_staleness_versions"}
-    # The first step's four samples are new; of the second's, those whose use is their first. Others count once.
+    # The first step's samples are all new; of the second step's, only first uses count.
     new = 4 + 12 - 8 * record["mean_uses"]
     assert 4 <= new <= 8 and run.learned_hero_steps == new / 8 * run.intake.hero_steps
 
@@ -86,7 +86,7 @@ def test_idle_report_holds_until_the_run_resumes(tmp_path: Path) -> None:
             answer = self.playing
             if answer:
                 self.playing = False
-                told.append(run.is_idle)  # what the heartbeat of the new pause says
+                told.append(run.is_idle)  # as the heartbeat of the new pause reports it
             return answer
 
     client = PausedAgain()

@@ -188,7 +188,7 @@ def test_unavailable_store_blocks_training_without_loss(tmp_path: Path) -> None:
     assert any("ConnectionError: no Redis answers" in reason for reason, _, _ in blocked)
     assert run.blocked_reason == "" and list(versions.published) == [0, 1, 2]
     assert [record["version"] for record in client.records] == [1, 2]
-    assert page.HOLDING.collect()[0].samples[0].value == 0.0
+    assert page.BLOCKED_SECONDS.collect()[0].samples[0].value == 0.0
 
 
 def test_full_disk_blocks_training_until_there_is_space(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ async def test_recurrent_state_crosses_samples_and_segments() -> None:
     assert len(ended) == 2
     for key in ended:
         parts = of_games(done.segments)[key]
-        assert sum(steps_of(s) for s in parts) == 21  # the whole game, its last piece included
+        assert sum(steps_of(s) for s in parts) == 21  # the whole game with its last segment
     assert max(steps_of(s) for s in done.segments) == UNROLL * SAMPLES
     assert done.group.progress.recoveries == 0
 
@@ -358,7 +358,7 @@ async def test_game_record() -> None:
         done = await play(CountingGames([[9]]), 9, [server])
     record = done.records[0]
     assert record["version"] == 2 and record["winner"] == "radiant" and record["game_seconds"] == 9.0
-    # The heroes' numbers, of place 0, and what the version made of the game's first observation.
+    # Hero numbers of slot 0, and the version's prediction at the first observation.
     assert record["lineup"] == [[0] * HEROES] * 2 and record["win_probability"] == [0.52, 0.52]
     assert record["statistics"]["last_hits"] == 4.5  # the mean of 9 and 0
     decay = sum(t * 0.006 * 0.6 ** ((t + 1) / 600) for t in range(9))

@@ -7,7 +7,7 @@ import pytest
 from dota.config import GameConfig
 from five.agent.anneal.variants import Variant, assign_variant
 from five.services.rollout.anneal_assignment import NO_ANNEAL, AnnealAssignment
-from five.services.rollout.metrics import ARM_GAME_SECONDS, ARM_GAMES, ARM_STATISTICS, RolloutMeter
+from five.services.rollout.metrics import VARIANT_GAME_SECONDS, VARIANT_GAMES, VARIANT_STATISTICS, RolloutMeter
 from tests.services.counting import CountingGames, Versions
 from tests.services.inference_server import InferenceServer
 from tests.services.test_rollout import play
@@ -32,7 +32,7 @@ def test_variant_follows_game_id_and_share() -> None:
         assert all((d.config is None) == (d.name is Variant.OLD) for d in drawn)
         new = [d.config for d in drawn if d.config is not None]
         assert abs(len(new) / 500 - share) < 0.08 and all(r == GameConfig(patch="7.21d") for r in new)
-    # Another attempt draws other games; one that is over, or gone, none.
+    # Another attempt assigns other games; a finished or removed anneal assigns none.
     annealing.update(document(attempt=2, state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
     assert [annealing.assign(g, 900).name for g in games] != [d.name for d in drawn]
     for over in (document(state="promoted"), document(state="failed"), None):
@@ -63,18 +63,18 @@ async def test_games_and_segments_carry_their_variant() -> None:
         assert record["arm"] == assign_variant("patch/1", record["game"], 0.5) and record["anneal"] == "patch/1"
     arms = {record["arm"] for record in done.records}
     assert arms == {"old", "new"} == done.variants
-    # What each place plays now is what its game's arm says.
+    # Each slot plays its game's variant.
     for place, rules in games.rules.items():
         drawn = done.group._records[place].variant
         assert rules == drawn.config and (rules is None) == (drawn.name == "old")
-    before = {arm: ARM_GAMES.labels(arm, "selfplay")._value.get() for arm in arms}
+    before = {arm: VARIANT_GAMES.labels(arm, "selfplay")._value.get() for arm in arms}
     meter = RolloutMeter()
     for record in done.records:
         meter.game(record)
-    counted = {arm: ARM_GAMES.labels(arm, "selfplay")._value.get() - before[arm] for arm in arms}
+    counted = {arm: VARIANT_GAMES.labels(arm, "selfplay")._value.get() - before[arm] for arm in arms}
     assert sum(counted.values()) == len(done.records) and min(counted.values()) > 0
-    assert ARM_GAME_SECONDS.labels("new")._value.get() > 0
-    assert ARM_STATISTICS.labels("old", "net_worth")._value.get() >= 0
+    assert VARIANT_GAME_SECONDS.labels("new")._value.get() > 0
+    assert VARIANT_STATISTICS.labels("old", "net_worth")._value.get() >= 0
 
 
 async def test_no_variant_without_an_anneal() -> None:

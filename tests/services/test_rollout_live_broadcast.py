@@ -64,11 +64,11 @@ class SteppedGames:
             row = self.buffer.row(self.steps)
             asked = self.slots.flags(self.steps).reshape(-1)[rows] & WANT_THOUGHTS != 0
             n = int(asked.sum())
-            self.buffer.actions[row, :, :, :, 0] = 1  # the second of those that are available
+            self.buffer.actions[row, :, :, :, 0] = 1  # the second available action
             self.buffer.values[row] = 0.5
             self.buffer.versions[row] = 9
             aim = np.zeros((n, 1, UNITS), np.float16)
-            aim[..., 0] = 0.75  # itself: the first slot is the hero's own
+            aim[..., 0] = 0.75  # the first slot is the hero itself
             thoughts = {"choice": np.full((n, 1, 30), 0.25, np.float16), "aim": aim,
                         "win_probability": np.full((n, 1), 0.625, np.float16),
                         "net_worth_rank": np.broadcast_to(np.float16([0.5, 0.25, 0.125, 0.125, 0]), (n, 1, 5)),
@@ -89,7 +89,7 @@ async def test_unwatched_games_are_not_captured() -> None:
     await played.step(3)
     assert not played.source.sent and not looked
     assert not (played.slots.flags(3) & WANT_THOUGHTS).any()
-    played.source.watched = WatchedGames(games=frozenset({"cc" * 8}))  # somebody else's
+    played.source.watched = WatchedGames(games=frozenset({"cc" * 8}))  # a game of another process
     await played.step(3)
     assert not played.source.sent and not looked
 
@@ -126,12 +126,12 @@ async def test_watched_game_includes_policy_debug() -> None:
     assert frame["rank"][0].tolist() == [128, 64, 32, 32, 0]
     (fall, *none) = frame["fall"][:6].tolist()
     assert fall[0] == slots(1, 1)[own] + 1 and fall[1] == round(255 * float(np.float16(0.9 - 0.4 / (BUILDINGS - 1))))
-    assert none == [[0, 0]] * 5  # nothing is said of what is out of sight
+    assert none == [[0, 0]] * 5  # no value for invisible buildings
     assert frame["unit"][fall[0] - 1, schema.table("unit").column("look")] >> 4 & 3 == 1
-    assert not frame["thought"][5].any() and not frame["rank"][5].any() and not frame["fall"][6:].any()  # a script's
+    assert not frame["thought"][5].any() and not frame["rank"][5].any() and not frame["fall"][6:].any()  # a scripted side
     played.source.watched = NOTHING_WATCHED
     await played.step(3)
-    assert [kind for kind, _, _ in played.source.sent] == ["header", "chunk", "chunk"]  # what was left, and no more
+    assert [kind for kind, _, _ in played.source.sent] == ["header", "chunk", "chunk"]  # the remaining chunk only
     assert not (played.slots.flags(played.steps) & WANT_THOUGHTS).any()
 
 

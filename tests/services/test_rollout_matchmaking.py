@@ -76,7 +76,7 @@ async def test_unavailable_opponents_service_means_self_play(monkeypatch: pytest
     assert all(x.opponent == -1 and x.bot is None for x in matches) and m.unassigned == 20
     service.away = False
     await asyncio.sleep(1.2)
-    assert (await m.next()).opponent == 4  # as soon as it is back
+    assert (await m.next()).opponent == 4  # once the service is available again
     await m.close()
 
 

@@ -44,7 +44,7 @@ async def test_version_is_played_for_a_number_of_games() -> None:
         met.append(group.assign(drawn))
         await rounds()
     await group.close()
-    # The first has nobody yet; from then on each is met three times, and once more while its successor comes.
+    # The first game has no version yet. Later versions are played three times and once more during the next load.
     assert met == [NEWEST, 2, 2, 2, 2, 6, 6, 6, 6, 10, 10, 10, 10, 14]
     assert servers.wanted == [2, 6, 10, 14]
     assert group.assign(NEWEST) == NEWEST
@@ -53,12 +53,12 @@ async def test_version_is_played_for_a_number_of_games() -> None:
 async def test_loading_never_delays_games() -> None:
     servers = Servers(4)
     group = PastOpponent(servers.want, 1)
-    assert [group.assign(9), group.assign(9)] == [NEWEST, NEWEST]  # 9 is not there: games are self-play
+    assert [group.assign(9), group.assign(9)] == [NEWEST, NEWEST]  # 9 is not loaded: self-play
     await rounds()
     servers.loaded.add(9)
     await asyncio.sleep(0.02)
     assert group.assign(4) == 9
-    assert group.assign(4) == 9  # 4 is on its way, the group goes on with 9
+    assert group.assign(4) == 9  # 4 is loading, 9 is still played
     await rounds()
     assert group.assign(9) == 4
     await group.close()
@@ -78,7 +78,7 @@ async def test_slow_load_is_abandoned(monkeypatch: pytest.MonkeyPatch,
     group.assign(5)
     await rounds()
     assert group.assign(5) == 5
-    # The one that was met is let go then as well: it may be what takes the room.
+    # The played version is dropped as well, because it may occupy the memory.
     assert group.assign(8) == 5
     await asyncio.sleep(0.05)
     assert group.version == NEWEST and gave_up() == [8, 8]
@@ -119,4 +119,4 @@ async def test_groups_play_different_versions() -> None:
     await matches.close()
     await asyncio.gather(*(group.close() for group in groups))
     assert [len(set(versions)) for versions in met] == [1, 1] and met[0] != met[1]
-    assert matches.unassigned == 2  # each group's first: nothing was loaded then
+    assert matches.unassigned == 2  # each group's first game, before anything was loaded

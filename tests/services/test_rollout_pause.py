@@ -69,8 +69,7 @@ async def test_recurrent_state_survives_a_pause(moment: int) -> None:
     assert len(seen) == 1
     same_games(paused, undisturbed)
     check_recurrence(paused.segments, LENGTHS)
-    # What comes after ends where it would have, so that the places go on sending at different times; it is the same to
-    # the last number, labels and advantages too.
+    # Later segments end where they would have ended without the pause and are equal in every value.
     borders = {key: set(np.cumsum([steps_of(s) for s in parts]).tolist())
                for key, parts in of_games(paused.segments).items()}
     for key, parts in of_games(undisturbed.segments).items():
@@ -129,7 +128,7 @@ async def test_repeated_pauses_within_one_sample() -> None:
         paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=range(0, STEPS))
     same_games(paused, undisturbed)
     for parts in of_games(paused.segments).values():
-        assert all(s.samples == 1 for s in parts)  # each border is an end, and none has nothing in it
+        assert all(s.samples == 1 for s in parts)  # each boundary ends a segment, and no segment is empty
     assert SAMPLES > 1
 
 

@@ -63,7 +63,7 @@ def test_fallen_buildings_ignore_visibility(games: VecGame, side: int) -> None:
     segments = SegmentBuilder(games.layout, LEARNING, RewardConfig(), buffer, 4 / 30, pairs)
     tower = next(u for u in games.spectate(0)["units"] if u["kind"] == "tower" and u["team"] != side
                  and u["slot"] == games.slot_units(0, 1 - side)[group(games, "allied_buildings")][0])
-    slot = int(np.flatnonzero(pairs[side] == 0)[0])  # of the side's own observation
+    slot = int(np.flatnonzero(pairs[side] == 0)[0])  # in the side's own observation
     for step, at in enumerate((tower, None, None)):
         look(games, side, at)
         seen = games.slot_units(0, side)[group(games, "enemy_buildings")]
@@ -73,7 +73,7 @@ def test_fallen_buildings_ignore_visibility(games: VecGame, side: int) -> None:
     look(games, side, None)
     block = games.layout.blocks["units"]
     row = buffer.observation(2)["shared"][0, 1 - side][block.span("shared")].reshape(block.instances, -1)
-    row[group(games, "allied_buildings").start, block.field("max_hp").offset] = 0  # the owner sees it no more
+    row[group(games, "allied_buildings").start, block.field("max_hp").offset] = 0  # absent from the owner's observation
     told = segments._fallen_buildings(0, side, 0, 2)
     assert not told[0].any()
     np.testing.assert_array_equal(np.flatnonzero(told[1]), [slot])

@@ -81,7 +81,7 @@ async def blocked(s: Sender) -> bool:
 async def test_full_queue_pauses_games() -> None:
     async with Optimizer() as o:
         s = sender(o)
-        for number in range(2 + 1 + 3):  # a window of 2, one that waits for room in it, 3 in the queue
+        for number in range(2 + 1 + 3):  # a window of 2, one waiting for the window, 3 in the queue
             assert not await blocked(s)
             s.put(segment(number))
             await asyncio.sleep(0.05)
@@ -148,8 +148,8 @@ def test_segments_are_spread_evenly_over_optimizers() -> None:
     assert all(len(set(clients)) == 8 for clients in chosen)
     senders = np.bincount(np.concatenate(chosen), minlength=512)
     assert senders.min() >= 8 and senders.max() <= 56  # 28 on average
-    # Each process gives its 512 / 1800 parts of an optimizer's need to whoever of its eight has least, a little at a
-    # time: as acknowledgements do. All optimizers learn in step, so it is the worst fed that counts.
+    # Each process sends small parts to the least loaded of its eight optimizers, as acknowledgements do. Optimizers
+    # learn in lockstep, so the worst supplied one counts.
     fed = np.zeros(512)
     for _ in range(20):
         for clients in chosen:

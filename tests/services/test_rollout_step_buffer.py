@@ -74,7 +74,7 @@ def test_packed_buffer_sends_equal_requests(rings: tuple[StepBuffer, StepBuffer]
         at = np.array(places)
         for zstd in (False, True):
             assert sent(packed.request_observations(step, at), zstd) == sent(full.request_observations(step, at), zstd)
-        part = np.array([len(places) - 1])  # what pools of servers do with it
+        part = np.array([len(places) - 1])  # as server pools select rows
         assert sent({n: a[part] for n, a in packed.request_observations(step, at).items()}) == sent(
             {n: a[part] for n, a in full.request_observations(step, at).items()})
 
