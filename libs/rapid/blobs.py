@@ -207,7 +207,7 @@ class BlobStore:
                           f"{self._object(ref.digest)}")
         return result
 
-    def get_start(self, what: "str | Ref", size: int) -> bytes:
+    def get_prefix(self, what: "str | Ref", size: int) -> bytes:
         """Return the first ``size`` bytes of the contents, or all when there are fewer.
 
         They are not verified, because the digest covers the whole. Raises BlobMissing.

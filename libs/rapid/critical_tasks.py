@@ -56,11 +56,11 @@ class CriticalTasks:
     the process ends. While ``draining()`` is true, threads and tasks may end normally.
     """
 
-    def __init__(self, drain: Callable[[str], None], draining: Callable[[], bool], stuck_seconds: float,
+    def __init__(self, drain: Callable[[str], None], draining: Callable[[], bool], watchdog_seconds: float,
                  exit_process: Callable[[int], None] = os._exit, clock: Callable[[], float] = time.monotonic) -> None:
         self._drain = drain
         self._draining = draining
-        self._stuck_seconds = stuck_seconds
+        self._stuck_seconds = watchdog_seconds
         self._exit = exit_process
         self._clock = clock
         self._watchdogs: list[Watchdog] = []
@@ -128,7 +128,7 @@ class CriticalTasks:
     # Loops.
 
     def watchdog(self, name: str, seconds: float | None = None) -> Watchdog:
-        """Create a watchdog. Its deadline is ``seconds``, by default ``lifecycle.stuck_seconds``."""
+        """Create a watchdog. Its deadline is ``seconds``, by default ``lifecycle.watchdog_seconds``."""
         found = Watchdog(name, self._stuck_seconds if seconds is None else seconds, self._clock)
         with self._lock:
             self._watchdogs.append(found)
@@ -158,7 +158,7 @@ class CriticalTasks:
 
     def failure_reason(self) -> str:
         """Return what has died or missed its deadline; '' while the process is healthy. Other processes do not matter.
-                        """
+        """
         with self._lock:
             expired = [watchdog for watchdog in self._watchdogs if watchdog.is_expired]
         return self.failure or "; ".join(f"{w.name} made no progress for {w.elapsed:.0f} s" for w in expired)

@@ -27,11 +27,11 @@ class Lifecycle:
     ``grace_seconds`` at the latest. A second signal exits at once. `watch` polls the run's status. The statuses
     ``stopping`` and ``failed`` also start draining, unless the service outlives its run. Every wait has a blocking and
     an asyncio form. Use it as a context in the main thread. ``critical_tasks`` starts the threads and tasks whose death
-    drains the process; its loops may stand still for ``stuck_seconds``.
+    drains the process; its loops may stand still for ``watchdog_seconds``.
     """
 
     def __init__(self, grace_seconds: float, exit_process: Callable[[int], None] = os._exit,
-                 stuck_seconds: float = math.inf) -> None:
+                 watchdog_seconds: float = math.inf) -> None:
         self.grace_seconds = grace_seconds
         self._exit = exit_process
         self._draining = threading.Event()
@@ -45,7 +45,7 @@ class Lifecycle:
         self._signals = 0
         self._ends_with_run = True
         self._on_poll: Callable[[RunRecord | None], None] = lambda record: None
-        self.critical_tasks = CriticalTasks(self.drain, lambda: self.draining, stuck_seconds, exit_process)
+        self.critical_tasks = CriticalTasks(self.drain, lambda: self.draining, watchdog_seconds, exit_process)
         self.drain_reason = ""
 
     def set_grace_seconds(self, seconds: float) -> None:

@@ -209,14 +209,14 @@ class Service(StandaloneService[C]):
             self._wake.wait(self.config.lifecycle.heartbeat_seconds)
             self._wake.clear()
 
-    def close(self, renews: bool = False) -> None:
-        """End the heartbeat, the pages and the status poller. With ``renews`` the instance returns soon."""
+    def close(self, restarting: bool = False) -> None:
+        """End the heartbeat, the pages and the status poller. With ``restarting`` the instance returns soon."""
         self._ended.set()
         self._wake.set()
         if self._heartbeat_thread.is_alive():
             self._heartbeat_thread.join(timeout=5)
             try:
-                self._lease.release(renews)
+                self._lease.release(restarting)
             except redis.RedisError:
                 pass  # the lease expires
         self._end_process()
@@ -233,9 +233,9 @@ class Service(StandaloneService[C]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        renews = self._should_restart(error)
-        self.close(renews)
-        if renews:
+        restarting = self._should_restart(error)
+        self.close(restarting)
+        if restarting:
             self.before_restart()
             reexec()
         self._exit_on_failure(error)

@@ -41,7 +41,7 @@ class StandaloneService(Generic[C]):
         self.config = config
         self.arguments = arguments
         self.token = load_token(config.rpc)
-        self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, stuck_seconds=config.lifecycle.stuck_seconds)
+        self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, watchdog_seconds=config.lifecycle.watchdog_seconds)
         self.critical_tasks = self.lifecycle.critical_tasks
         self.not_ready: Callable[[], str] = lambda: "starting"
         self._pages: PagesServer | None = None

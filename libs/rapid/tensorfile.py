@@ -130,7 +130,7 @@ def pieces_of(index: Index, tensors: Mapping[str, Array]) -> list[memoryview]:
             for e in index.entries if e.end > e.start]
 
 
-def cut(pieces: Iterable[memoryview], size: int) -> list[list[memoryview]]:
+def split_chunks(pieces: Iterable[memoryview], size: int) -> list[list[memoryview]]:
     """Cut the bytes into chunks of ``size`` (the last may be shorter), each a list of views."""
     runs: list[list[memoryview]] = []
     room = 0

@@ -37,14 +37,14 @@ def _league(config: LeagueConfig, rows: Mapping[str, Any]) -> League:
 class Pool:
     """Opponent pool of past versions of one run. All of its state except assigned games is in Redis.
 
-    Safe to share between threads. Any number of processes may serve the same pool. With ``past_in_play`` only that many
+    Safe to share between threads. Any number of processes may serve the same pool. With ``active_past_versions`` only that many
     slots exist, each of which holds one past version for a while, and games get one of these. The slots are sampled
     again in turn, so few versions change at once.
     """
 
     def __init__(self, state: RunState, config: LeagueConfig, seed: int,
                  clock: Callable[[], float] = time.time) -> None:
-        self._table = ReplicatedTable(state, TABLE, self._take)
+        self._table = ReplicatedTable(state, TABLE, self._on_rows)
         self._config = config
         self._seed = seed
         self._league = League(config)
@@ -91,8 +91,8 @@ class Pool:
                 self._table.refresh()
                 rng = self._random(game_id)
                 match = self._league.choose(rng)
-                if match.past is not None and self._config.past_in_play:
-                    past = self._in_play(int(rng.integers(self._config.past_in_play)))
+                if match.past is not None and self._config.active_past_versions:
+                    past = self._in_play(int(rng.integers(self._config.active_past_versions)))
                     match = replace(match, past=past, probability=self._league.probability(past))
                 self._assigned[game_id] = match
                 if len(self._assigned) > ASSIGNMENTS:
@@ -106,7 +106,7 @@ class Pool:
     def _in_play(self, slot: int) -> int:
         """Return the past version in a slot. Every server of the pool samples the same version for the same turn of the
         slot."""
-        turn = int(self._clock() / (60 * self._config.in_play_minutes) + slot / self._config.past_in_play)
+        turn = int(self._clock() / (60 * self._config.active_minutes) + slot / self._config.active_past_versions)
         held = self._slots.get(slot)
         there = held is not None and held[0] == turn and held[1] in self._league
         if held is None or not there:
@@ -123,7 +123,7 @@ class Pool:
         with self._lock:
             return self._table.update(change, once=game_id)
 
-    def _take(self, rows: Mapping[str, Any], whole: bool) -> None:
+    def _on_rows(self, rows: Mapping[str, Any], whole: bool) -> None:
         if whole:
             self._league = _league(self._config, rows)
             return

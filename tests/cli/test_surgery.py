@@ -47,7 +47,7 @@ def five(rest: LiveController, verb: str, *arguments: str) -> int:
 
 
 def pass_check(state: RunState, plan: Plan) -> None:
-    PlanChecks(state).keep(plan.digest, {
+    PlanChecks(state).put(plan.digest, {
         "plan": plan.to_yaml(), "name": plan.name, "parent": plan.parent, "epoch": 1, "bounds": {},
         "operation": "check-1", "who": "ada", "result": {"ok": True, "version": 3, "samples": 4, "report": {}}})
 

@@ -64,7 +64,7 @@ def holding(run: Watched) -> str:
 
 def held_seconds(address: str) -> float:
     for line in httpx.get(f"http://{address}/metrics", timeout=10).text.splitlines():
-        if line.startswith("five_optimizer_holding_seconds"):
+        if line.startswith("five_optimizer_write_blocked_seconds"):
             return float(line.rpartition(" ")[2])
     raise AssertionError("the optimizer's page has no such metric")
 

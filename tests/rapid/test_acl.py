@@ -256,7 +256,7 @@ FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
     ("rollout", "state", ("SUBSCRIBE", KEYS.live_channel)),
     ("evaluator", "state", ("HSET", KEYS.documents, "config", "{}")),
     ("opponents", "state", ("HSET", KEYS.table("ratings"), "x", "1")),
-    ("opponents", "state", ("ZADD", KEYS.passing, "1", "1")),
+    ("opponents", "state", ("ZADD", KEYS.temporary, "1", "1")),
     ("inference", "state", ("HSET", KEYS.versions, "9", "{}")),
     ("inference", "state", ("XADD", KEYS.series("games"), "*", "v", "{}")),
     ("inference", "params", ("SET", KEYS.chunk(9, "d", 0), "x", "KEEPTTL", "GET")),

@@ -97,7 +97,7 @@ def test_restarting_instance_is_waited_for(state: RunState) -> None:
     lease = instance(state, "inference")
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
-    lease.release(renews=True)
+    lease.release(restarting=True)
     assert state.idle_report().waiting_for == ["inference/0"]
     instance(state, "inference").renew({}, 1, 2, number, True)
     assert state.idle_report().waiting_for == []

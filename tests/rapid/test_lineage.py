@@ -26,22 +26,22 @@ TWICE = Lineage([segment(0), segment(60), segment(101, 50), segment(151, 80)])
 
 def test_lineage_without_reverts_has_all_versions() -> None:
     line = Lineage([segment(0), segment(60), segment(90)])
-    assert sorted(v for run in line.line(120) for v in run) == list(range(121))
-    assert line.branches(120) == [] and numbers(line.undone(70, 120)) == [(71, 89), (90, 120)]
+    assert sorted(v for run in line.ancestry(120) for v in run) == list(range(121))
+    assert line.branches(120) == [] and numbers(line.left_behind(70, 120)) == [(71, 89), (90, 120)]
     assert all(line.is_ancestor(v, 120) for v in (0, 59, 60, 120)) and not line.is_ancestor(121, 120)
 
 
 def test_revert_leaves_a_branch_and_can_be_reverted() -> None:
-    assert numbers(TWICE.line(150)) == [(101, 150), (0, 50)]
+    assert numbers(TWICE.ancestry(150)) == [(101, 150), (0, 50)]
     assert numbers(TWICE.branches(150)) == [(51, 100)]
-    assert numbers(TWICE.line(160)) == [(151, 160), (60, 80), (0, 59)]
+    assert numbers(TWICE.ancestry(160)) == [(151, 160), (60, 80), (0, 59)]
     assert numbers(TWICE.branches(160)) == [(81, 150)]
     assert [TWICE.is_ancestor(v, 160) for v in (55, 80, 81, 100, 101, 150, 151)] == [
         True, True, False, False, False, False, True]
     # What going back would undo, from the second branch: its own versions, not those it left before.
-    assert numbers(TWICE.undone(50, 150)) == [(101, 150)]
-    assert numbers(TWICE.undone(30, 150)) == [(31, 50), (101, 150)]
-    assert numbers(TWICE.undone(80, 150)) == [(101, 150)]  # back to the branch that was left: 0..50 is of both
+    assert numbers(TWICE.left_behind(50, 150)) == [(101, 150)]
+    assert numbers(TWICE.left_behind(30, 150)) == [(31, 50), (101, 150)]
+    assert numbers(TWICE.left_behind(80, 150)) == [(101, 150)]  # back to the branch that was left: 0..50 is of both
     # All that reverts have left, with the segments that they began.
     assert [(began.first, gone.start, gone.stop - 1) for began, gone in TWICE.reverted()] == [
         (101, 51, 59), (101, 60, 100), (151, 101, 150)]
@@ -51,15 +51,15 @@ def test_version_belongs_to_its_segments_record() -> None:
     made = {v: TWICE.segment(v) for v in (0, 59, 60, 100, 101, 150, 151, 999)}
     assert [s.first for s in made.values() if s is not None] == [0, 0, 60, 60, 101, 101, 151, 151]
     unknown = Lineage([segment(40)])
-    assert unknown.segment(39) is None and numbers(unknown.line(45)) == [(40, 45), (0, 39)]
-    assert numbers(Lineage([]).line(3)) == [(0, 3)] and Lineage([]).branches(3) == []
+    assert unknown.segment(39) is None and numbers(unknown.ancestry(45)) == [(40, 45), (0, 39)]
+    assert numbers(Lineage([]).ancestry(3)) == [(0, 3)] and Lineage([]).branches(3) == []
 
 
 def test_invalid_targets_and_cycles_are_refused() -> None:
     with pytest.raises(ValueError, match="newer than the head"):
-        TWICE.undone(170, 160)
+        TWICE.left_behind(170, 160)
     with pytest.raises(ValueError, match="cannot continue"):
-        Lineage([segment(0), segment(10, 20)]).line(15)
+        Lineage([segment(0), segment(10, 20)]).ancestry(15)
 
 
 def test_segment_json_round_trip() -> None:

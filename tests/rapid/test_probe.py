@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from rapid.telemetry.pages import start_pages
-from rapid.telemetry.probe import hanging
+from rapid.telemetry.probe import find_hanging
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def port() -> int:
 
 
 def test_absent_processes_count_as_alive(port: int) -> None:
-    assert hanging(port, 2) == []
+    assert find_hanging(port, 2) == []
 
 
 def test_responding_process_is_alive(port: int) -> None:
     pages = start_pages(port, not_ready=lambda: "waits for its peers")
     try:
-        assert hanging(port, 2) == []
+        assert find_hanging(port, 2) == []
     finally:
         pages.close()
 
@@ -43,7 +43,7 @@ def test_silent_listener_hangs(port: int) -> None:
         second.bind(("127.0.0.1", port + 1))
         second.listen()
         try:
-            assert hanging(port, 2, 0.2) == [f"port {port + 1}: timed out"]
+            assert find_hanging(port, 2, 0.2) == [f"port {port + 1}: timed out"]
         finally:
             pages.close()
 

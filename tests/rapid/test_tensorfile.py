@@ -49,11 +49,11 @@ def test_cut_covers_every_byte_once_without_copies() -> None:
     pieces = tensorfile.pieces_of(index, ARRAYS)
     whole = b"".join(bytes(p) for p in pieces)
     for size in (1, 3, 7, 64, 10_000):
-        runs = tensorfile.cut(pieces, size)
+        runs = tensorfile.split_chunks(pieces, size)
         assert b"".join(bytes(p) for run in runs for p in run) == whole
         assert all(sum(map(len, run)) == size for run in runs[:-1])
     big = np.zeros(1000, np.float32)
-    run = tensorfile.cut(tensorfile.pieces_of(tensorfile.index_of({"x": big}, {}), {"x": big}), 512)[1]
+    run = tensorfile.split_chunks(tensorfile.pieces_of(tensorfile.index_of({"x": big}, {}), {"x": big}), 512)[1]
     big[128] = 1.0
     assert bytes(run[0][:4]) == np.float32(1).tobytes()
 

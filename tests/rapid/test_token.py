@@ -100,7 +100,7 @@ def test_reloaded_tokens_are_hidden_from_logs(tmp_path: Path) -> None:
 
 async def test_token_rotation_under_calls_and_streams(tmp_path: Path, rpc_config: RpcConfig) -> None:
     """Servers accept the new token, clients send it, the old one is refused; no call fails and open streams continue.
-        """
+    """
     path = tmp_path / "token"
     write_tokens(path, "old")
     config = rpc_config.model_copy(update={"token_file": str(path), "require_token": True})

@@ -51,7 +51,7 @@ def test_repeated_assignment_returns_the_same_opponent(state: RunState) -> None:
 
 def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> None:
     now = [0.0]
-    config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "past_in_play": 4, "in_play_minutes": 10.0})
+    config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "active_past_versions": 4, "active_minutes": 10.0})
     pool, other = Pool(state, config, 0, lambda: now[0]), Pool(state, config, 0, lambda: now[0])
     for v in range(0, 80, 10):
         pool.on_version(v)
@@ -76,7 +76,7 @@ def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> Non
 
 
 def test_removed_version_is_no_longer_in_play(state: RunState) -> None:
-    config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "past_in_play": 3})
+    config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "active_past_versions": 3})
     pool = Pool(state, config, 0, lambda: 0.0)
     for v in (0, 10, 20):
         pool.on_version(v)

@@ -167,7 +167,7 @@ def test_of_a_version_without_a_checkpoint_the_moments_begin_at_zero_and_the_lea
 
 def test_revert_to_a_missing_version_is_refused(bench: Reverting) -> None:
     bench.more(5)
-    bench.store._archive.forget()  # type: ignore[union-attr]
+    bench.store._archive.prune()  # type: ignore[union-attr]
     bench.state.redis.hset(bench.state.keys.versions, "3", b'{"digest": "x", "bytes": 1, "created_at": 1.0}')
     bench.blobs.remove_ref("trial/versions/0000000003")
     before = bench.state.record(), bench.store.head_digest()

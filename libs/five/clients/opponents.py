@@ -36,7 +36,7 @@ class PoolMember:
 
 class OpponentsClient:
     """Requests opponents and reports results for games of the fencing epoch ``epoch``. Use it within one asyncio loop.
-        """
+    """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: Token = None, *,
                  epoch: int) -> None:

@@ -48,7 +48,7 @@ class FileWatcher:
 
 def tls_files_error(tls: TlsConfig) -> str:
     """Return what is wrong with the files of a TLS setup, such as a key that does not match; '' when they are usable.
-        """
+    """
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if tls.authority:

@@ -115,7 +115,7 @@ def write_tokens(path: Path, *tokens: str) -> None:
 
 def load_or_create_token(path: Path) -> str:
     """Return the first token of a file. Create the file with a new token, readable by its owner only, if there is none.
-        """
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

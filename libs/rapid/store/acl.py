@@ -28,7 +28,7 @@ class Kind(StrEnum):
     """Kind of a key's value, which determines its read and write commands."""
 
     VALUE = "value"  # a string
-    PASSING = "passing"  # a string that expires or is deleted
+    EXPIRING = "expiring"  # a string that expires or is deleted
     FIELDS = "fields"  # a hash
     COUNTERS = "counters"  # a hash of numbers that only grow
     SORTED = "sorted"  # a sorted set
@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 READS: Mapping[Kind, tuple[str, ...]] = {
     Kind.VALUE: ("get", "mget", "exists"),
-    Kind.PASSING: ("get", "mget", "exists"),
+    Kind.EXPIRING: ("get", "mget", "exists"),
     Kind.FIELDS: ("hget", "hmget", "hgetall", "hexists", "hlen"),
     Kind.COUNTERS: ("hget", "hgetall"),
     Kind.SORTED: ("zrange", "zrangebyscore", "zcard", "zscore"),
@@ -47,7 +47,7 @@ READS: Mapping[Kind, tuple[str, ...]] = {
 }
 WRITES: Mapping[Kind, tuple[str, ...]] = {
     Kind.VALUE: ("set",),
-    Kind.PASSING: ("set", "del", "pexpire", "persist"),
+    Kind.EXPIRING: ("set", "del", "pexpire", "persist"),
     Kind.FIELDS: ("hset", "hdel"),
     Kind.COUNTERS: ("hincrby", "hincrbyfloat"),
     Kind.SORTED: ("zadd", "zrem", "zremrangebyrank", "zremrangebyscore"),
@@ -126,7 +126,7 @@ VERSIONED = _who(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR, PLAY)
 ENTRIES: Sequence[Entry] = (
     Entry("head", "head", Kind.VALUE, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
     Entry("versions", "versions", Kind.FIELDS, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
-    Entry("passing", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
+    Entry("temporary", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
     Entry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR, OPTIMIZER, CONTROLLER)),
     # A user may publish on every channel in its rules, so publishers of games do not have this one.
     Entry("heads_channel", "heads", Kind.CHANNEL, _who(OPTIMIZER), _who(INFERENCE, OPPONENTS, CONTROLLER)),
@@ -137,30 +137,30 @@ ENTRIES: Sequence[Entry] = (
     Entry("lineage", "lineage", Kind.FIELDS, _who(CONTROLLER, OPTIMIZER), _who(OPPONENTS, EVALUATOR)),
     Entry("publisher", "publisher", Kind.VALUE, _who(OPTIMIZER), _who(CONTROLLER)),
     Entry("pause", "pause", Kind.VALUE, _who(CONTROLLER)),
-    *(Entry("quiet", f"quiet:{service}:*", Kind.PASSING, _who(service, CONTROLLER)) for service in SERVICES),
+    *(Entry("quiet", f"quiet:{service}:*", Kind.EXPIRING, _who(service, CONTROLLER)) for service in SERVICES),
     *(Entry("quiet_names", f"quiet-names:{service}", Kind.SORTED, _who(service, CONTROLLER)) for service in SERVICES),
     Entry("checkpoints", "checkpoints", Kind.FIELDS, _who(OPTIMIZER), _who(CONTROLLER)),
-    Entry("staged", "versions:staged", Kind.PASSING, _who(OPTIMIZER)),
+    Entry("staged", "versions:staged", Kind.EXPIRING, _who(OPTIMIZER)),
     Entry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),
     Entry("anneal", "anneal", Kind.VALUE, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
-    Entry("watched", "watched", Kind.PASSING, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
+    Entry("watched", "watched", Kind.EXPIRING, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
     Entry("live_channel", "live", Kind.CHANNEL, _who(ROLLOUT, EVALUATOR), _who(CONTROLLER), write_only=True),
     # The rehearsal runner acts as the controller of the run on its machine.
-    Entry("rehearser", "rehearser", Kind.PASSING, _who(CONTROLLER)),
-    Entry("rehearsing", "rehearsing", Kind.PASSING, _who(CONTROLLER)),
+    Entry("rehearser", "rehearser", Kind.EXPIRING, _who(CONTROLLER)),
+    Entry("rehearsing", "rehearsing", Kind.EXPIRING, _who(CONTROLLER)),
     Entry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
     Entry("events", "events", Kind.STREAM, _who(OPTIMIZER, OPPONENTS, EVALUATOR), _who(CONTROLLER), write_only=True),
     Entry("events", "events", Kind.STREAM, _who(CONTROLLER)),
-    Entry("idempotency", "idempotency:*", Kind.PASSING, _who(CONTROLLER)),
+    Entry("idempotency", "idempotency:*", Kind.EXPIRING, _who(CONTROLLER)),
     Entry("idempotency_index", "idempotency-index", Kind.SORTED, _who(CONTROLLER)),
-    Entry("login", "login:*", Kind.PASSING, _who(CONTROLLER)),
-    Entry("session", "session:*", Kind.PASSING, _who(CONTROLLER)),
+    Entry("login", "login:*", Kind.EXPIRING, _who(CONTROLLER)),
+    Entry("session", "session:*", Kind.EXPIRING, _who(CONTROLLER)),
     *_tables(),
-    *(Entry("lease", f"lease:{service}:*", Kind.PASSING, _who(service), _who(CONTROLLER)) for service in SERVICES),
+    *(Entry("lease", f"lease:{service}:*", Kind.EXPIRING, _who(service), _who(CONTROLLER)) for service in SERVICES),
     *(Entry("leases", f"leases:{service}", Kind.SORTED, _who(service), _who(CONTROLLER)) for service in SERVICES),
     Entry("stored_versions", "params:versions", Kind.SORTED, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
-    Entry("manifest", "params:*", Kind.PASSING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
-    Entry("chunk", "params:*", Kind.PASSING, _who(OPTIMIZER), _who(INFERENCE), "params"),
+    Entry("manifest", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
+    Entry("chunk", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE), "params"),
 )
 # Commands without keys: scripts, the server's clock for leases, and server info for the controller's status.
 EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {

@@ -83,7 +83,7 @@ class VersionArchive:
 
     def _mark_temporary(self, version: int) -> None:
         if self._config.archive_every == 0 or version % self._config.archive_every:
-            self._state.zadd(self._keys.passing, {str(version): version})
+            self._state.zadd(self._keys.temporary, {str(version): version})
 
     def stage(self, version: int, contents: Contents) -> Ref:
         """Store a version that the run does not know yet, under a separate name. It replaces the last staged version.
@@ -98,7 +98,7 @@ class VersionArchive:
     def _staged(self) -> str:
         return f"{self._keys.run}/staged"
 
-    def settle(self) -> None:
+    def finalize_staged(self) -> None:
         """Give the staged version its numbered name if the run has adopted it; remove it otherwise."""
         text: Any = self._state.get(self._keys.staged)
         if text is None:
@@ -134,21 +134,21 @@ class VersionArchive:
         """
         try:
             ref = self._ref(version)
-            begin = tensorfile.header_bytes(self._blobs.get_start(ref, 8), ref.size)
-            return tensorfile.parse_header(self._blobs.get_start(ref, begin)[8:], ref.size - begin).meta
+            begin = tensorfile.header_bytes(self._blobs.get_prefix(ref, 8), ref.size)
+            return tensorfile.parse_header(self._blobs.get_prefix(ref, begin)[8:], ref.size - begin).meta
         except BlobMissing:
             return None
         except ValueError as error:
             raise Corrupt(f"version {version} of run {self._keys.run} is damaged in the blob store: {error}") from None
 
-    def forget(self) -> None:
+    def prune(self) -> None:
         """Delete temporary versions that are no longer among the newest."""
-        passed: Any = self._state.zrange(self._keys.passing, 0, -1 - self._config.keep_archived)
+        passed: Any = self._state.zrange(self._keys.temporary, 0, -1 - self._config.keep_archived)
         for version in map(int, passed):
             if not self._state.hexists(self._keys.pins, str(version)):
                 self._note(version, None)
                 self._blobs.remove_ref(self._name(version))
-            self._state.zrem(self._keys.passing, str(version))
+            self._state.zrem(self._keys.temporary, str(version))
 
     def pin(self, version: int, why: str) -> None:
         """Keep an archived version permanently. Raise VersionMissing when it is not archived."""

@@ -33,7 +33,7 @@ class HeadVersion(NamedTuple):
 
 class StagedVersion(NamedTuple):
     """A version that is stored completely and is not the head yet. ``record`` is its JSON record for the run's state.
-        """
+    """
 
     version: int
     digest: str

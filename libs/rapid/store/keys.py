@@ -16,7 +16,7 @@ class Keys:
         # State.
         self.head = self.prefix + "head"
         self.versions = self.prefix + "versions"
-        self.passing = self.prefix + "versions:passing"
+        self.temporary = self.prefix + "versions:passing"
         self.pins = self.prefix + "versions:pins"
         self.staged = self.prefix + "versions:staged"
         self.heads_channel = self.prefix + "heads"

@@ -101,11 +101,10 @@ class Lease:
         self._redis.eval(_RENEW, 4, self._key, self._names, self._answer, self._answers, self.id,
                          json.dumps(instance._asdict(), allow_nan=False), str(self._ttl_ms), answer, str(ANSWER_MS))
 
-    def release(self, renews: bool = False) -> None:
-        """End the lease at once, which also answers a pause. An instance that ``renews`` itself is waited for instead.
-                """
+    def release(self, restarting: bool = False) -> None:
+        """End the lease, which acknowledges a pause unless the instance is ``restarting``."""
         self._redis.eval(LEAVE, 4, self._key, self._names, self._answer, self._answers, repr(time.time()),
-                         str(int(renews)), self._keys.status, self.id, str(ANSWER_MS))
+                         str(int(restarting)), self._keys.status, self.id, str(ANSWER_MS))
 
 
 class Leases:

@@ -68,7 +68,7 @@ class Lineage:
         at = bisect_right(self._firsts, version) - 1
         return self.segments[at] if at >= 0 else None
 
-    def line(self, version: int) -> list[range]:
+    def ancestry(self, version: int) -> list[range]:
         """Return a version and all its ancestors as ranges, newest first."""
         found = []
         while version >= 0:
@@ -84,18 +84,18 @@ class Lineage:
 
     def is_ancestor(self, version: int, head: int) -> bool:
         """Return whether ``head`` is that version or descends from it, so that the version was not reverted."""
-        return any(version in run for run in self.line(head))
+        return any(version in run for run in self.ancestry(head))
 
-    def undone(self, target: int, head: int) -> list[range]:
+    def left_behind(self, target: int, head: int) -> list[range]:
         """Return the versions that a revert from ``head`` to ``target`` leaves behind, oldest first.
 
         Raises ValueError for a target newer than the head.
         """
         if target > head:
             raise ValueError(f"version {target} is newer than the head, {head}")
-        kept = self.line(target)
+        kept = self.ancestry(target)
         left = []
-        for run in self.line(head):
+        for run in self.ancestry(head):
             mine = [v for v in run if not any(v in other for other in kept)]
             if mine:
                 left.append(range(mine[0], mine[-1] + 1))
@@ -104,11 +104,11 @@ class Lineage:
     def reverted(self) -> list[tuple["LineageSegment", range]]:
         """Return, in the order of reverts, the segment that each revert began and the versions that it left behind."""
         return [(segment, gone) for segment in self.segments if segment.parent not in (segment.first - 1, -1)
-                for gone in self.undone(segment.parent, segment.first - 1)]
+                for gone in self.left_behind(segment.parent, segment.first - 1)]
 
     def branches(self, head: int) -> list[range]:
         """Return the versions outside the head's lineage as ranges in order."""
-        line = sorted(self.line(head), key=lambda run: run.start)
+        line = sorted(self.ancestry(head), key=lambda run: run.start)
         gaps = [range(a.stop, b.start) for a, b in pairwise(line)]
         return [gap for gap in gaps if len(gap)]
 
@@ -118,7 +118,7 @@ def current_line_filter(lineage: Lineage, head: int | None) -> Callable[[int], b
 
     It is valid for the run's epoch, because a revert begins a new epoch.
     """
-    line = [] if head is None else lineage.line(head)
+    line = [] if head is None else lineage.ancestry(head)
     return lambda version: head is None or version > head or any(version in run for run in line)
 
 

@@ -210,8 +210,8 @@ class ParameterStore:
         for version, digest in kept[:-self._config.keep_versions]:
             self._remove(version, digest, self._config.grace_seconds)
         if self._archive is not None:
-            self._archive.settle()
-            self._archive.forget()
+            self._archive.finalize_staged()
+            self._archive.prune()
 
     def _archive_due(self, version: int) -> bool:
         if self._archive is None or self._config.archive_every == 0:

@@ -49,7 +49,7 @@ def prepare_version(version: int, contents: Contents, config: StoreConfig) -> Pr
     given, meta, carried = contents
     tensors, bfloat16 = _converted(given, carried, config)
     index = tensorfile.index_of(tensors, meta, bfloat16)
-    runs = tensorfile.cut(tensorfile.pieces_of(index, tensors), config.chunk_bytes)
+    runs = tensorfile.split_chunks(tensorfile.pieces_of(index, tensors), config.chunk_bytes)
     header = index.header()
     sums = [checksum(run) for run in runs]
     digest = xxhash.xxh3_128_hexdigest(header + "".join(sums).encode())

@@ -24,18 +24,18 @@ _CHANGES = b"rows"
 class ReplicatedTable:
     """A replica of a table, with atomic updates. Not thread-safe: its owner locks.
 
-    ``take`` receives changed rows as (rows, False), where None marks a removed row, or all rows as (rows, True). It has
-    received everything up to now before ``change`` of an update is called.
+    ``on_rows`` receives changed rows as (rows, False), where None marks a removed row, or all rows as (rows, True). It
+    has received everything up to now before ``change`` of an update is called.
     """
 
-    def __init__(self, state: RunState, name: str, take: Callable[[Rows, bool], None]) -> None:
+    def __init__(self, state: RunState, name: str, on_rows: Callable[[Rows, bool], None]) -> None:
         self._state = state
         self._name = name
         self._key = state.keys.table(name)
         self._log = state.keys.table_log(name)
-        self._take = take
+        self._on_rows = on_rows
         self._texts: dict[bytes, bytes] = {}
-        self._at: Any = None  # last applied log entry; None: the log was empty
+        self._position: Any = None  # last applied log entry; None: the log was empty
         self._loaded: float | None = None
 
     def refresh(self) -> None:
@@ -47,8 +47,8 @@ class ReplicatedTable:
                also: Callable[[], Sequence[tuple[str, ...]]] = tuple) -> bool:
         """Write what ``change`` returns in one atomic step (a None row is removed; None writes nothing).
 
-        ``change`` uses what ``take`` received and must not modify it, because it is called again after a concurrent
-        write. ``take`` receives the new rows once they are written. With ``once`` the update is applied at most once
+        ``change`` uses what ``on_rows`` received and must not modify it, because it is called again after a concurrent
+        write. ``on_rows`` receives the new rows once they are written. With ``once`` the update is applied at most once
         for that identity, by whichever process. ``also`` is called after ``change`` for more commands of the same step.
         Returns whether the update was applied.
         """
@@ -57,7 +57,7 @@ class ReplicatedTable:
                 return False
             self._refresh(pipeline)
             changed = change()
-            if changed is not None and not self._holds(pipeline, changed):
+            if changed is not None and not self._is_current(pipeline, changed):
                 self._load(pipeline)
                 changed = change()
             return self._write(pipeline, changed, once, event, also()) if changed else False
@@ -70,37 +70,37 @@ class ReplicatedTable:
             # Also periodically, because a writer of an earlier release, or a person, writes no log.
             self._load(client)
             return
-        if self._at is None:
+        if self._position is None:
             if client.exists(self._log):
                 self._load(client)
             return
-        entries = client.xrange(self._log, min=self._at[0])
+        entries = client.xrange(self._log, min=self._position[0])
         # If the last applied entry is missing or differs, the log was trimmed or Redis lost writes.
-        if not entries or entries[0] != self._at:
+        if not entries or entries[0] != self._position:
             self._load(client)
             return
         for entry in entries[1:]:
-            self._note(entry)
+            self._apply(entry)
 
     def _load(self, client: Any) -> None:
         # The log first: a write between the two reads is in the table already, and is applied again.
         last = client.xrevrange(self._log, count=1)
         self._texts = client.hgetall(self._key)
-        self._at = last[0] if last else None
+        self._position = last[0] if last else None
         self._loaded = time.monotonic()
-        self._take({field.decode(): json.loads(text) for field, text in self._texts.items()}, True)
+        self._on_rows({field.decode(): json.loads(text) for field, text in self._texts.items()}, True)
 
-    def _note(self, entry: Any) -> None:
+    def _apply(self, entry: Any) -> None:
         rows: dict[str, Json] = json.loads(entry[1][_CHANGES])
         for field, value in rows.items():
             if value is None:
                 self._texts.pop(field.encode(), None)
             else:
                 self._texts[field.encode()] = _text(value)
-        self._at = entry
-        self._take(rows, False)
+        self._position = entry
+        self._on_rows(rows, False)
 
-    def _holds(self, pipeline: Any, changed: Rows) -> bool:
+    def _is_current(self, pipeline: Any, changed: Rows) -> bool:
         """Return whether the rows about to be written are the same in Redis as in this replica."""
         if not changed:
             return True
@@ -126,7 +126,7 @@ class ReplicatedTable:
             pipeline.execute_command(*command)
 
         def written(replies: list[Any]) -> bool:
-            self._note((replies[0], fields))
+            self._apply((replies[0], fields))
             return True
 
         return written

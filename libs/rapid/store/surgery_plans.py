@@ -26,7 +26,7 @@ class PlanChecks:
         row = self._table.get(digest)
         return None if row is None else dict(row)
 
-    def keep(self, digest: str, row: Mapping[str, Json]) -> None:
+    def put(self, digest: str, row: Mapping[str, Json]) -> None:
         """Store a result, and remove the oldest beyond `MAX_CHECKS`."""
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             others = sorted((r["at"], d) for d, r in rows.items() if d != digest)

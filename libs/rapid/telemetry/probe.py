@@ -10,7 +10,7 @@ import sys
 SECONDS = 5.0  # response timeout
 
 
-def hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
+def find_hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
     """Return what is wrong with those of ``count`` processes that listen. Their pages are at ``port`` and the ports
     after it."""
     found = []
@@ -31,6 +31,6 @@ def hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
 
 
 if __name__ == "__main__":
-    troubles = hanging(int(sys.argv[1]), int(sys.argv[2]))
+    troubles = find_hanging(int(sys.argv[1]), int(sys.argv[2]))
     print("\n".join(troubles) or "alive")
     sys.exit(bool(troubles))

@@ -1,4 +1,4 @@
-"""Recordings of games, as the evaluator leaves them in the blob store."""
+"""Recordings of games in the blob store, as written by the evaluator."""
 
 import json
 import logging
@@ -17,18 +17,18 @@ MAX_RECORDING = 256 << 20
 
 
 class Recordings:
-    """Of one run. Blocking."""
+    """The recordings of one run. Blocking."""
 
     def __init__(self, blobs: Callable[[], BlobStore | None]) -> None:
-        self._of = blobs
+        self._blob_store = blobs
         self._facts: dict[str, dict[str, Any]] = {}  # by digest
 
     @property
     def _blobs(self) -> BlobStore | None:
-        return self._of()
+        return self._blob_store()
 
     def all(self) -> list[dict[str, Any]]:
-        """``name``, ``bytes`` and ``facts`` of each, the newest first."""
+        """Return ``name``, ``bytes`` and ``facts`` of each recording, newest first."""
         if self._blobs is None:
             return []
         found = []
@@ -39,17 +39,17 @@ class Recordings:
                 size = self._blobs.ref(name).size
                 facts = self._read_facts(name.removesuffix(SUFFIX) + FACTS)
             except BlobMissing:
-                continue  # it is being removed
+                continue  # removed concurrently
             found.append({"name": name.removeprefix(FOLDER).removesuffix(SUFFIX), "bytes": size, "facts": facts})
         return sorted(found, key=lambda entry: -_number(entry["facts"].get("at")))
 
     def read(self, name: str) -> bytes:
-        """A recording's bytes. Raises BlobMissing."""
+        """Return a recording's bytes. Raise BlobMissing."""
         if self._blobs is None:
-            raise BlobMissing("this controller has no blob store")
+            raise BlobMissing("this controller has no blob store (blobs.url)")
         ref = self._blobs.ref(f"{FOLDER}{name}{SUFFIX}")
         if ref.size > MAX_RECORDING:
-            raise BlobMissing(f"{name} is larger than a recording may be")
+            raise BlobMissing(f"recording {name!r} has {ref.size} bytes: at most {MAX_RECORDING} are allowed")
         return self._blobs.get(ref)
 
     def _read_facts(self, name: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Recordings:
         try:
             ref = self._blobs.ref(name)
             if ref.digest not in self._facts:
-                facts = json.loads(self._blobs.get_start(ref, MAX_FACTS))
+                facts = json.loads(self._blobs.get_prefix(ref, MAX_FACTS))
                 if len(self._facts) > 2000:
                     self._facts.clear()
                 self._facts[ref.digest] = facts if isinstance(facts, dict) else {}

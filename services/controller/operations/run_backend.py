@@ -114,7 +114,7 @@ class RunBackend:
     def save_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
         """Save the result of a check."""
         request = operation.request
-        self._checks.keep(request.digest, {
+        self._checks.put(request.digest, {
             "plan": request.plan, "name": request.name, "parent": request.parent, "epoch": request.epoch,
             "bounds": request.bounds, "operation": operation.id, "who": operation.who, "result": dict(answer)})
 

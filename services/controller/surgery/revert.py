@@ -129,8 +129,8 @@ def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, tar
     if not complete and (known is None or known.blob is None):
         raise RevertError(f"version {target}: stored neither as a checkpoint nor in the archive; GET "
                           "/v1/revert/targets lists the versions that are")
-    gone = lineage.undone(target, head)
-    last = lineage.line(target)
+    gone = lineage.left_behind(target, head)
+    last = lineage.ancestry(target)
 
     def lost(version: int) -> bool:
         return not any(version in run for run in last)

@@ -177,7 +177,7 @@ def operate(rest: LiveController, send: Callable[..., Any]) -> None:
     send("POST", "/v1/operations/{identity}/cancel", "Reason", identity=checked)
     store = OperationStore(rest.state)
     store.change(checked, lambda o: o.model_copy(update={"state": OperationState.CANCELLED}))
-    PlanChecks(rest.state).keep(plan["digest"], {
+    PlanChecks(rest.state).put(plan["digest"], {
         "plan": plan["plan"], "name": plan["name"], "parent": plan["parent"], "epoch": 1, "bounds": {},
         "operation": checked, "who": "ada", "result": {"ok": True}})
     send("GET", "/v1/surgery/checks/{digest}", digest=plan["digest"])

@@ -42,7 +42,7 @@ def planned(rest: LiveController, **changes: Any) -> dict[str, Any]:
 
 def passed(rest: LiveController, plan: dict[str, Any], ok: bool = True, epoch: int = 1) -> str:
     """As a check leaves it."""
-    PlanChecks(rest.state).keep(plan["digest"], {
+    PlanChecks(rest.state).put(plan["digest"], {
         "plan": plan["plan"], "name": plan["name"], "parent": plan["parent"], "epoch": epoch, "bounds": {},
         "operation": "check-1", "who": "ada",
         "result": {"ok": ok, "why": "" if ok else "mean_kl is 0.5, the plan allows 0.01", "version": 3}})
