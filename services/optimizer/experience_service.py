@@ -13,7 +13,7 @@ from five.clients import wire
 from five.clients.raw_tensor_set import RawTensorSet, SplitMessage, TensorHeader, TensorSetReader
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake, Specs
-from five.services.optimizer.metrics import VARIANT_HERO_STEPS, HERO_STEPS, SEGMENTS
+from five.services.optimizer.metrics import HERO_STEPS, SEGMENTS, VARIANT_HERO_STEPS
 from five.services.optimizer.stored_arrays import (
     STORED_ENCODINGS,
     MessageFormat,

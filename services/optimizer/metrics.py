@@ -21,8 +21,8 @@ CONSUMED = counter("optimizer", "consumed_samples", "Samples used in batches; ev
 SEGMENTS = counter("optimizer", "received_segments", "Segments received, by verdict: accepted, duplicate, too_old, "
                    "stale_epoch (of an earlier fencing epoch).", ("verdict",))
 HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps added to the buffer.")
-VARIANT_HERO_STEPS = counter("optimizer", "variant_received_hero_steps", "Hero-steps added to the buffer while a change is "
-                         "annealed, by the variant of the game (old: unchanged, new: changed).", ("variant",))
+VARIANT_HERO_STEPS = counter("optimizer", "variant_received_hero_steps", "Hero-steps added to the buffer while a "
+                             "change is annealed, by the variant of the game (old: unchanged, new: changed).", ("variant",))
 BUFFER_SAMPLES = gauge("optimizer", "buffer", "samples", "Samples in the buffer.")
 BUFFER_BYTES = gauge("optimizer", "buffer", "bytes", "Bytes in the buffer.")
 BUFFER_LIMIT = set_unknown(gauge("optimizer", "buffer_capacity", "samples", "Capacity of the buffer."))
@@ -46,8 +46,9 @@ PUBLISH_SECONDS = histogram("optimizer", "publish", "seconds", "Time from a vers
 STALL_SECONDS = histogram("optimizer", "stall", "seconds", "Time for which making a version pauses gradient steps: "
                           "copying the parameters and waiting for the previous version to be published.",
                           buckets=VERSION_BUCKETS)
-BLOCKED_SECONDS = gauge("optimizer", "write_blocked", "seconds", "Time for which learning has been blocked because the previous "
-                "version or a checkpoint cannot be written: a store is unavailable or full. 0 while not blocked.")
+BLOCKED_SECONDS = gauge("optimizer", "write_blocked", "seconds", "Time for which learning has been blocked because the "
+                        "previous version or a checkpoint cannot be written: a store is unavailable or full. 0 while "
+                        "not blocked.")
 DRAIN_SECONDS = gauge("optimizer", "drain", "seconds", "Upper bound on the time of a drain, from the checkpoint's size "
                       "and the blob store's measured rate. The pod's grace period must be longer.")
 BLOB_RATE = set_unknown(gauge("optimizer", "checkpoint_write", "rate", "Bytes per second of the newest checkpoint's "

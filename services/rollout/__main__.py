@@ -90,8 +90,9 @@ class RolloutBuilder:
                               make_group)
 
     def _optimizer_ranks(self) -> list[int]:
-        settings = self._service.config.services
-        return assign_optimizers(self._service.id, settings.optimizer.optimizers, settings.rollout.optimizers_per_process)
+        services = self._service.config.services
+        return assign_optimizers(self._service.id, services.optimizer.optimizers,
+                                 services.rollout.optimizers_per_process)
 
     def _experience_client(self, rank: int) -> ExperienceClient:
         """Build the client of one optimizer; each has a window of its own."""

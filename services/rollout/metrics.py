@@ -15,12 +15,12 @@ TEAM_STEPS = counter("rollout", "team_steps", "Team-steps played by a version.")
 HERO_STEPS = counter("rollout", "hero_steps", "Hero-steps played by a version.")
 GAMES = counter("rollout", "games", "Games that ended, by opponent (latest, past, or a bot's name) and by outcome for "
                 "the side that learns: selfplay, won, lost, drawn.", ("opponent", "outcome"))
-VARIANT_GAMES = counter("rollout", "variant_games", "Finished games while a change is annealed, by variant (old: unchanged, "
-                    "new: changed) and by outcome for the learning side.", ("variant", "outcome"))
-VARIANT_GAME_SECONDS = counter("rollout", "variant_game_seconds", "Game time of each variant of an anneal, summed; divided "
-                           "by five_rollout_variant_games_total it is a game's mean length.", ("variant",))
-VARIANT_STATISTICS = counter("rollout", "variant_hero_statistics", "As five_rollout_hero_statistics_total, for each variant "
-                         "of an anneal.", ("variant", "statistic"))
+VARIANT_GAMES = counter("rollout", "variant_games", "Finished games while a change is annealed, by variant (old: "
+                        "unchanged, new: changed) and by outcome for the learning side.", ("variant", "outcome"))
+VARIANT_GAME_SECONDS = counter("rollout", "variant_game_seconds", "Game time of each variant of an anneal, summed; "
+                               "divided by five_rollout_variant_games_total it is a game's mean length.", ("variant",))
+VARIANT_STATISTICS = counter("rollout", "variant_hero_statistics", "As five_rollout_hero_statistics_total, for each "
+                             "variant of an anneal.", ("variant", "statistic"))
 WINNERS = counter("rollout", "decided_games", "Games that ended, by winner: radiant, dire, draw.", ("winner",))
 GAME_LENGTHS = (30, 60, 120, 300, 600, 900, 1200, 1500, 1800, 2100, 2400, 3000, 3600, 5400, 7200)
 GAME_SECONDS = histogram("rollout", "game", "seconds", "Length of games that ended, in game time.",

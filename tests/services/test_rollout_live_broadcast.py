@@ -128,7 +128,8 @@ async def test_watched_game_includes_policy_debug() -> None:
     assert fall[0] == slots(1, 1)[own] + 1 and fall[1] == round(255 * float(np.float16(0.9 - 0.4 / (BUILDINGS - 1))))
     assert none == [[0, 0]] * 5  # no value for invisible buildings
     assert frame["unit"][fall[0] - 1, schema.table("unit").column("look")] >> 4 & 3 == 1
-    assert not frame["thought"][5].any() and not frame["rank"][5].any() and not frame["fall"][6:].any()  # a scripted side
+    # The scripted side has no debug output.
+    assert not frame["thought"][5].any() and not frame["rank"][5].any() and not frame["fall"][6:].any()
     played.source.watched = NOTHING_WATCHED
     await played.step(3)
     assert [kind for kind, _, _ in played.source.sent] == ["header", "chunk", "chunk"]  # the remaining chunk only
