@@ -52,7 +52,7 @@ def test_those_that_come_with_the_project() -> None:
         run = found["staleness"].run_config(arm)
         version = run.learning.batch_samples * run.learning.gradient_steps_per_iteration
         queue = (run.buffer.minimum_samples - run.buffer.reuse_window_batches * run.learning.batch_samples) / version
-        assert queue == float(arm.removeprefix("queue-")) and run.buffer.draw == "oldest"
+        assert queue == float(arm.removeprefix("queue-")) and run.buffer.sampling == "oldest"
         assert run.buffer.max_age_versions > 2 * queue
 
 

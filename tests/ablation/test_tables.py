@@ -18,7 +18,7 @@ from five.ablation.training_records import TrainingStatistics
 BOTS = ["random", "scripted-easy", "scripted"]
 CONFIG = AblationConfig.model_validate({
     "name": "queues", "question": "<b>why</b>", "minutes": 10, "seeds": [1, 2, 3], "at_once": 2,
-    "arms": {"none": {}, "queue-4": {"buffer.draw": "oldest"}}, "judge": {"against": BOTS}})
+    "arms": {"none": {}, "queue-4": {"buffer.sampling": "oldest"}}, "judge": {"against": BOTS}})
 ABOUT = {"commit": "first", "machine": {"cores": 2, "cpu": "x"}}
 
 
@@ -74,7 +74,7 @@ def test_versions_are_compared_first_then_samples_then_wall_clock() -> None:
                                 (result("queue-4", 1, last=60), records(60, uses=2))])
     titles = [table.title for table in tables(CONFIG, outcome)]
     assert titles[:4] == ["At version 60", "At 0.03 million hero-steps learned from", "After 10 minutes", "Speedup"]
-    assert titles[4:] == ["TrainingStatistics, as it was measured", "The scale", "Runs"]
+    assert titles[4:] == ["Measured training statistics", "The scale", "Runs"]
     at, after = found(outcome, "At version"), found(outcome, "After")
     assert at.head == ["arm", "seeds", "TrueSkill", "on the way", "last hits a minute", "on the way", "the bot's",
                        "net worth", "the bot's"]
@@ -93,7 +93,7 @@ def test_last_hits_and_net_worth_are_there_for_when_scores_say_nothing() -> None
     assert [plot.title for plot in page.plots(CONFIG, outcome)] == [
         "TrueSkill over versions", "TrueSkill over samples", "TrueSkill over wall clock",
         "Last hits a minute against scripted-easy", "Net worth against scripted-easy",
-        "Staleness of what was learned from"]
+        "Staleness of the learned samples"]
 
 
 def test_an_undetermined_speedup_says_why() -> None:
@@ -103,20 +103,20 @@ def test_an_undetermined_speedup_says_why() -> None:
     table = found(assemble(CONFIG, [(result("none", 1), records(100)), (strong, records(100))]), "Speedup")
     assert [row[2:] for row in table.rows] == [["-"] * 3] * 2
     told = "\n".join(table.notes)
-    assert re.search(r"queue-4 at [\d.]+ by versions: the first judged version is above it .*in queue-4-seed1", told)
+    assert re.search(r"queue-4 at [\d.]+ by versions: the first evaluated version is already above it.* in queue-4-seed1", told)
 
 
 def test_without_records_nothing_is_said_of_samples() -> None:
     outcome = assemble(CONFIG, [(result("none", 1), []), (result("queue-4", 1), records(100))])
     assert not [table for table in tables(CONFIG, outcome) if "million" in table.title]
-    assert cells(found(outcome, "TrainingStatistics"), "none")["sample reuse"] == "-"
-    assert cells(found(outcome, "TrainingStatistics"), "queue-4")["sample reuse"] == "1"
+    assert cells(found(outcome, "Measured training"), "none")["sample reuse"] == "-"
+    assert cells(found(outcome, "Measured training"), "queue-4")["sample reuse"] == "1"
     assert "<svg" in page.render(CONFIG, outcome, ABOUT)
 
 
 def test_the_measured_training_is_the_mean_over_seeds() -> None:
     outcome = assemble(CONFIG, [(result("none", s), records(100, uses=s)) for s in (1, 2, 3)])
-    row = cells(found(outcome, "TrainingStatistics"), "none")
+    row = cells(found(outcome, "Measured training"), "none")
     assert row["uses of a sample"] == f"2 ± {4.303 / math.sqrt(3):.1f}" and row["staleness, median"] == "0 ± 0"
     assert row["versions"] == "100 ± 0" and row["seeds"] == "3"
 
@@ -133,7 +133,7 @@ def test_every_commit_is_named_and_what_ran_under_a_high_load() -> None:
     table = found(outcome, "Runs")
     assert [row[1:] for row in table.rows] == [
         ["-", "-", "-", "1.5 when judged", "abc"], ["-", "-", "-", "13.9 when judged", "abc"],
-        ["1", "540", "90 %", "1.4 in training", "old, judged abc"], ["1", "480", "80 %", "4.1 in training", "old"],
+        ["1", "540", "90 %", "1.4 in training", "old, evaluated abc"], ["1", "480", "80 %", "4.1 in training", "old"],
         ["1", "540", "90 %", "6.5 in training", "old"]]
     assert table.notes[-1].startswith("High load: none-seed2 (13.9), queue-4-seed2 (4.1).")
     assert not any("High load" in note for note in found(outcome, "Runs", processors=8).notes)

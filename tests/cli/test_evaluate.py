@@ -67,7 +67,7 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--against 'nobody'.*scripted"):
         evaluate(folder, 4, "nobody", 2, 0, False)
     for version, against in ((3, "random"), (4, "3")):
-        with pytest.raises(VersionNotArchived, match="version 3 .* not archived; near it are 0, 4"):
+        with pytest.raises(VersionNotArchived, match="version 3 .* not archived; nearest archived versions: 0, 4"):
             evaluate(folder, version, against, 2, 0, False)
 
 

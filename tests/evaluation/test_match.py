@@ -76,7 +76,7 @@ def test_a_policy_of_another_layout_is_refused() -> None:
 def test_unknown_bots_and_empty_matches_are_refused() -> None:
     with pytest.raises(ValueError, match="scripted-easy"):
         Contestant.bot("hard")
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="at least 1"):
         play(small_game(), Contestant.bot("random"), Contestant.bot("random"), pairs=0)
 
 

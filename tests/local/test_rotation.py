@@ -104,7 +104,7 @@ def test_the_admin_changes_its_own(local: Local) -> None:
 
     local.rotate("admin", renew)
     assert not local.takes("admin", old) and local.takes("admin", local.passwords.login("admin").password)
-    with pytest.raises(RotationFailed, match="'dota_env' has no user in the run's own Redis; there are controller"):
+    with pytest.raises(RotationFailed, match="'dota_env' is not a user of the run's own Redis; users are controller"):
         local.rotate("dota_env", lambda user: None)
 
 

@@ -36,7 +36,7 @@ def test_a_missing_run_is_told_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(RunUnavailable, match="five train"):
         find_run(None, tmp_path)
     made(tmp_path, "a")
-    with pytest.raises(RunUnavailable, match="there is: a"):
+    with pytest.raises(RunUnavailable, match="known runs: a"):
         find_run("b", tmp_path)
 
 

@@ -116,7 +116,7 @@ def test_lists_and_values_replace_those_of_the_preset(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "words"), [
     ("preset: laptop-2v2\n", ["run.yaml: preset", "laptop-2v2", "did you mean 'laptop-"]),
-    ("preset: [laptop-1v1]\n", ["run.yaml: preset", "no preset ['laptop-1v1']"]),
+    ("preset: [laptop-1v1]\n", ["run.yaml: preset", "['laptop-1v1']: unknown preset"]),
     ("preset: laptop-1v1\nlerning: {}\n", ["run.yaml", "lerning: unknown key; did you mean 'learning'"]),
     ("preset: laptop-1v1\nservices: {optimizer: {optimizers: 3}}\n", ["services.optimizer.optimizers 3: at most 2"]),
 ])

@@ -75,7 +75,7 @@ ELSEWHERE = [
     Printed("TrueSkill tau", 0.0, RERUN.rating.tau),
     Printed("draw probability", 0.02, RERUN.rating.draw_probability),
     Printed("games of a rating", 750, RERUN.rating.games_per_rating),
-    Printed("references within (TrueSkill)", 10.0, RERUN.rating.nearby),
+    Printed("references within (TrueSkill)", 10.0, RERUN.rating.max_reference_distance),
     Printed("rewards (table 6)", "paper", RERUN.rewards.preset),
     Printed("rewards shrink by, every ten minutes", (0.6, 600.0), (RERUN.rewards.time_decay,
                                                                   RERUN.rewards.time_decay_seconds)),
@@ -201,7 +201,8 @@ def _begun_within_backward(graphs: bool) -> int:
         return lambda: None
 
     policy = TinyPolicy()
-    learner = Learner(policy, CONFIG, reduce=lambda tensors: None, begin=begin, bucket_bytes=4, graphs=graphs)
+    learner = Learner(policy, CONFIG, all_reduce=lambda tensors: None, start_all_reduce=begin, bucket_bytes=4,
+                      graphs=graphs)
     average = learner._all_reduce_gradients
 
     def behind(shared: Tensor) -> None:

@@ -33,7 +33,7 @@ class MeanEstimate:
             return "-"
         if not math.isfinite(self.half):
             return figure(self.value)
-        # Below a thousandth of the mean, which the mean's own digits do not show, only that it is less is told.
+        # Below a thousandth of the mean, which its digits do not show, print only an upper bound.
         least = abs(self.value) / 1000
         half = figure(self.half, 2) if self.half == 0 or self.half >= least else f"<{figure(least, 1)}"
         return f"{figure(self.value)} ± {half}"
@@ -53,7 +53,8 @@ def mean(values: Sequence[float]) -> MeanEstimate:
         return MeanEstimate(math.nan, math.nan, 0)
     if len(array) == 1:
         return MeanEstimate(float(array[0]), math.inf, 1)
-    spread = float(array.std(ddof=1)) if array.min() < array.max() else 0.0  # of equal numbers it is that of rounding
+    # The deviation of equal numbers would be a rounding error.
+    spread = float(array.std(ddof=1)) if array.min() < array.max() else 0.0
     return MeanEstimate(float(array.mean()), t95(len(array) - 1) * spread / math.sqrt(len(array)), len(array))
 
 
@@ -81,7 +82,7 @@ def curve(tracks: Sequence[tuple[Sequence[float], Sequence[float]]], points: int
             known.append(([a for a, _ in there], [b for _, b in there]))
     start = max((places[0] for places, _ in known), default=1.0)
     end = min((places[-1] for places, _ in known), default=0.0)
-    if start > end:  # there is no place that all of them have been at
+    if start > end:  # no point is common to all runs
         nowhere = np.zeros(0)
         return Curve(nowhere, nowhere, nowhere, nowhere, len(known))
     x = np.linspace(start, end, points)

@@ -23,13 +23,15 @@ class _Section(BaseModel):
 class EvaluationConfig(_Section):
     """Evaluation of a run's versions after it has ended, so that training loses no time to it."""
 
-    points: int = Field(5, ge=1, le=100, description="Versions judged of each run, evenly spaced over its time; the "
+    points: int = Field(5, ge=1, le=100, description="Versions of each run to evaluate, evenly spaced over its time; "
+                        "the "
                         "last one is among them.")
-    pairs: int = Field(20, ge=1, le=5000, description="Pairs of games, sides swapped, of each judged version against "
+    pairs: int = Field(20, ge=1, le=5000, description="Pairs of games, sides swapped, of each evaluated version "
+                       "against "
                        "each opponent.")
-    final_pairs: int = Field(50, ge=1, le=5000, description="The same for the last version.")
+    final_pairs: int = Field(50, ge=1, le=5000, description="Pairs of games of the last version.")
     against: list[str] = Field(["random", "scripted-easy", "scripted"], min_length=1,
-                               description="Bots that are played; random play is the rating's zero.")
+                               description="Bots to play against; random play is the rating's zero.")
     anchor_pairs: int = Field(40, ge=1, le=5000, description="Pairs of games of each two of these bots, by which they "
                               "are rated once.")
     greedy: bool = Field(False, description="Versions take their most probable action instead of sampling.")
@@ -38,30 +40,31 @@ class EvaluationConfig(_Section):
     def _known(self) -> "EvaluationConfig":
         for name in self.against:
             if name not in BOTS:
-                raise ValueError(f"against {name!r}: there are {', '.join(BOTS)}")
+                raise ValueError(f"against {name!r}: allowed are {', '.join(BOTS)}")
         if "random" not in self.against:
-            raise ValueError("against must name random: nothing else fixes the rating's zero")
+            raise ValueError("against must contain random, which is the rating's zero")
         return self
 
 
 class AblationConfig(_Section):
     """One ablation. Keys of ``set`` and of the variants (``arms``) are paths of the run's configuration (a.b.c)."""
 
-    name: str = Field(pattern=_NAME, description="Name of the comparison and of its folder.")
-    question: str = Field("", description="What is to be found out; stands at the head of the page.")
-    preset: str = Field("laptop-1v1", description="Preset or file that every run begins with.")
-    minutes: float = Field(20.0, gt=0, description="TrainingStatistics time of each run, minutes of wall clock.")
-    seeds: list[int] = Field([1, 2, 3], min_length=1, description="Seeds; every arm is run with each.")
-    set: dict[str, Any] = Field({}, description="Overrides of every arm.")
-    arms: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each arm by name; the first arm is "
+    name: str = Field(pattern=_NAME, description="Name of the ablation and of its folder.")
+    question: str = Field("", description="Question that the ablation answers; heads the page.")
+    preset: str = Field("laptop-1v1", description="Preset or file that every run is based on.")
+    minutes: float = Field(20.0, gt=0, description="Training time of each run, minutes of wall clock.")
+    seeds: list[int] = Field([1, 2, 3], min_length=1, description="Seeds; every variant is trained with each.")
+    set: dict[str, Any] = Field({}, description="Overrides of every variant.")
+    arms: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each variant by name; the first "
+                                            "one is "
                                             "the baseline.")
-    at_once: int = Field(1, ge=1, le=64, description="Runs side by side, each on its own share of the processors.")
-    judge: EvaluationConfig = Field(default_factory=EvaluationConfig, description="How versions are judged.")
+    at_once: int = Field(1, ge=1, le=64, description="Parallel runs, each on its own share of the processors.")
+    judge: EvaluationConfig = Field(default_factory=EvaluationConfig, description="Evaluation of versions.")
 
     @model_validator(mode="after")
     def _distinct(self) -> "AblationConfig":
         if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError("seeds holds one twice")
+            raise ValueError("seeds must be unique")
         return self
 
     @property
@@ -72,7 +75,7 @@ class AblationConfig(_Section):
     @property
     def digest(self) -> str:
         """16 hex digits of everything that a result depends on. The question is not part of it."""
-        unchanged = {"at_once"} if self.at_once == 1 else set()  # as it was before there was the key
+        unchanged = {"at_once"} if self.at_once == 1 else set()  # the digest of files written before this key existed
         tree = self.model_dump(mode="json", exclude={"question"} | unchanged)
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -109,7 +112,7 @@ class Trial(NamedTuple):
         """Return the trial of that name. Raises ValueError for another name."""
         arm, found, seed = name.rpartition("-seed")
         if not found:
-            raise ValueError(f"{name!r} names no run: ARM-seedN is meant")
+            raise ValueError(f"run {name!r}: expected ARM-seedN")
         return cls(arm, int(seed))
 
 
@@ -118,7 +121,7 @@ def read(path: Path) -> AblationConfig:
     try:
         tree = yaml.safe_load(path.read_text())
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
+        raise ConfigError(f"{path}: no such file") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     try:

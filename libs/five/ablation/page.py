@@ -14,7 +14,7 @@ from five.ablation.tables import FAIR, Table, statistics_bot, tables
 
 UNITS = {"versions": ("versions", 1.0), "samples": ("million hero-steps learned from, each counted once", 1e-6),
          "wall clock": ("minutes", 1.0)}
-BANDS_FROM = 3  # seeds: that of two is more than three times as wide, and nothing else is seen
+BANDS_FROM = 3  # seeds; the band of two seeds is more than three times as wide
 BAND = f"Means over seeds; the band is their 95 % interval, drawn from {BANDS_FROM} seeds on."
 
 
@@ -31,8 +31,8 @@ def plots(config: AblationConfig, outcome: AblationResults) -> list[Plot]:
                   for title, unit, figure in figures]
     staleness = [_line(arm, curve([(run.training.version.tolist(), run.training.staleness.tolist()) for run in runs]))
                  for arm, runs in outcome.runs.items()]
-    found.append(Plot("Staleness of what was learned from", "versions", staleness, x_unit="versions",
-                      note=f"Of each version, the mean. {BAND} The queue fills at the beginning."))
+    found.append(Plot("Staleness of the learned samples", "versions", staleness, x_unit="versions",
+                      note=f"Mean of each version. {BAND} The buffer fills at the beginning."))
     return found
 
 

@@ -30,7 +30,7 @@ def shares(at_once: int) -> list[set[int]]:
         return [set()] * at_once
     there = sorted(os.sched_getaffinity(0))
     if at_once > len(there):
-        raise ConfigError(f"at_once: {at_once} runs side by side, and there are {len(there)} processors: "
+        raise ConfigError(f"at_once {at_once}: more parallel runs than processors ({len(there)}): "
                           f"at most one run for each")
     bounds = [i * len(there) // at_once for i in range(at_once + 1)]
     return [set(there[a:b]) for a, b in pairwise(bounds)]
@@ -48,11 +48,11 @@ def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[
     trials = deque(ablation.missing())
     one_at_a_time = threading.Lock()
     if trials:
-        ablation.anchors(say)  # once, before several would each do it
+        ablation.anchors(say)  # once, before the trials need them
 
     def work(share: set[int]) -> None:
         if share:
-            os.sched_setaffinity(0, share)  # of this thread; what it starts inherits it
+            os.sched_setaffinity(0, share)  # affinity of this thread, inherited by its processes
         while True:
             try:
                 trial = trials.popleft()

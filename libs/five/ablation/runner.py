@@ -22,7 +22,7 @@ from five.local.run_folder import RunFolder
 from five.run.load import ConfigError
 
 RESULT, CONDITIONS = "result.json", "conditions.json"
-GRACE_SECONDS = 300.0  # of a trial beyond its minutes: starting, draining, its last report
+GRACE_SECONDS = 300.0  # of a trial beyond its minutes: start, shutdown, last report
 
 
 class TrialFailed(RuntimeError):
@@ -44,7 +44,7 @@ class Ablation:
         if path.exists():
             known = json.loads(path.read_text())["digest"]
             if known != self.config.digest:
-                raise ConfigError(f"{self.place} holds the results of another version of this file (digest {known}, "
+                raise ConfigError(f"{self.place} holds results of another version of this file (digest {known}, "
                                   f"now {self.config.digest}): give the ablation another name, or remove the folder")
             return
         write_json(path, {"digest": self.config.digest, "config": self.config.model_dump(mode="json"),
@@ -79,7 +79,7 @@ class Ablation:
         path = self.anchors_file
         found = Anchors.read(path)
         if found is None:
-            say("rating the bots against each other")  # deterministic: whoever does it, the same comes of it
+            say("rating the bots against each other")  # deterministic, so that it may run again
             config = self.config.run_config(self.config.baseline)
             found = rate_anchors(config.game, self.config.judge, config.rating)
             found.save(path)
@@ -91,9 +91,9 @@ class Ablation:
     def _train(self, trial: Trial) -> None:
         folder = self._folder(trial)
         if (folder.path / "finished").exists():
-            return  # it was interrupted while being judged
+            return  # training is complete; the evaluation was interrupted
         if folder.path.exists():
-            shutil.rmtree(folder.path)  # half a trial does not count
+            shutil.rmtree(folder.path)  # an incomplete trial is discarded
         config = self.config
         sets = [part for override in config.overrides(trial.arm) for part in ("--set", override)]
         command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute(config.preset), "--name",

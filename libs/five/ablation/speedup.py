@@ -9,8 +9,8 @@ import numpy as np
 from five.ablation.comparison import Axis, t95
 from five.ablation.results import TrialRun
 
-LEVELS = (0.5, 0.9)  # shares of the baseline's way from its first judged version to its last
-AROUND = 2.0  # points of TrueSkill by which like runs differ (Berner et al. 2019, figure 20)
+LEVELS = (0.5, 0.9)  # shares of the way from the baseline's first evaluated version to its last
+AROUND = 2.0  # TrueSkill points by which equal runs differ (Berner et al. 2019, figure 20)
 
 
 def levels(baseline: Sequence[TrialRun]) -> list[float]:
@@ -79,11 +79,11 @@ def speedup(baseline: Sequence[TrialRun], arm: Sequence[TrialRun], level: float,
     early = [run.name for side, needs in zip(sides, needed, strict=True)
              for run, need in zip(side, needs, strict=True) if math.isnan(need)]
     if early or not all(needed):
-        where = "the first judged version is above it already, or its place on the axis isn't known, in"
+        where = "the first evaluated version is already above it, or its position on the axis is unknown, in"
         return Speedup(math.nan, reason=f"{where} {', '.join(early)}" if early else "there are no runs to compare")
     base, own = map(_geometric, needed)
     if math.isinf(base) and math.isinf(own):
-        return Speedup(math.nan, reason="neither reaches it in all of its runs")
+        return Speedup(math.nan, reason="neither reaches it in all runs")
     if math.isinf(base) or math.isinf(own):
         return Speedup(math.inf if math.isinf(base) else 0.0)
     value = base / own

@@ -17,7 +17,7 @@ from rapid.config import RpcConfig
 from rapid.rpc.server import Register, serve
 
 RPC = RpcConfig(require_token=False)
-START_SECONDS = 300.0  # with a GPU's libraries loaded and graphs captured
+START_SECONDS = 300.0  # includes loading a GPU's libraries and capturing graphs
 
 
 class ChildProcess:
@@ -46,7 +46,7 @@ class ChildProcess:
     def receive(self, seconds: float = START_SECONDS) -> Any:
         """Return the process's next message. Raises RuntimeError if it has ended, TimeoutError without a message."""
         if not self.pipe.poll(seconds):
-            raise TimeoutError(f"the benchmark's server said nothing for {seconds:g} s")
+            raise TimeoutError(f"no message from the benchmark's server for {seconds:g} s")
         try:
             return self.pipe.recv()
         except EOFError:

@@ -29,7 +29,7 @@ class EnvWorkload:
 
 
 def _serve(pipe: Connection, config: GameConfig, shares: list[list[bytes]]) -> None:
-    if len(shares) > 1 and hasattr(os, "sched_setaffinity"):  # a thread each: together no more than the reference has
+    if len(shares) > 1 and hasattr(os, "sched_setaffinity"):  # a thread each, on one core as the reference
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     left = list(shares)
 
@@ -72,7 +72,7 @@ def through_service(size: game.GameWorkload, saved: list[bytes], streams: int) -
         async def play_all() -> float:
             return sum(await asyncio.gather(*map(play, clients)))
 
-        # In the order in which the server takes the shares.
+        # In the order in which the server pops the shares.
         clients = [runner.run(connect(len(share))) for share in reversed(shares)]
         rate = median_rate(lambda: runner.run(play_all()), size.seconds, size.repeats)
         for client in clients:

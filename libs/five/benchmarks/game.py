@@ -13,7 +13,7 @@ from dota.packing import join_f16
 from dota.vec_game import Controller, VecGame, Winner
 from five.benchmarks.results import Row, machine, median_rate, row
 
-FRAMES = 4  # of a timestep
+FRAMES = 4  # frames of a timestep
 BOTS = Controller.HARD
 
 
@@ -22,9 +22,9 @@ class GameWorkload:
     """Workload. The defaults are the paper's game and observation."""
 
     game: GameConfig = field(default_factory=GameConfig)
-    from_seconds: float = 600.0  # game time at which measuring begins
-    games: int = 32  # three would fit a core's cache, which those of a training run do not
-    steps: int = 300  # timesteps before the games are set back
+    from_seconds: float = 600.0  # game time at the start of the measurement
+    games: int = 32  # more than fit a core's cache, as in a training run
+    steps: int = 300  # timesteps before the games are restored
     seconds: float = 2.0
     repeats: int = 5
 
@@ -37,7 +37,7 @@ def snapshots(game: GameConfig, games: int, seconds: float) -> list[bytes]:
     while running:
         players.step(which=running)
         over = [i for i in running if players.winner[i] != Winner.RUNNING]
-        if over:  # a short game: another one takes its place
+        if over:  # the game ended early: start another one
             players.reset(over)
         running = [i for i in running if players.game_time[i] < seconds]
     return [players.snapshot(i) for i in range(games)]

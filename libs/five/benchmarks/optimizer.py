@@ -57,7 +57,7 @@ def endless_batches(config: RunConfig, learner: Learner, parts: list[Arrays]) ->
     """Return a prefetcher of batches from a buffer that holds ``parts`` and never runs out."""
     buffers = BufferConfig(capacity_samples=len(parts), minimum_samples=len(parts), sample_reuse=1e9,
                            reuse_window_batches=1e9)
-    threads = config.services.optimizer.drawing_threads
+    threads = config.services.optimizer.collate_threads
     intake = Intake(SampleBuffer(buffers, SampleCollator(threads), allocate=learner.allocate),
                     Pacer(buffers, config.learning.batch_samples))
     for part in parts:

@@ -23,8 +23,8 @@ from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.connection import connect
 from rapid.store.parameters import ParameterStore
 
-# Versions until memory on both sides is that of a run under way: the server's policies (the newest and the one that is
-# loaded into) and the store's chunks are there, and are used again from then on.
+# Versions before the measurement. They allocate the memory that later versions reuse: the server's two policies and the
+# store's chunks.
 WARM_UP = 3
 
 

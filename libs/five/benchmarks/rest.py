@@ -141,7 +141,7 @@ def measure(size: RestWorkload = RestWorkload()) -> list[Row]:
             url = f"http://127.0.0.1:{child.first}"
             for name, path in PATHS.items():
                 reference, value, slow = [], [], []
-                for _ in range(size.repeats):  # in turn: the machine's mood is the same for both
+                for _ in range(size.repeats):  # in turn, so that load affects both equally
                     reference.append(read(url, NOTHING, TOKEN, size.seconds, size.clients)[0])
                     rate, took = read(url, path, TOKEN, size.seconds, size.clients)
                     value.append(rate)
@@ -184,9 +184,9 @@ def while_training(url: str, token: str, rate: float = 200.0, seconds: float = 6
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure a run that trains. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m five.benchmarks.rest", description=__doc__)
-    parser.add_argument("--url", required=True, help=f"the run's controller; its token is in {TOKEN_VARIABLE}")
+    parser.add_argument("--url", required=True, help=f"controller of the run; its token is read from {TOKEN_VARIABLE}")
     parser.add_argument("--rate", type=float, default=200.0, help="reads a second (200)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="length of each of the two stretches (60)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of each of the two intervals (60)")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     arguments = parser.parse_args(argv)
     rows = while_training(arguments.url, os.environ[TOKEN_VARIABLE], arguments.rate, arguments.seconds)

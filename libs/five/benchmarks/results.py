@@ -30,7 +30,7 @@ def row(name: str, value: float, unit: str, reference: float | None, conditions:
     """Return a row with its ratio. Raises ValueError for a value that is not finite."""
     for figure in (value, reference):
         if figure is not None and not math.isfinite(figure):
-            raise ValueError(f"{name}: {figure} is no measurement")
+            raise ValueError(f"{name}: {figure} is not a finite measurement")
     ratio = value / reference if reference else None
     return Row(name, value, unit, reference, ratio, conditions)
 

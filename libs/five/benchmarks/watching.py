@@ -37,9 +37,9 @@ class WatchingWorkload:
     """Workload of the benchmark."""
 
     game: GameConfig = field(default_factory=GameConfig)
-    from_seconds: float = 600.0  # game time at which measuring begins
+    from_seconds: float = 600.0  # game time at the start of the measurement
     steps: int = 30 * CHUNK_STEPS
-    chunks: int = 200  # given to each viewer
+    chunks: int = 200  # sent to each viewer
     repeats: int = 5
 
 
@@ -87,7 +87,7 @@ def _relayed(made: Sequence[bytes], viewers: int, chunks: int) -> float:
     """Return the live hub's processor microseconds for a chunk sent to ``viewers``, without their connections."""
 
     async def play() -> float:
-        state = redis.Redis()  # is never asked
+        state = redis.Redis()  # never used
         relay = LiveHub(LiveChannel(state, "bench"), Leases(state, "bench"), viewers)
         relay._start = lambda: None  # type: ignore[method-assign]
         views = [relay.watch("0" * 16) for _ in range(viewers)]
@@ -121,7 +121,7 @@ class Viewer(threading.Thread):
         self.bytes = 0
 
     def run(self) -> None:
-        for game in self._games:  # the next one, where one is over
+        for game in self._games:  # the next one when a game ends
             try:
                 address = f"{self._url}/v1/games/{game}/live"
                 with httpx.stream("GET", address, headers=self._headers, timeout=30, trust_env=False) as said:
@@ -173,7 +173,7 @@ def while_training(url: str, token: str, seconds: float, pids: Sequence[int], ro
         off, on = [], []
         for _ in range(rounds):
             off.append(stretch(0))
-            time.sleep(25)  # until the relay forgets the game
+            time.sleep(25)  # until the live hub drops the game
             on.append(stretch(viewers))
             time.sleep(25)
         conditions = machine(seconds=seconds, rounds=rounds, viewers=viewers, bytes_a_viewer_and_second=round(
@@ -200,11 +200,11 @@ def _games(controller: Controller) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure a run that trains. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m five.benchmarks.watching", description=__doc__)
-    parser.add_argument("--url", required=True, help=f"the run's controller; its token is in {TOKEN_VARIABLE}")
+    parser.add_argument("--url", required=True, help=f"controller of the run; its token is read from {TOKEN_VARIABLE}")
     parser.add_argument("--seconds", type=float, default=40.0, help="length of each stretch (40)")
     parser.add_argument("--rounds", type=int, default=2, help="stretches of each kind (2)")
     parser.add_argument("--pid", type=int, action="append", default=[], help="a process of the run whose processor "
-                        "time is measured; may be given several times")
+                        "time is measured; repeatable")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     arguments = parser.parse_args(argv)
     rows = while_training(arguments.url, os.environ[TOKEN_VARIABLE], arguments.seconds, arguments.pid,

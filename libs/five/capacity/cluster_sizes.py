@@ -35,13 +35,13 @@ class Cluster:
     name: str
     preset: str
     rollouts: int
-    games: int  # of one rollout
+    games: int  # games of one rollout
     inference: int
     optimizers: int
     samples_per_second: float  # of one optimizer
     forward: Forward
-    team_step_bytes: float  # of an observation that is asked about
-    segment_step_bytes: float  # of one within a segment
+    team_step_bytes: float  # observation of a request
+    segment_step_bytes: float  # observation within a segment
     parameter_bytes: float  # float32
     heroes: int
     config: RunConfig
@@ -130,8 +130,8 @@ def gpu_forward(parameters: float) -> Forward:
 def clusters() -> list[Cluster]:
     """Return the sizes: a laptop, one GPU node, 64 GPUs of each kind, 512 of each kind."""
     laptop, node, rerun = load("laptop-1v1"), load("gpu-node"), load("rerun")
-    # An eighth of the games fills batches of an eighth as many past versions.
-    eighth = load("rerun", ["league.past_in_play=16"])
+    # An eighth of the games can fill batches of an eighth of the past versions.
+    eighth = load("rerun", ["league.active_past_versions=16"])
     paper = inputs.PAPER_PARAMETERS.value
 
     def gpus(name: str, config: RunConfig, parameters: float, rollouts: int, inference: int,

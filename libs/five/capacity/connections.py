@@ -8,7 +8,7 @@ from five.capacity.cluster_sizes import Cluster
 from rapid.store.connection import MAX_CONNECTIONS
 
 MAX_CLIENTS = 10_000  # Redis' own default, and the chart's
-OPTIMIZER = 10  # threads of a rank that use it at once, at most
+OPTIMIZER = 10  # most threads of a rank that use Redis at once
 OTHERS = 100  # controllers, opponents, evaluators, probes, people
 
 

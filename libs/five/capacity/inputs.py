@@ -32,7 +32,7 @@ CPU_BATCH_1 = Figure(1_049, "team-steps/s", "bench", "`inference.team_steps.batc
 CPU_BATCH_60 = Figure(36_955, "team-steps/s", "bench", "`inference.team_steps.batch60`: the same, batches of 60")
 LAPTOP_HERO_STEPS = Figure(
     10_329, "hero-steps/s", "bench", "`train.hero_steps`: the whole system on two cores, learned from")
-INTAKE_SMALL = Figure(78e-6, "s", "speed", "to read, check, cut and keep a segment of laptop-1v1, 109 kB: 61 + 17 µs, "
+INTAKE_SMALL = Figure(78e-6, "s", "speed", "to read, check, cut and store a segment of laptop-1v1, 109 kB: 61 + 17 µs, "
                       "beside its stream")
 INTAKE_LARGE = Figure(150e-6, "s", "speed", "the same of rerun, 4.36 MB: 0.12 + 0.03 ms")
 PUBLISH_FP32 = Figure(0.622, "s", "bench", "`publish.seconds`: the 156.6 M parameters of rerun, from the call until "
@@ -49,9 +49,9 @@ REDIS_FETCH_FP32 = Figure(6, "fetches/s", "here", "full reads of 158.5 M paramet
 REDIS_FETCH_BF16 = Figure(11, "fetches/s", "here", "the same in bf16")
 REDIS_SET = Figure(6e-6, "s", "here", "CPU time of Redis for one write of 700 bytes, append-only file on")
 REDIS_BEAT = Figure(37e-6, "s", "here", "CPU time of Redis for one heartbeat: a script that renews a lease of 700 "
-                    "bytes and its place among the others (`five bench load`)")
-REDIS_LOOK = Figure(1.8e-6, "s", "here", "the same for each lease that is looked at, all of them in one exchange")
-BLOB_BYTES = Figure(50e6, "bytes/s", "assumed", "what the blob store takes from one writer "
+                    "bytes and its entry in the index (`five bench load`)")
+REDIS_LOOK = Figure(1.8e-6, "s", "here", "the same for reading one lease, all leases in one exchange")
+BLOB_BYTES = Figure(50e6, "bytes/s", "assumed", "rate of one writer to the blob store "
                     "(blobs.megabytesPerSecond)")
 STREAM_SMALL = Figure(2_100, "messages/s", "here", "round trips on gRPC streams of 64 KB into one Python process")
 STREAM_LARGE = Figure(830e6, "bytes/s", "here", "the same with 640 KB: 1,300 a second")
@@ -67,7 +67,7 @@ SEGMENT_STEP_5V5 = Figure(6_290, "bytes", "speed", "one team-step of the paper's
                           "minute 8")
 TEAM_STEP_5V5_ZSTD = Figure(4_607, "bytes", "here", "the same with zstd on top (services.rollout.encoding sparse_zstd)")
 FIXED_SHARE = Figure(
-    0.5, "of a pass", "assumed", "what a GPU's forward pass of 60 costs whatever its batch; on the CPU it is 0.48")
-BOOT = Figure(60, "s", "assumed", "from asking for a pod to its first step: node there, image pulled")
+    0.5, "of a pass", "assumed", "fixed share of a GPU's forward pass of 60; on the CPU it is 0.48")
+BOOT = Figure(60, "s", "assumed", "from requesting a pod to its first step, with node and image ready")
 
 FIGURES: tuple[Figure, ...] = tuple(f for f in list(globals().values()) if isinstance(f, Figure))

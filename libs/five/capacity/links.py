@@ -44,7 +44,7 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
     past = games * config.league.past_opponent_share
     processes = c.rollouts + c.inference + c.optimizers + 3
     beats = processes / config.lifecycle.heartbeat_seconds
-    receivers = min(config.services.rollout.optimizers_each, c.optimizers)
+    receivers = min(config.services.rollout.optimizers_per_process, c.optimizers)
     return [
         Link("games <-> rollout", c.played_steps / c.request_rows, asked, c.rollouts,
              c.played_steps / c.rollouts / c.rollout_max_rate, True),

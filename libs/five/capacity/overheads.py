@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from five.capacity import inputs
 from five.capacity.cluster_sizes import FLOAT, RERUN_PARAMETERS, Cluster
 
-LOOKS = 2.0  # a second, at all leases: the controller's reconciling and its metrics page (reconcile_seconds)
-CHECKPOINT = 4.0  # of the parameters' bytes: they, Adam's two moments, the clip's second moments
+LOOKS = 2.0  # reads of all leases a second: the controller's reconcile loop and its metrics page
+CHECKPOINT = 4.0  # times the parameters' bytes: parameters, Adam's two moments, the clip's second moments
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def overheads(c: Cluster) -> Overheads:
     publishing = publish * c.parameter_bytes / (FLOAT * RERUN_PARAMETERS)
     checkpoint = CHECKPOINT * c.parameter_bytes / inputs.BLOB_BYTES.value
     versions = checkpoint / c.version_seconds
-    # One is begun with the first version that is due and finds no other under way; it counts once it is whole.
+    # A checkpoint starts with the first due version after the previous one ended; it counts once it is complete.
     between = max(config.services.optimizer.checkpoint_every_versions * c.version_seconds, checkpoint)
     leases = c.rollouts + c.inference + c.optimizers + 3
     renewing = leases / config.lifecycle.heartbeat_seconds * inputs.REDIS_BEAT.value

@@ -15,7 +15,7 @@ MINUTE = 60.0
 @dataclass(frozen=True)
 class PastPool:
     """Past versions of one cluster at full learning speed. ``places``: versions that may be sampled at a time
-    (league.past_in_play); 0: each group of games has its own."""
+    (league.active_past_versions); 0: each group of games has its own."""
 
     cluster: Cluster
     places: int
@@ -46,7 +46,7 @@ class PastPool:
         groups = self.cluster.rollouts * self.cluster.config.services.rollout.groups
         if not self.places:
             return min(2.0 * groups, self.sessions)
-        turns = 1 + self.game_seconds / (self.cluster.config.league.in_play_minutes * MINUTE)
+        turns = 1 + self.game_seconds / (self.cluster.config.league.active_minutes * MINUTE)
         return min(self.places * turns, self.sessions)
 
     @property
@@ -84,10 +84,10 @@ class PastPool:
     @property
     def loads(self) -> float:
         """Versions loaded a second by all servers."""
-        lasting = self.cluster.config.league.in_play_minutes * MINUTE if self.places else self.game_seconds
+        lasting = self.cluster.config.league.active_minutes * MINUTE if self.places else self.game_seconds
         return (self.places or self.versions) / lasting
 
 
 def past_pool(c: Cluster) -> PastPool:
     """Return the past versions as configured."""
-    return PastPool(c, c.config.league.past_in_play)
+    return PastPool(c, c.config.league.active_past_versions)

@@ -20,7 +20,7 @@ STEP = 5.0  # seconds of one step of the simulation
 LOOK = 15.0  # services.controller.autoscaler.interval_seconds
 WINDOW = 60.0  # services.controller.autoscaler.window_seconds
 GROUP_OPTIMIZER_BATCHES = 4.0  # buffer.admission_batches
-SETTLED = 0.9  # of the optimizers' full speed
+SETTLED = 0.9  # share of the optimizers' full speed
 
 
 @dataclass
@@ -28,7 +28,7 @@ class _Pods:
     """Pods of one kind: the requested number, and those that run or start."""
 
     asked: int
-    cohorts: list[tuple[float, float]]  # (since when they work, how many)
+    cohorts: list[tuple[float, float]]  # (start time, number of pods)
 
     def live(self, now: float) -> float:
         return sum(count for since, count in self.cohorts if since <= now)
@@ -44,7 +44,7 @@ class _Pods:
         missing = asked - sum(count for _, count in self.cohorts)
         if missing > 0:
             self.cohorts.append((now + boot, missing))
-        while missing < 0:  # the youngest go first
+        while missing < 0:  # the youngest are removed first
             since, count = self.cohorts.pop()
             if count + missing > 0:
                 self.cohorts.append((since, count + missing))
@@ -81,7 +81,7 @@ def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")
     cap = min(rollouts * c.rollout_max_rate, most) / servers
 
     def needed(rate: float) -> tuple[float, float, float]:
-        # In the time of a pass come the team-steps of the next one.
+        # The team-steps of the next pass arrive during a pass.
         batch = max(c.forward.fixed * rate / max(1 - c.forward.per_row * rate, 1e-9), min(c.request_rows, 60.0))
         batch = min(batch, float(c.forward.max_batch))
         busy = min(rate / batch * c.forward.seconds(batch), 1.0)
@@ -126,11 +126,11 @@ class Simulation:
     cluster: Cluster
     rules: dict[Kind, ScalingRule]
     sizes: dict[Kind, int]
-    optimizers: float = 1.0  # times the cluster's
+    optimizers: float = 1.0  # factor on the cluster's optimizers
     now: float = 0.0
     decisions: list[tuple[float, Decision]] = field(default_factory=list)
     trace: list[tuple[float, int, int, float]] = field(default_factory=list)
-    held_until: float = -1.0  # learning holds for a store: no step is taken, and nothing is scaled
+    held_until: float = -1.0  # learning is blocked by Redis until then: no steps, no scaling
 
     def __post_init__(self) -> None:
         self.scaler = Autoscaler(self.rules.get("rollout"), self.rules.get("inference"))
@@ -154,13 +154,13 @@ class Simulation:
     def _step(self) -> None:
         c, now = self.cluster, self.now
         rollouts = self.pods["rollout"].live(now)
-        # Streams stay on their server until they come of age: a new one gets its share of them by and by.
+        # Streams stay on their server until they reach their maximum age: a new server gets its share gradually.
         age = c.config.rpc.stream_max_seconds
         servers = self.pods["inference"].ramped(now, age / 2, max(age / 2, STEP))
         held = now < self.held_until
         demand = c.optimizers * self.optimizers * c.samples_per_second
         possible = self._flow(rollouts, servers)
-        # A new rollout's first segments end one after another within the time of a whole one.
+        # A new rollout's first segments end one by one within the time of a whole segment.
         segment = c.segment_steps * 2 * c.games * max(rollouts, 1.0) / max(possible.rate, 1e-9)
         delivering = self.pods["rollout"].ramped(now, 0.0, max(segment, STEP)) / max(rollouts, 1e-9)
         unroll = c.config.learning.lstm_unroll_length
@@ -180,7 +180,7 @@ class Simulation:
                            consumed / (demand * STEP)))
 
     def _flow(self, rollouts: float, servers: float, most: float = float("inf")) -> Flow:
-        # Most steps are like the one before.
+        # Most steps equal the previous one.
         key = (rollouts, servers, most)
         if key not in self._flows:
             self._flows[key] = flow(self.cluster, *key)
@@ -188,7 +188,7 @@ class Simulation:
 
     def _look(self) -> None:
         if self.now < self.held_until:
-            # As the controller's loop does, which reads it of the optimizer's heartbeat.
+            # As the controller's loop, which reads it from the optimizer's heartbeat.
             self._window.clear()
             self.scaler.reset()
             return

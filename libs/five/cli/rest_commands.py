@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from five.cli.columns import align
 from five.cli.run_selection import add_address, controller_of
 from five.local.rest_client import Controller
 
@@ -125,9 +126,7 @@ def show(arguments: Arguments, value: Any, columns: Sequence[str] = ()) -> None:
         print(json.dumps(value, indent=2))
         return
     cells = [[_cell(name, row.get(name)) for name in columns] for row in rows]
-    widths = [max(len(line[i]) for line in [list(columns), *cells]) for i in range(len(columns))]
-    for line in [list(columns), *cells]:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print(align([columns, *cells]))
     for key in ("older", "next"):
         if isinstance(value, dict) and value.get(key) is not None:
             print(f"more: {'--before' if key == 'older' else '--offset'} {value[key]}")

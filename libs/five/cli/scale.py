@@ -12,13 +12,14 @@ from five.capacity.links import Link, largest_inference_pool, links, nearest
 from five.capacity.overheads import overheads
 from five.capacity.past_versions import PastPool
 from five.capacity.simulation import ScenarioResult, Simulation, scenario
+from five.cli.columns import align
 from five.services.controller.autoscaler.rules import Kind
 from rapid.config import MEBIBYTE
 
 SINGLE = 3  # controller, opponents, evaluator
 STORES = 2  # Redis for state and for parameters
 HOURS = 4.0
-ABSENT = 600.0  # seconds until lost nodes are there again
+ABSENT = 600.0  # seconds of an outage
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def share(value: float | None) -> str:
 
 def figures_table() -> Table:
     """Return the table of the measured inputs."""
-    return Table("Inputs", ("figure", "unit", "source", "what it is"), tuple(
+    return Table("Inputs", ("value", "unit", "source", "meaning"), tuple(
         (f"{f.value:.3g}" if f.value < 1 else f"{f.value:,.0f}" if f.value >= 1000 else f"{f.value:g}",
          f.unit, f.source, f.about) for f in FIGURES))
 
@@ -69,16 +70,16 @@ def sizes_table(found: Sequence[Cluster]) -> Table:
         ("pods in all", lambda c: number(c.rollouts + c.inference + c.optimizers + SINGLE + STORES)),
         ("learned from, hero-steps/s", lambda c: number(c.learned_steps * c.heroes)),
         ("played, team-steps/s", lambda c: number(c.played_steps)),
-        ("cores that the games take", lambda c: number(c.game_cores)),
+        ("cores of the games", lambda c: number(c.game_cores)),
         ("segment, MB", lambda c: f"{c.segment_bytes / 1e6:.3g}"),
-        ("seconds from version to version", lambda c: number(c.version_seconds)),
+        ("seconds between versions", lambda c: number(c.version_seconds)),
         ("messages/s, all links", lambda c: number(sum(link.messages for link in traffic(c)))),
         ("bytes/s, all links", lambda c: volume(sum(link.bytes for link in traffic(c)))),
-        ("connections to the state's Redis, at most", lambda c: number(connections.of_state(c))),
-        ("share of those that it takes", lambda c: share(connections.of_state(c) / connections.MAX_CLIENTS)),
-        ("nearest to its limit", lambda c: nearest(links(c)).name),
-        ("share of it", lambda c: share(nearest(links(c)).used)),
-        ("more pods help there", lambda c: "yes" if nearest(links(c)).spreads else "no"),
+        ("connections to the state's Redis, maximum", lambda c: number(connections.of_state(c))),
+        ("share of Redis' connection limit", lambda c: share(connections.of_state(c) / connections.MAX_CLIENTS)),
+        ("link nearest to its limit", lambda c: nearest(links(c)).name),
+        ("used share of that limit", lambda c: share(nearest(links(c)).used)),
+        ("more pods raise that limit", lambda c: "yes" if nearest(links(c)).spreads else "no"),
     ]
     return Table("Sizes", ("", *(c.name for c in found)),
                  tuple((name, *(value(c) for c in found)) for name, value in columns))
@@ -92,7 +93,7 @@ def traffic(c: Cluster) -> list[Link]:
 def links_table(c: Cluster) -> Table:
     """Return the table of one size's links."""
     return Table(f"Links, {c.name}", ("link", "messages/s", "bytes/s", "processes at the narrow end", "of its limit",
-                                      "more pods help"), tuple(
+                                      "more pods raise the limit"), tuple(
         (link.name, number(link.messages), volume(link.bytes), f"{link.ends:,}", share(link.used),
          "yes" if link.spreads else "no") for link in links(c)))
 
@@ -105,9 +106,9 @@ def overheads_table(found: Sequence[Cluster]) -> Table:
                 share(s.publishing_share), f"{s.checkpoint:.3g} s", f"{s.versions:.2f}", f"{s.lost / 60:.3g} min",
                 f"{s.leases:,}", share(s.leases_share))
 
-    return Table("Beside the links", (
-        "", "games as sidecars / their cores", "a version is out after", "of its time", "a checkpoint takes",
-        "versions that it spans", "a crash costs at most", "leases", "of Redis' core"), tuple(row(c) for c in found))
+    return Table("Overheads", (
+        "", "sidecars with games / their cores", "publishing a version", "share of its time", "writing a checkpoint",
+        "versions meanwhile", "a crash loses at most", "leases", "share of Redis' core"), tuple(row(c) for c in found))
 
 
 def versions_table(found: Sequence[Cluster]) -> Table:
@@ -118,8 +119,8 @@ def versions_table(found: Sequence[Cluster]) -> Table:
         return (c.name, "bf16" if half else "fp32", f"{c.parameter_bytes / (2e6 if half else 1e6):,.0f} MB",
                 f"{c.inference:,}", f"{seconds:.3g} s", f"{c.version_seconds:.3g} s", f"{most:,}")
 
-    return Table("Handing out a version", (
-        "", "type", "size", "readers", "all have it after", "next version after", "readers at most"), tuple(
+    return Table("Distributing a version", (
+        "", "type", "size", "readers", "all have it after", "next version after", "most readers"), tuple(
         row(c, half) for c in found for half in (False, True)))
 
 
@@ -132,10 +133,10 @@ def past_table(found: Sequence[Cluster]) -> Table:
                 f"{pool.cluster.config.services.inference.past_mebibytes * MEBIBYTE / 1e6:,.0f} MB",
                 volume(pool.loads * pool.version_bytes))
 
-    kinds = [(c, places) for c in found for places in sorted({0, c.config.league.past_in_play})]
+    kinds = [(c, places) for c in found for places in sorted({0, c.config.league.active_past_versions})]
     return Table("Past versions", (
-        "", "drawn", "their team-steps/s", "in play at most", "team-steps of one under way", "servers' worth of passes",
-        "memory each server needs", "memory it has", "loaded"), tuple(row(PastPool(c, n)) for c, n in kinds))
+        "", "drawn", "their team-steps/s", "most in play", "team-steps of one in flight", "servers for their passes",
+        "memory needed a server", "memory configured", "loaded"), tuple(row(PastPool(c, n)) for c, n in kinds))
 
 
 def scenarios(c: Cluster) -> list[tuple[str, ScenarioResult]]:
@@ -153,10 +154,10 @@ def scenarios(c: Cluster) -> list[tuple[str, ScenarioResult]]:
     def hold(run: Simulation) -> None:
         run.held_until = run.now + ABSENT
 
-    return [("begins with a tenth of the rollouts", scenario(c, small, None, HOURS)),
-            ("begins with twice as many", scenario(c, large, None, HOURS)),
-            ("half of the rollouts vanish for 10 minutes", scenario(c, base, vanish, HOURS)),
-            ("a store takes nothing for 10 minutes", scenario(c, base, hold, HOURS)),
+    return [("start with a tenth of the rollouts", scenario(c, small, None, HOURS)),
+            ("start with twice the rollouts", scenario(c, large, None, HOURS)),
+            ("half of the rollouts fail for 10 minutes", scenario(c, base, vanish, HOURS)),
+            ("Redis is unavailable for 10 minutes", scenario(c, base, hold, HOURS)),
             ("the optimizers double", scenario(c, base, double, HOURS))]
 
 
@@ -169,7 +170,7 @@ def scaling_table(found: Sequence[Cluster]) -> Table:
                 share(o.speed))
 
     return Table("The autoscaler, simulated", (
-        "", "what happens", "rollouts + inference before", "after", "slowest learning", "90% of full speed after",
+        "", "scenario", "rollouts + inference before", "after", "slowest learning", "90% of full speed after",
         "last change after", "overshoot", "turns", "speed at the end"), tuple(
         row(c, name, outcome) for c in found[1:] for name, outcome in scenarios(c)))
 
@@ -183,10 +184,7 @@ def tables() -> list[Table]:
 
 def as_text(table: Table) -> str:
     """Return a table as plain text."""
-    rows = [table.header, *table.rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(table.header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([table.title, "-" * len(table.title), *lines]) + "\n"
+    return "\n".join([table.title, "-" * len(table.title), align([table.header, *table.rows])]) + "\n"
 
 
 def as_markdown(table: Table) -> str:
@@ -205,7 +203,7 @@ END = "<!-- five scale --markdown: end -->\n"
 def written_into(page: str, body: str) -> str:
     """Return the page with the part between its two markers replaced. Raises ValueError if a marker is missing."""
     if BEGIN not in page or END not in page:
-        raise ValueError("the page has no marks to write the tables between")
+        raise ValueError("the page lacks the markers of the tables")
     before, rest = page.split(BEGIN, 1)
     return before + BEGIN + "\n" + body + "\n" + END + rest.split(END, 1)[1]
 

@@ -17,8 +17,8 @@ from dota.rewards import SIGNALS
 from dota.vec_game import BOTS, STATS, TEAMS, VecGame, Winner
 
 LOOK_SECONDS = 10.0
-MARKS = (10, 20)  # minutes at which gold, experience and last hits are noted
-# When a hero first holds one of these, finished, is noted.
+MARKS = (10, 20)  # minutes at which gold, experience and last hits are recorded
+# Finished items whose first time is recorded.
 TIMED_ITEMS = ("item_boots", "item_magic_wand", "item_power_treads", "item_blink", "item_black_king_bar",
                "item_ultimate_scepter")
 
@@ -47,7 +47,7 @@ class TeamRecord:
     net_worth: dict[int, float] = field(default_factory=dict)  # by minute of MARKS
     xp: dict[int, float] = field(default_factory=dict)
     marked_last_hits: dict[int, float] = field(default_factory=dict)
-    items: dict[str, list[float]] = field(default_factory=dict)  # minutes, one for each hero that got it
+    items: dict[str, list[float]] = field(default_factory=dict)  # minutes, one for each hero that bought it
 
 
 @dataclass
@@ -120,10 +120,10 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
     and ``threads``. Raises ValueError for an unknown bot and for fewer than one pair.
     """
     if pairs < 1:
-        raise ValueError(f"{pairs} pairs of games: at least one is needed")
+        raise ValueError(f"{pairs} pairs of games: at least 1 is required")
     for name in (first, second):
         if name not in BOTS:
-            raise ValueError(f"there is no bot {name!r}; there are {', '.join(BOTS)}")
+            raise ValueError(f"unknown bot {name!r}; known bots: {', '.join(BOTS)}")
     plan = [(pair, side) for pair in range(pairs) for side in range(TEAMS if first != second else 1)]
     games = VecGame(evaluation_game(game), min(concurrent, len(plan)), seed, threads, observations=False)
     aegis = SIGNALS.index("aegis")

@@ -54,7 +54,7 @@ class OfflineLadder:
         Raises as ``ArchivedVersions.load``.
         """
         player = player_name(version)
-        config = self._config.model_copy(update={"games_per_rating": games, "games_of_first": games})
+        config = self._config.model_copy(update={"games_per_rating": games, "first_rating_games": games})
         ladder = Ladder(config, archive.config.seed + SEED_OFFSET)
         opened = self._journal.rows.get("open")
         fresh = {n: r for n, r in self._rows.items() if n != f"{RATED}{player}"}

@@ -26,9 +26,9 @@ from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessSpec, Supervisor
 
 HOST = "127.0.0.1"
-STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, ended in the opposite one
+STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, stopped in reverse order
 START_SECONDS = 90.0
-OPTIMIZER_GRACE = 300.0  # before they are killed; they know how long they need, and end themselves
+OPTIMIZER_GRACE = 300.0  # seconds until they are killed; they end themselves when their writes are done
 
 
 def free_ports(count: int) -> list[int]:
@@ -80,7 +80,7 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
         if not given:
             wanted[key] = f"{HOST}:{next(ports)}"
     controller = services.controller
-    if controller.port == 0 or not is_free(controller.host, controller.port):  # another run on this machine has it
+    if controller.port == 0 or not is_free(controller.host, controller.port):  # taken by another run of this machine
         wanted["services.controller.port"] = str(next(ports))
     if not controller.tokens_file:
         wanted["services.controller.tokens_file"] = str((folder / "tokens.json").resolve())
@@ -115,7 +115,7 @@ class LocalCluster:
     folder: RunFolder
     config: RunConfig
     supervisor: Supervisor
-    environment_ports: list[int]  # of their pages: nobody could ask them
+    environment_ports: list[int]  # ports of their metrics pages, which no store lists
 
     @classmethod
     def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None
@@ -154,7 +154,7 @@ class LocalCluster:
 
     def _set_up_run(self) -> None:
         store = self.config.store
-        # It makes the run as the controller does, and reads it as that does.
+        # This process creates and reads the run as the controller does.
         login = self._login(acl.CONTROLLER) if "state" in self.embedded else None
         client = connect(store.state_url, store, "state", login)
         require_reachable(client, store.state_url, "state")
@@ -263,7 +263,7 @@ class LocalCluster:
             while not any(i.started_at >= began for i in self.leases.live(user)):
                 if time.monotonic() > end:
                     raise TimeoutError(f"{spec.name} did not come up with its new password in {START_SECONDS:g} s; "
-                                       f"the old one is still taken:\n{self.supervisor.log_tail(spec.name)}")
+                                       f"the old one is still accepted:\n{self.supervisor.log_tail(spec.name)}")
                 time.sleep(0.1)
 
     def stop(self, reason: str) -> None:
@@ -277,7 +277,7 @@ class LocalCluster:
             if now is not None and now.status is not Status.STOPPING:
                 self.state.transition(Status.STOPPING, "five train", reason)
         except redis.RedisError:
-            pass  # a store that was ours to begin with ends with us
+            pass  # an embedded Redis stops with this process
         self.folder.withdraw()
 
     def __enter__(self) -> "LocalCluster":

@@ -32,7 +32,7 @@ class Passwords:
         """Return a user with its newest password. Raises LookupError if it has none."""
         found = self._read().get(user)
         if not found:
-            raise LookupError(f"{self._path} has no password of user {user!r}; `five train --resume` makes it")
+            raise LookupError(f"{self._path} has no password of user {user!r}; `five train --resume` creates it")
         return Login(user, found[0])
 
     def of(self, user: str) -> list[str]:

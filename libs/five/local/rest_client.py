@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import httpx
 
 TOKEN_VARIABLE = "FIVE_OPERATOR_TOKEN"  # noqa: S105  (the variable's name)
-TRIES = 4  # of a request that finds no answer, or a store that is away
+TRIES = 4  # attempts of a request without an answer, or while Redis is unavailable
 LONGEST_PAUSE = 5.0
 
 

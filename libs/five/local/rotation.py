@@ -41,12 +41,13 @@ def rotate(passwords: Passwords, user: str, run: str, roles: tuple[Role, ...], a
     """
     mine = [role for role in roles if user in acl.users(role)]
     if not mine:
-        raise RotationFailed(f"{user!r} has no user in the run's own Redis; there are {', '.join(acl.users('state'))}")
+        known = ", ".join(acl.users("state"))
+        raise RotationFailed(f"{user!r} is not a user of the run's own Redis; users are {known}")
     if len(passwords.of(user)) == 1:
         fresh = passwords.add(user)
     else:
-        fresh = passwords.of(user)[0]  # one that broke off
-    # Where the file is read first: a server that starts now takes both.
+        fresh = passwords.of(user)[0]  # an interrupted rotation
+    # The file is written first: a server that starts now accepts both.
     for role in mine:
         passwords.write_users(role, run)
         _execute(admin(role), "ACL", "SETUSER", user, acl.hashed(fresh))
@@ -56,7 +57,7 @@ def rotate(passwords: Passwords, user: str, run: str, roles: tuple[Role, ...], a
         client = admin(role)
         for password in old:
             _execute(client, "ACL", "SETUSER", user, "!" + acl.hashed(password)[1:])
-        if user != acl.ADMIN:  # who came in by an old one is told to go; the others come back at once
+        if user != acl.ADMIN:  # close connections made with the old password; other clients reconnect at once
             _execute(client, "CLIENT", "KILL", "USER", user)
     passwords.retire(user)
     for role in mine:
@@ -78,12 +79,12 @@ def rotate_token(path: Path, pause: float = 3 * CHECK_SECONDS) -> None:
         write_tokens(path, old)
         time.sleep(pause)
     fresh = new_token()
-    for tokens in ((old, fresh), (fresh, old), (fresh,)):  # taken by all, sent by all, the only one
+    for tokens in ((old, fresh), (fresh, old), (fresh,)):  # accepted by all, sent by all, the only one
         write_tokens(path, *tokens)
         time.sleep(pause)
 
 
-# The request, from one process to the other.
+# Request and completion between the two processes.
 
 
 def request_rotation(folder: RunFolder, users: list[str]) -> None:
@@ -94,7 +95,7 @@ def request_rotation(folder: RunFolder, users: list[str]) -> None:
     replace_file(path, json.dumps({"users": users, "by": os.getpid()}))
     end = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < end:
-        folder.cluster()  # it is still there
+        folder.cluster()  # raises if the run has ended
         answer: dict[str, Any] = json.loads(path.read_text())
         if "done" in answer:
             path.unlink()
@@ -102,7 +103,7 @@ def request_rotation(folder: RunFolder, users: list[str]) -> None:
                 raise RotationFailed(answer["error"])
             return
         time.sleep(0.2)
-    raise TimeoutError(f"process {pid} has not changed the passwords in {WAIT_SECONDS:g} s; see its logs, ask again")
+    raise TimeoutError(f"process {pid} has not changed the passwords in {WAIT_SECONDS:g} s; see its logs and try again")
 
 
 def pending_users(folder: Path) -> list[str] | None:

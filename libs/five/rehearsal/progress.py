@@ -13,11 +13,11 @@ import redis
 from five.services.controller.surgery.rehearsals import Rehearsal, Rehearsals, RehearsalState
 
 BEAT_SECONDS = 1.0
-END_SECONDS = 20.0  # for which a store that is away is waited for at the end
+END_SECONDS = 20.0  # time to wait at the end for an unavailable Redis
 
 
 class RehearsalStopped(RuntimeError):
-    """The rehearsal was cancelled, or its process was told to end."""
+    """The rehearsal was cancelled, or its process received a signal."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def raise_on_signals() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         for one in numbers:
             signal.signal(one, signal.SIG_IGN)
-        raise RehearsalStopped(f"it was told to end ({signal.Signals(number).name})")
+        raise RehearsalStopped(f"stopped by a signal ({signal.Signals(number).name})")
 
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
@@ -86,7 +86,7 @@ class RehearsalProgress:
         while not self._over.is_set():
             try:
                 if not self._kept.hold(self._identity):
-                    self._stop()  # its keys were gone for long, and another one has begun
+                    self._stop()  # the lease was lost and another rehearsal has started
                     return
                 now = self._kept.change(self._identity, self._changed)
                 if now is not None and now.cancel:

@@ -19,8 +19,8 @@ from rapid.store.state import RunState
 from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
 
 LOOK_SECONDS = 1.0
-GRACE_SECONDS = 60.0  # for a fork's processes to end one after the other
-NAME = "rehearsal"  # of its log
+GRACE_SECONDS = 60.0  # time for the fork's processes to end one by one
+NAME = "rehearsal"  # name of its log
 
 
 class RehearsalRunner:
@@ -45,7 +45,7 @@ class RehearsalRunner:
                 self._kept.announce(self._me)
                 self._look()
             except redis.RedisError:
-                pass  # the store is away: it is asked again
+                pass  # Redis is unavailable: try again
             self._over.wait(LOOK_SECONDS)
 
     def _look(self) -> None:
@@ -87,4 +87,4 @@ class RehearsalRunner:
                 self._failed(self._going, "the run has ended")
             self._kept.withdraw()
         except redis.RedisError:
-            pass  # its keys end by themselves
+            pass  # its keys expire

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from five.services.controller.console.static_files import BUILT
 
 PROGRAM = BUILT / "report"
-NO_FILM = "There is no recording yet; each rated version leaves one."
-NO_CONSOLE = "Charts and the newest film need the console's pages: make console, then five report."
-PLAIN_EVENTS = 100  # in the plain table
+NO_FILM = "No recording yet: each rated version makes one."
+NO_CONSOLE = "Charts and the newest film need the console's pages: run make console, then five report."
+PLAIN_EVENTS = 100  # rows of the plain table
 PAGE = """<!doctype html>
 <html lang="en">
 <head>

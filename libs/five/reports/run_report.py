@@ -23,9 +23,9 @@ from rapid.store.errors import Corrupt
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
 
-EVENTS = 500  # shown at most
-POINTS = 400  # of a curve at most
-MAX_FILM = 24 << 20  # bytes of a recording that is put in
+EVENTS = 500  # events of a report
+POINTS = 400  # points of a curve
+MAX_FILM = 24 << 20  # bytes of the largest recording in a report
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RunRecords:
     ratings: list[Record]
     events: list[dict[str, Any]]
     marks: Sequence[dict[str, Any]] = ()
-    branches: Sequence[dict[str, Any]] = ()  # that reverts have left, as GET /v1/branches lists them
+    branches: Sequence[dict[str, Any]] = ()  # branches left by reverts, as in GET /v1/branches
 
 
 def collect(state: RunState, series: Series) -> RunRecords:

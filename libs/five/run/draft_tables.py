@@ -98,7 +98,7 @@ class DraftTables:
         """Return a table's ``heroes``, ``team``, ``shared`` and ``facts`` without reading its values. Raises
         BlobMissing, ValueError."""
         ref = self._blobs.ref(self._folder + name)
-        start = self._blobs.get_start(ref, MAX_HEADER)
+        start = self._blobs.get_prefix(ref, MAX_HEADER)
         header = tensorfile.header_bytes(start, ref.size)
         return dict(tensorfile.parse_header(start[8:header], ref.size - header).meta)
 

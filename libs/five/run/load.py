@@ -20,7 +20,7 @@ from five.run.config import RunConfig
 from five.run.renamed_keys import migrate, refusal
 
 _HERE = Path(__file__).resolve().parent
-# What is allowed, by key, where a regular expression would not tell the user.
+# What is allowed, for keys whose regular expression is hard to read.
 PATTERN_ERRORS = {"name": 'only lowercase letters, digits and "-" are allowed, 63 characters at most, no "-" at the '
                           "start"}
 
@@ -183,7 +183,7 @@ def _on_preset(tree: dict[str, Any], source: str | Path) -> dict[str, Any]:
         if not isinstance(name, str) or name not in known:
             close = difflib.get_close_matches(str(name), known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
-            raise ConfigError(f"{chain[-1]}: preset: there is no preset {name!r}; {hint}")
+            raise ConfigError(f"{chain[-1]}: preset {name!r}: unknown preset; {hint}")
         if name in chain:
             raise ConfigError(f"{chain[-1]}: preset: {' -> '.join([*chain, name])} is a cycle")
         chain.append(name)

@@ -19,8 +19,8 @@ from five.run.config import RunConfig
 from five.run.units import unit_of
 
 PAPER = "Berner et al. 2019"
-# Where a default comes from, by key; tests/run/test_rerun_preset.py compares the
-# values of table 2 and figure 7. Everything else is this project's choice.
+# Sources of the defaults, by key; tests/run/test_rerun_preset.py compares the values of table 2 and figure 7. All other
+# defaults are this project's.
 SOURCES: Mapping[str, str] = {
     **{f"learning.{name}": f"{PAPER}, table 2, Rerun" for name in (
         "lstm_unroll_length", "samples_per_segment", "batch_samples", "gradient_steps_per_iteration", "gae_lambda",
@@ -85,7 +85,7 @@ def _sections(kind: type[BaseModel], path: str, default: Any, trees: Mapping[str
         if section is None or many or value is None:
             keys.append(_key(kind, key, info, value, default is not None, under))
         if section is not None:
-            # What stands in a list, or is left out, has no value in a configuration: its class's defaults.
+            # An item of a list, or an absent section, has the defaults of its class.
             inside = value if isinstance(value, dict) else None
             below.append((section, f"{key}[]" if many else key, inside, under if inside is not None else {}))
     yield Section(path, " ".join((kind.__doc__ or "").split()), tuple(keys))
