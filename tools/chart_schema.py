@@ -19,7 +19,7 @@ COMPUTED = (
     "services.inference.device", "services.optimizer.optimizers", "services.optimizer.ranks_per_node",
     "services.optimizer.addresses", "services.optimizer.device", "services.opponents.address",
     "services.evaluator.enabled", "services.play.enabled",
-    "services.controller.host", "services.controller.port", "services.controller.stay",
+    "services.controller.host", "services.controller.port", "services.controller.keep_serving",
 )
 # Keywords that are left out: `title` repeats the key, and presets have other defaults than the classes.
 LEFT_OUT = ("title", "default")

@@ -127,7 +127,7 @@ services:
   controller:
     host: 0.0.0.0
     port: 8080
-    stay: true
+    keep_serving: true
     {{- with .Values.autoscaling }}
     {{- if eq .mode "controller" }}
     autoscaler:

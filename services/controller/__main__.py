@@ -37,7 +37,7 @@ async def keep_reconciling(service: Service[RunConfig]) -> None:
     while not service.lifecycle.draining:
         try:
             await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live, clock,
-                                    service.config.lifecycle.quiet_seconds)
+                                    service.config.lifecycle.pause_timeout_seconds)
         except (redis.RedisError, Unavailable) as error:
             log.warning("run state is unreadable: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
@@ -106,8 +106,8 @@ async def serve_rest(service: Service[RunConfig]) -> None:
 
     port = settings.port if service.arguments.port is None else service.arguments.port
     service.not_ready = not_ready
-    rest = create_server(create_app(context, service.why_not_ready, service.critical_tasks.failure_reason), settings.limits, settings.host,
-                  port)
+    rest = create_server(create_app(context, service.why_not_ready, service.critical_tasks.failure_reason),
+                         settings.limits, settings.host, port)
     serving = asyncio.create_task(rest.serve())
     while not rest.started and not serving.done():
         await asyncio.sleep(0.02)
@@ -133,7 +133,7 @@ def make_run(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     with start("controller", load, open_run=make_run,
-               ends_with_run=lambda config: not config.services.controller.stay, overlay=overlay) as service:
+               ends_with_run=lambda config: not config.services.controller.keep_serving, overlay=overlay) as service:
         service.critical_tasks.run(serve_rest(service))
 
 

@@ -13,24 +13,25 @@ from rapid.store.leases import Instance
 from rapid.store.state import Status
 from rapid.telemetry.metrics import counter, gauge, set_unknown
 
-STATE = gauge("controller", "run", "state", "1 for the status that the run is in, 0 for every other.", ("status",))
+STATE = gauge("controller", "run", "state", "1 for the run's current status, 0 for the others.", ("status",))
 HEAD = set_unknown(gauge("controller", "head", "versions", "Newest version in the parameter store."))
-LIVE = gauge("controller", "live", "instances", "Service instances that have sent a heartbeat, by component; of "
-             "dota_env, servers on which rollouts say that they play.", ("component",))
-EPOCH = set_unknown(gauge("controller", "run_epoch", "info", "The run's epoch: surgeries and reverts begin another one."))
+LIVE = gauge("controller", "live", "instances", "Service instances with a current heartbeat, by component; for "
+             "dota_env, servers that rollouts report.", ("component",))
+EPOCH = set_unknown(gauge("controller", "run_epoch", "info", "The run's epoch; surgeries and reverts begin a new one."))
 REVISION = set_unknown(gauge("controller", "run_record_revision", "info", "Revision of the run's record."))
-DRIFT = set_unknown(gauge("controller", "config_drift", "keys", "Keys of the game and the model in which the controller's "
-                      "configuration file differs from the run's record, which holds."))
-NOT_QUIET = gauge("controller", "not_quiet", "instances", "Services that have not come to rest in the present pause.")
-REDIS_UP = gauge("controller", "redis_up", "state", "1 when the Redis of that role (state, params) answers, else 0.",
+DRIFT = set_unknown(gauge("controller", "config_drift", "keys",
+                          "Keys of the game and the model in which the "
+                          "controller's configuration file differs from the run's record, which takes precedence."))
+NOT_IDLE = gauge("controller", "not_idle", "instances", "Services that are not idle yet in the current pause.")
+REDIS_UP = gauge("controller", "redis_up", "state", "1 if the Redis of that role (state, params) responds, else 0.",
                  ("role",))
-REDIS_SECONDS = gauge("controller", "redis_answer", "seconds", "Time of one exchange with the Redis of that role.",
+REDIS_SECONDS = gauge("controller", "redis_answer", "seconds", "Response time of the Redis of that role.",
                       ("role",))
-REDIS_USED = gauge("controller", "redis_used", "bytes", "Memory that the Redis of that role uses.", ("role",))
-REDIS_LIMIT = gauge("controller", "redis_limit", "bytes", "Memory that the Redis of that role may use; 0: no limit.",
+REDIS_USED = gauge("controller", "redis_used", "bytes", "Memory used by the Redis of that role.", ("role",))
+REDIS_LIMIT = gauge("controller", "redis_limit", "bytes", "Memory limit of the Redis of that role; 0: none.",
                     ("role",))
-REDIS_SAVED = gauge("controller", "redis_append_only", "state", "1 when the Redis of that role keeps an append-only "
-                    "file and its last write went well, else 0.", ("role",))
+REDIS_SAVED = gauge("controller", "redis_append_only", "state", "1 if the Redis of that role has an append-only "
+                    "file whose last write succeeded, else 0.", ("role",))
 COMPONENTS = ("controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "play", "rollout")
 
 
@@ -47,12 +48,12 @@ def show_run(status: str | None, head: int | None, live: Iterable[Instance]) -> 
         LIVE.labels(component).set(count[component])
 
 
-def show_record(epoch: int, revision: int, drift: int, not_quiet: int) -> None:
+def show_record(epoch: int, revision: int, drift: int, not_idle: int) -> None:
     """Set the gauges of the run's record, of drifting keys and of services that are not idle yet."""
     EPOCH.set(epoch)
     REVISION.set(revision)
     DRIFT.set(drift)
-    NOT_QUIET.set(not_quiet)
+    NOT_IDLE.set(not_idle)
 
 
 def show_stores(clients: Mapping[Role, redis.Redis]) -> None:
@@ -71,25 +72,27 @@ def show_stores(clients: Mapping[Role, redis.Redis]) -> None:
         kept = bool(found.get("aof_enabled")) and found.get("aof_last_write_status") == "ok"
         REDIS_SAVED.labels(role).set(float(kept))
 
-# The autoscaler's part.
-DESIRED = gauge("controller", "autoscaler_desired", "instances", "Pods that the autoscaler asks for, by component.",
+
+# Metrics of the autoscaler.
+DESIRED = gauge("controller", "autoscaler_desired", "instances", "Pods requested by the autoscaler, by component.",
                 ("component",))
-CURRENT = gauge("controller", "autoscaler_current", "instances", "Pods of that component's Deployment that exist.",
+CURRENT = gauge("controller", "autoscaler_current", "instances", "Existing pods of that component's Deployment.",
                 ("component",))
-DECISIONS = counter("controller", "autoscaler_decisions", "Looks of the autoscaler at a component, by what came of it "
-                    "(scaling.rules.Reason).", ("component", "reason"))
-API_FAILURES = counter("controller", "autoscaler_api_failures", "Requests to the Kubernetes API that failed, by its "
-                       "status; 0: no answer.", ("status",))
-UNPACED_REUSE = set_unknown(gauge("controller", "autoscaler_unpaced_reuse", "ratio", "Sample reuse if neither rollouts nor "
-                              "optimizers waited for each other; rollouts are scaled by it."))
-THROTTLED = set_unknown(gauge("controller", "autoscaler_rollouts_throttled", "ratio", "Share of their time that rollouts "
-                          "wait for learning."))
-STARVED = set_unknown(gauge("controller", "autoscaler_optimizers_starved", "ratio", "Share of their time that optimizers "
-                        "have no batch."))
-QUEUE = set_unknown(gauge("controller", "autoscaler_queue", "seconds", "Mean time a request waits for its batch; inference "
-                      "is scaled by it."))
-BUSY = set_unknown(gauge("controller", "autoscaler_inference_busy", "ratio", "Share of their time that inference servers "
-                     "compute."))
+DECISIONS = counter("controller", "autoscaler_decisions", "Decisions of the autoscaler, by component and reason "
+                    "(autoscaler.rules.Reason).", ("component", "reason"))
+API_FAILURES = counter("controller", "autoscaler_api_failures", "Failed requests to the Kubernetes API, by HTTP "
+                       "status; 0: no response.", ("status",))
+UNPACED_REUSE = set_unknown(gauge("controller", "autoscaler_unpaced_reuse", "ratio",
+                                  "Sample reuse if neither rollouts "
+                                  "nor optimizers waited for each other: the signal for rollouts."))
+THROTTLED = set_unknown(gauge("controller", "autoscaler_rollouts_throttled",
+                              "ratio", "Share of their time that rollouts wait for learning."))
+STARVED = set_unknown(gauge("controller", "autoscaler_optimizers_starved", "ratio",
+                            "Share of their time that optimizers have no batch."))
+QUEUE = set_unknown(gauge("controller", "autoscaler_queue", "seconds",
+                          "Mean time a request waits for its batch; inference is scaled by it."))
+BUSY = set_unknown(gauge("controller", "autoscaler_inference_busy", "ratio",
+                         "Share of their time that inference servers compute."))
 _SIGNALS = {"unpaced_reuse": UNPACED_REUSE, "rollouts_throttled": THROTTLED, "optimizers_starved": STARVED,
             "queue_seconds": QUEUE, "inference_busy": BUSY}
 

@@ -15,7 +15,7 @@ from rapid.store.leases import Leases
 from rapid.store.state import PAUSE_HOLDS
 
 log = logging.getLogger(__name__)
-ANSWER_SECONDS = 2.0  # a Redis that takes longer is shown as down
+ANSWER_SECONDS = 2.0  # after that a Redis is shown as down
 
 
 async def keep_metrics_current(service: Service[RunConfig]) -> None:
@@ -23,7 +23,7 @@ async def keep_metrics_current(service: Service[RunConfig]) -> None:
     store = service.config.store
     patience = store.model_copy(update={"timeout_seconds": ANSWER_SECONDS})
     urls: dict[Role, str] = {"state": store.state_url, "params": store.params_url}
-    # Connections of its own: a store that is slow to answer holds nobody else up.
+    # Separate connections, so that a slow store blocks nothing else.
     clients = {role: connect(url, patience, role) for role, url in urls.items()}
     leases = Leases(service.state.redis, service.config.name)
 
@@ -39,5 +39,5 @@ async def keep_metrics_current(service: Service[RunConfig]) -> None:
         try:
             await asyncio.to_thread(look)
         except (redis.RedisError, Unavailable) as error:
-            log.debug("the run cannot be read: %s", error)
+            log.debug("run state is unreadable: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)

@@ -81,7 +81,7 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
     show()
 
     def next_pairing() -> Pairing | None:
-        first = guard.next_pairing() if rng.random() < settings.share_guard else None
+        first = guard.next_pairing() if rng.random() < settings.guard_share else None
         return first or loop.next_pairing() or guard.next_pairing()
 
     def on_result(result: Result) -> None:

@@ -41,7 +41,7 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     older = OlderVersions.of(service.state, service.blobs, service.record, AgentSpec(config.game, config.model))
     models = Models(StoreSource(service.parameters, device.type == "cuda", older), loader,
                     past_bytes=settings.past_mebibytes << 20,
-                    poll_seconds=settings.poll_seconds, spread_seconds=settings.spread_seconds,
+                    poll_seconds=settings.poll_seconds, load_jitter_seconds=settings.load_jitter_seconds,
                     on_swap=lambda served, seconds: meter.swapped(served, seconds, len(models.resident),
                                                                   models.past_bytes),
                     on_past=lambda served: meter.past_loaded(served, len(models.resident), models.past_bytes))

@@ -126,7 +126,7 @@ class Models:
     """
 
     def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past_bytes: int, poll_seconds: float,
-                 spread_seconds: float = 0.0, play_seconds: float = 60.0,
+                 load_jitter_seconds: float = 0.0, play_seconds: float = 60.0,
                  on_swap: Callable[[Served, float], None] = lambda served, seconds: None,
                  on_past: Callable[[Served], None] = lambda served: None,
                  on_newest: Callable[[], None] = lambda: None) -> None:
@@ -135,7 +135,7 @@ class Models:
         self._past_bytes = past_bytes
         self._play_seconds = play_seconds
         self._poll = poll_seconds
-        self._spread = spread_seconds
+        self._spread = load_jitter_seconds
         self._on_swap = on_swap
         self._on_past = on_past
         self._on_newest = on_newest
@@ -315,7 +315,7 @@ class Models:
             self._wake.clear()
 
     def _await_turn(self) -> None:
-        """Waits a random part of ``spread_seconds`` where a newer version is out; the first is wanted at once."""
+        """Waits a random part of ``load_jitter_seconds`` where a newer version is out; the first is wanted at once."""
         if self._spread and self._newest is not None and self._source.head() != self._newest:
             self._closing.wait(random.uniform(0.0, self._spread))
 

@@ -37,9 +37,9 @@ def _league(config: LeagueConfig, rows: Mapping[str, Any]) -> League:
 class Pool:
     """Opponent pool of past versions of one run. All of its state except assigned games is in Redis.
 
-    Safe to share between threads. Any number of processes may serve the same pool. With ``active_past_versions`` only that many
-    slots exist, each of which holds one past version for a while, and games get one of these. The slots are sampled
-    again in turn, so few versions change at once.
+    Safe to share between threads. Any number of processes may serve the same pool. With ``active_past_versions`` only
+    that many slots exist, each of which holds one past version for a while, and games get one of these. The slots are
+    sampled again in turn, so few versions change at once.
     """
 
     def __init__(self, state: RunState, config: LeagueConfig, seed: int,

@@ -22,7 +22,8 @@ SEGMENTS = counter("optimizer", "received_segments", "Segments received, by verd
                    "stale_epoch (of an earlier fencing epoch).", ("verdict",))
 HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps added to the buffer.")
 VARIANT_HERO_STEPS = counter("optimizer", "variant_received_hero_steps", "Hero-steps added to the buffer while a "
-                             "change is annealed, by the variant of the game (old: unchanged, new: changed).", ("variant",))
+                             "change is annealed, by the variant of the game (old: unchanged, new: changed).",
+                             ("variant",))
 BUFFER_SAMPLES = gauge("optimizer", "buffer", "samples", "Samples in the buffer.")
 BUFFER_BYTES = gauge("optimizer", "buffer", "bytes", "Bytes in the buffer.")
 BUFFER_LIMIT = set_unknown(gauge("optimizer", "buffer_capacity", "samples", "Capacity of the buffer."))

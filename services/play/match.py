@@ -54,7 +54,7 @@ class Match:
         known = registry.load().names["build"]
         names = {side * TEAM_HEROES + i: known[int(game.lineup[side][i])].removeprefix(HERO_PREFIX)
                  for side in range(2) for i in range(heroes)}
-        self.seats = Seats(names, settings.seat_seconds)
+        self.seats = Seats(names, settings.seat_reservation_seconds)
         self.agents = Agents(inference, {side: filler.version for side, filler in enumerate(begin.fillers)
                                          if not filler.controller}, heroes)
         self.broadcast = Broadcast(settings.spectator_delay_seconds)
@@ -133,7 +133,7 @@ class Match:
         if self._clock.begin(time.monotonic()) > 0:
             await asyncio.sleep(0)  # whoever sends and receives has his turn between frames that follow at once
         page.LATE_FRAMES.inc(self._clock.late - late)
-        page.SLIPPED.inc(self._clock.slipped - slipped)
+        page.CLOCK_LAG.inc(self._clock.slipped - slipped)
 
     async def _stand_still(self) -> None:
         self.running = False
@@ -149,7 +149,7 @@ class Match:
         now = time.monotonic()
         if any(player.heroes for player in self._players):
             self._empty_since = now
-        elif now - self._empty_since > self._settings.empty_seconds:
+        elif now - self._empty_since > self._settings.abandon_seconds:
             self.end("abandoned")
         if now - self._told_at >= STATE_SECONDS:
             self._tell()
@@ -251,14 +251,14 @@ class Match:
 
     def enter(self, who: str, spectate: bool, wanted: Sequence[int]) -> Player:
         """Somebody joins. Raises NoSeat: too many are there, or he can have no hero."""
-        if len(self._players) >= self._settings.watching:
+        if len(self._players) >= self._settings.max_connections:
             raise NoSeat("full")
         if self.ended.is_set() or self._ending:
             raise NoSeat("over")
         now = time.monotonic()
         heroes = [] if spectate else self.seats.enter(who, wanted, now)
         rate = self._settings.orders_per_second
-        player = Player(who, Outbox(self._settings.behind_kibibytes << 10), heroes, Rate(rate),
+        player = Player(who, Outbox(self._settings.client_backlog_kibibytes << 10), heroes, Rate(rate),
                         Rate(max(rate / 12, 1.0)))
         for other in [p for p in self._players if not spectate and p.who == who and p.heroes]:
             # The same person from elsewhere: the newest connection is his.

@@ -9,7 +9,7 @@ ENDED = counter("play", "ended_games", "Games that ended, by how: played (to a w
                 "its people), closed (by order), drained (with the service), lost (with inference).", ("how",))
 FRAMES = counter("play", "frames", "Engine frames of games that people play.")
 LATE_FRAMES = counter("play", "late_frames", "Engine frames that began more than a frame late.")
-SLIPPED = counter("play", "slipped_seconds", "Seconds by which games fell behind real time for good.")
+CLOCK_LAG = counter("play", "clock_lag_seconds", "Seconds by which games fell behind real time for good.")
 LATE_ANSWERS = counter("play", "late_answers", "Timesteps of a game for which the agents' answer came too late: their "
                        "heroes kept the orders they had, or got those of an observation before.")
 ANSWER_SECONDS = histogram("play", "answer", "seconds", "Time from a timestep's observation to the agents' answer.")

@@ -229,28 +229,28 @@ class GameGroup:
         if len(newest):
             progress.newest_version = max(progress.newest_version, int(newest.max()))
         self._reward_std = answer.reward_std
-        wanted = rows[slots.flags(step).reshape(-1)[rows] & WANT_STATE != 0]
+        sample_starts = rows[slots.flags(step).reshape(-1)[rows] & WANT_STATE != 0]
         full = slots.full_segments(step)
         if len(full):
-            answer_row = {int(at): i for i, at in enumerate(wanted)}
+            answer_row = {int(row): i for i, row in enumerate(sample_starts)}
             for game in full.tolist():
                 self._cut_segments(game, step, self._bootstraps(game, row, answer_row, answer))
             slots.start_segment(full, step)
-        if len(wanted):
-            self._record_prediction(step, wanted, answer)
-            slots.record_states(step, wanted, answer.states, answer.auxiliary)
+        if len(sample_starts):
+            self._record_prediction(step, sample_starts, answer)
+            slots.record_states(step, sample_starts, answer.states, answer.auxiliary)
         progress.team_steps += len(rows)
         progress.hero_steps += len(rows) * buffer.heroes
         progress.queue_us += answer.queue_us
         progress.forward_us += answer.forward_us
 
-    def _record_prediction(self, step: int, wanted: npt.NDArray[np.int64], answer: ActResult) -> None:
+    def _record_prediction(self, step: int, sample_starts: npt.NDArray[np.int64], answer: ActResult) -> None:
         """Record the win prediction at a game's first step. The draft's evaluation uses it."""
         predictions = answer.auxiliary.get(WIN)
         if predictions is None:
             return
-        for i in np.flatnonzero(self.slots.start_step[wanted // SIDES] == step).tolist():
-            game, side = divmod(int(wanted[i]), SIDES)
+        for i in np.flatnonzero(self.slots.start_step[sample_starts // SIDES] == step).tolist():
+            game, side = divmod(int(sample_starts[i]), SIDES)
             self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
 
     def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> list[Following]:
@@ -287,16 +287,16 @@ class GameGroup:
         learner = int(np.argmax(match.seats.trains))
         self.dependencies.matchmaker.report_result(match, side_outcomes(winner)[learner], game_seconds)
         self.dependencies.on_game(record.finish(winner, game_seconds, self.progress.newest_version, statistics,
-                                          self.dependencies.environment.statistic_names))
+                                                self.dependencies.environment.statistic_names))
         self.progress.games += 1
 
     def _cut_segments(self, game: int, end: int, ends: Sequence[Following] | Sequence[GameOutcome]) -> None:
         """Cut segments of a game's steps before ``end`` and queue them; ``ends`` by side."""
         start = int(self.slots.start[game])
         train = tuple(np.flatnonzero(self.slots.trains[game]).tolist())
-        rates = self.dependencies.schedule_values(self.progress.newest_version, self._reward_std)
-        segments, earned = self.segments.cut(game, start, end - start, train, self.slots.sample_states, rates, ends,
-                                          self._records[game].variant.name)
+        schedule = self.dependencies.schedule_values(self.progress.newest_version, self._reward_std)
+        segments, earned = self.segments.cut(game, start, end - start, train, self.slots.sample_states, schedule,
+                                              ends, self._records[game].variant.name)
         self._records[game].earned += earned
         for segment in segments:
             self.dependencies.sender.put(segment)
@@ -306,18 +306,18 @@ class GameGroup:
         """Cut the running games' segments at their last sample boundary. Later steps start the next segments."""
         slots = self.slots
         for game in range(self.buffer.games):
-            border = slots.last_boundary(game)
-            if border > slots.start[game]:
-                self._cut_segments(game, border, self._boundary_bootstraps(game, border))
-                slots.split_segment(game, border)
+            boundary = slots.last_boundary(game)
+            if boundary > slots.start[game]:
+                self._cut_segments(game, boundary, self._boundary_bootstraps(game, boundary))
+                slots.split_segment(game, boundary)
 
-    def _boundary_bootstraps(self, game: int, border: int) -> list[Following]:
+    def _boundary_bootstraps(self, game: int, boundary: int) -> list[Following]:
         """Return both sides' bootstraps at a game's last sample boundary."""
-        slots, row = self.slots, self.buffer.row(border)
+        slots, row = self.slots, self.buffer.row(boundary)
         acting = int(np.argmax(slots.acting[game]))
         return [Following(self.buffer.values[row, game, side], {
-            name: kept[game, side if slots.acting[game, side] else acting]
-            for name, kept in slots.boundary_predictions.items()}) for side in range(SIDES)]
+            name: prediction[game, side if slots.acting[game, side] else acting]
+            for name, prediction in slots.boundary_predictions.items()}) for side in range(SIDES)]
 
     async def _start_games(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
         """Start new games in these slots; their first observation is that of ``step``."""

@@ -75,8 +75,8 @@ class World:
 def test_defaults_and_invalid_configurations() -> None:
     paper = RatingConfig()
     assert (paper.sigma, paper.beta, paper.tau, paper.draw_probability) == (25 / 3, 25 / 6, 0.0, 0.02)
-    assert (paper.nearby, paper.games_per_rating) == (10.0, 750)
-    for wrong in ({"anchors": ("scripted",)}, {"anchors": ("random", "random")}, {"always": ("scripted",),
+    assert (paper.max_reference_distance, paper.games_per_rating) == (10.0, 750)
+    for wrong in ({"anchors": ("scripted",)}, {"anchors": ("random", "random")}, {"required_references": ("scripted",),
                   "anchors": ("random",)}, {"tau": 0.1}, {"anchors": ("random", "human")}):
         with pytest.raises(ValidationError):
             RatingConfig.model_validate(wrong)
@@ -102,7 +102,7 @@ def test_known_strengths_are_recovered_within_two_sigma(seeds: int, within: floa
 
 
 def test_first_version_is_rated_before_the_anchors() -> None:
-    world = World(RatingConfig(games_of_first=10), truth={"version-0": 3.0, "version-1": 3.0})
+    world = World(RatingConfig(first_rating_games=10), truth={"version-0": 3.0, "version-1": 3.0})
     first = world.rate("version-0")
     assert first.results.keys() == {RANDOM} and first.games == 10 and not first.reference
     assert set(world.ladder.standings) == {RANDOM, "version-0"}
@@ -180,7 +180,7 @@ def test_opponents_are_near_references_and_always_bots() -> None:
         standing.mu = {"random": 0.0, "scripted-easy": 9.0, "scripted": 20.0}.get(name, 40.0)
     assert world.ladder.nearby_references(0.0) == ["random", "scripted-easy"]
     assert world.ladder.nearby_references(100.0) in (["scripted-hard"], ["version-1"])
-    world.ladder.config = CONFIG.model_copy(update={"always": ("scripted",)})
+    world.ladder.config = CONFIG.model_copy(update={"required_references": ("scripted",)})
     world.ladder.standings["version-1"].mu = 0.0
     world.write(world.ladder.begin_rating("version-2"))
     assert {"random", "scripted-easy", "scripted"} <= {g.second for g in world.ladder.pending_games()}

@@ -24,7 +24,7 @@ OTHERS: dict[str, Any] = {
     "autoscaling.mode": "keda", "autoscaling.inference.maxReplicas": 7,
     "autoscaling.hpa.rollout.metrics": None, "autoscaling.hpa.inference.metrics": None,  # read in another mode
     "league.add_every_versions": 10, "rating.anchors": None, "rating.tau": None, "services.evaluator.cpu_share": 0.5,
-    "services.evaluator.share_guard": 0.25, "services.evaluator.address": None,
+    "services.evaluator.guard_share": 0.25, "services.evaluator.address": None,
     "services.opponents.address": None, "services.evaluator.enabled": None,
 }
 

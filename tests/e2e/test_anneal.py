@@ -21,7 +21,7 @@ from tests.e2e.test_surgery import at_step, ended
 
 # Short games, many at a time: what a game costs here is mostly the steps' round trips, which all games share. The
 # evaluator's are all the guard's, and it may take a core.
-MANY = ("services.evaluator.games=48", "services.evaluator.share_guard=1.0", "services.evaluator.cpu_share=0",
+MANY = ("services.evaluator.games=48", "services.evaluator.guard_share=1.0", "services.evaluator.cpu_share=0",
         "services.rollout.games=12")
 
 

@@ -54,7 +54,7 @@ class Containers:
             f"services.dota_env.addresses=['{at('dota_env')}']", f"services.inference.addresses=['{at('inference')}']",
             f"services.inference.past_addresses=['{at('inference')}']",
             f"services.optimizer.addresses=['{at('optimizer')}']", f"services.opponents.address={at('opponents')}",
-            f"services.evaluator.address={at('evaluator')}", "services.controller.stay=true",
+            f"services.evaluator.address={at('evaluator')}", "services.controller.keep_serving=true",
             f"services.controller.port={self.rest_port}"])
         self.token, entry = tokens.make("tester", "operator")
         tokens.write(folder / "tokens.json", [entry])

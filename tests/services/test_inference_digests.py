@@ -112,7 +112,7 @@ def test_rows_of_a_batch_that_name_the_newest_are_of_the_digest_that_is(
 def test_a_newer_version_is_read_after_a_part_of_the_spread(store: ParameterStore) -> None:
     """The first is wanted at once; servers of one interval then begin at different times."""
     publish(store, 1, 10)
-    servers = [Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=0.01, spread_seconds=0.5)
+    servers = [Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=0.01, load_jitter_seconds=0.5)
                for _ in range(6)]
     swapped: list[tuple[int, float]] = []
     for models in servers:

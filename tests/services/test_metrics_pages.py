@@ -8,6 +8,7 @@ import pytest
 
 from five.agent.learning.buffer import BufferStatistics, DropReason
 from five.services.controller import metrics as controller
+from five.services.controller.run.environment_servers import environment_servers
 from five.services.evaluator import metrics as evaluator
 from five.services.evaluator.matches import Pairing, Player
 from five.services.opponents import metrics as opponents

@@ -231,7 +231,7 @@ async def test_a_game_that_a_restart_of_the_service_ends_can_be_watched_after_it
 
 async def test_a_game_in_which_nobody_was_is_not_kept_and_none_is_where_none_is_wanted(
         redis_client: redis.Redis, redis_url: str) -> None:
-    async with playing(redis_url, SHORT, empty_seconds=0.3) as there:
+    async with playing(redis_url, SHORT, abandon_seconds=0.3) as there:
         game = await there.open(team=0, heroes=[0])
         await there.service.matches[game].ended.wait()
         assert there.service.recordings.all() == []
@@ -243,7 +243,7 @@ async def test_a_game_in_which_nobody_was_is_not_kept_and_none_is_where_none_is_
 
 
 async def test_a_game_that_everybody_has_left_ends_and_counts_apart(redis_client: redis.Redis, redis_url: str) -> None:
-    async with playing(redis_url, empty_seconds=0.3) as there:
+    async with playing(redis_url, abandon_seconds=0.3) as there:
         game = await there.open(team=1, heroes=[0])
         await there.service.matches[game].ended.wait()
         answer = (await there.ask("GET", "/v1/play/ratings")).json()["ratings"]
@@ -303,7 +303,7 @@ async def test_who_may_not_play_is_refused_before_the_socket_opens(redis_client:
 def log_in(there: Played) -> str:
     """The cookie of a browser that the operator has let in."""
     code = there.rest.ask("POST", "/v1/session/links", json={}).json()["code"]
-    own = {"Origin": there.rest.url, "Sec-Fetch-ConsoleSite": "same-origin", "X-Five-Console": "test"}
+    own = {"Origin": there.rest.url, "Sec-Fetch-Site": "same-origin", "X-Five-Console": "test"}
     with httpx.Client(base_url=there.rest.url) as client:
         assert client.post("/v1/session", json={"code": code}, headers=own).status_code == 200
         return f"five-{RUN}={client.cookies[f'five-{RUN}']}"

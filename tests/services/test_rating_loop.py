@@ -16,8 +16,8 @@ from five.services.evaluator.service import PLAYERS
 from rapid.store.series import Series
 from rapid.store.state import RunState
 
-CONFIG = RatingConfig(games_per_rating=12, games_per_round=12, games_of_first=6, games_per_anchor_pair=2,
-                      anchors=("random", "scripted"), always=("scripted",))
+CONFIG = RatingConfig(games_per_rating=12, games_per_round=12, first_rating_games=6, games_per_anchor_pair=2,
+                      anchors=("random", "scripted"), required_references=("scripted",))
 KEPT: list[int] = []
 
 

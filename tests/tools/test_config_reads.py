@@ -67,9 +67,9 @@ def test_section_passed_on_is_read_whole(tmp_path: Path) -> None:
 
 def test_each_function_has_its_own_names(tmp_path: Path) -> None:
     source = tmp_path / "service.py"
-    source.write_text("def a(config):\n    own = config.buffer\n    def c():\n        return own.draw\n\n"
+    source.write_text("def a(config):\n    own = config.buffer\n    def c():\n        return own.sampling\n\n"
                       "def b(config):\n    own = config.model\n    return own.lstm\n")
-    assert source_reads([source]) == {"buffer.draw", "model.lstm"}
+    assert source_reads([source]) == {"buffer.sampling", "model.lstm"}
 
 
 def test_name_of_two_sections_is_refused(tmp_path: Path) -> None:

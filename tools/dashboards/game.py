@@ -74,7 +74,7 @@ BOARD = Board("game", "Five / Game", "Games played for training: results, length
               Query(total(rate("five_play_skipped_frames_total")), "skipped"), unit="cps", least=0),
         chart("Pace", "Engine frames a second, 30 for each game; and seconds a second by which games fell behind real "
               "time for good.", Query(total(rate("five_play_frames_total")), "frames"),
-              Query(total(rate("five_play_slipped_seconds_total")), "slipped"), least=0),
+              Query(total(rate("five_play_clock_lag_seconds_total")), "clock lag"), least=0),
         chart("Orders", "Of people, a second, by outcome.", Query(total(rate("five_play_orders_total"), "outcome"),
                                                                   "{{outcome}}"), unit="cps", least=0, stacked=True),
         chart("Games that ended", "In the last hour, by how; what was abandoned rates nobody.",
@@ -82,5 +82,5 @@ BOARD = Board("game", "Five / Game", "Games played for training: results, length
               Query(total(increase("five_play_rated_games_total")), "ratings"), least=0, stacked=True),
         chart("Bytes", "Sent to people, a second; what the controller passed on of it.",
               Query(total(rate("five_play_sent_bytes_total")), "sent"),
-              Query(total(rate("five_controller_play_relayed_bytes_total")), "passed on"), unit="Bps", least=0)]),
+              Query(total(rate("five_controller_play_forwarded_bytes_total")), "passed on"), unit="Bps", least=0)]),
 ])

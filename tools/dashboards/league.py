@@ -6,7 +6,7 @@ from tools.dashboards.queries import increase, largest, series, total
 
 MU, SIGMA = series("five_evaluator_trueskill_rating"), series("five_evaluator_trueskill_sigma_rating")
 PAST = total(increase("five_rollout_games_total", opponent="past"))
-ARM_STATISTICS = total(increase("five_rollout_arm_hero_statistics_total", statistic="~last_hits|deaths"), "arm",
+VARIANT_STATISTICS = total(increase("five_rollout_variant_hero_statistics_total", statistic="~last_hits|deaths"), "variant",
                        "statistic")
 
 BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win rates, and the pool of past versions.", [
@@ -70,10 +70,10 @@ BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win r
     Row("A change that is annealed into games", [
         chart("Games with the change", "Share of games that ended under the new rule, beside their part in what is "
               "learned from. The anneal holds at its gates until its guard passes it.",
-              Query(f"{total(increase('five_rollout_arm_games_total', arm='new'))} / "
-                    f"{total(increase('five_rollout_arm_games_total'))}", "of games"),
-              Query(f"{total(increase('five_optimizer_arm_received_hero_steps_total', arm='new'))} / "
-                    f"{total(increase('five_optimizer_arm_received_hero_steps_total'))}", "of hero-steps"),
+              Query(f"{total(increase('five_rollout_variant_games_total', variant='new'))} / "
+                    f"{total(increase('five_rollout_variant_games_total'))}", "of games"),
+              Query(f"{total(increase('five_optimizer_variant_received_hero_steps_total', variant='new'))} / "
+                    f"{total(increase('five_optimizer_variant_received_hero_steps_total'))}", "of hero-steps"),
               Query(largest(series("five_controller_anneal_ratio")), "as the anneal has it", dashed=True),
               unit="percentunit", least=0, most=1),
         chart("State of the anneal", "1 for the state that it is in, and its try: a failed one is reverted and tried "
@@ -86,11 +86,11 @@ BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win r
               least=0, stacked=True),
         chart("Guard's pairs", "Games of the present attempt whose pair, the same seed with the sides swapped, is "
               "complete.", Query(largest(series("five_evaluator_guard_paired_games")), "games"), least=0),
-        chart("Length of games by arm", "Mean, in game time.",
-              Query(f"{total(increase('five_rollout_arm_game_seconds_total'), 'arm')} / "
-                    f"{total(increase('five_rollout_arm_games_total'), 'arm')}", "{{arm}}"), unit="s", least=0),
-        chart("Last hits and deaths by arm", "Of a hero that learns, means of the games of each arm.",
-              Query(f"{ARM_STATISTICS} / on (arm) group_left () "
-                    f"{total(increase('five_rollout_arm_games_total'), 'arm')}",
-                    "{{arm}} {{statistic}}"), least=0)]),
+        chart("Length of games by variant", "Mean, in game time.",
+              Query(f"{total(increase('five_rollout_variant_game_seconds_total'), 'variant')} / "
+                    f"{total(increase('five_rollout_variant_games_total'), 'variant')}", "{{variant}}"), unit="s", least=0),
+        chart("Last hits and deaths by variant", "Of a hero that learns, means of the games of each variant.",
+              Query(f"{VARIANT_STATISTICS} / on (variant) group_left () "
+                    f"{total(increase('five_rollout_variant_games_total'), 'variant')}",
+                    "{{variant}} {{statistic}}"), least=0)]),
 ])

@@ -39,7 +39,7 @@ BOARD = Board("system", "Five / System", "State of the run, processes, Redis, ca
         chart("Configuration drift", "Keys in which the configuration file lags behind the run's record, which holds.",
               Query(largest(series("five_controller_config_drift_keys")), "keys"), least=0),
         chart("Not at rest", "Services that the present pause waits for.",
-              Query(largest(series("five_controller_not_quiet_instances")), "services"), least=0),
+              Query(largest(series("five_controller_not_idle_instances")), "services"), least=0),
         chart("Refused writes", "Writes refused inside Redis, an hour, by kind of service and reason: a group that was "
               "replaced, or left in an older epoch.",
               Query(total(increase("five_state_refused_writes_total"), "kind", "reason"), "{{kind}} {{reason}}"),

@@ -21,7 +21,7 @@ def anchors_are_measured(anchors: Mapping[str, Standing], config: RatingConfig) 
 
     Their σ must be at most that of a version with some twenty games against players nearby.
     """
-    return all(standing.sigma <= config.nearby / 4 for standing in anchors.values())
+    return all(standing.sigma <= config.max_reference_distance / 4 for standing in anchors.values())
 
 
 def refit_standings(standings: Mapping[str, Standing], config: RatingConfig) -> dict[str, Standing] | None:

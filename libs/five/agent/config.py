@@ -75,10 +75,10 @@ class ModelConfig(_Section):
 class ComputeConfig(_Section):
     """Precision of GPU products, equal in inference and learning, because the probability ratio compares the two."""
 
-    float32_products: Literal["float32", "tf32"] = Field(
+    float32_matmul_precision: Literal["float32", "tf32"] = Field(
         "float32", description="Precision of float32 products and convolutions on a GPU: full, or with inputs rounded "
         "to TensorFloat32's 10 bits. PyTorch's default is full for products and tf32 for convolutions.")
-    bfloat16_sums: Literal["float32", "bfloat16"] = Field(
+    bfloat16_accumulation: Literal["float32", "bfloat16"] = Field(
         "float32", description="Precision of partial sums of a bfloat16 product whose inner dimension a GPU splits. "
         "PyTorch's default is bfloat16.")
     cuda_graphs: bool = Field(
@@ -183,7 +183,7 @@ class BufferConfig(_Section):
     minimum_samples: int = Field(120, ge=1, description="Minimum samples in the buffer before a batch is sampled.")
     max_age_versions: int = Field(16, ge=1, description="A sample whose newest step is older is dropped. It is a "
                                   "safety net, not the pace.")
-    draw: Literal["uniform", "least_used", "oldest"] = Field(
+    sampling: Literal["uniform", "least_used", "oldest"] = Field(
         "uniform", description="uniform: all samples have equal probability, so at a reuse of 1 about 37 % leave "
         "unused. least_used: samples with the fewest uses come first. oldest: among these the oldest come first, which "
         "makes a queue of minimum_samples; Berner et al. 2019 set staleness this way in figure 5b.")
@@ -211,11 +211,12 @@ class LeagueConfig(_Section):
     quality_learning_rate: float = Field(0.01, gt=0, description="η: a win lowers the beaten opponent's quality by η "
                                          "divided by its probability and the size of the pool.")
     add_every_versions: int = Field(10, ge=1, description="Versions between two additions to the pool.")
-    past_in_play: int = Field(0, ge=0, description="Number of past versions in play at a time. Each is replaced by "
-                              "sampling after in_play_minutes, so inference holds few versions and fills their "
+    active_past_versions: int = Field(0, ge=0, description="Number of past versions in play at a time. Each is "
+                                                           "replaced by "
+                              "sampling after active_minutes, so inference holds few versions and fills their "
                               "batches. In the long run each version is met as often as with sampling per game, as in "
                               "the paper (0).")
-    in_play_minutes: float = Field(20.0, gt=0, description="Minutes that a version stays in play.")
+    active_minutes: float = Field(20.0, gt=0, description="Minutes that a version stays in play.")
     max_quality_drop: float = Field(1.0, gt=0, description="Maximum drop of a quality per win, because the rule is "
                                     "unbounded for rarely sampled opponents.")
     remembered_games: int = Field(65536, ge=1, description="Has no effect: the pool in Redis ignores repeated reports "
@@ -232,18 +233,20 @@ class RatingConfig(_Section):
                        "version does not change.")
     draw_probability: float = Field(0.02, ge=0, lt=1, description="Draw probability between equal players until a game "
                                     "is drawn; then it is estimated from the games.")
-    nearby: float = Field(10.0, gt=0, description="Maximum distance of references from the rating that they are played "
+    max_reference_distance: float = Field(10.0, gt=0, description="Maximum distance of references from the rating "
+                                                                  "that they are played "
                           "at.")
     games_per_rating: int = Field(750, ge=2, description="Games after which a version's rating is final.")
     games_per_round: int = Field(50, ge=2, description="Games assigned together. After the last of them the next "
                                  "round is assigned, against the references near the rating then.")
-    games_of_first: int = Field(50, ge=2, description="Games of a run's first rating, against random play; few, "
+    first_rating_games: int = Field(50, ge=2, description="Games of a run's first rating, against random play; few, "
                                 "because a new run waits for it.")
     anchors: tuple[Bot, ...] = Field(("random", "scripted-easy", "scripted", "scripted-hard"),
                                      description="Bots that are rated against each other once, after the first "
                                      "version.")
     games_per_anchor_pair: int = Field(40, ge=2, description="Games between every two anchors.")
-    always: tuple[Bot, ...] = Field((), description="Anchors that every version plays at any distance, for a "
+    required_references: tuple[Bot, ...] = Field((), description="Anchors that every version plays at any distance, "
+                                                                 "for a "
                                     "comparable win rate.")
     reference_spacing: float = Field(4.0, gt=0, description="A rated version at least this far from every reference "
                                      "becomes one.")
@@ -252,6 +255,7 @@ class RatingConfig(_Section):
     def _rated_against_somebody(self) -> "RatingConfig":
         if "random" not in self.anchors or len(set(self.anchors)) != len(self.anchors):
             raise ValueError(f"rating.anchors {list(self.anchors)}: random is required, and each bot may occur once")
-        if unknown := set(self.always) - set(self.anchors):
-            raise ValueError(f"rating.always {', '.join(sorted(unknown))}: only rating.anchors are allowed")
+        if unknown := set(self.required_references) - set(self.anchors):
+            raise ValueError(f"rating.required_references {', '.join(sorted(unknown))}: only rating.anchors are "
+                             f"allowed")
         return self

@@ -154,14 +154,14 @@ class Ladder:
             zero = Standing(RANDOM, 0.0, PINNED_SIGMA, number, self.config.draw_probability, True)
             return {name: None for name in self._obsolete_rows} | {FORMAT_ROW: FORMAT} | self._rating_rows([zero])
         if self.last_rated is None:
-            games = min(self.config.games_of_first, self.config.games_per_rating)
+            games = min(self.config.first_rating_games, self.config.games_per_rating)
             return self._open_rows(RatingTrial(number, player, 0.0, 1, self._plan_pairings(player, 0.0, {}, games, ())))
         if not self.has_rated_anchors:
             pairs = (self.config.games_per_anchor_pair + 1) // 2
             return self._open_rows(RatingTrial(number, ANCHORS, 0.0, 1, [
                 (str(first), str(second), pairs) for first, second in combinations(self.config.anchors, 2)]))
         mu = self.last_rated.mu if mu is None else mu
-        pairings = self._plan_pairings(player, mu, {}, self.config.games_per_rating, self.config.always)
+        pairings = self._plan_pairings(player, mu, {}, self.config.games_per_rating, self.config.required_references)
         return self._open_rows(RatingTrial(number, player, mu, 1, pairings))
 
     def retire_references(self, players: Collection[str]) -> dict[str, Any] | None:
@@ -214,9 +214,9 @@ class Ladder:
         met = Counter[str]()
         for _, opponent, pairs in self.trial.pairings:
             met[opponent] += pairs
-        target = self.config.games_per_rating if self.has_rated_anchors else self.config.games_of_first
+        target = self.config.games_per_rating if self.has_rated_anchors else self.config.first_rating_games
         left = min(target, self.config.games_per_rating) - len(self._assigned_games())
-        far = not any(abs(self.standings[name].mu - standing.mu) <= self.config.nearby for name in met)
+        far = not any(abs(self.standings[name].mu - standing.mu) <= self.config.max_reference_distance for name in met)
         unmet = [name for name in self.nearby_references(standing.mu) if name not in met]
         misplaced = far and bool(unmet) and self.trial.rounds < target / self.config.games_per_round + EXTRA_ROUNDS
         if left > 1 or misplaced:
@@ -238,7 +238,7 @@ class Ladder:
     def nearby_references(self, mu: float) -> list[str]:
         """Return the references within ``nearby`` points of a rating, nearest first, at least the nearest one."""
         order = sorted(self.references, key=lambda name: abs(self.references[name].mu - mu))
-        within = [name for name in order if abs(self.references[name].mu - mu) <= self.config.nearby]
+        within = [name for name in order if abs(self.references[name].mu - mu) <= self.config.max_reference_distance]
         return within or order[:1]
 
     def _plan_pairings(self, player: str, mu: float, met: Mapping[str, int], games: int, always: Sequence[str]
@@ -344,7 +344,7 @@ class Ladder:
         A version stronger than all references becomes one with any σ, because later versions need an opponent.
         """
         gaps = [standing.mu - mu for mu in references]
-        precise = standing.sigma <= self.config.nearby / 2 or min(gaps) > 0
+        precise = standing.sigma <= self.config.max_reference_distance / 2 or min(gaps) > 0
         return self.has_rated_anchors and min(map(abs, gaps)) >= self.config.reference_spacing and precise
 
     @staticmethod

@@ -6,7 +6,27 @@ from typing import Any
 SINCE = "0.2.0"
 # Old path to new path, both dotted. A section is renamed with everything below it. An item of a list has no number:
 # "schedules.learning_rate.ramps[].start".
-RENAMED: Mapping[str, str] = {}
+RENAMED: Mapping[str, str] = {
+    "buffer.draw": "buffer.sampling",
+    "compute.bfloat16_sums": "compute.bfloat16_accumulation",
+    "compute.float32_products": "compute.float32_matmul_precision",
+    "league.in_play_minutes": "league.active_minutes",
+    "league.past_in_play": "league.active_past_versions",
+    "lifecycle.quiet_seconds": "lifecycle.pause_timeout_seconds",
+    "lifecycle.stuck_seconds": "lifecycle.watchdog_seconds",
+    "rating.always": "rating.required_references",
+    "rating.games_of_first": "rating.first_rating_games",
+    "rating.nearby": "rating.max_reference_distance",
+    "services.controller.stay": "services.controller.keep_serving",
+    "services.evaluator.share_guard": "services.evaluator.guard_share",
+    "services.inference.spread_seconds": "services.inference.load_jitter_seconds",
+    "services.optimizer.drawing_threads": "services.optimizer.collate_threads",
+    "services.play.behind_kibibytes": "services.play.client_backlog_kibibytes",
+    "services.play.empty_seconds": "services.play.abandon_seconds",
+    "services.play.seat_seconds": "services.play.seat_reservation_seconds",
+    "services.play.watching": "services.play.max_connections",
+    "services.rollout.optimizers_each": "services.rollout.optimizers_per_process",
+}
 
 
 def refusal(path: str, renamed: Mapping[str, str] | None = None) -> str | None:

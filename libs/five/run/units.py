@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-# By the end of a key's last part when it begins with "_", else by the whole last part; the first that fits.
+# By the suffix of a key's last part if the entry begins with "_", otherwise by the last part; the first match counts.
 UNITS: Mapping[str, str] = {
     "_seconds": "s", "_us": "µs", "_bytes": "bytes", "_mebibytes": "MiB", "_kibibytes": "KiB", "_samples": "samples",
     "_segments": "segments", "_batches": "batches of batch_samples", "_versions": "versions",
@@ -10,7 +10,7 @@ UNITS: Mapping[str, str] = {
     "_probability": "probability", "tolerance": "share", "_embedding": "values", "_hidden": "units",
     "_weight": "factor", "_port": "TCP port", "port": "TCP port", "_modifiers": "slots", "_creeps": "slots",
     "threads": "threads", "_threads": "threads", "games": "games", "games_per_rating": "games",
-    "games_per_round": "games", "games_of_first": "games", "games_per_anchor_pair": "games",
+    "games_per_round": "games", "first_rating_games": "games", "games_per_anchor_pair": "games",
     "games_per_past_opponent": "games", "_burst": "requests", "burst": "requests", "seed": "none",
 }
 # By the whole key.
@@ -41,23 +41,23 @@ KEY_UNITS: Mapping[str, str] = {
     "schedules.gae_horizon_seconds": "s", "buffer.sample_reuse": "uses of a sample",
     "league.quality_learning_rate": "quality", "league.max_quality_drop": "quality", "league.remembered_games": "games",
     "rating.sigma": "rating points", "rating.beta": "rating points", "rating.tau": "rating points",
-    "league.past_in_play": "versions", "league.in_play_minutes": "min",
-    "rating.nearby": "rating points", "rating.reference_spacing": "rating points",
+    "league.active_past_versions": "versions", "league.active_minutes": "min",
+    "rating.max_reference_distance": "rating points", "rating.reference_spacing": "rating points",
     "rpc.retries": "tries", "rpc.max_concurrent_calls": "calls", "services.evaluator.replay_days": "days",
     "store.keep_versions": "versions", "store.archive_every": "versions",
     "store.keep_archived": "versions", "services.dota_env.max_games": "games",
     "services.dota_env.max_streams": "streams",
     "services.rollout.processes": "processes", "services.rollout.groups": "groups",
-    "services.rollout.optimizers_each": "optimizers",
+    "services.rollout.optimizers_per_process": "optimizers",
     "services.inference.max_batch": "team-steps", "services.inference.max_sessions": "sessions",
     "services.optimizer.max_optimizers": "optimizers", "services.optimizer.optimizers": "optimizers",
     "services.optimizer.ranks_per_node": "optimizers", "services.optimizer.checkpoints_kept": "checkpoints",
-    "services.evaluator.share_guard": "share", "services.evaluator.cpu_share": "cores",
+    "services.evaluator.guard_share": "share", "services.evaluator.cpu_share": "cores",
     "services.evaluator.draft_line_ups": "line-ups", "services.evaluator.keep_replays": "files",
     "services.controller.limits.concurrent_requests": "requests",
     "services.controller.limits.connections": "connections", "services.controller.limits.streams": "clients",
     "services.controller.limits.viewers": "viewers", "services.controller.limits.players": "people",
-    "services.play.watching": "people",
+    "services.play.max_connections": "people",
     "services.play.recordings": "games",
     "services.controller.operations.attempts": "tries",
     "services.controller.autoscaler.rollout.min": "pods", "services.controller.autoscaler.rollout.max": "pods",

@@ -1,1 +1,1 @@
-"""Sizing the rollout and inference Deployments of a cluster."""
+"""Autoscaling of the rollout and inference Deployments of a cluster."""

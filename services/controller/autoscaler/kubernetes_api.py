@@ -1,24 +1,24 @@
-"""What the autoscaler asks of Kubernetes: the sizes of two Deployments, and nothing else.
+"""Client for the parts of the Kubernetes API that the autoscaler uses: the scale subresource of two Deployments.
 
-The controller's service account needs, in its own namespace, exactly this:
+The controller's service account needs exactly this in its own namespace:
 
     apiGroups: ["apps"]
     resources: ["deployments/scale"]
     resourceNames: [<the rollout Deployment>, <the inference Deployment>]
     verbs: ["get", "patch"]
 
-and only with ``services.controller.autoscaler.deletion_cost`` (off by default) also:
+and, only with ``services.controller.autoscaler.deletion_cost`` (off by default), also:
 
     apiGroups: [""]
     resources: ["pods"]
     verbs: ["list", "patch"]
 
-No ``list`` or ``watch`` of Deployments, no events, nothing outside the namespace: decisions are events of the run, not
-of the cluster. Pods that call the API need ``automountServiceAccountToken: true`` and a way to the API server
-(a NetworkPolicy has to let the controller out to it). The names are those of
-``services.controller.autoscaler.rollout.deployment`` and ``.inference.deployment``.
+It needs no ``list`` or ``watch`` of Deployments, no events, and nothing outside the namespace: decisions are recorded
+as events of the run. The pod needs ``automountServiceAccountToken: true`` and a NetworkPolicy that lets it reach the
+API server. The Deployments' names are ``services.controller.autoscaler.rollout.deployment`` and
+``.inference.deployment``.
 
-All calls block, carry a timeout and are never repeated by themselves: the autoscaler looks again a few seconds later.
+All calls block, have a timeout and are not retried: the autoscaler runs again a few seconds later.
 """
 
 import json
@@ -39,8 +39,9 @@ POD_PAGE = 500
 
 
 class Scale(NamedTuple):
-    """A Deployment's size: ``replicas`` asked for, ``present`` ones that exist, the labels its pods are found by, and
-    the object's ``version``, with which a write is refused once somebody else has changed it."""
+    """A Deployment's scale: requested ``replicas``, existing pods ``present``, the pods' label selector, and the
+    resource
+    ``version``. A write with an outdated version is refused."""
 
     replicas: int
     present: int
@@ -49,7 +50,7 @@ class Scale(NamedTuple):
 
 
 class Pod(NamedTuple):
-    """A pod of a Deployment: its name, whether it ends already, and its deletion cost."""
+    """A pod of a Deployment: its name, whether it is terminating, and its deletion cost."""
 
     name: str
     ending: bool
@@ -57,7 +58,7 @@ class Pod(NamedTuple):
 
 
 class ApiFailed(ConnectionError):
-    """A request that did not work. ``status`` is the API's, 0 when there was no answer."""
+    """A failed request. ``status`` is the HTTP status, or 0 without a response."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -65,68 +66,66 @@ class ApiFailed(ConnectionError):
 
 
 class Conflict(ApiFailed):
-    """Somebody else has changed the object since it was read."""
+    """The object was changed since it was read."""
 
 
 class OutsideCluster(RuntimeError):
-    """This process does not run in a pod with a service account."""
+    """The process does not run in a pod with a service account."""
 
 
 class KubernetesApi:
-    """Sizes of Deployments in one namespace, through the scale subresource. Blocking; safe to share between threads."""
+    """Sizes of Deployments in one namespace, through the scale subresource. Blocking and thread-safe."""
 
     def __init__(self, api: client.ApiClient, namespace: str, timeout_seconds: float) -> None:
         self.namespace = namespace
         self._apps = client.AppsV1Api(api)
         self._core = client.CoreV1Api(api)
-        self._timeout = (timeout_seconds, timeout_seconds)  # to connect, to answer
+        self._timeout = (timeout_seconds, timeout_seconds)  # connect, read
 
     @classmethod
     def in_cluster(cls, timeout_seconds: float, account: Path = ACCOUNT,
                    environ: Mapping[str, str] = os.environ) -> "KubernetesApi":
-        """The API that the pod's service account reaches; its token is read again as it is rotated.
-
-        Raises OutsideCluster when there is none.
-        """
+        """Return a client that uses the pod's service account and follows its token's rotation. Raise
+        OutsideCluster."""
         configuration = client.Configuration()
         configuration.retries = False
         try:
-            loader: Any = InClusterConfigLoader  # has no types
+            loader: Any = InClusterConfigLoader  # has no type annotations
             loader(str(account / "token"), str(account / "ca.crt"), environ=environ).load_and_set(configuration)
             configuration.proxy = None  # the API server is inside the cluster: no proxy variable applies
             namespace = (account / "namespace").read_text().strip()
         except (ConfigException, OSError) as error:
-            raise OutsideCluster(f"there is no Kubernetes service account here ({str(error).rstrip('.')})") from None
+            raise OutsideCluster(f"no Kubernetes service account found ({str(error).rstrip('.')})") from None
         return cls(client.ApiClient(configuration), namespace, timeout_seconds)
 
     def scale(self, deployment: str) -> Scale:
-        """A Deployment's size. Raises ApiFailed."""
-        what = f"the scale of Deployment {deployment!r} cannot be read"
+        """Return a Deployment's scale. Raise ApiFailed."""
+        what = f"cannot read the scale of Deployment {deployment!r}"
         found = self._call(what, self._apps.read_namespaced_deployment_scale, deployment, self.namespace)
         return _scale(found)
 
     def resize(self, deployment: str, replicas: int, version: str) -> Scale:
-        """Asks for ``replicas`` pods. Raises Conflict when the object is no longer at ``version``, else ApiFailed."""
+        """Request ``replicas`` pods. Raise Conflict if the object is no longer at ``version``, otherwise ApiFailed."""
         body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}}
-        what = f"Deployment {deployment!r} cannot be brought to {replicas} replicas"
+        what = f"cannot scale Deployment {deployment!r} to {replicas} replicas"
         found = self._call(what, self._apps.patch_namespaced_deployment_scale, deployment, self.namespace, body)
         return _scale(found)
 
     def pods(self, selector: str) -> list[Pod]:
-        """Pods with these labels. Raises ApiFailed."""
+        """Return the pods that match a label selector. Raise ApiFailed."""
         pods: list[Pod] = []
         token: str | None = None
         while token != "":
-            page = self._call("pods cannot be listed", self._core.list_namespaced_pod, self.namespace,
+            page = self._call("cannot list pods", self._core.list_namespaced_pod, self.namespace,
                               label_selector=selector, limit=POD_PAGE, _continue=token)
             pods += [_pod(item) for item in page.items]
             token = page.metadata._continue or ""
         return pods
 
     def set_deletion_cost(self, pod: str, cost: int) -> None:
-        """Pods of lower cost are removed first when a Deployment shrinks. Raises ApiFailed."""
+        """Set a pod's deletion cost: pods with a lower cost are removed first. Raise ApiFailed."""
         body = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
-        self._call(f"the deletion cost of pod {pod!r} cannot be set", self._core.patch_namespaced_pod, pod,
+        self._call(f"cannot set the deletion cost of pod {pod!r}", self._core.patch_namespaced_pod, pod,
                    self.namespace, body)
 
     def _call(self, what: str, function: Any, *arguments: Any, **options: Any) -> Any:
@@ -137,9 +136,9 @@ class KubernetesApi:
             kind = Conflict if status == 409 else ApiFailed
             raise kind(status, f"{what}: {status} {_reason(error)}{_advice(status)}") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise ApiFailed(0, f"{what}: the Kubernetes API does not answer ({error})") from None
+            raise ApiFailed(0, f"{what}: the Kubernetes API does not respond ({error})") from None
         except ValueError as error:
-            raise ApiFailed(0, f"{what}: the answer is not understood ({error})") from None
+            raise ApiFailed(0, f"{what}: invalid response ({error})") from None
 
 
 def _scale(found: Any) -> Scale:
@@ -165,5 +164,5 @@ def _advice(status: int) -> str:
     if status == 403:
         return "; the controller's Role needs get and patch of deployments/scale with this name"
     if status == 404:
-        return "; look at services.controller.autoscaler.*.deployment"
+        return "; check services.controller.autoscaler.*.deployment"
     return ""

@@ -1,4 +1,4 @@
-"""The autoscaler's loop: reads heartbeats, decides (scaling.rules), sets sizes, and writes down why."""
+"""The autoscaler's loop: reads heartbeats, decides (autoscaler.rules), sets sizes and records the reasons."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from five.services.controller.autoscaler.kubernetes_api import (
 )
 from five.services.controller.autoscaler.live_settings import LiveSettings
 from five.services.controller.autoscaler.rules import Autoscaler, Decision, Kind
-from five.services.controller.autoscaler.signals import Beat, Signals, SignalWindow
+from five.services.controller.autoscaler.signals import HeartbeatSample, Signals, SignalWindow
 from rapid.service import Service
 from rapid.store.leases import Instance, Leases
 from rapid.store.state import RunState, Status
@@ -30,12 +30,12 @@ from rapid.store.state import RunState, Status
 log = logging.getLogger(__name__)
 
 WHO = "autoscaler"
-TABLE = "autoscaler"  # of the run's state: the last look at each kind, for REST
-TRIES = 3  # of a write that others keep overtaking
+TABLE = "autoscaler"  # of the run's state: the last decision for each kind, for REST
+MAX_ATTEMPTS = 3  # of a write that conflicts with others
 
 
 class Api(Protocol):
-    """What the loop asks of the cluster (services.controller.kubernetes_api.KubernetesApi)."""
+    """The calls to the cluster that the loop needs (autoscaler.kubernetes_api.KubernetesApi)."""
 
     def scale(self, deployment: str) -> Scale: ...
 
@@ -47,15 +47,15 @@ class Api(Protocol):
 
 
 @dataclass
-class _Seen:
-    """A Deployment as the last look found it."""
+class _DeploymentSize:
+    """A Deployment and its scale."""
 
     name: str
     scale: Scale
 
 
 class ScalingLoop:
-    """One look at a time. Blocking: for a thread of its own. ``clock`` is in seconds of any origin."""
+    """One pass of the autoscaler at a time. Blocking. ``clock`` returns monotonic seconds."""
 
     def __init__(self, config: AutoscalerConfig, api: Api, state: RunState,
                  clock: Callable[[], float] = time.monotonic) -> None:
@@ -64,38 +64,39 @@ class ScalingLoop:
         self._leases = Leases(state.redis, state.run)
         self._clock = clock
         self._window = SignalWindow(config.window_seconds)
-        self._brain = Autoscaler(None, None)
-        self._troubles: dict[str, str] = {}
-        self.take(config)
+        self._autoscaler = Autoscaler(None, None)
+        self._reported_errors: dict[str, str] = {}
+        self.update(config)
 
-    def take(self, config: AutoscalerConfig) -> None:
-        """Goes on by other settings; bounds hold from the next look on."""
+    def update(self, config: AutoscalerConfig) -> None:
+        """Use other settings from the next pass on."""
         self._config = config
         self._window.seconds = config.window_seconds
         self._names: dict[Kind, str] = {"rollout": config.rollout.deployment, "inference": config.inference.deployment}
-        self._brain.take(config.rollout if config.rollout.deployment else None,
+        self._autoscaler.update(config.rollout if config.rollout.deployment else None,
                          config.inference if config.inference.deployment else None)
 
-    def look(self) -> list[Decision]:
-        """Looks once, and acts. Raises redis.RedisError when the run's state cannot be read."""
+    def run_once(self) -> list[Decision]:
+        """Decide and apply the sizes once. Raise redis.RedisError if the run's state cannot be read."""
         now = self._clock()
         status = self._state.status()
         if status is None or status.status is not Status.RUNNING:
-            # Whoever is paused, starting or operated on waits for other reasons than too few or too many.
-            self._window.forget()
-            self._brain.forget()
+            # While the run is not running, waits say nothing about pool sizes.
+            self._window.reset()
+            self._autoscaler.reset()
             return []
         live = self._leases.live()
         if any(i.stats.get("holding") for i in live if i.kind == "optimizer"):
-            # Learning waits for a store, and with it all else: that says nothing about sizes.
-            self._window.forget()
-            self._brain.forget()
+            # Learning is blocked by a store, and everything else with it: that says nothing about pool sizes.
+            self._window.reset()
+            self._autoscaler.reset()
             return []
-        self._window.observe(now, [Beat(i.kind, i.id, i.beaten_at, i.started_at, i.stats) for i in self._ours(live)])
+        self._window.observe(now, [HeartbeatSample(i.kind, i.id, i.beaten_at, i.started_at, i.stats)
+                                   for i in self._own_instances(live)])
         signals = self._window.signals()
         metrics.show_signals(signals.as_dict() if signals else {})
-        seen = {kind: found for kind in self._brain.kinds if (found := self._size(kind)) is not None}
-        decisions = self._brain.decide(now, signals, {kind: found.scale.replicas for kind, found in seen.items()})
+        seen = {kind: found for kind in self._autoscaler.kinds if (found := self._size(kind)) is not None}
+        decisions = self._autoscaler.decide(now, signals, {kind: found.scale.replicas for kind, found in seen.items()})
         for decision in decisions:
             found = seen[decision.kind]
             done = not decision.changes or self._apply(decision, found, live, signals)
@@ -107,10 +108,11 @@ class ScalingLoop:
                 "signals": signals.as_dict() if signals else {}})
         return decisions
 
-    def _ours(self, live: Sequence[Instance]) -> list[Instance]:
-        """Without the pods of other Deployments of a kind: a pool for past versions has a queue of its own.
+    def _own_instances(self, live: Sequence[Instance]) -> list[Instance]:
+        """Return the instances without the pods of other Deployments of the same kind, such as a pool for past
+        versions.
 
-        Instances are known by their pods' names; where no name is one of the Deployment's, all count.
+        Instances are identified by pod names. If no pod name belongs to the Deployment, all instances count.
         """
         present = {(i.kind, self._deployment(i)) for i in live}
         strict = {kind: name for kind, name in self._names.items() if (kind, name) in present}
@@ -120,28 +122,29 @@ class ScalingLoop:
     def _deployment(instance: Instance) -> str:
         return instance.id.rsplit("-", 2)[0]
 
-    def _size(self, kind: Kind) -> _Seen | None:
+    def _size(self, kind: Kind) -> _DeploymentSize | None:
         name = self._names[kind]
         try:
-            found = _Seen(name, self._api.scale(name))
+            found = _DeploymentSize(name, self._api.scale(name))
         except ApiFailed as error:
-            self._trouble(kind, error)
+            self._report_error(kind, error)
             return None
-        self._troubles.pop(kind, None)
+        self._reported_errors.pop(kind, None)
         return found
 
-    def _apply(self, decision: Decision, found: _Seen, live: Sequence[Instance], signals: Signals | None) -> bool:
-        """Sets the size that was decided, unless somebody else has set another meanwhile. Returns whether it did."""
+    def _apply(self, decision: Decision, found: _DeploymentSize, live: Sequence[Instance], signals: Signals
+               | None) -> bool:
+        """Set the decided size, unless somebody else has changed it meanwhile. Return whether it was set."""
         if self._config.deletion_cost and decision.after < decision.before:
-            self._choose(decision, found.scale, live)
+            self._mark_for_deletion(decision, found.scale, live)
         try:
             done = self._resize(decision, found)
         except ApiFailed as error:
-            self._trouble(f"resize {decision.kind}", error)
+            self._report_error(f"resize {decision.kind}", error)
             return False
-        self._troubles.pop(f"resize {decision.kind}", None)
+        self._reported_errors.pop(f"resize {decision.kind}", None)
         if not done:
-            log.info("%s: somebody else has set its replicas, they are left alone for now", found.name)
+            log.info("%s: replicas were changed by somebody else, skipping this pass", found.name)
             return False
         log.info("%s: %d -> %d replicas (%s)", found.name, decision.before, decision.after, decision.reason)
         self._state.events.append(WHO, f"{decision.kind}.scaled", {
@@ -149,21 +152,22 @@ class ScalingLoop:
             "reason": str(decision.reason), "signals": signals.as_dict() if signals else {}})
         return True
 
-    def _resize(self, decision: Decision, found: _Seen) -> bool:
+    def _resize(self, decision: Decision, found: _DeploymentSize) -> bool:
         scale = found.scale
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             try:
                 self._api.resize(found.name, decision.after, scale.version)
                 return True
             except Conflict:
-                # The object changes with every pod that starts or ends; only another size matters.
+                # The object's version changes with every pod; only another size is a conflict.
                 scale = self._api.scale(found.name)
                 if scale.replicas != decision.before:
                     return False
         return False
 
-    def _choose(self, decision: Decision, scale: Scale, live: Sequence[Instance]) -> None:
-        """Has those pods removed first that have sent no heartbeat yet, then the youngest: they lose least."""
+    def _mark_for_deletion(self, decision: Decision, scale: Scale, live: Sequence[Instance]) -> None:
+        """Mark the pods to remove first: pods without a heartbeat, then the youngest, because they lose the least
+        work."""
         begun = {i.id: i.started_at for i in live if i.kind == decision.kind}
         try:
             pods = [pod for pod in self._api.pods(scale.selector) if not pod.ending]
@@ -171,36 +175,37 @@ class ScalingLoop:
             for pod in pods[:decision.before - decision.after]:
                 if pod.cost != -1:
                     self._api.set_deletion_cost(pod.name, -1)
-            self._troubles.pop("pods", None)
+            self._reported_errors.pop("pods", None)
         except ApiFailed as error:
-            self._trouble("pods", error)
+            self._report_error("pods", error)
 
-    def _trouble(self, what: str, error: ApiFailed) -> None:
-        """Counts every failure; tells of it when it is a new one."""
+    def _report_error(self, what: str, error: ApiFailed) -> None:
+        """Count every failure, and log it when its status is new."""
         metrics.API_FAILURES.labels(str(error.status)).inc()
-        if self._troubles.get(what) != str(error.status):
-            self._troubles[what] = str(error.status)
+        if self._reported_errors.get(what) != str(error.status):
+            self._reported_errors[what] = str(error.status)
             log.warning("%s", error)
             self._state.events.append(WHO, "autoscaler.failed", {"what": what, "error": str(error)})
 
 
 async def keep_scaling(service: Service[RunConfig]) -> None:
-    """Scales until the service drains. Whatever goes wrong here, the controller goes on."""
+    """Run the autoscaler until the service drains. Errors are logged and never stop the controller."""
     settings = service.config.services.controller.autoscaler
     if not settings.enabled:
         return
     try:
         api = await asyncio.to_thread(KubernetesApi.in_cluster, settings.timeout_seconds)
     except OutsideCluster as error:
-        log.warning("the autoscaler is off: %s", error)
+        log.warning("autoscaler is off: %s", error)
         return
     reuse = service.config.buffer.sample_reuse
     if settings.rollout.deployment and settings.rollout.target != reuse:
         log.warning("services.controller.autoscaler.rollout.target is %g, but optimizers are paced to a sample reuse "
-                    "of %g (buffer.sample_reuse): one side will always wait", settings.rollout.target, reuse)
+                    "of %g (buffer.sample_reuse), so one side always waits: set both to the same value",
+                    settings.rollout.target, reuse)
     loop = ScalingLoop(settings, api, service.state)
     file = LiveSettings(service.arguments.config, service.arguments.overrides, settings)
-    log.info("the autoscaler looks every %g s at %s in namespace %s", settings.interval_seconds,
+    log.info("autoscaler started: interval %g s, Deployments %s, namespace %s", settings.interval_seconds,
              ", ".join(n for n in (settings.rollout.deployment, settings.inference.deployment) if n) or "nothing",
              api.namespace)
     while not service.lifecycle.draining:
@@ -208,10 +213,10 @@ async def keep_scaling(service: Service[RunConfig]) -> None:
             now = await asyncio.to_thread(file.read)
             if now != settings:
                 settings = now
-                loop.take(settings)
-            await asyncio.to_thread(loop.look)
+                loop.update(settings)
+            await asyncio.to_thread(loop.run_once)
         except redis.RedisError as error:
-            log.warning("the autoscaler cannot see the run: %s", error)
+            log.warning("autoscaler cannot read the run: %s", error)
         except Exception:
-            log.exception("the autoscaler failed; it tries again")
+            log.exception("autoscaler pass failed, trying again")
         await asyncio.sleep(settings.interval_seconds)

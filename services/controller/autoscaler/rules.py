@@ -1,23 +1,22 @@
-"""How many rollouts and inference servers a run should have: pure logic, without a clock, a store or a cluster.
+"""Number of rollouts and inference servers that a run needs: pure logic, without a clock, a store or a cluster.
 
-**Rollouts follow sample reuse.** Measured sample reuse (Berner et al. 2019, equation 13) says nothing here: pacing
-holds it at its target, by letting the optimizers wait when there are too few rollouts and the rollouts when there are
-too many. What those two waits cost is the signal: *unpaced reuse* is what reuse would be if neither side waited,
+**Rollouts follow sample reuse.** The measured sample reuse (Berner et al. 2019, equation 13) is not a usable signal:
+pacing holds it at its target. Optimizers wait when there are too few rollouts, and rollouts wait when there are too
+many. The signal is *unpaced reuse*, the reuse that would result if neither side waited:
 
     unpaced reuse = reuse x (1 - rollouts' throttled share) / (1 - optimizers' waiting share)
 
-Above its target (1.0, section M.3) there are too few rollouts: the optimizers wait. Below it there are too many.
-Production is proportional to the number of rollouts, so ``rollouts x unpaced reuse / target`` is the number to have.
+Above its target (1.0, section M.3) there are too few rollouts; below it there are too many. Production is
+proportional to the number of rollouts, so the required number is ``rollouts x unpaced reuse / target``.
 
-**Inference follows queue time**, the mean time a request waits for its batch. It grows faster than in proportion to the
-load of a server, so servers are taken away only where the queue would stay under the target even if it grew with the
-square of the load, and where the others can take over their work at the best pace that was ever seen: a server that
-forms small batches is busy all the time and yet has room.
+**Inference follows queue time**, the mean time that a request waits for its batch. Queue time grows faster than a
+server's load. A server is removed only if the queue would stay below the target when it grows with the square of the
+load, and if the others can take over its work at the highest throughput seen so far. A server that forms small batches
+is busy all the time and still has spare capacity.
 
-Both scale between bounds, leave a band around the target alone, wait until a wish has lasted (long before shrinking),
-grow and shrink by a bounded fraction at a time, and pause after each change. Each waits for the other where more of
-itself would not help: rollouts do not grow while inference is what they wait for, inference does not grow while
-rollouts are throttled.
+Both scale between bounds, ignore a band around the target, wait until a request has lasted (longer before shrinking),
+change by a bounded fraction at a time, and pause after each change. Rollouts do not grow while they wait for
+inference. Inference does not grow while rollouts are throttled.
 """
 
 import math
@@ -31,13 +30,13 @@ from five.run.config.autoscaler import ScalingRule
 from five.services.controller.autoscaler.signals import Signals
 
 Kind = Literal["rollout", "inference"]
-QUEUE_ELASTICITY = 2.0  # queue time is taken to grow with this power of a server's load
-FULL = 0.85  # of what servers have been seen to do, that is left to them
-REGRET_WINDOWS = 4.0  # a level that was too small is not tried again for so many down windows, twice as many each time
+QUEUE_ELASTICITY = 2.0  # assumed exponent of queue time over a server's load
+TARGET_UTILIZATION = 0.85  # of the highest throughput seen, at which the remaining servers may run
+REGRET_WINDOWS = 4.0  # down windows before a size that was too small is tried again; doubled each time
 
 
 class Reason(StrEnum):
-    """Why a size is changed, or left."""
+    """Why a size is changed or kept."""
 
     STARVED = "optimizers_wait"  # rollouts grow
     THROTTLED = "rollouts_throttled"  # rollouts shrink
@@ -46,21 +45,21 @@ class Reason(StrEnum):
     BELOW_MIN = "below_min"
     ABOVE_MAX = "above_max"
     IN_BAND = "in_band"
-    MEASURING = "measuring"  # too little was seen yet, or nothing came in at all
-    STABILISING = "stabilising"  # the wish has not lasted long enough
+    MEASURING = "measuring"  # not enough data yet
+    STABILISING = "stabilising"  # the request has not lasted long enough
     COOLING = "cooling_down"
     AT_MAX = "at_max"
     AT_MIN = "at_min"
-    PODS_MISSING = "pods_missing"  # more are asked for already than there are
-    INFERENCE_FIRST = "inference_first"  # rollouts would only wait for inference
-    ROLLOUTS_FIRST = "rollouts_first"  # inference is not what the optimizers wait for
-    TOO_SMALL_BEFORE = "too_small_before"  # shrinking to this was regretted
+    PODS_MISSING = "pods_missing"  # more are requested than exist
+    INFERENCE_FIRST = "inference_first"  # more rollouts would only wait for inference
+    ROLLOUTS_FIRST = "rollouts_first"  # more inference would not help the optimizers
+    TOO_SMALL_BEFORE = "too_small_before"  # this size was too small before
     SWITCHED_OFF = "switched_off"  # somebody set the replicas to 0
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What a signal asks for: a number of pods and why; where it asks for nothing, the present number."""
+class ScaleRequest:
+    """The number of pods that a signal asks for, and why. Without a change it is the current number."""
 
     replicas: int
     reason: Reason
@@ -68,7 +67,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Decision:
-    """What was made of a wish. Nothing is to be done when ``after`` is ``before``."""
+    """The decision about a request. Nothing is due when ``after`` equals ``before``."""
 
     kind: Kind
     before: int
@@ -78,51 +77,53 @@ class Decision:
 
     @property
     def changes(self) -> bool:
-        """Whether the size is to be set."""
+        """Whether the size has to be set."""
         return self.after != self.before
 
 
-def rollouts_wished(signals: Signals, rule: ScalingRule, current: int) -> Wish:
-    """What sample reuse asks of ``current`` rollout pods."""
+def desired_rollouts(signals: Signals, rule: ScalingRule, current: int) -> ScaleRequest:
+    """Return the number of rollout pods that sample reuse asks for, given ``current``."""
     reuse = signals.unpaced_reuse
     if reuse is None or signals.rollouts <= 0:
-        return Wish(current, Reason.MEASURING)
+        return ScaleRequest(current, Reason.MEASURING)
     ratio = reuse / rule.target
     if abs(ratio - 1) <= rule.tolerance:
-        return Wish(current, Reason.IN_BAND)
-    # The signal came from the pods that lived, not from those asked for. Rounded up: the optimizers are what costs.
-    wished = math.ceil(signals.rollouts * ratio - 1e-6)
+        return ScaleRequest(current, Reason.IN_BAND)
+    # The signal comes from live pods, not from requested ones. Rounded up, because optimizers are the costly part.
+    desired = math.ceil(signals.rollouts * ratio - 1e-6)
     if ratio < 1:
-        return Wish(min(wished, current), Reason.THROTTLED if wished < current else Reason.IN_BAND)
-    return Wish(max(wished, current), Reason.STARVED if wished > current else Reason.PODS_MISSING)
+        return ScaleRequest(min(desired, current), Reason.THROTTLED if desired < current else Reason.IN_BAND)
+    return ScaleRequest(max(desired, current), Reason.STARVED if desired > current else Reason.PODS_MISSING)
 
 
-def inference_wished(signals: Signals, rule: ScalingRule, current: int, best_pace: float = 0.0) -> Wish:
-    """What queue time asks of ``current`` inference pods. ``best_pace``: the highest `Signals.inference_pace` seen."""
+def desired_inference(signals: Signals, rule: ScalingRule, current: int, best_pace: float = 0.0) -> ScaleRequest:
+    """Return the number of inference pods that queue time asks for. ``best_pace`` is the highest
+    `Signals.inference_pace`
+    seen so far."""
     if signals.queue_seconds is None or signals.inference <= 0:
-        return Wish(current, Reason.MEASURING)
+        return ScaleRequest(current, Reason.MEASURING)
     ratio = signals.queue_seconds / rule.target
     if ratio > 1 + rule.tolerance:
-        wished = math.ceil(signals.inference * min(ratio, 1 + rule.max_step_fraction) - 1e-6)
-        return Wish(max(wished, current), Reason.QUEUE_LONG if wished > current else Reason.PODS_MISSING)
+        desired = math.ceil(signals.inference * min(ratio, 1 + rule.max_step_fraction) - 1e-6)
+        return ScaleRequest(max(desired, current), Reason.QUEUE_LONG if desired > current else Reason.PODS_MISSING)
     if ratio < 1 - rule.tolerance:
         share = ratio ** (1 / QUEUE_ELASTICITY)
         if signals.inference_busy is not None and signals.inference_pace is not None:
             pace = signals.inference_pace / max(best_pace, signals.inference_pace)
-            share = max(share, signals.inference_busy * pace / FULL)
-        wished = math.ceil(signals.inference * share - 1e-6)
-        if wished < current:
-            return Wish(wished, Reason.QUEUE_SHORT)
-    return Wish(current, Reason.IN_BAND)
+            share = max(share, signals.inference_busy * pace / TARGET_UTILIZATION)
+        desired = math.ceil(signals.inference * share - 1e-6)
+        if desired < current:
+            return ScaleRequest(desired, Reason.QUEUE_SHORT)
+    return ScaleRequest(current, Reason.IN_BAND)
 
 
-class Scaler:
-    """Makes of a stream of wishes a bounded, slow and stable sequence of sizes. Times are any monotonic seconds."""
+class PoolScaler:
+    """Turns a stream of requests into a bounded, slow and stable sequence of sizes. Times are monotonic seconds."""
 
     def __init__(self, kind: Kind, rule: ScalingRule) -> None:
         self.kind = kind
         self.rule = rule
-        self._wishes: deque[tuple[float, int]] = deque()
+        self._requests: deque[tuple[float, int]] = deque()
         self._size: int | None = None
         self._changed_at = -math.inf
         self._shrunk_at = -math.inf
@@ -130,37 +131,37 @@ class Scaler:
         self._floor_until = -math.inf
         self._regrets = 0
 
-    def forget(self) -> None:
-        """Drops the wishes of the past: the run stood still."""
-        self._wishes.clear()
+    def reset(self) -> None:
+        """Drop past requests, because the run was not playing."""
+        self._requests.clear()
 
-    def decide(self, now: float, current: int, wish: Wish) -> Decision:
-        """The size to ask for, given the one that is asked for now."""
+    def decide(self, now: float, current: int, request: ScaleRequest) -> Decision:
+        """Return the decision for the current size."""
         if self._size is not None and current != self._size:
-            self._changed_at = now  # somebody else did
+            self._changed_at = now  # changed by somebody else
         self._size = current
         if current == 0:
-            self.forget()
+            self.reset()
             return Decision(self.kind, 0, 0, Reason.SWITCHED_OFF, 0)
         rule = self.rule
         bounded = min(max(current, rule.min), rule.max)
         if bounded != current:
             return self._change(now, current, bounded, Reason.BELOW_MIN if bounded > current else Reason.ABOVE_MAX,
                                 bounded)
-        wanted = min(max(wish.replicas, rule.min), rule.max)
-        self._wishes.append((now, wanted))
+        wanted = min(max(request.replicas, rule.min), rule.max)
+        self._requests.append((now, wanted))
         if wanted == current:
-            limit = {1: Reason.AT_MAX, -1: Reason.AT_MIN}.get(_sign(wish.replicas - current), wish.reason)
+            limit = {1: Reason.AT_MAX, -1: Reason.AT_MIN}.get(_sign(request.replicas - current), request.reason)
             self._trim(now)
-            return Decision(self.kind, current, current, limit, wish.replicas)
-        after, reason = self._grown(now, current) if wanted > current else self._shrunk(now, current)
+            return Decision(self.kind, current, current, limit, request.replicas)
+        after, reason = self._scale_up(now, current) if wanted > current else self._scale_down(now, current)
         self._trim(now)
         if after == current:
-            return Decision(self.kind, current, current, reason, wish.replicas)
-        return self._change(now, current, after, wish.reason, wish.replicas)
+            return Decision(self.kind, current, current, reason, request.replicas)
+        return self._change(now, current, after, request.reason, request.replicas)
 
-    def _grown(self, now: float, current: int) -> tuple[int, Reason]:
-        least = self._lasting(now, self.rule.up_window_seconds, min)
+    def _scale_up(self, now: float, current: int) -> tuple[int, Reason]:
+        least = self._sustained(now, self.rule.up_window_seconds, min)
         if least is None or least <= current:
             return current, Reason.STABILISING
         if now - self._changed_at < self.rule.cooldown_seconds:
@@ -168,8 +169,8 @@ class Scaler:
         step = max(math.floor(current * self.rule.max_step_fraction), 1)
         return min(least, current + step), Reason.STARVED
 
-    def _shrunk(self, now: float, current: int) -> tuple[int, Reason]:
-        most = self._lasting(now, self.rule.down_window_seconds, max)
+    def _scale_down(self, now: float, current: int) -> tuple[int, Reason]:
+        most = self._sustained(now, self.rule.down_window_seconds, max)
         if most is None or most >= current:
             return current, Reason.STABILISING
         if now - self._changed_at < self.rule.cooldown_seconds:
@@ -180,23 +181,23 @@ class Scaler:
             return min(max(after, self._floor), current), Reason.TOO_SMALL_BEFORE
         return after, Reason.THROTTLED
 
-    def _lasting(self, now: float, window: float, of: Callable[[Iterable[int]], int]) -> int | None:
-        """The least or most that was wished in the window; None when it was not watched for so long."""
-        if not self._wishes or self._wishes[0][0] > now - window:
+    def _sustained(self, now: float, window: float, of: Callable[[Iterable[int]], int]) -> int | None:
+        """Return the minimum or maximum request in the window, or None if the window is not covered yet."""
+        if not self._requests or self._requests[0][0] > now - window:
             return None
-        return of(wanted for at, wanted in self._wishes if at >= now - window)
+        return of(wanted for at, wanted in self._requests if at >= now - window)
 
     def _trim(self, now: float) -> None:
-        # The newest wish from before the window stays: it says that the whole window was watched.
-        while len(self._wishes) > 1 and self._wishes[1][0] <= now - self.rule.down_window_seconds:
-            self._wishes.popleft()
+        # The newest request from before the window stays: it shows that the whole window is covered.
+        while len(self._requests) > 1 and self._requests[1][0] <= now - self.rule.down_window_seconds:
+            self._requests.popleft()
 
     def _change(self, now: float, before: int, after: int, reason: Reason, wanted: int) -> Decision:
         span = REGRET_WINDOWS * self.rule.down_window_seconds
         if after < before:
             self._shrunk_at = now
         elif now - self._shrunk_at < span:
-            # It grows soon after it shrank: what it shrank to was too small.
+            # It grows soon after it shrank, so the smaller size was too small.
             self._floor, self._floor_until = before + 1, now + span * 2**self._regrets
             self._regrets = min(self._regrets + 1, 8)
             self._shrunk_at = -math.inf
@@ -206,18 +207,18 @@ class Scaler:
 
 @dataclass
 class Autoscaler:
-    """Both kinds together. A kind without a rule is left alone."""
+    """The scalers of both kinds. A kind without a rule is not scaled."""
 
     rollout: ScalingRule | None
     inference: ScalingRule | None
-    _scalers: dict[Kind, Scaler] = field(default_factory=dict)
+    _scalers: dict[Kind, PoolScaler] = field(default_factory=dict)
     _best_pace: float = 0.0
 
     def __post_init__(self) -> None:
-        self.take(self.rollout, self.inference)
+        self.update(self.rollout, self.inference)
 
-    def take(self, rollout: ScalingRule | None, inference: ScalingRule | None) -> None:
-        """Goes on by other rules, with what has been seen and done so far."""
+    def update(self, rollout: ScalingRule | None, inference: ScalingRule | None) -> None:
+        """Use other rules and keep the history."""
         self.rollout, self.inference = rollout, inference
         rules: dict[Kind, ScalingRule | None] = {"rollout": rollout, "inference": inference}
         for kind, rule in rules.items():
@@ -226,42 +227,44 @@ class Autoscaler:
             elif kind in self._scalers:
                 self._scalers[kind].rule = rule
             else:
-                self._scalers[kind] = Scaler(kind, rule)
+                self._scalers[kind] = PoolScaler(kind, rule)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Kinds that are scaled."""
+        """The kinds that are scaled."""
         return tuple(self._scalers)
 
-    def forget(self) -> None:
-        """To be called while the run does not play: what was seen before says nothing about after."""
+    def reset(self) -> None:
+        """Drop past observations; call it while the run does not play."""
         self._best_pace = 0.0
         for scaler in self._scalers.values():
-            scaler.forget()
+            scaler.reset()
 
     def decide(self, now: float, signals: Signals | None, sizes: Mapping[Kind, int]) -> list[Decision]:
-        """One decision for each kind whose present size is known. ``signals`` None: not measured yet."""
-        wishes: dict[Kind, Wish] = {}
+        """Return one decision for each kind whose current size is known. ``signals`` is None until they are
+        measured."""
+        requests: dict[Kind, ScaleRequest] = {}
         if signals is not None:
             self._best_pace = max(self._best_pace, signals.inference_pace or 0.0)
         for kind, current in sizes.items():
             if signals is None:
-                wishes[kind] = Wish(current, Reason.MEASURING)
+                requests[kind] = ScaleRequest(current, Reason.MEASURING)
             elif kind == "rollout" and self.rollout is not None:
-                wishes[kind] = rollouts_wished(signals, self.rollout, current)
+                requests[kind] = desired_rollouts(signals, self.rollout, current)
             elif kind == "inference" and self.inference is not None:
-                wishes[kind] = inference_wished(signals, self.inference, current, self._best_pace)
+                requests[kind] = desired_inference(signals, self.inference, current, self._best_pace)
         if signals is not None:
-            self._give_way(signals, wishes, sizes)
-        return [self._scalers[kind].decide(now, sizes[kind], wish) for kind, wish in wishes.items()
+            self._resolve_conflicts(signals, requests, sizes)
+        return [self._scalers[kind].decide(now, sizes[kind], request) for kind, request in requests.items()
                 if kind in self._scalers]
 
-    def _give_way(self, signals: Signals, wishes: dict[Kind, Wish], sizes: Mapping[Kind, int]) -> None:
-        rollout, inference = wishes.get("rollout"), wishes.get("inference")
+    def _resolve_conflicts(self, signals: Signals, requests: dict[Kind, ScaleRequest],
+                           sizes: Mapping[Kind, int]) -> None:
+        rollout, inference = requests.get("rollout"), requests.get("inference")
         if rollout is not None and rollout.reason is Reason.STARVED and self._queue_is_long(signals):
-            wishes["rollout"] = Wish(sizes["rollout"], Reason.INFERENCE_FIRST)
+            requests["rollout"] = ScaleRequest(sizes["rollout"], Reason.INFERENCE_FIRST)
         if inference is not None and inference.reason is Reason.QUEUE_LONG and self._rollouts_are_throttled(signals):
-            wishes["inference"] = Wish(sizes["inference"], Reason.ROLLOUTS_FIRST)
+            requests["inference"] = ScaleRequest(sizes["inference"], Reason.ROLLOUTS_FIRST)
 
     def _queue_is_long(self, signals: Signals) -> bool:
         rule, queue = self.inference, signals.queue_seconds

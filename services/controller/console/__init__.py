@@ -1,1 +1,1 @@
-"""The console: the web page of a run, and who is logged in to it. Its source is in console/, built into built/."""
+"""The console: a run's web pages and their login sessions. The source is in console/, the build in built/."""

@@ -1,4 +1,4 @@
-"""What holds a run back, in words: for the console and the live view of `five train`."""
+"""The bottleneck of a run as text, for the console and the live view of `five train`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from rapid.store.leases import Instance
 
 
 def bottleneck(live: Sequence[Instance], newest: dict[str, Any]) -> str:
-    """What holds the run back, from its live services and its newest version's record."""
+    """Return the run's bottleneck as text, from its live services and its newest version's record."""
     kinds = {i.kind for i in live}
     for kind, words in (("optimizer", "no optimizer is up"), ("inference", "no inference server is up"),
                         ("rollout", "no rollout is up")):

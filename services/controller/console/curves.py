@@ -1,7 +1,7 @@
-"""Time series as curves of so many points at most: what the console's charts are drawn from, however long the run is.
+"""Downsampled time series for the console's charts.
 
-Numbers of a series are held as columns and read on from where they were. Where there are more records than points, a
-point stands for a stretch of time: its mean, and the smallest and largest value in it, so that no spike is lost.
+The numbers of a series are held as columns, and reading continues where it stopped. With more records than points,
+each point covers an interval: its mean, minimum and maximum, so that spikes stay visible.
 """
 
 import threading
@@ -15,28 +15,29 @@ from rapid.store.series import Record, Series
 
 Floats = npt.NDArray[np.float64]
 KINDS = ("versions", "games", "ratings")
-MAX_COLUMNS = 200  # of a kind: what else a record holds is not drawn
-MAX_RECORDS = 250_000  # of a kind; a series itself is capped below it
-GAP_FACTOR = 6.0  # of the usual interval: nothing came although something was due
+MAX_COLUMNS = 200  # of a kind; further fields are ignored
+MAX_RECORDS = 250_000  # of a kind; a series is capped below this
+GAP_FACTOR = 6.0  # of the usual interval, above which an interval counts as a gap
 GAP_SECONDS = 15.0
-DIGITS = 6  # significant ones that are sent
+DIGITS = 6  # significant digits sent
 
 
-def numbers(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Every number of a record, by its path: ``win_rates/scripted``. Ends of an interval are ``/0`` and ``/1``."""
+def numeric_fields(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Yield each number of a record with its path, such as ``win_rates/scripted``. Ends of an interval are ``/0`` and
+    ``/1``."""
     for key, value in values.items():
         if isinstance(value, bool):
             continue
         if isinstance(value, int | float):
             yield prefix + key, float(value)
         elif isinstance(value, dict):
-            yield from numbers(value, f"{prefix}{key}/")
+            yield from numeric_fields(value, f"{prefix}{key}/")
         elif isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):
             yield from ((f"{prefix}{key}/{i}", float(v)) for i, v in enumerate(value))
 
 
 class Columns:
-    """The numbers of one series, oldest first; NaN where a record has none."""
+    """The numbers of one series, oldest first; NaN where a record has no value."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -45,29 +46,29 @@ class Columns:
 
     @property
     def at(self) -> Floats:
-        """When each record was appended, seconds since the epoch."""
+        """Time of each record, seconds since the epoch."""
         return self._at[:self.length]
 
     def names(self) -> list[str]:
-        """Columns there are."""
+        """Return the names of the columns."""
         return sorted(self._of)
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """One column; all NaN for one that no record has."""
+        """Return one column; all NaN for an unknown name."""
         found = self._of.get(name)
         return np.full(self.length, np.nan, np.float32) if found is None else found[:self.length]
 
     def append(self, record: Record) -> None:
-        """Takes one record in."""
+        """Append one record."""
         if self.length == len(self._at):
             self._grow()
         self._at[self.length] = record.at
-        for name, value in numbers(record.values):
+        for name, value in numeric_fields(record.values):
             column = self._of.get(name)
             if column is None:
                 if len(self._of) >= MAX_COLUMNS:
                     continue
-                # Versions are counted beyond what single precision tells apart.
+                # Version numbers exceed the precision of float32.
                 kind = np.float64 if name == "version" else np.float32
                 column = self._of[name] = np.full(len(self._at), np.nan, kind)
             column[self.length] = value
@@ -88,7 +89,7 @@ class Columns:
 
 
 class Curves:
-    """The curves of a run. Blocking; safe to share between threads."""
+    """The curves of a run. Blocking and thread-safe."""
 
     def __init__(self, series: Series) -> None:
         self._series = series
@@ -99,30 +100,32 @@ class Curves:
 
     def curves(self, kind: str, fields: Sequence[str], points: int, start: float | None = None,
                end: float | None = None) -> dict[str, Any]:
-        """The curves of some fields over a stretch of time (seconds since the epoch; None: as far as there is
-        something). ``at`` are the points' times, each field has ``mean`` and, where a point stands for several records,
-        ``low`` and ``high``; None where nothing was. Raises redis.RedisError."""
+        """Return the curves of some fields over a time range (seconds since the epoch; None: unbounded).
+
+        ``at`` holds the points' times. Each field has ``mean`` and, where a point covers several records, ``low`` and
+        ``high``; None where there is no value. Raise redis.RedisError.
+        """
         with self._locks[kind]:
             columns = self._columns[kind]
             for record in self._series.read(kind, self._read[kind]):
                 columns.append(record)
                 self._read[kind] = record.id
-            # Whoever asks for the same, and nothing has come since, gets the same.
+            # Equal requests share the result until there is a new record.
             key = (kind, tuple(fields), points, start, end, self._read[kind])
             if key not in self._made:
                 for old in [k for k in self._made if k[0] == kind and k[-1] != self._read[kind]]:
                     del self._made[old]
-                self._made[key] = drawn(columns, fields, points, start, end)
+                self._made[key] = downsample(columns, fields, points, start, end)
             return self._made[key]
 
 
-def drawn(columns: Columns, fields: Sequence[str], points: int, start: float | None, end: float | None
+def downsample(columns: Columns, fields: Sequence[str], points: int, start: float | None, end: float | None
           ) -> dict[str, Any]:
-    """The curves of a stretch, as `Curves.curves` gives them."""
+    """Return the curves of a time range in the format of `Curves.curves`."""
     at = columns.at
     first = 0 if start is None else int(np.searchsorted(at, start))
     last = len(at) if end is None else int(np.searchsorted(at, end, "right"))
-    # A point beyond either end, so that lines go on to the edge.
+    # One point beyond either end, so that lines reach the edges.
     first, last = max(first - 1, 0), min(last + 1, len(at))
     at = at[first:last]
     known = set(columns.names())
@@ -131,19 +134,19 @@ def drawn(columns: Columns, fields: Sequence[str], points: int, start: float | N
                            "names": columns.names(), "gaps": gaps(at)}
     if len(at) <= points:
         out["at"] = [round(t, 3) for t in at.tolist()]
-        out["fields"] = {name: {"mean": _said(columns.column(name)[first:last], name)}
+        out["fields"] = {name: {"mean": _rounded(columns.column(name)[first:last], name)}
                          for name in fields if name in known}
         return out
     edges = np.linspace(at[0], at[-1], points + 1)
     cuts = np.unique(np.searchsorted(at, edges[:-1]))
     counts = np.diff(np.append(cuts, len(at)))
     out["at"] = [round(t, 3) for t in (np.add.reduceat(at - at[0], cuts) / counts + at[0]).tolist()]
-    out["fields"] = {name: _stretches(columns.column(name)[first:last].astype(np.float64), cuts, name)
+    out["fields"] = {name: _bin_statistics(columns.column(name)[first:last].astype(np.float64), cuts, name)
                      for name in fields if name in known}
     return out
 
 
-def _stretches(values: Floats, cuts: npt.NDArray[np.int64], name: str) -> dict[str, Any]:
+def _bin_statistics(values: Floats, cuts: npt.NDArray[np.int64], name: str) -> dict[str, Any]:
     there = np.isfinite(values)
     count = np.add.reduceat(there.astype(np.float64), cuts)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -151,16 +154,16 @@ def _stretches(values: Floats, cuts: npt.NDArray[np.int64], name: str) -> dict[s
     none = count == 0
     low = np.where(none, np.nan, np.minimum.reduceat(np.where(there, values, np.inf), cuts))
     high = np.where(none, np.nan, np.maximum.reduceat(np.where(there, values, -np.inf), cuts))
-    return {"mean": _said(mean, name), "low": _said(low, name), "high": _said(high, name)}
+    return {"mean": _rounded(mean, name), "low": _rounded(low, name), "high": _rounded(high, name)}
 
 
-def _said(values: npt.NDArray[Any], name: str) -> list[float | None]:
+def _rounded(values: npt.NDArray[Any], name: str) -> list[float | None]:
     digits = 16 if name == "version" else DIGITS
     return [float(f"{v:.{digits}g}") if np.isfinite(v) else None for v in values.tolist()]
 
 
 def gaps(at: Floats) -> list[tuple[float, float]]:
-    """Stretches in which nothing came although something was due."""
+    """Return the intervals without records that are much longer than usual."""
     if len(at) < 4:
         return []
     between = np.diff(at)

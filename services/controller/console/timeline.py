@@ -1,4 +1,4 @@
-"""What the console marks on its time line: changes of the run, of its schedules and of what runs it."""
+"""Events on the console's time line: changes to the run, its schedules and its services."""
 
 import threading
 
@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 from rapid.store.events import Event, Events
 from rapid.store.series import Record, Series
 
-MAX_MARKS = 5000  # of each source; the oldest go first
-# Events that are marks, and what kind of mark each is.
+MAX_EVENTS = 5000  # of each source; the oldest are dropped first
+# Kind of the time-line entry by event.
 KINDS = {
     "run.cut_over": "surgery", "anneal.made_the_game": "anneal", "optimizer.resumed": "restart",
     "run.created": "start", "run.starting": "start", "run.pausing": "pause", "run.stopping": "stop",
@@ -17,18 +17,18 @@ KINDS = {
 ANNEAL = "anneal."
 
 
-class Mark(BaseModel):
-    """A moment on the time line."""
+class TimelineEvent(BaseModel):
+    """An event on the time line."""
 
     at: float = Field(description="When, seconds since the epoch.")
     kind: str = Field(description="surgery, revert, ramp, anneal, pause, start, stop, restart or failure.")
-    label: str = Field(description="What it was, in a few words.")
-    who: str = Field(description="Who did it.")
-    version: int | None = Field(None, description="The version that it belongs to, where it has one.")
+    label: str = Field(description="Short description.")
+    who: str = Field(description="Author: a token's name, or a service.")
+    version: int | None = Field(None, description="Its version; null: none.")
 
 
-def mark_of(event: Event) -> Mark | None:
-    """The mark of an event; None for one that has no mark."""
+def timeline_event(event: Event) -> TimelineEvent | None:
+    """Return the time-line entry of an event, or None if it has none."""
     kind = KINDS.get(event.what) or ("anneal" if event.what.startswith(ANNEAL) else "")
     if not kind:
         return None
@@ -43,42 +43,43 @@ def mark_of(event: Event) -> Mark | None:
     elif event.what == "operation.failed":
         label = f"{details.get('kind', 'operation')} failed: {details.get('plan', '')}"
     elif event.what == "optimizer.resumed":
-        label = "optimizer went on from a checkpoint"
+        label = "optimizer resumed from a checkpoint"
     elif details.get("reason"):
         label = f"{label}: {details['reason']}"
-    return Mark(at=event.at, kind=kind, label=label[:200], who=event.who,
+    return TimelineEvent(at=event.at, kind=kind, label=label[:200], who=event.who,
                 version=version if isinstance(version, int) else None)
 
 
-def ramp_of(change: Record) -> Mark:
-    """The mark of a change of a schedule."""
+def schedule_event(change: Record) -> TimelineEvent:
+    """Return the time-line entry of a schedule change."""
     row = change.values
     ramps = row.get("after", {}).get("ramps") or [{}]
     name = str(row.get("name", "schedule")).replace("_", " ")
-    label = f"{name} back to what it was" if row.get("reverts") else f"{name} to {ramps[-1].get('to', '?')}"
-    return Mark(at=change.at, kind="ramp", label=label, who=str(row.get("who", "")), version=ramps[-1].get("start"))
+    label = f"{name} restored" if row.get("reverts") else f"{name} to {ramps[-1].get('to', '?')}"
+    return TimelineEvent(at=change.at, kind="ramp", label=label, who=str(row.get("who", "")),
+                         version=ramps[-1].get("start"))
 
 
-class Marks:
-    """The marks of a run, read on from where they were. Blocking; safe to share between threads."""
+class Timeline:
+    """The time line of a run, read incrementally. Blocking and thread-safe."""
 
     def __init__(self, events: Events, series: Series) -> None:
         self._events = events
         self._series = series
         self._lock = threading.Lock()
         self._after = {"events": "", "schedules": "-"}
-        self._found: dict[str, list[Mark]] = {"events": [], "schedules": []}
+        self._found: dict[str, list[TimelineEvent]] = {"events": [], "schedules": []}
 
-    def all(self) -> list[Mark]:
-        """Every mark, oldest first. Raises redis.RedisError."""
+    def all(self) -> list[TimelineEvent]:
+        """Return all entries, oldest first. Raise redis.RedisError."""
         with self._lock:
             while page := self._events.read(self._after["events"], 1000):
                 self._after["events"] = page[-1].id
-                self._found["events"] += [m for m in map(mark_of, page) if m is not None]
+                self._found["events"] += [m for m in map(timeline_event, page) if m is not None]
             for change in self._series.read("schedules", self._after["schedules"]):
                 self._after["schedules"] = change.id
-                self._found["schedules"].append(ramp_of(change))
+                self._found["schedules"].append(schedule_event(change))
             for kept in self._found.values():
-                del kept[:-MAX_MARKS]
+                del kept[:-MAX_EVENTS]
             return sorted((m for kept in self._found.values() for m in kept), key=lambda m: m.at)
 

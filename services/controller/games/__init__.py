@@ -1,1 +1,1 @@
-"""Games: live viewing, recordings, matches on request, drafts, and people's sockets."""
+"""Games: live viewing, recordings, requested matches, draft analysis, and web sockets of people who play."""

@@ -1,4 +1,4 @@
-"""Matches on request: asked for through REST, kept in the run's state, played one after another by the evaluator."""
+"""Matches requested over REST: stored in the run's state, played one at a time by the evaluator."""
 
 import asyncio
 import logging
@@ -18,14 +18,14 @@ from rapid.store.state import RunState
 
 log = logging.getLogger(__name__)
 TABLE = "matches"
-MAX_WAITING = 16  # matches that wait at once
-MAX_KEPT = 200  # matches that are remembered
-MAX_TRIES = 60  # of a match whose evaluator is away
+MAX_WAITING = 16  # open matches
+MAX_RECORDS = 200  # stored matches
+MAX_ATTEMPTS = 60  # of a match whose evaluator is unavailable
 AGAINST = r"^(random|scripted|scripted-easy|scripted-hard|[0-9]{1,15})$"
 
 
 class MatchState(StrEnum):
-    """How far a match is."""
+    """Progress of a match."""
 
     WAITING = "waiting"
     PLAYING = "playing"
@@ -34,26 +34,26 @@ class MatchState(StrEnum):
     CANCELLED = "cancelled"
 
 
-OPEN = frozenset({MatchState.WAITING, MatchState.PLAYING})
+OPEN_STATES = frozenset({MatchState.WAITING, MatchState.PLAYING})
 
 
 class MatchRequest(BaseModel):
-    """Who plays whom."""
+    """The players and settings of a match."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
         {"version": -1, "against": "scripted", "games": 20, "seed": 7, "replay": True}]})
 
-    version: int = Field(-1, ge=-1, le=2**53 - 1, strict=True, description="Which version; -1: the newest when it is "
-                         "played.")
+    version: int = Field(-1, ge=-1, le=2**53 - 1, strict=True, description="Version that plays; -1: the newest when "
+                         "the match begins.")
     against: str = Field("scripted", pattern=AGAINST, description="random, scripted-easy, scripted, scripted-hard, or "
                          "a version's number.")
-    games: int = Field(20, ge=1, le=1000, strict=True, description="Games; half of them on each side.")
+    games: int = Field(20, ge=1, le=1000, strict=True, description="Number of games, half of them on each side.")
     seed: int = Field(0, ge=0, le=2**53 - 1, strict=True, description="Seed of the games.")
     replay: bool = Field(False, strict=True, description="Whether the first game is recorded.")
 
 
 class MatchOutcome(BaseModel):
-    """How the games went for the version."""
+    """Results of a match from the version's point of view."""
 
     version: int = Field(description="The version that played.")
     won: int = Field(description="Games won.")
@@ -65,8 +65,8 @@ class MatchOutcome(BaseModel):
     replay_path: str = Field(description="Where the evaluator wrote the replay; '' without one.")
 
 
-class Match(BaseModel):
-    """A match that was asked for."""
+class RequestedMatch(BaseModel):
+    """A requested match."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "id": "m-5f2c9a0b1d3e", "state": "waiting", "who": "ada", "asked_at": 1789000000.0, "began_at": None,
@@ -75,66 +75,67 @@ class Match(BaseModel):
         "outcome": None, "error": None}]})
 
     id: str = Field(description="Its id.")
-    state: MatchState = Field(description="How far it is.")
-    who: str = Field(description="Whose token asked for it.")
-    asked_at: float = Field(description="When, seconds since the epoch.")
-    began_at: float | None = Field(None, description="When its last try began.")
-    ended_at: float | None = Field(None, description="When it was done, had failed or was cancelled.")
-    tries: int = Field(0, description="How often it was begun.")
-    request: MatchRequest = Field(description="What was asked for.")
-    outcome: MatchOutcome | None = Field(None, description="How it went, once it is done.")
-    error: str | None = Field(None, description="What went wrong last.")
+    state: MatchState = Field(description="Progress.")
+    who: str = Field(description="Name of the token that requested it.")
+    asked_at: float = Field(description="When it was requested, seconds since the epoch.")
+    began_at: float | None = Field(None, description="When its last attempt began, seconds since the epoch.")
+    ended_at: float | None = Field(None, description="When it ended, seconds since the epoch.")
+    tries: int = Field(0, description="Number of attempts.")
+    request: MatchRequest = Field(description="The request.")
+    outcome: MatchOutcome | None = Field(None, description="Results; null until it is done.")
+    error: str | None = Field(None, description="Last error.")
 
 
-class TooMany(ValueError):
-    """More matches wait than may."""
+class QueueFull(ValueError):
+    """The maximum number of matches is already waiting."""
 
 
-class Matches:
-    """The matches of one run. Blocking; safe to share between threads."""
+class MatchQueue:
+    """The matches of one run. Blocking and thread-safe."""
 
     def __init__(self, state: RunState) -> None:
         self._table = state.table(TABLE)
 
-    def all(self) -> list[Match]:
-        """All that are remembered, newest first."""
-        found = [Match.model_validate(row) for row in self._table.all().values()]
+    def all(self) -> list[RequestedMatch]:
+        """Return all stored matches, newest first."""
+        found = [RequestedMatch.model_validate(row) for row in self._table.all().values()]
         return sorted(found, key=lambda m: (m.asked_at, m.id), reverse=True)
 
-    def get(self, identity: str) -> Match | None:
-        """The match of that id."""
+    def get(self, identity: str) -> RequestedMatch | None:
+        """Return a match by id, or None."""
         row = self._table.get(identity)
-        return None if row is None else Match.model_validate(row)
+        return None if row is None else RequestedMatch.model_validate(row)
 
-    def ask(self, request: MatchRequest, who: str, dry_run: bool = False) -> Match:
-        """Puts a match at the end of those that wait; ``dry_run`` only says whether it would be. Raises TooMany."""
-        match = Match(id="m-" + ("0" * 12 if dry_run else secrets.token_hex(6)), state=MatchState.WAITING, who=who,
-                      asked_at=time.time(), request=request)
+    def add(self, request: MatchRequest, who: str, dry_run: bool = False) -> RequestedMatch:
+        """Append a match to the queue; with ``dry_run`` only check that it would be accepted. Raise QueueFull."""
+        match = RequestedMatch(id="m-" + ("0" * 12 if dry_run else secrets.token_hex(6)), state=MatchState.WAITING,
+                               who=who, asked_at=time.time(), request=request)
 
         def change(rows: dict[str, Any]) -> dict[str, Any] | None:
-            known = sorted((Match.model_validate(row) for row in rows.values()), key=lambda m: m.asked_at)
-            if sum(m.state in OPEN for m in known) >= MAX_WAITING:
-                raise TooMany(f"{MAX_WAITING} matches wait already; ask again when one is done")
+            known = sorted((RequestedMatch.model_validate(row) for row in rows.values()), key=lambda m: m.asked_at)
+            if sum(m.state in OPEN_STATES for m in known) >= MAX_WAITING:
+                raise QueueFull(f"{MAX_WAITING} matches are open, the maximum; try again when one is done")
             if dry_run:
                 return None
-            over = [m.id for m in known if m.state not in OPEN]
-            return {match.id: match.model_dump(mode="json"), **dict.fromkeys(over[:max(len(known) + 1 - MAX_KEPT, 0)])}
+            over = [m.id for m in known if m.state not in OPEN_STATES]
+            return {match.id: match.model_dump(mode="json"), **dict.fromkeys(over[:max(len(known) + 1 - MAX_RECORDS,
+                                                                                       0)])}
 
         self._table.update(change, event=(who, "match.asked", {"id": match.id, **request.model_dump()}))
         return match
 
-    def move(self, identity: str, to: MatchState, **values: Any) -> Match | None:
-        """Brings an open match to a state. Returns it as it is now; None when there is no such match."""
-        result: Match | None = None
+    def transition(self, identity: str, to: MatchState, **values: Any) -> RequestedMatch | None:
+        """Bring an open match to another state. Return the match afterwards, or None if there is none."""
+        result: RequestedMatch | None = None
 
         def change(rows: dict[str, Any]) -> dict[str, Any] | None:
             nonlocal result
             if identity not in rows:
                 return None
-            result = Match.model_validate(rows[identity])
-            if result.state not in OPEN:
+            result = RequestedMatch.model_validate(rows[identity])
+            if result.state not in OPEN_STATES:
                 return None
-            ended = None if to in OPEN else time.time()
+            ended = None if to in OPEN_STATES else time.time()
             result = result.model_copy(update={"state": to, "ended_at": ended, **values})
             return {identity: result.model_dump(mode="json")}
 
@@ -142,51 +143,52 @@ class Matches:
         return result
 
 
-Play = Callable[[Match], Awaitable[MatchResult]]
+Play = Callable[[RequestedMatch], Awaitable[MatchResult]]
 
 
-class MatchPlayer:
-    """Plays what waits, one match at a time. A match that a controller left behind, or whose evaluator went away,
-    goes on from the games that had ended: those are kept under its id (services.evaluator.kept)."""
+class MatchRunner:
+    """Plays waiting matches, one at a time. An interrupted match continues after its finished games, which the
+    evaluator
+    stores under the match's id."""
 
-    def __init__(self, matches: Matches, play: Play, pause_seconds: float = 5.0, look_seconds: float = 1.0) -> None:
+    def __init__(self, matches: MatchQueue, play: Play, retry_seconds: float = 5.0, poll_seconds: float = 1.0) -> None:
         self._matches = matches
         self._play = play
-        self._pause_seconds = pause_seconds
-        self._look_seconds = look_seconds
+        self._retry_seconds = retry_seconds
+        self._poll_seconds = poll_seconds
 
     async def run(self, draining: Callable[[], bool]) -> None:
-        """Until the service drains. A store that is away is waited for."""
+        """Play matches until the service drains; retry while the store is unavailable."""
         while not draining():
             try:
-                waiting = [m for m in await asyncio.to_thread(self._matches.all) if m.state in OPEN]
+                waiting = [m for m in await asyncio.to_thread(self._matches.all) if m.state in OPEN_STATES]
                 if waiting:
-                    await self._one(waiting[-1])
+                    await self._play_match(waiting[-1])
                     continue
             except redis.RedisError as error:
-                log.warning("matches cannot be read: %s", error)
-            await asyncio.sleep(self._look_seconds)
+                log.warning("matches are unreadable: %s", error)
+            await asyncio.sleep(self._poll_seconds)
 
-    async def _one(self, match: Match) -> None:
-        begun = await asyncio.to_thread(self._matches.move, match.id, MatchState.PLAYING, began_at=time.time(),
+    async def _play_match(self, match: RequestedMatch) -> None:
+        begun = await asyncio.to_thread(self._matches.transition, match.id, MatchState.PLAYING, began_at=time.time(),
                                         tries=match.tries + 1)
         if begun is None or begun.state is not MatchState.PLAYING:
             return
         playing = asyncio.ensure_future(self._play(match))
         try:
-            while not (await asyncio.wait({playing}, timeout=self._look_seconds))[0]:
+            while not (await asyncio.wait({playing}, timeout=self._poll_seconds))[0]:
                 now = await asyncio.to_thread(self._matches.get, match.id)
                 if now is None or now.state is not MatchState.PLAYING:
                     return  # cancelled
             outcome = MatchOutcome.model_validate(asdict(playing.result()))
-            await asyncio.to_thread(self._matches.move, match.id, MatchState.DONE, outcome=outcome, error=None)
+            await asyncio.to_thread(self._matches.transition, match.id, MatchState.DONE, outcome=outcome, error=None)
         except CallFailed as error:
-            away = error.code is StatusCode.UNAVAILABLE and begun.tries < MAX_TRIES
-            await asyncio.to_thread(self._matches.move, match.id,
+            away = error.code is StatusCode.UNAVAILABLE and begun.tries < MAX_ATTEMPTS
+            await asyncio.to_thread(self._matches.transition, match.id,
                                     MatchState.WAITING if away else MatchState.FAILED, error=str(error))
             if away:
-                await asyncio.sleep(self._pause_seconds)
-        except ValueError as error:  # an answer that cannot be kept
-            await asyncio.to_thread(self._matches.move, match.id, MatchState.FAILED, error=str(error)[:500])
+                await asyncio.sleep(self._retry_seconds)
+        except ValueError as error:  # an invalid result
+            await asyncio.to_thread(self._matches.transition, match.id, MatchState.FAILED, error=str(error)[:500])
         finally:
             playing.cancel()

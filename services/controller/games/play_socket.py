@@ -22,7 +22,7 @@ MAX_MESSAGES_PER_SECOND = 240  # a person sends fewer; the play service limits c
 CODE_GAME_OVER, CODE_SERVICE_UNAVAILABLE = 4004, 1011  # close codes: no such game; play service unavailable
 
 SOCKETS = gauge("controller", "play_sockets", "instances", "Open web sockets of people who play or watch.")
-RELAYED = counter("controller", "play_relayed_bytes", "Bytes of games relayed to people who play or watch.")
+FORWARDED = counter("controller", "play_forwarded_bytes", "Bytes of games forwarded to people who play or watch.")
 UNREADABLE = counter("controller", "play_unreadable", "Invalid messages of people.")
 
 Uint16 = Annotated[int, Field(ge=0, le=65535)]
@@ -144,7 +144,8 @@ class PlaySocket:
     async def run(self) -> None:
         """Relay messages until either side ends, then close the socket."""
         SOCKETS.inc()
-        tasks = [asyncio.create_task(work) for work in (self._forward_to_browser(), self._forward_to_game(), self._watch_session())]
+        tasks = [asyncio.create_task(work) for work in (self._forward_to_browser(), self._forward_to_game(),
+                                                        self._watch_session())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -164,7 +165,7 @@ class PlaySocket:
         try:
             async for response in self._joined:
                 if response.WhichOneof("what") == "frame":
-                    RELAYED.inc(len(response.frame))
+                    FORWARDED.inc(len(response.frame))
                     await self._socket.send_bytes(response.frame)
                 else:
                     await self._send(response_json(response))

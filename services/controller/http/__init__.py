@@ -1,1 +1,1 @@
-"""The HTTP server: middleware, authentication, limits, problem details and what all routes share."""
+"""The HTTP server: middleware, authentication, limits, problem details, and helpers shared by all routes."""

@@ -36,7 +36,7 @@ from five.services.controller.routes import (
     versions,
 )
 
-# One a resource. Each has its tag and its paths below /v1.
+# One per resource, with its own tag and paths below /v1.
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
     ratings.router, matches.router, config.router, stream.router, surgery.router, rehearsal.router, operations.router,
@@ -52,7 +52,7 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
     process is
     unhealthy, or ''.
     """
-    # FastAPI's own pages load scripts from elsewhere: the console has a page of the API.
+    # FastAPI's own docs pages load scripts from other hosts; the console has a page for the API instead.
     app = FastAPI(title="Five", version="1", description="Control of a training run.", docs_url=None, redoc_url=None,
                   generate_unique_id_function=lambda route: route.name)
     app.state.context = context
@@ -60,8 +60,10 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
     install_openapi(app)
-    app.add_middleware(RequestMiddleware, authenticator=context.authenticator, sessions=context.sessions, limits=RequestLimits(context.limits),
-                       idempotency=IdempotencyStore(context.state.redis, context.run), on_change=context.overview_cache.invalidate)
+    app.add_middleware(RequestMiddleware, authenticator=context.authenticator, sessions=context.sessions,
+                       limits=RequestLimits(context.limits), idempotency=IdempotencyStore(context.state.redis,
+                                                                                          context.run),
+                       on_change=context.overview_cache.invalidate)
 
     @app.get("/healthz", include_in_schema=False)
     def alive() -> JSONResponse:

@@ -30,7 +30,7 @@ class Caller:
     token: str = field(default="", repr=False)
 
 
-ANONYMOUS = Caller("anonymous", Role.OPERATOR)  # where services.controller.auth is off
+ANONYMOUS = Caller("anonymous", Role.OPERATOR)  # if services.controller.auth is off
 
 
 class Authenticator:
@@ -45,8 +45,8 @@ class Authenticator:
         if tokens is not None:
             shared = [e.name for e in tokens.entries() if e.sha256 in self._rejected_hashes()]
             if shared:
-                raise ValueError(f"the token {shared[0]!r} of the REST API is the one that services use among "
-                                 "themselves (FIVE_TOKEN): give it one of its own, `five token new` makes it")
+                raise ValueError(f"REST token {shared[0]!r} equals the token that services use among themselves "
+                                 "(FIVE_TOKEN): create another one with `five token new`")
 
     def _rejected_hashes(self) -> set[str]:
         return {token_hash(token) for token in accepted_tokens(self._service_token)}
@@ -59,9 +59,11 @@ class Authenticator:
             return cls(None)
         path = config.tokens_file or environment.get(FILE_VARIABLE, "").strip()
         if not path:
-            raise ValueError("services.controller.auth is on, but there are no tokens: give services.controller."
-                             f"tokens_file or {FILE_VARIABLE} (`five token new NAME --role operator` makes an entry), "
-                             "or switch auth off on a machine that nobody else reaches")
+            raise ValueError(
+                "services.controller.auth is on, but there are no tokens: set services.controller."
+                "tokens_file or "
+                f"{FILE_VARIABLE} (`five token new NAME --role operator` creates an entry), "
+                "or switch auth off on a machine that nobody else can reach")
         return cls(TokenFile(Path(path).expanduser()), service_token)
 
     def authenticate(self, authorization: str) -> Caller:
@@ -73,8 +75,8 @@ class Authenticator:
             entry = find_token(self._tokens.entries(), token)
             if entry is not None and entry.sha256 not in self._rejected_hashes():
                 return Caller(entry.name, entry.level, entry.sha256)
-        raise Problem(401, "give a named token that is listed and has not expired: Authorization: Bearer <token>. The "
-                      "token that services use among themselves (FIVE_TOKEN) is none", headers={
+        raise Problem(401, "missing, unknown or expired token: send Authorization: Bearer <token> with a listed, named "
+                      "token. The services' own token (FIVE_TOKEN) is not accepted", headers={
                           "WWW-Authenticate": 'Bearer realm="five"'})
 
     @property
@@ -91,11 +93,11 @@ class Authenticator:
         for entry in self._tokens.entries():
             if entry.sha256 == sha256 and sha256 not in self._rejected_hashes() and not entry.expired(time.time()):
                 return Caller(entry.name, min(entry.level, role), sha256)
-        raise Problem(401, "the token that this session was opened with is no longer listed, or has expired",
+        raise Problem(401, "the token of this session is no longer listed, or has expired",
                       headers={"WWW-Authenticate": 'Bearer realm="five"'})
 
     @staticmethod
     def require_operator(caller: Caller) -> None:
         """Raise Problem 403 for a viewer."""
         if caller.role < Role.OPERATOR:
-            raise Problem(403, f"this needs an operator's token, {caller.name!r} is a viewer's")
+            raise Problem(403, f"token {caller.name!r} has the role viewer: this request needs the role operator")

@@ -1,7 +1,7 @@
-"""Idempotency-Key: a change that is asked for twice under one key is made once, and answered twice.
+"""Idempotency-Key: a change repeated under one key is made once and gets the same response again.
 
-What was answered is kept in the run's state Redis, so that the key holds through a restart of the controller. Only
-success is kept: an error has changed nothing, and its key may be tried again.
+Responses are stored in the run's state Redis, so that keys survive a restart of the controller. Only successful
+responses are stored: an error has changed nothing, and its key may be retried.
 """
 
 import base64
@@ -19,17 +19,17 @@ from rapid.store.keys import Keys
 
 HEADER = b"idempotency-key"
 METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-KEEP_SECONDS = 24 * 3600
-RUNNING_SECONDS = 60  # a first request that has not ended by then has died with its controller
-MAX_KEPT = 1000
-MAX_ANSWER_BYTES = 256 << 10
+RETENTION_SECONDS = 24 * 3600
+CLAIM_SECONDS = 60  # after that the first request has died with its controller
+MAX_RESPONSES = 1000
+MAX_RESPONSE_BYTES = 256 << 10
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer that is kept: status, headers and body as they were sent."""
+class StoredResponse:
+    """A stored response: status, headers and body as they were sent."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
@@ -37,8 +37,8 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A key that this request has taken, and has to settle."""
+class KeyClaim:
+    """A key claimed by the current request, which must store its response or release the key."""
 
     name: str
     mark: str
@@ -46,7 +46,7 @@ class Taken:
 
 
 def fingerprint(method: str, path: str, query: bytes, body: bytes) -> str:
-    """What makes two requests the same one. Bodies that are the same JSON are the same body."""
+    """Return the hash that identifies a request. Equal JSON values count as equal bodies."""
     try:
         body = json.dumps(json.loads(body), sort_keys=True).encode()
     except (ValueError, RecursionError):
@@ -54,41 +54,42 @@ def fingerprint(method: str, path: str, query: bytes, body: bytes) -> str:
     return hashlib.sha256(b"\0".join((method.encode(), path.encode(), query, body))).hexdigest()
 
 
-class Replays:
-    """Answers of one run by key and caller. Blocking; safe to share between threads."""
+class IdempotencyStore:
+    """Stored responses of one run by key and caller. Blocking and thread-safe."""
 
     def __init__(self, state: redis.Redis, run: str) -> None:
         self._redis: Any = state
         self._keys = Keys(run)
 
-    def begin(self, caller: str, key: str, print_of: str) -> Taken | Answer:
-        """Takes a key for a request, or gives the answer that the first one under it got.
+    def claim(self, caller: str, key: str, request_fingerprint: str) -> KeyClaim | StoredResponse:
+        """Claim a key for a request, or return the response to the first request with it.
 
-        Raises Problem 422 for a key that cannot be or was used for another request, 409 while the first one is under
-        way, redis.RedisError.
+        Raise Problem 422 for an invalid key or one used for another request, 409 while the first request is in
+        progress, and
+        redis.RedisError.
         """
         if not _KEY.fullmatch(key):
-            raise Problem(422, "Idempotency-Key: 1 to 128 visible ASCII characters, a UUID say",
+            raise Problem(422, "Idempotency-Key: 1 to 128 visible ASCII characters are allowed, such as a UUID",
                           errors=[{"where": "header.Idempotency-Key", "what": "1 to 128 visible ASCII characters"}])
         name = self._keys.idempotency(hashlib.sha256(f"{caller}\0{key}".encode()).hexdigest())
-        mark = json.dumps({"fingerprint": print_of, "at": time.time_ns()})
-        if self._redis.set(name, mark, nx=True, ex=RUNNING_SECONDS):
-            return Taken(name, mark, print_of)
-        # One that has ended between the two looks is as good as under way: the client asks again.
+        mark = json.dumps({"fingerprint": request_fingerprint, "at": time.time_ns()})
+        if self._redis.set(name, mark, nx=True, ex=CLAIM_SECONDS):
+            return KeyClaim(name, mark, request_fingerprint)
+        # A response that expired between the two reads counts as in progress: the client tries again.
         kept = json.loads(self._redis.get(name) or mark)
-        if kept["fingerprint"] != print_of:
-            raise Problem(422, f"Idempotency-Key {key!r} was used for another request (another path or body): each "
-                          "change has a key of its own", "key-reused")
+        if kept["fingerprint"] != request_fingerprint:
+            raise Problem(422, f"Idempotency-Key {key!r} was used for another request (another path or body): use "
+                          "a new key for each change", "key-reused")
         if "status" not in kept:
-            raise Problem(409, f"the first request with Idempotency-Key {key!r} is still under way", "key-busy",
+            raise Problem(409, f"the first request with Idempotency-Key {key!r} is still in progress", "key-busy",
                           {"Retry-After": "1"})
         headers = tuple((n.encode("latin-1"), v.encode("latin-1")) for n, v in kept["headers"])
-        return Answer(kept["status"], headers, base64.b64decode(kept["body"]))
+        return StoredResponse(kept["status"], headers, base64.b64decode(kept["body"]))
 
-    def settle(self, taken: Taken, answer: Answer | None) -> None:
-        """Keeps the answer under its key, or, when there is none worth keeping, lets the key go. Raises
+    def store_or_release(self, taken: KeyClaim, answer: StoredResponse | None) -> None:
+        """Store the response under its key, or release the key if the response is not a success or too large. Raise
         redis.RedisError."""
-        if answer is None or not 200 <= answer.status < 300 or len(answer.body) > MAX_ANSWER_BYTES:
+        if answer is None or not 200 <= answer.status < 300 or len(answer.body) > MAX_RESPONSE_BYTES:
             self._release(taken)
             return
         document = json.dumps({
@@ -96,20 +97,20 @@ class Replays:
             "headers": [[n.decode("latin-1"), v.decode("latin-1")] for n, v in answer.headers],
             "body": base64.b64encode(answer.body).decode()})
         index = self._keys.idempotency_index
-        # In the order in which they were kept, by no clock: one that jumps back would have each new one dropped.
+        # Ordered by a counter, not a clock: after a clock jumps back, every new entry would be the oldest.
         newest = self._redis.zrange(index, -1, -1, withscores=True)
         pipeline = self._redis.pipeline(transaction=True)
-        pipeline.set(taken.name, document, ex=KEEP_SECONDS)
+        pipeline.set(taken.name, document, ex=RETENTION_SECONDS)
         pipeline.zadd(index, {taken.name: newest[0][1] + 1 if newest else 1})
-        pipeline.zrange(index, 0, -MAX_KEPT - 1)
+        pipeline.zrange(index, 0, -MAX_RESPONSES - 1)
         beyond = pipeline.execute()[2]
         if beyond:
             pipeline.delete(*beyond)
             pipeline.zrem(index, *beyond)
             pipeline.execute()
 
-    def _release(self, taken: Taken) -> None:
-        """Lets the key go, unless another request has taken it meanwhile."""
+    def _release(self, taken: KeyClaim) -> None:
+        """Release the key, unless another request has claimed it meanwhile."""
         with self._redis.pipeline(transaction=True) as pipeline:
             try:
                 pipeline.watch(taken.name)

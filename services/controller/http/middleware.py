@@ -1,7 +1,6 @@
-"""What every request passes before the application sees it: limits, the token, the body, the idempotency key.
+"""ASGI middleware for every request: limits, authentication, body and idempotency key.
 
-A pure ASGI middleware: nothing of a body is read before rate, announced size and token are found to be in order, and
-never more of it than may be.
+Rate, announced size and token are checked before any byte of the body is read, and never more than the limit is read.
 """
 
 import asyncio
@@ -11,11 +10,23 @@ from typing import Any
 
 import redis
 
-from five.services.controller.console.sessions import Sessions, cookie_of, require_mark, require_own_page
-from five.services.controller.http.auth import Caller, Gate
-from five.services.controller.http.idempotency import HEADER, METHODS, Answer, Replays, Taken, fingerprint
-from five.services.controller.http.problems import Problem, store_away
-from five.services.controller.http.request_limits import Limits
+from five.services.controller.console.sessions import (
+    Sessions,
+    cookie_value,
+    require_console_header,
+    require_same_origin,
+)
+from five.services.controller.http.auth import Authenticator, Caller
+from five.services.controller.http.idempotency import (
+    HEADER,
+    METHODS,
+    IdempotencyStore,
+    KeyClaim,
+    StoredResponse,
+    fingerprint,
+)
+from five.services.controller.http.problems import Problem, store_unavailable
+from five.services.controller.http.request_limits import RequestLimits
 
 log = logging.getLogger(__name__)
 
@@ -26,13 +37,13 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PROTECTED = "/v1"
-LOG_IN = ("POST", "/v1/session")  # what is asked by nobody yet
-PROBES = frozenset({"/healthz", "/readyz"})  # a kubelet is never told to slow down
+LOGIN = ("POST", "/v1/session")  # the only request without a caller
+PROBES = frozenset({"/healthz", "/readyz"})  # never rate-limited
 CONNECTION_HEADERS = frozenset({b"date", b"server", b"connection", b"content-length"})
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """A header's value; None without it."""
+    """Return a header's value, or None."""
     for key, value in scope["headers"]:
         if key == name:
             return str(value.decode("latin-1"))
@@ -43,176 +54,186 @@ def _has_body(scope: Scope) -> bool:
     return header(scope, b"transfer-encoding") is not None or (header(scope, b"content-length") or "0") != "0"
 
 
-class _Answered:
-    """Sends messages on, and keeps what was sent where a key asks for it."""
+class _ResponseRecorder:
+    """Forwards response messages and records the response where an idempotency key asks for it."""
 
-    def __init__(self, send: Send, keep: bool) -> None:
+    def __init__(self, send: Send, record: bool) -> None:
         self._send = send
-        self._keep = keep
-        self.begun = asyncio.Event()
+        self._record = record
+        self.started = asyncio.Event()
         self.status = 0
         self.headers: tuple[tuple[bytes, bytes], ...] = ()
         self.body: list[bytes] = []
-        self.whole = False
+        self.complete = False
 
     async def __call__(self, message: Message) -> None:
-        self.begun.set()
-        if self._keep:
+        self.started.set()
+        if self._record:
             if message["type"] == "http.response.start":
                 self.status = message["status"]
                 self.headers = tuple((bytes(n), bytes(v)) for n, v in message.get("headers", ())
                                      if n.lower() not in CONNECTION_HEADERS)
             elif message["type"] == "http.response.body":
                 self.body.append(message.get("body", b""))
-                self.whole = not message.get("more_body", False)
+                self.complete = not message.get("more_body", False)
         await self._send(message)
 
-    def answer(self) -> Answer | None:
-        """What was sent, once it is whole."""
-        return Answer(self.status, self.headers, b"".join(self.body)) if self.whole else None
+    def response(self) -> StoredResponse | None:
+        """Return the recorded response once it is complete."""
+        return StoredResponse(self.status, self.headers, b"".join(self.body)) if self.complete else None
 
 
-class Boundary:
-    """The middleware. ``scope["state"]`` gets ``caller``, who asks, for paths below /v1, and ``still``, which raises
-    Problem 401 once that holds no more (it blocks); with a cookie also ``session``, its secret. ``changed`` is called
-    before the answer to a request that may have changed something. A web socket is let in as a request is, and has to
-    name the console's origin where it comes with a cookie."""
+class RequestMiddleware:
+    """The middleware of all requests.
 
-    def __init__(self, app: Application, gate: Gate, sessions: Sessions, limits: Limits, replays: Replays,
-                 changed: Callable[[], None] = lambda: None) -> None:
+    For paths below /v1 it sets in ``scope["state"]``: ``caller``; ``revalidate``, a blocking function that raises
+    Problem
+    401 once the caller is no longer valid; and, with a cookie, ``session``, its secret. ``on_change`` is called
+    before the
+    response to a request that may have changed something. Web sockets are authenticated like requests; with a cookie
+    they
+    must send the console's Origin.
+    """
+
+    def __init__(self, app: Application, authenticator: Authenticator, sessions: Sessions,
+                 limits: RequestLimits, idempotency: IdempotencyStore,
+                 on_change: Callable[[], None] = lambda: None) -> None:
         self._app = app
-        self._gate = gate
+        self._authenticator = authenticator
         self._sessions = sessions
         self._limits = limits
-        self._replays = replays
-        self._changed = changed
+        self._idempotency = idempotency
+        self._on_change = on_change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await self._socket(scope, receive, send)
+            await self._handle_websocket(scope, receive, send)
             return
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self._app(scope, receive, send)
             return
         if scope["method"] in METHODS:
-            send = self._telling(send)
-        answered = _Answered(send, HEADER in {key for key, _ in scope["headers"]} and scope["method"] in METHODS)
-        refused = True  # until its body is read
+            send = self._notifying(send)
+        recorder = _ResponseRecorder(send, HEADER in {key for key, _ in scope["headers"]}
+                                     and scope["method"] in METHODS)
+        body_unread = True  # until the body is read
         try:
             client = (scope.get("client") or ("unknown",))[0]
             self._limits.admit(client)
             self._limits.check_length(scope["headers"])
-            caller = await self._caller(scope, client) if scope["path"].startswith(PROTECTED) else None
+            caller = await self._authenticate(scope, client) if scope["path"].startswith(PROTECTED) else None
             self._limits.enter()
-            refused = False
+            body_unread = False
             try:
-                await self._admitted(scope, receive, answered, caller)
+                await self._handle_admitted(scope, receive, recorder, caller)
             finally:
                 self._limits.leave()
         except Problem as problem:
-            if answered.begun.is_set():
+            if recorder.started.is_set():
                 raise
-            if refused and _has_body(scope):
-                # Else the server would go on reading, and throwing away, what nobody wants.
+            if body_unread and _has_body(scope):
+                # Otherwise the server would read and discard the whole body.
                 problem.headers["Connection"] = "close"
             await problem.response(scope["path"])(scope, receive, send)
 
-    def _telling(self, send: Send) -> Send:
-        async def told(message: Message) -> None:
+    def _notifying(self, send: Send) -> Send:
+        async def send_and_notify(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._changed()
+                self._on_change()
             await send(message)
 
-        return told
+        return send_and_notify
 
-    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         client = (scope.get("client") or ("unknown",))[0]
         try:
             self._limits.admit(client)
-            await self._caller(scope, client)
+            await self._authenticate(scope, client)
         except Problem as problem:
-            log.debug("a web socket is refused: %s", problem)
+            log.debug("web socket refused: %s", problem)
             await receive()
             await send({"type": "websocket.close", "code": 1008})  # before it is accepted: HTTP 403
             return
         await self._app(scope, receive, send)
 
-    async def _caller(self, scope: Scope, client: str) -> Caller | None:
-        """Who asks, by token or else by cookie; None for who logs in. Raises Problem."""
+    async def _authenticate(self, scope: Scope, client: str) -> Caller | None:
+        """Return the caller by token or by cookie, or None for a login request. Raise Problem."""
         headers = dict(scope["headers"])
         authorization = (headers.get(b"authorization") or b"").decode("latin-1")
-        secret = "" if authorization or self._gate.open else cookie_of(scope["headers"], self._sessions.cookie)
+        secret = "" if authorization or self._authenticator.is_open else cookie_value(scope["headers"],
+                                                                                      self._sessions.cookie)
         method = scope.get("method", "GET")
-        logs_in = (method, scope["path"]) == LOG_IN
+        is_login = (method, scope["path"]) == LOGIN
         changes = method in METHODS
-        if secret or logs_in:
-            require_own_page(headers, changes or scope["type"] == "websocket")
+        if secret or is_login:
+            require_same_origin(headers, changes or scope["type"] == "websocket")
             if changes:
-                require_mark(headers)
-        elif self._gate.open and b"origin" in headers:  # a browser's, and nothing but its origin tells pages apart
-            require_own_page(headers, changes)
-        if logs_in:
+                require_console_header(headers)
+        elif self._authenticator.is_open and b"origin" in headers:  # from a browser: only the origin tells pages apart
+            require_same_origin(headers, changes)
+        if is_login:
             return None
 
-        def caller() -> Caller:
-            return self._sessions.caller(secret) if secret else self._gate.caller(authorization)
+        def authenticate() -> Caller:
+            return self._sessions.caller(secret) if secret else self._authenticator.authenticate(authorization)
 
         try:
-            found = await asyncio.to_thread(caller) if secret else caller()
+            found = await asyncio.to_thread(authenticate) if secret else authenticate()
         except Problem as problem:
             if problem.status == 401:
                 self._limits.login_failed(client)
             raise
         except redis.RedisError as error:
-            raise store_away(error) from None
-        scope.setdefault("state", {}).update(caller=found, still=caller, session=secret)
+            raise store_unavailable(error) from None
+        scope.setdefault("state", {}).update(caller=found, revalidate=authenticate, session=secret)
         return found
 
-    async def _admitted(self, scope: Scope, receive: Receive, answered: _Answered, caller: Caller | None) -> None:
+    async def _handle_admitted(self, scope: Scope, receive: Receive, recorder: _ResponseRecorder, caller: Caller
+                               | None) -> None:
         body = await self._limits.read_body(receive)
         if body is None:
             return
-        # What is answered to who logs in is a secret: it is not kept.
-        kept = caller is not None and scope["method"] in METHODS and not scope["path"].startswith(LOG_IN[1])
-        key = header(scope, HEADER) if kept else None
+        # The response to a login is a secret and must not be stored.
+        storable = caller is not None and scope["method"] in METHODS and not scope["path"].startswith(LOGIN[1])
+        key = header(scope, HEADER) if storable else None
         if caller is None or key is None:
-            await self._in_time(scope, _replay(body, receive), answered)
+            await self._respond_in_time(scope, _replay_body(body, receive), recorder)
             return
-        print_of = fingerprint(scope["method"], scope["path"], scope["query_string"], body)
+        request_fingerprint = fingerprint(scope["method"], scope["path"], scope["query_string"], body)
         try:
-            taken = await asyncio.to_thread(self._replays.begin, caller.name, key, print_of)
+            taken = await asyncio.to_thread(self._idempotency.claim, caller.name, key, request_fingerprint)
         except redis.RedisError as error:
-            raise store_away(error) from None
-        if isinstance(taken, Answer):
-            await answered({"type": "http.response.start", "status": taken.status, "headers": [
+            raise store_unavailable(error) from None
+        if isinstance(taken, StoredResponse):
+            await recorder({"type": "http.response.start", "status": taken.status, "headers": [
                 *taken.headers, (b"idempotency-replayed", b"true"), (b"content-length", b"%d" % len(taken.body))]})
-            await answered({"type": "http.response.body", "body": taken.body})
+            await recorder({"type": "http.response.body", "body": taken.body})
             return
         try:
-            await self._in_time(scope, _replay(body, receive), answered)
+            await self._respond_in_time(scope, _replay_body(body, receive), recorder)
         except Problem:
-            raise  # it goes on beyond its time: the key stays busy until it cannot be any more
+            raise  # the application may still be working: the key stays claimed until it expires
         except BaseException:
-            await self._settle(taken, None)
+            await self._complete_claim(taken, None)
             raise
-        await self._settle(taken, answered.answer())
+        await self._complete_claim(taken, recorder.response())
 
-    async def _settle(self, taken: Taken, answer: Answer | None) -> None:
+    async def _complete_claim(self, taken: KeyClaim, answer: StoredResponse | None) -> None:
         try:
-            await asyncio.to_thread(self._replays.settle, taken, answer)
+            await asyncio.to_thread(self._idempotency.store_or_release, taken, answer)
         except redis.RedisError as error:
-            # The change is made; its key stays busy for a minute, and then the client may ask again.
-            log.warning("an answer could not be kept under its key: %s", error)
+            # The change was made. The key stays claimed for a minute; then the client may repeat the request.
+            log.warning("response could not be stored under its idempotency key: %s", error)
 
-    async def _in_time(self, scope: Scope, receive: Receive, answered: _Answered) -> None:
-        """Has the application answer; Problem 503 when it does not begin to in time."""
-        working = asyncio.ensure_future(self._app(scope, receive, answered))
-        beginning = asyncio.ensure_future(answered.begun.wait())
+    async def _respond_in_time(self, scope: Scope, receive: Receive, recorder: _ResponseRecorder) -> None:
+        """Call the application. Raise Problem 503 if the response does not begin in time."""
+        working = asyncio.ensure_future(self._app(scope, receive, recorder))
+        beginning = asyncio.ensure_future(recorder.started.wait())
         try:
             await asyncio.wait({working, beginning}, timeout=self._limits.config.request_seconds,
                                return_when=asyncio.FIRST_COMPLETED)
-            if not working.done() and not answered.begun.is_set():
-                raise Problem(503, f"no answer within {self._limits.config.request_seconds:g} s", "timeout",
+            if not working.done() and not recorder.started.is_set():
+                raise Problem(503, f"no response within {self._limits.config.request_seconds:g} s", "timeout",
                               {"Retry-After": "1"})
             await working
         finally:
@@ -221,15 +242,15 @@ class Boundary:
                 working.cancel()
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was read already, then whatever follows it: the client's going."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a receive function that yields the body already read, then the client's further messages."""
     given = False
 
-    async def replayed() -> Message:
+    async def receive_replayed() -> Message:
         nonlocal given
         if given:
             return await receive()
         given = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return replayed
+    return receive_replayed

@@ -1,4 +1,4 @@
-"""Errors of the REST API as problem details (RFC 9457): one shape for every answer that is no success."""
+"""Errors of the REST API as problem details (RFC 9457)."""
 
 import logging
 from collections.abc import Mapping
@@ -17,36 +17,36 @@ from rapid.store.errors import FencedOut
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS = 2  # what a client is told to wait while a store is away
+RETRY_SECONDS = 2  # Retry-After while a store is unavailable
 _KIND = "urn:five:problem:"
 
-# What goes wrong, by the last part of the problem's type; the title is the same for each occurrence.
+# Titles by the last part of the problem's type.
 TITLES = {
-    "bad-request": "The request cannot be read",
-    "unauthenticated": "A valid bearer token is needed",
-    "forbidden": "This token may not do that",
-    "cross-origin": "A session is for the console's own pages",
-    "not-found": "There is nothing at this address",
-    "method-not-allowed": "This address does not take that method",
-    "timeout": "The request took too long",
-    "illegal-transition": "The run cannot go there from its present status",
-    "conflict": "The request conflicts with what is there",
-    "key-reused": "An idempotency key belongs to one request",
-    "key-busy": "The first request with this key is still under way",
-    "epoch-moved": "The run has moved on since this was decided",
-    "operation-under-way": "Another operation is under way",
-    "rehearsal-under-way": "Another rehearsal is under way",
-    "no-rehearser": "Nobody of this run can rehearse",
+    "bad-request": "Malformed request",
+    "unauthenticated": "A valid bearer token is required",
+    "forbidden": "The token's role does not permit this",
+    "cross-origin": "Session used from another origin",
+    "not-found": "Not found",
+    "method-not-allowed": "Method not allowed",
+    "timeout": "Timeout",
+    "illegal-transition": "Transition not allowed from the run's current status",
+    "conflict": "Conflict with the current state",
+    "key-reused": "Idempotency key used for another request",
+    "key-busy": "The first request with this key is still in progress",
+    "epoch-moved": "The run is in another epoch",
+    "operation-under-way": "Another operation is active",
+    "rehearsal-under-way": "Another rehearsal is in progress",
+    "no-rehearser": "No rehearsal worker is available",
     "stale-plan": "The plan no longer fits the run",
-    "not-approved": "The plan's check was not passed",
+    "not-approved": "The plan did not pass its check",
     "stale": "The document has changed since it was read",
     "too-large": "The request is too large",
-    "invalid": "The request does not hold what it must",
-    "precondition-required": "Say which state of the document you have read",
+    "invalid": "Invalid request",
+    "precondition-required": "If-Match is required",
     "too-many-requests": "Too many requests",
-    "internal": "The controller failed",
-    "store-away": "The run's store does not answer",
-    "unavailable": "A service that this needs does not answer",
+    "internal": "Internal error",
+    "store-away": "The run's Redis does not respond",
+    "unavailable": "A required service is unavailable",
 }
 _OF_STATUS = {
     400: "bad-request", 401: "unauthenticated", 403: "forbidden", 404: "not-found", 405: "method-not-allowed",
@@ -56,9 +56,9 @@ _OF_STATUS = {
 
 
 class FieldError(BaseModel):
-    """One field of a request that is wrong."""
+    """An invalid field of a request."""
 
-    where: str = Field(description="Place of the field: body, query, path or header, and the keys to it.")
+    where: str = Field(description="Location of the field: body, query, path or header, then its path.")
     what: str = Field(description="What is wrong with it.")
 
 
@@ -70,18 +70,18 @@ class ProblemDetails(BaseModel):
         "detail": "run 'laptop' is paused: it cannot go to pausing, only to running, operating, stopping, failed",
         "instance": "/v1/pause"}]})
 
-    type: str = Field(description="Which kind of problem: urn:five:problem: and a word, listed in docs/api.md.")
-    title: str = Field(description="The kind in words, the same each time.")
-    status: int = Field(description="The answer's HTTP status.")
-    detail: str = Field(description="What was wrong this time, and what to do.")
+    type: str = Field(description="Kind of problem: urn:five:problem: and a word from docs/api.md.")
+    title: str = Field(description="Title of the kind.")
+    status: int = Field(description="HTTP status.")
+    detail: str = Field(description="What is wrong, and how to fix it.")
     instance: str = Field(description="Path of the request.")
-    errors: list[FieldError] | None = Field(None, description="Fields that are wrong, with a 422.")
+    errors: list[FieldError] | None = Field(None, description="Invalid fields, with a 422.")
 
 
 class Problem(Exception):
-    """Raise it from a handler to answer with problem details.
+    """An error response with problem details, raised by handlers.
 
-    ``kind`` is one of TITLES, by default that of the status; ``members`` are added to the document.
+    ``kind`` is a key of TITLES, by default the status's. ``members`` are added to the document.
     """
 
     def __init__(self, status: int, detail: str, kind: str = "", headers: Mapping[str, str] | None = None,
@@ -94,36 +94,36 @@ class Problem(Exception):
         self.members = members
 
     def document(self, instance: str) -> dict[str, Any]:
-        """The JSON of the answer."""
+        """Return the JSON document."""
         return {"type": _KIND + self.kind, "title": TITLES[self.kind], "status": self.status, "detail": self.detail,
                 "instance": instance, **self.members}
 
     def response(self, instance: str) -> JSONResponse:
-        """The answer."""
+        """Return the HTTP response."""
         return JSONResponse(self.document(instance), self.status, self.headers, MEDIA_TYPE)
 
 
-def store_away(error: Exception) -> Problem:
-    """503 with Retry-After: a Redis of the run does not answer."""
-    return Problem(503, f"the run's store does not answer: {error}. Training goes on where it can; try again",
+def store_unavailable(error: Exception) -> Problem:
+    """Return a 503 with Retry-After: a Redis of the run does not respond."""
+    return Problem(503, f"the run's Redis does not respond: {error}. Training continues where it can; try again",
                    "store-away", {"Retry-After": str(RETRY_SECONDS)})
 
 
 def kind_of(status: int) -> str:
-    """The kind of problem that a status stands for where nothing more is known."""
+    """Return the default kind of problem of a status."""
     return _OF_STATUS.get(status, "bad-request" if status < 500 else "internal")
 
 
 def responses(**statuses: str) -> dict[int | str, dict[str, Any]]:
-    """The errors of an operation and when they come, for its OpenAPI: ``responses(_404="no such version")``.
+    """Return an operation's errors for its OpenAPI entry: ``responses(_404="There is no such version.")``.
 
-    What any operation may answer with (services.controller.api.openapi) need not be named.
+    Errors common to all operations (http.openapi) need not be listed.
     """
     return {int(status.removeprefix("_")): {"description": when} for status, when in statuses.items()}
 
 
 def install(app: FastAPI) -> None:
-    """Has every error of the application answered with problem details."""
+    """Install exception handlers that return problem details."""
 
     @app.exception_handler(Problem)
     def known(request: Request, problem: Problem) -> Response:
@@ -131,8 +131,9 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def plain(request: Request, error: HTTPException) -> Response:
-        detail = {404: f"there is nothing at {request.url.path}; /openapi.json lists what there is",
-                  405: f"{request.url.path} does not take {request.method}"}.get(error.status_code, str(error.detail))
+        detail = {404: f"{request.url.path}: no such path; /openapi.json lists all paths",
+                  405: f"{request.url.path}: method {request.method} is not allowed"}.get(error.status_code,
+                                                                                          str(error.detail))
         return Problem(error.status_code, detail, headers=error.headers).response(request.url.path)
 
     @app.exception_handler(RequestValidationError)
@@ -142,7 +143,7 @@ def install(app: FastAPI) -> None:
         return Problem(422, detail, errors=wrong).response(request.url.path)
 
     for away in (ConnectionError, redis.ConnectionError, redis.TimeoutError, Unavailable):
-        app.add_exception_handler(away, lambda request, error: store_away(error).response(request.url.path))
+        app.add_exception_handler(away, lambda request, error: store_unavailable(error).response(request.url.path))
 
     @app.exception_handler(FencedOut)
     def moved(request: Request, error: FencedOut) -> Response:
@@ -150,5 +151,5 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     def failed(request: Request, error: Exception) -> Response:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return Problem(500, f"{type(error).__name__}: the controller's log says more").response(request.url.path)
+        log.error("request failed: %s %s", request.method, request.url.path, exc_info=error)
+        return Problem(500, f"{type(error).__name__}: see the controller's log").response(request.url.path)

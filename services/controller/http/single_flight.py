@@ -1,4 +1,4 @@
-"""One answer for everybody who asks for the same at the same moment: many readers cost a store what one does."""
+"""A cache that computes a value once for concurrent callers, to limit the load on the store."""
 
 import threading
 import time
@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Shared(Generic[T]):
-    """An answer that is at most ``seconds`` old, and never from before the last ``forget``. Safe to share between
-    threads. A failure is shared as well: who waited for it does not wait for another one.
-    """
+class SingleFlightCache(Generic[T]):
+    """A value at most ``seconds`` old that never predates the last ``invalidate``. Thread-safe. Callers that waited for
+    a
+    failed computation get the same exception."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -23,14 +23,14 @@ class Shared(Generic[T]):
         self._value: T
         self._error: Exception | None = None
 
-    def get(self, make: Callable[[], T]) -> T:
-        """The answer; ``make`` finds it where none is young enough. Raises what ``make`` raises."""
-        asked = self._clock()
+    def get(self, compute: Callable[[], T]) -> T:
+        """Return the value; call ``compute`` if the cached one is too old. Raise what ``compute`` raises."""
+        requested_at = self._clock()
         with self._lock:
-            if self._made_in != self._generation or self._made_at < asked - self._seconds:
+            if self._made_in != self._generation or self._made_at < requested_at - self._seconds:
                 generation, self._error = self._generation, None
                 try:
-                    self._value = make()
+                    self._value = compute()
                 except Exception as error:
                     self._error = error
                 self._made_in, self._made_at = generation, self._clock()
@@ -38,6 +38,6 @@ class Shared(Generic[T]):
                 raise self._error
             return self._value
 
-    def forget(self) -> None:
-        """Something has changed: answers from before are none any more."""
+    def invalidate(self) -> None:
+        """Invalidate the cached value."""
         self._generation += 1

@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 FILE_VARIABLE = "FIVE_TOKENS_FILE"
 MAX_ENTRIES = 1000
 MAX_BYTES = 1 << 20
-_PREFIX = "five_"  # lets scanners of repositories and logs find a token that leaked
-# What the services call themselves in events: a token's name may not pass for one of them.
+_PREFIX = "five_"  # lets secret scanners detect a leaked token
+# Names of services in events; tokens must not have them.
 RESERVED = frozenset({"controller", "optimizer", "rollout", "inference", "evaluator", "opponents", "dota_env",
                       "autoscaler", "guard", "anonymous"})
 
@@ -46,16 +46,16 @@ class TokenEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$", description="Who events say it was.")
-    role: Literal["viewer", "operator"] = Field(description="viewer reads; operator changes things as well.")
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$", description="Author of its events.")
+    role: Literal["viewer", "operator"] = Field(description="viewer: read; operator: read and change.")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the token's text, in hexadecimal.")
-    expires: AwareDatetime | None = Field(None, description="From then on the token is no longer taken.")
+    expires: AwareDatetime | None = Field(None, description="Time from which the token is refused.")
 
     @field_validator("name")
     @classmethod
     def _not_a_service(cls, name: str) -> str:
         if name in RESERVED:
-            raise ValueError(f"{name!r} is what a part of the run calls itself in events: choose another name")
+            raise ValueError(f"name {name!r} is reserved for a service: choose another name")
         return name
 
     @property
@@ -88,13 +88,13 @@ def read(path: Path) -> list[TokenEntry]:
     with path.open("rb") as file:
         text = file.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
-        raise ValueError(f"{path} holds more than {MAX_BYTES >> 20} MiB: that is no file of tokens")
+        raise ValueError(f"{path}: larger than {MAX_BYTES >> 20} MiB, so not a token file")
     try:
         entries = _ENTRIES.validate_json(text)
     except ValidationError as error:
-        # Without the input: somebody may have put a token where its hash belongs.
+        # Without the input: it may contain a token instead of its hash.
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False)[:5])
-        raise ValueError(f"{path} is no list of tokens: {wrong}") from None
+        raise ValueError(f"{path}: invalid list of tokens: {wrong}") from None
     require_distinct(entries, str(path))
     return entries
 
@@ -102,13 +102,13 @@ def read(path: Path) -> list[TokenEntry]:
 def require_distinct(entries: Sequence[TokenEntry], where: str) -> None:
     """Raise ValueError if two entries share a name or hash, or if there are too many."""
     if len(entries) > MAX_ENTRIES:
-        raise ValueError(f"{where} lists {len(entries)} tokens; at most {MAX_ENTRIES} are read")
+        raise ValueError(f"{where}: {len(entries)} tokens, at most {MAX_ENTRIES} are allowed")
     for key in ("name", "sha256"):
         values = [getattr(entry, key) for entry in entries]
         double = sorted({v for v in values if values.count(v) > 1})
         if double:
             names = double if key == "name" else [e.name for e in entries if e.sha256 in double]
-            raise ValueError(f"{where} lists {', '.join(names)} twice: a token has one name, and a name one token")
+            raise ValueError(f"{where}: duplicate {key} of {', '.join(names)}: names and hashes must be unique")
 
 
 def write(path: Path, entries: Iterable[TokenEntry]) -> None:
@@ -153,11 +153,11 @@ class TokenFile:
                     self._entries = read(self._path)
                     self._stamp = now
                     self._trouble = ""
-                    log.info("tokens are read again: %s", ", ".join(e.name for e in self._entries) or "none")
+                    log.info("tokens reloaded: %s", ", ".join(e.name for e in self._entries) or "none")
             except (OSError, ValueError) as error:
                 if str(error) != self._trouble:
                     self._trouble = str(error)
-                    log.warning("tokens stay as they were: %s", error)
+                    log.warning("tokens are unreadable, keeping the previous ones: %s", error)
             return self._entries
 
 
@@ -198,5 +198,5 @@ def parse_expiry(text: str) -> datetime:
             return datetime.fromtimestamp(int(time.time() + float(text[:-1]) * units[text[-1]]), UTC)
         found = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no time: give 30d, 12h, or a date such as 2031-01-31") from None
+        raise ValueError(f"expiry {text!r}: expected 30d, 12h, or a date such as 2031-01-31") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)

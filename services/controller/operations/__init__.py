@@ -1,1 +1,1 @@
-"""Long calls on a run: documents of what is under way, and the engine that advances them."""
+"""Long-running operations on a run: their documents, and the engine that advances them."""

@@ -1,4 +1,4 @@
-"""The document of an operation: what was asked, where it is, who is waited for, how it ended."""
+"""The document of an operation: its request, steps, what it waits for, and its outcome."""
 
 from enum import StrEnum
 from typing import Any
@@ -9,33 +9,33 @@ from pydantic import BaseModel, ConfigDict, Field
 class OperationKind(StrEnum):
     """What an operation does."""
 
-    CHECK = "check"  # measures a plan on the newest version; touches nothing
+    CHECK = "check"  # measures a plan on the newest version without changing anything
     SURGERY = "surgery"  # applies a plan
-    REVERT = "revert"  # goes back to an older version
-    ANNEAL = "anneal"  # keeps a checkpoint, and begins to anneal a change into games
+    REVERT = "revert"  # reverts to an older version
+    ANNEAL = "anneal"  # keeps a checkpoint and begins an anneal
 
 
 class StepState(StrEnum):
-    """Where a step is."""
+    """State of a step."""
 
-    WAITING = "waiting"  # its turn has not come
+    WAITING = "waiting"  # not begun
     GOING = "going"
     DONE = "done"
     FAILED = "failed"
-    SKIPPED = "skipped"  # the operation ended before
+    SKIPPED = "skipped"  # the operation ended before it
 
 
 class OperationState(StrEnum):
-    """Where an operation is."""
+    """State of an operation."""
 
     GOING = "going"
-    ROLLING_BACK = "rolling_back"  # it failed or was cancelled; the run is being put back
+    ROLLING_BACK = "rolling_back"  # failed or cancelled; the run is being rolled back
     DONE = "done"
-    FAILED = "failed"  # the run is as it was before
-    CANCELLED = "cancelled"  # the run is as it was before
+    FAILED = "failed"  # the run was rolled back
+    CANCELLED = "cancelled"  # the run was rolled back
 
 
-OVER = frozenset({OperationState.DONE, OperationState.FAILED, OperationState.CANCELLED})
+FINAL_STATES = frozenset({OperationState.DONE, OperationState.FAILED, OperationState.CANCELLED})
 
 CHECK_STEPS = ("check",)
 SURGERY_STEPS = ("pause", "check", "checkpoint", "transform", "hold", "publish", "renew", "warm_up", "run")
@@ -48,48 +48,47 @@ PUBLISH = "publish"
 
 
 class OperationStep(BaseModel):
-    """One step. Times are in seconds since the epoch; ``deadline`` None: it may take as long as it takes."""
+    """One step. Times are seconds since the epoch; ``deadline`` None means no limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(description="Its name.")
-    state: StepState = Field(StepState.WAITING, description="Where it is.")
-    attempt: int = Field(0, description="Which attempt this is, from 1; 0 before it began.")
+    state: StepState = Field(StepState.WAITING, description="Its state.")
+    attempt: int = Field(0, description="Number of the attempt, from 1; 0 before it begins.")
     started_at: float | None = Field(None, description="When it began, in seconds since the epoch.")
     ended_at: float | None = Field(None, description="When it ended, in seconds since the epoch.")
-    deadline: float | None = Field(None, description="Until when it has to end, in seconds since the epoch.")
-    error: str = Field("", description="What went wrong last.")
-    waiting_for: tuple[str, ...] = Field((), description="Who or what it waits for.")
-    result: dict[str, Any] = Field(default_factory=dict, description="What came out of it.")
+    deadline: float | None = Field(None, description="Deadline, in seconds since the epoch; null: none.")
+    error: str = Field("", description="Last error.")
+    waiting_for: tuple[str, ...] = Field((), description="What it waits for.")
+    result: dict[str, Any] = Field(default_factory=dict, description="Its result.")
 
 
-class Word(BaseModel):
-    """Somebody's order to an operation: cancel it, or go on past the hold."""
+class OperatorDecision(BaseModel):
+    """An operator's decision about an operation: cancel it, or continue past the hold."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    who: str = Field(description="Who gave it.")
+    who: str = Field(description="Name of the operator's token.")
     at: float = Field(description="When, in seconds since the epoch.")
     reason: str = Field("", description="Why.")
 
 
-class SurgeryRequest(BaseModel):
-    """What was asked for: a plan, what it was checked against, and how far it may be off; or where to go back to; or
-    what to anneal."""
+class OperationRequest(BaseModel):
+    """The request of an operation: a plan and its approved bounds, a version to revert to, or a change to anneal."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    plan: str = Field("", description="The plan's text (YAML); empty for what is no surgery.")
+    plan: str = Field("", description="The plan's text (YAML); empty unless it is a surgery or check.")
     digest: str = Field("", description="The plan's digest.")
-    name: str = Field("", description="The plan's name, or in words what it is.")
+    name: str = Field("", description="The plan's name, or a description.")
     parent: str = Field("", description="The model schema that the plan starts from.")
-    epoch: int = Field(0, description="The run's epoch that the plan was checked in.")
-    hold: bool = Field(False, description="Whether to stop before publishing until somebody says go on.")
-    warm_up_versions: int = Field(0, description="Versions at learning rate 0 after it.")
+    epoch: int = Field(0, description="The run's epoch in which the plan was checked.")
+    hold: bool = Field(False, description="Whether to wait for an operator before publishing.")
+    warm_up_versions: int = Field(0, description="Versions with learning rate 0 after it.")
     bounds: dict[str, Any] = Field(default_factory=dict, description="The approved bounds of the check.")
-    to_version: int | None = Field(None, description="The version that a revert goes back to.")
-    anneal: dict[str, Any] | None = Field(None, description="What is to be annealed; of a revert that an anneal's "
-                                          "guard has ordered, its attempt.")
+    to_version: int | None = Field(None, description="The target version of a revert.")
+    anneal: dict[str, Any] | None = Field(None, description="The change to anneal; for a revert requested by an "
+                                          "anneal's guard, the attempt.")
 
 
 EXAMPLE: dict[str, Any] = {
@@ -107,69 +106,68 @@ EXAMPLE: dict[str, Any] = {
 
 
 class Operation(BaseModel):
-    """One operation. A new one is made at each change; ``changes`` counts them."""
+    """One operation. Documents are immutable; ``changes`` counts the revisions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [EXAMPLE]})
 
-    id: str = Field(description="Its name, as /v1/operations/{id} takes it.")
+    id: str = Field(description="Its id, for /v1/operations/{id}.")
     kind: OperationKind = Field(description="What it does.")
-    who: str = Field(description="Who asked for it.")
+    who: str = Field(description="Name of the requesting token, or controller.")
     reason: str = Field("", description="Why.")
-    request: SurgeryRequest = Field(description="What was asked for.")
+    request: OperationRequest = Field(description="The request.")
     created_at: float = Field(description="When, in seconds since the epoch.")
     ended_at: float | None = Field(None, description="When it ended, in seconds since the epoch.")
-    state: OperationState = Field(OperationState.GOING, description="Where it is.")
-    was: str = Field("", description="The run's status before: it goes back there when the operation fails.")
+    state: OperationState = Field(OperationState.GOING, description="Its state.")
+    was: str = Field("", description="The run's status before; restored if the operation fails.")
     steps: tuple[OperationStep, ...] = Field(description="Its steps in order.")
-    cancel: Word | None = Field(None, description="Who cancelled it.")
-    go_on: Word | None = Field(None, description="Who let it go on past the hold.")
+    cancel: OperatorDecision | None = Field(None, description="The decision to cancel; null: none.")
+    go_on: OperatorDecision | None = Field(None, description="The decision to continue past the hold; null: none.")
     failed_at: str = Field("", description="The step at which it failed or was cancelled.")
-    waiting_for: tuple[str, ...] = Field((), description="Who putting the run back waits for.")
-    outcome: str = Field("", description="How it ended, in a sentence.")
-    changes: int = Field(0, description="How often this document has changed.")
+    waiting_for: tuple[str, ...] = Field((), description="What the rollback waits for.")
+    outcome: str = Field("", description="How it ended.")
+    changes: int = Field(0, description="Revision of this document.")
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether it has ended."""
-        return self.state in OVER
+        return self.state in FINAL_STATES
 
     @property
     def current(self) -> OperationStep | None:
-        """The first step that is not done; None when all are."""
+        """The first unfinished step, or None."""
         return next((s for s in self.steps if s.state in (StepState.WAITING, StepState.GOING)), None)
 
     def step(self, name: str) -> OperationStep | None:
-        """The step of that name; None when this kind has none."""
+        """Return the step with that name, or None if this kind has none."""
         return next((s for s in self.steps if s.name == name), None)
 
     @property
     def publishing(self) -> bool:
-        """Whether publishing has begun: from here on it cannot be cancelled."""
+        """Whether publishing has begun: from then on it cannot be cancelled."""
         step = self.step(PUBLISH)
         return step is not None and step.state is not StepState.WAITING and step.state is not StepState.SKIPPED
 
     @property
     def published(self) -> bool:
-        """Whether the run was cut over: from here on it only goes forward."""
+        """Whether the run was cut over: from then on there is no rollback."""
         step = self.step(PUBLISH)
         return step is not None and step.state is StepState.DONE
 
     def with_step(self, name: str, **changed: Any) -> "Operation":
-        """The same with a step changed."""
+        """Return a copy with one step changed."""
         steps = tuple(s.model_copy(update=changed) if s.name == name else s for s in self.steps)
         return self.model_copy(update={"steps": steps})
 
 
-def new(identity: str, kind: OperationKind, who: str, request: SurgeryRequest, at: float, was: str,
+def new_operation(identity: str, kind: OperationKind, who: str, request: OperationRequest, at: float, was: str,
         reason: str = "") -> Operation:
-    """An operation that has not begun."""
+    """Return an operation that has not begun."""
     return Operation(id=identity, kind=kind, who=who, reason=reason, request=request, created_at=at, was=was,
                      steps=tuple(OperationStep(name=name) for name in STEPS_OF[kind]))
 
 
-def event_of(before: Operation | None, after: Operation) -> tuple[str, str, dict[str, Any]] | None:
-    """What to note of a change as an event, (who, what, details); None for one that is not worth it (who is waited
-    for)."""
+def change_event(before: Operation | None, after: Operation) -> tuple[str, str, dict[str, Any]] | None:
+    """Return the event of a change as (who, what, details), or None if only ``waiting_for`` has changed."""
     base = {"operation": after.id, "kind": after.kind.value, "plan": after.request.name,
             "digest": after.request.digest}
     if before is None:

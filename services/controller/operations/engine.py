@@ -1,16 +1,15 @@
-"""Advances an operation by one change. It remembers nothing: all there is lies in the document and in the world.
+"""Advances an operation by one change. The engine keeps no state: everything is in the document and in the run.
 
-Whoever calls it saves what it returns by compare-and-set, and calls again. When the caller dies between an effect and
-the saving, the next one finds the same document, asks the same step again, and the step finds its effect there. A step
-is marked as begun before it is first asked, so that an operation that may have published says so.
+The caller saves each returned document by compare-and-set and calls again. If the caller dies between an effect and
+the save, the next one reads the same document, runs the same step again, and finds its effect. A step is marked as
+begun before it first runs, so an operation that may have published is recognizable.
 
-Before the cut-over every failure, and a cancellation, puts the run back where it was. The first thing that does is to
-take the run out of ``operating``: the cut-over requires that status, inside the store, so from then on no optimizer,
-however late, can publish what is being discarded. After the cut-over there is no way back but another operation:
-what fails is tried again, and says so.
+Before the cut-over, every failure and every cancellation rolls the run back. The rollback first takes the run out of
+``operating``. The cut-over requires that status inside the store, so no optimizer can publish discarded work later.
+After the cut-over a failed step is retried without limit; going back takes another operation.
 """
 
-from five.services.controller.operations.backend import World
+from five.services.controller.operations.backend import OperationBackend
 from five.services.controller.operations.document import (
     PUBLISH,
     Operation,
@@ -19,127 +18,129 @@ from five.services.controller.operations.document import (
     OperationStep,
     StepState,
 )
-from five.services.controller.operations.step_results import Done, Failed, Outcome, Refused, Wait
+from five.services.controller.operations.step_results import Done, Failed, Refused, StepResult, Wait
 from five.services.controller.operations.steps import STEPS
 from rapid.store.errors import IllegalTransition
 from rapid.store.state import Status
 
 
-def advance(operation: Operation, world: World) -> Operation:
-    """The operation after one change, or the same when nothing is due. Raises what the world raises."""
-    if operation.over:
+def advance(operation: Operation, backend: OperationBackend) -> Operation:
+    """Return the operation after one change, or the same document if nothing is due. Raise what the backend raises."""
+    if operation.is_over:
         return operation
     if operation.state is OperationState.ROLLING_BACK:
-        return _roll_back(operation, world)
+        return _continue_rollback(operation, backend)
     step = operation.current
     if step is None:
-        return _finish(operation, world)
+        return _finish(operation, backend)
     if operation.cancel is not None and not operation.publishing:
-        return _give_up(operation, step, f"cancelled by {operation.cancel.who}")
+        return _start_rollback(operation, step, f"cancelled by {operation.cancel.who}")
     if step.state is StepState.WAITING:
-        return _begin(operation, step, world)
+        return _begin(operation, step, backend)
     try:
-        outcome = STEPS[step.name](operation, step, world)
+        outcome = STEPS[step.name](operation, step, backend)
     except IllegalTransition as error:
-        # Somebody was faster; what the run is now decides at the next look.
+        # The status changed concurrently; the next pass decides by the new one.
         outcome = Wait((str(error),))
-    return _apply(operation, step, outcome, world)
+    return _apply(operation, step, outcome, backend)
 
 
-def _deadline(step: OperationStep, world: World) -> float | None:
-    seconds = world.limits.seconds.get(step.name)
-    return None if seconds is None else world.now() + seconds
+def _deadline(step: OperationStep, backend: OperationBackend) -> float | None:
+    seconds = backend.limits.seconds.get(step.name)
+    return None if seconds is None else backend.now() + seconds
 
 
-def _begin(operation: Operation, step: OperationStep, world: World) -> Operation:
-    return operation.with_step(step.name, state=StepState.GOING, attempt=1, started_at=world.now(),
-                               deadline=_deadline(step, world))
+def _begin(operation: Operation, step: OperationStep, backend: OperationBackend) -> Operation:
+    return operation.with_step(step.name, state=StepState.GOING, attempt=1, started_at=backend.now(),
+                               deadline=_deadline(step, backend))
 
 
-def _apply(operation: Operation, step: OperationStep, outcome: Outcome, world: World) -> Operation:
+def _apply(operation: Operation, step: OperationStep, outcome: StepResult, backend: OperationBackend) -> Operation:
     if isinstance(outcome, Done):
-        return operation.with_step(step.name, state=StepState.DONE, ended_at=world.now(), waiting_for=(),
+        return operation.with_step(step.name, state=StepState.DONE, ended_at=backend.now(), waiting_for=(),
                                    result=outcome.result)
     if isinstance(outcome, Wait):
-        if step.deadline is None or world.now() <= step.deadline:
+        if step.deadline is None or backend.now() <= step.deadline:
             return operation.with_step(step.name, waiting_for=outcome.waiting_for)
-        late = f"not within {world.limits.seconds.get(step.name, 0.0):g} s; waited for {', '.join(outcome.waiting_for)}"
-        # The deadline is the step's, whatever its attempts: what hangs would hang again.
+        seconds = backend.limits.seconds.get(step.name, 0.0)
+        late = f"timed out after {seconds:g} s, waiting for {', '.join(outcome.waiting_for)}"
+        # The deadline covers all attempts: what hangs once would hang again.
         outcome = Refused(late)
     if operation.published:
-        return _again(operation, step, outcome.error, world)
-    if isinstance(outcome, Failed) and step.attempt < world.limits.attempts:
-        return _again(operation, step, outcome.error, world, keep_deadline=True)
-    return _give_up(operation, step, outcome.error)
+        return _retry(operation, step, outcome.error, backend)
+    if isinstance(outcome, Failed) and step.attempt < backend.limits.attempts:
+        return _retry(operation, step, outcome.error, backend, keep_deadline=True)
+    return _start_rollback(operation, step, outcome.error)
 
 
-def _again(operation: Operation, step: OperationStep, error: str, world: World,
+def _retry(operation: Operation, step: OperationStep, error: str, backend: OperationBackend,
            keep_deadline: bool = False) -> Operation:
-    deadline = step.deadline if keep_deadline else _deadline(step, world)
+    deadline = step.deadline if keep_deadline else _deadline(step, backend)
     return operation.with_step(step.name, attempt=step.attempt + 1, error=error, waiting_for=(), deadline=deadline)
 
 
-def _give_up(operation: Operation, step: OperationStep, why: str) -> Operation:
+def _start_rollback(operation: Operation, step: OperationStep, why: str) -> Operation:
     begun = step.state is StepState.GOING
     ended = operation.with_step(step.name, error=why, waiting_for=(),
                                 state=StepState.FAILED if begun else StepState.SKIPPED)
     return ended.model_copy(update={"state": OperationState.ROLLING_BACK, "failed_at": step.name, "outcome": why})
 
 
-def _roll_back(operation: Operation, world: World) -> Operation:
-    """Puts the run back: out of ``operating``, orders withdrawn, staged blobs and pins removed, running again if it
-    was. Each part finds what an earlier attempt has done."""
-    if world.published(operation):
-        return _forward(operation, world)
+def _continue_rollback(operation: Operation, backend: OperationBackend) -> Operation:
+    """Roll the run back: leave ``operating``, withdraw jobs, remove staged blobs and pins, and resume if it was
+    running. Each
+    part is idempotent."""
+    if backend.published(operation):
+        return _resume_after_cut_over(operation, backend)
     pause = operation.step("pause")
     if pause is not None:
-        _leave(Status.OPERATING, Status.PAUSED, operation, world)
-        if world.published(operation):
-            return _forward(operation, world)
-    world.withdraw(operation)
-    world.discard(operation)
+        _leave_status(Status.OPERATING, Status.PAUSED, operation, backend)
+        if backend.published(operation):
+            return _resume_after_cut_over(operation, backend)
+    backend.withdraw_jobs(operation)
+    backend.discard_staged(operation)
     if pause is not None and pause.started_at is not None and operation.was == Status.RUNNING:
         if pause.state is not StepState.DONE:
-            _leave(Status.PAUSING, Status.RUNNING, operation, world)
-            _leave(Status.PAUSED, Status.RUNNING, operation, world)
-        elif (now := world.status()) is not None and now.reason == _given_up(operation):
-            # Any other pause is somebody's who was faster than the rest of a rolling back that was cut short.
-            _leave(Status.PAUSED, Status.RUNNING, operation, world)
-    world.forget_orders(operation)
+            _leave_status(Status.PAUSING, Status.RUNNING, operation, backend)
+            _leave_status(Status.PAUSED, Status.RUNNING, operation, backend)
+        elif (now := backend.status()) is not None and now.reason == _rollback_reason(operation):
+            # A pause with another reason was requested by an operator meanwhile, and stays.
+            _leave_status(Status.PAUSED, Status.RUNNING, operation, backend)
+    backend.remove_jobs(operation)
     cancelled = operation.cancel is not None and operation.outcome.startswith("cancelled")
     steps = tuple(s.model_copy(update={"state": StepState.SKIPPED}) if s.state is StepState.WAITING else s
                   for s in operation.steps)
-    now = world.status()
-    left = f"; the run is {now.status}, as it was" if now is not None and now.status == operation.was else ""
+    now = backend.status()
+    left = f"; the run is {now.status}, as before" if now is not None and now.status == operation.was else ""
     at = "" if cancelled else f"{operation.failed_at}: "
     return operation.model_copy(update={
         "state": OperationState.CANCELLED if cancelled else OperationState.FAILED, "steps": steps,
-        "ended_at": world.now(), "outcome": f"{at}{operation.outcome}; nothing was published{left}"})
+        "ended_at": backend.now(), "outcome": f"{at}{operation.outcome}; nothing was published{left}"})
 
 
-def _given_up(operation: Operation) -> str:
-    return f"operation {operation.id} was given up"
+def _rollback_reason(operation: Operation) -> str:
+    return f"operation {operation.id} was rolled back"
 
 
-def _leave(present: Status, to: Status, operation: Operation, world: World) -> None:
-    """Brings the run from ``present`` to ``to`` if it is there because of this operation."""
-    now = world.status()
+def _leave_status(present: Status, to: Status, operation: Operation, backend: OperationBackend) -> None:
+    """Change the run from ``present`` to ``to``, if that is its status."""
+    now = backend.status()
     if now is None or now.status is not present:
         return
     try:
-        world.transition(to, _given_up(operation))
+        backend.transition(to, _rollback_reason(operation))
     except IllegalTransition:
-        pass  # somebody stopped the run meanwhile: it stays stopped
+        pass  # stopped meanwhile; it stays stopped
 
 
-def _forward(operation: Operation, world: World) -> Operation:
-    """The cut-over took place after all: what was about to be undone goes on."""
+def _resume_after_cut_over(operation: Operation, backend: OperationBackend) -> Operation:
+    """Continue an operation whose cut-over took place although it was about to be rolled back."""
     steps = []
     for step in operation.steps:
         if step.name == PUBLISH:
             transformed = operation.step("transform")
             version = transformed.result.get("version") if transformed is not None else None
-            step = step.model_copy(update={"state": StepState.DONE, "ended_at": world.now(),
+            step = step.model_copy(update={"state": StepState.DONE, "ended_at": backend.now(),
                                            "result": {"version": version}})
         elif step.state is StepState.SKIPPED:
             step = step.model_copy(update={"state": StepState.WAITING})
@@ -148,22 +149,22 @@ def _forward(operation: Operation, world: World) -> Operation:
         "state": OperationState.GOING, "steps": tuple(steps), "failed_at": "", "outcome": ""})
 
 
-def _finish(operation: Operation, world: World) -> Operation:
-    world.tidy(operation)
-    world.forget_orders(operation)
+def _finish(operation: Operation, backend: OperationBackend) -> Operation:
+    backend.remove_staged(operation)
+    backend.remove_jobs(operation)
     return operation.model_copy(update={
-        "state": OperationState.DONE, "ended_at": world.now(), "outcome": _outcome(operation)})
+        "state": OperationState.DONE, "ended_at": backend.now(), "outcome": _outcome(operation)})
 
 
 def _outcome(operation: Operation) -> str:
     if operation.kind is OperationKind.CHECK:
         found = operation.step("check")
         held = found is not None and bool(found.result.get("ok"))
-        return "the plan holds its bounds" if held else "the plan is outside its bounds"
+        return "the plan is within its bounds" if held else "the plan is outside its bounds"
     if operation.kind is OperationKind.ANNEAL:
-        return f"{operation.request.name} begins to be annealed into games"
+        return f"anneal {operation.request.name} has begun"
     published = operation.step(PUBLISH)
     version = published.result.get("version") if published is not None else None
     if operation.kind is OperationKind.REVERT:
-        return f"version {version} goes on from version {operation.request.to_version}; the run learns"
-    return f"version {version} is the first of the new model; the run learns"
+        return f"version {version} continues from version {operation.request.to_version}; the run is learning"
+    return f"version {version} is the first of the new model; the run is learning"

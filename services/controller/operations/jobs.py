@@ -27,19 +27,20 @@ def job_payload(operation: Operation) -> dict[str, Any]:
             "who": operation.who, "made": {s.name: s.result for s in operation.steps if s.result}}
 
 
-def run_job(operation: Operation, step: OperationStep, backend: OperationBackend, payload: dict[str, Any]) -> StepResult:
+def run_job(operation: Operation, step: OperationStep, backend: OperationBackend,
+            payload: dict[str, Any]) -> StepResult:
     """Create the job of this attempt, or return its progress."""
     order = backend.job(job_id(operation, step), step.name, payload)
     if order.state is JobState.WAITING:
-        return Wait((f"optimizer 0, to take the order {step.name!r}",))
+        return Wait((f"optimizer 0 to claim the job {step.name!r}",))
     if order.state is JobState.CLAIMED:
         if order.attempt > backend.limits.attempts:
-            return Refused(f"{order.attempt - 1} optimizers ended while they carried out {step.name!r}; their logs say "
-                           "why")
+            return Refused(f"{order.attempt - 1} optimizers exited during the job {step.name!r}; see their "
+                           "logs")
         again = f", attempt {order.attempt}" if order.attempt > 1 else ""
-        return Wait((f"{order.holder}, which carries out {step.name!r}{again}",))
+        return Wait((f"{order.holder}, which runs the job {step.name!r}{again}",))
     if order.state is JobState.DONE:
         return Done(dict(order.answer))
     if order.state is JobState.REFUSED:
         return Refused(order.error)
-    return Failed(order.error or f"the order {step.name!r} was withdrawn")
+    return Failed(order.error or f"the job {step.name!r} was withdrawn")

@@ -1,4 +1,4 @@
-"""Advances whatever operation is under way, until the controller drains."""
+"""Loop that advances the active operation until the controller drains."""
 
 import asyncio
 import logging
@@ -6,39 +6,40 @@ from collections.abc import Callable
 
 import redis
 
-from five.services.controller.operations.backend import World
+from five.services.controller.operations.backend import OperationBackend
 from five.services.controller.operations.engine import advance
 from five.services.controller.operations.store import OperationStore
 from rapid.rpc.errors import Unavailable
 
 log = logging.getLogger(__name__)
-STEPS_AT_ONCE = 50
+MAX_CHANGES_PER_PASS = 50
 
 
-def advance_once(store: OperationStore, world: World) -> bool:
-    """Advances the operation under way until it waits for somebody. Returns whether anything changed."""
+def advance_once(store: OperationStore, backend: OperationBackend) -> bool:
+    """Advance the active operation until it has to wait. Return whether anything changed."""
     changed = False
-    for _ in range(STEPS_AT_ONCE):
-        operation = store.going()
+    for _ in range(MAX_CHANGES_PER_PASS):
+        operation = store.active()
         if operation is None:
             break
-        after = advance(operation, world)
+        after = advance(operation, backend)
         if after == operation:
             break
         changed = store.save(operation, after) or changed
-        if after.over:
+        if after.is_over:
             log.info("operation %s is %s: %s", after.id, after.state.value, after.outcome)
     return changed
 
 
-async def keep_advancing(store: OperationStore, world: World, seconds: float, draining: Callable[[], bool]) -> None:
-    """Looks every ``seconds``. A store that is away is waited for: the documents tell where to go on."""
+async def run_operation_loop(store: OperationStore, backend: OperationBackend, seconds: float,
+                             draining: Callable[[], bool]) -> None:
+    """Advance the active operation every ``seconds``. While a store is unavailable, retry."""
     while not draining():
         try:
-            await asyncio.to_thread(advance_once, store, world)
+            await asyncio.to_thread(advance_once, store, backend)
         except (redis.RedisError, Unavailable, OSError) as error:
-            log.warning("the operation under way cannot be advanced: %s", error)
+            log.warning("active operation cannot be advanced: %s", error)
         except Exception:
-            # Whatever is wrong with one document, the controller goes on.
-            log.exception("the operation under way cannot be advanced")
+            # An invalid document must not stop the controller.
+            log.exception("active operation cannot be advanced")
         await asyncio.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What a step says when it is asked."""
+"""Results of running a step."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,30 +6,30 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Wait:
-    """It goes on; for whom or what."""
+    """The step is waiting for others."""
 
     waiting_for: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Done:
-    """It has ended well, with this."""
+    """The step succeeded."""
 
     result: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Failed:
-    """It did not work out; another attempt may."""
+    """The attempt failed; another attempt may succeed."""
 
     error: str
 
 
 @dataclass(frozen=True)
 class Refused:
-    """It cannot work out."""
+    """The step failed permanently."""
 
     error: str
 
 
-Outcome = Wait | Done | Failed | Refused
+StepResult = Wait | Done | Failed | Refused

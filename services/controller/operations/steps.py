@@ -18,7 +18,7 @@ def _interruption(backend: OperationBackend) -> str:
     """Return why the run is no longer in status operating, or ''."""
     now = backend.status()
     if now is None:
-        return "there is no such run any more"
+        return "the run no longer exists"
     if now.status is Status.OPERATING:
         return ""
     return f"the run is {now.status}{f' (by {now.who})' if now.who else ''}"
@@ -28,10 +28,10 @@ def pause(operation: Operation, step: OperationStep, backend: OperationBackend) 
     """Pause the run until all services are idle, then set it to operating."""
     now = backend.status()
     if now is None or now.status in ENDED or now.status in (Status.STARTING, Status.WARMING):
-        return Refused(f"the run is {now.status if now else 'gone'}: surgery begins on one that is running or paused")
+        return Refused(f"the run is {now.status if now else 'gone'}: surgery requires a running or paused run")
     if now.status is Status.RUNNING:
         if step.waiting_for:
-            return Refused(f"{now.who} resumed the run while it was being paused")
+            return Refused(f"{now.who} resumed the run while it was pausing")
         backend.transition(Status.PAUSING, f"operation {operation.id}")
         return Wait(("the run to pause",))
     if now.status is Status.PAUSING:
@@ -76,7 +76,7 @@ def hold(operation: Operation, step: OperationStep, backend: OperationBackend) -
     if why := _interruption(backend):
         return Refused(why)
     if operation.request.hold and operation.go_on is None:
-        return Wait(("an operator to continue or to cancel",))
+        return Wait(("an operator to continue or cancel",))
     return Done()
 
 
@@ -86,12 +86,12 @@ def publish(operation: Operation, step: OperationStep, backend: OperationBackend
         if stale := backend.stale_reason(operation):
             return Refused(stale)
         if why := _interruption(backend):
-            # It may have been cut over between the two looks.
+            # It may have been cut over between the two reads.
             return _published(operation) if backend.published(operation) else Refused(why)
         outcome = run_job(operation, step, backend, job_payload(operation))
         if not backend.published(operation):
-            # An answer without a cut-over is none.
-            return Refused("the optimizer answered, but the run was not cut over") if isinstance(outcome, Done) \
+            # A result without a cut-over is invalid.
+            return Refused("the optimizer's job ended, but the run was not cut over") if isinstance(outcome, Done) \
                 else outcome
     return _published(operation)
 
@@ -140,16 +140,16 @@ def warm_up(operation: Operation, step: OperationStep, backend: OperationBackend
         return Done({"until": until})
     if why := _blocking_status(backend):
         return Wait((why,))
-    return Wait((f"version {until}, the head is {head}",))
+    return Wait((f"version {until}; the newest is {head}",))
 
 
 def _blocking_status(backend: OperationBackend) -> str:
     """Return why the run makes no progress after the cut-over, or ''."""
     now = backend.status()
     if now is None:
-        return "the run, which is gone"
+        return "the run, which no longer exists"
     if now.status in ENDED or now.status in (Status.PAUSING, Status.PAUSED):
-        return f"somebody to resume the run, which is {now.status} (by {now.who})"
+        return f"an operator to resume the run, which is {now.status} (by {now.who})"
     return ""
 
 
@@ -157,7 +157,7 @@ def run(operation: Operation, step: OperationStep, backend: OperationBackend) ->
     """Set the run to running."""
     now = backend.status()
     if now is not None and now.status is Status.WARMING:
-        backend.transition(Status.RUNNING, f"operation {operation.id}: the warm-up is over")
+        backend.transition(Status.RUNNING, f"operation {operation.id}: warm-up finished")
     elif now is not None and now.status is Status.OPERATING:
         return Wait(("the run to warm up",))
     return Done()

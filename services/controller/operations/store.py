@@ -1,26 +1,32 @@
-"""Where operations are kept: a table of documents, changed by compare-and-set, the oldest ended ones dropped."""
+"""Store of operations: a table of documents, changed by compare-and-set; the oldest ended ones are dropped."""
 
 import json
 import secrets
 import time
 from collections.abc import Callable
 
-from five.services.controller.operations.document import Operation, OperationKind, SurgeryRequest, event_of, new
+from five.services.controller.operations.document import (
+    Operation,
+    OperationKind,
+    OperationRequest,
+    change_event,
+    new_operation,
+)
 from rapid.store.state import Json, RunState
 
 TABLE = "operations"
-KEPT = 100  # ended operations; their events stay
+MAX_ENDED = 100  # stored ended operations; their events remain
 
 
-class Busy(RuntimeError):
-    """Another operation is under way; ``operation`` is that one."""
+class OperationInProgress(RuntimeError):
+    """Another operation is active; ``operation`` is that one."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         step = operation.current
         at = f", at step {step.name}" if step is not None else ""
         super().__init__(f"operation {operation.id} ({operation.kind.value} {operation.request.name!r}, begun "
-                         f"by {operation.who}{at}) is under way; one at a time: wait for it or cancel it")
+                         f"by {operation.who}{at}) is active, and only one can be: wait for it or cancel it")
 
 
 def _row(operation: Operation) -> Json:
@@ -28,48 +34,48 @@ def _row(operation: Operation) -> Json:
 
 
 class OperationStore:
-    """The operations of one run. Every change is one atomic step with its event; raises redis.RedisError."""
+    """The operations of one run. Every change is atomic with its event. Methods raise redis.RedisError."""
 
-    def __init__(self, state: RunState, kept: int = KEPT) -> None:
+    def __init__(self, state: RunState, max_ended: int = MAX_ENDED) -> None:
         self._table = state.table(TABLE)
-        self._kept = kept
+        self._max_ended = max_ended
 
     def all(self) -> list[Operation]:
-        """All that are kept, newest first."""
+        """Return all stored operations, newest first."""
         found = [Operation.model_validate(row) for row in self._table.all().values()]
         return sorted(found, key=lambda o: (o.created_at, o.id), reverse=True)
 
     def get(self, identity: str) -> Operation | None:
-        """One operation; None when there is none of that name."""
+        """Return an operation by id, or None."""
         row = self._table.get(identity)
         return None if row is None else Operation.model_validate(row)
 
-    def going(self) -> Operation | None:
-        """The operation that is under way; there is at most one."""
-        return next((o for o in self.all() if not o.over), None)
+    def active(self) -> Operation | None:
+        """Return the active operation, or None. There is at most one."""
+        return next((o for o in self.all() if not o.is_over), None)
 
-    def begin(self, kind: OperationKind, who: str, request: SurgeryRequest, was: str, reason: str = "") -> Operation:
-        """A new operation. Raises Busy naming the one that is under way."""
+    def begin(self, kind: OperationKind, who: str, request: OperationRequest, was: str, reason: str = "") -> Operation:
+        """Create an operation. Raise OperationInProgress if another one is active."""
         identity = f"{kind.value}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
-        operation = new(identity, kind, who, request, time.time(), was, reason)
+        operation = new_operation(identity, kind, who, request, time.time(), was, reason)
         other: list[Operation] = []
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             other.clear()
             known = [Operation.model_validate(row) for row in rows.values()]
-            other.extend(o for o in known if not o.over)
+            other.extend(o for o in known if not o.is_over)
             if other:
                 return None
-            ended = sorted((o for o in known if o.over), key=lambda o: (o.created_at, o.id), reverse=True)
-            dropped: dict[str, Json] = {o.id: None for o in ended[self._kept - 1:]}
+            ended = sorted((o for o in known if o.is_over), key=lambda o: (o.created_at, o.id), reverse=True)
+            dropped: dict[str, Json] = {o.id: None for o in ended[self._max_ended - 1:]}
             return {**dropped, operation.id: _row(operation)}
 
-        if not self._table.update(change, event=event_of(None, operation)):
-            raise Busy(other[0])
+        if not self._table.update(change, event=change_event(None, operation)):
+            raise OperationInProgress(other[0])
         return operation
 
     def save(self, before: Operation, after: Operation) -> bool:
-        """Replaces a document that is still as it was read. Returns whether it was."""
+        """Replace a document if it is unchanged since ``before`` was read. Return whether it was replaced."""
         if after == before:
             return True
         after = after.model_copy(update={"changes": before.changes + 1})
@@ -78,12 +84,12 @@ class OperationStore:
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             return {after.id: _row(after)} if rows.get(before.id) == was else None
 
-        return self._table.update(change, event=event_of(before, after))
+        return self._table.update(change, event=change_event(before, after))
 
     def change(self, identity: str, make: Callable[[Operation], Operation]) -> Operation:
-        """Changes a document whatever it is by now; ``make`` may be asked again, and raises to refuse.
+        """Change the current document; ``make`` may run several times and raises to refuse.
 
-        Raises LookupError when there is none of that name.
+        Raise LookupError if there is no such operation.
         """
         while True:
             before = self.get(identity)

@@ -1,1 +1,1 @@
-"""The REST API of a run, under /v1: one router a resource. What can be done here, `five` and curl can do."""
+"""The routes of the REST API under /v1: one router per resource. The CLI and curl use the same routes."""

@@ -1,6 +1,6 @@
-"""What the console's pages are made of: one stream of everything that changes, curves, and marks on the time line.
+"""Routes below /v1/console for the console's pages: one stream of all changes, curves, and time-line events.
 
-None of it is part of the documented API: it changes with the pages. Scripts read /v1/stream, /v1/series and the rest.
+They are not part of the documented API and change with the pages. Scripts use /v1/stream, /v1/series and others.
 """
 
 import json
@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from five.services.controller.console.bottleneck import bottleneck
 from five.services.controller.console.curves import KINDS
-from five.services.controller.console.timeline import Mark
+from five.services.controller.console.timeline import TimelineEvent
 from five.services.controller.http.auth import Caller
-from five.services.controller.http.dependencies import Context, Here, Viewer
+from five.services.controller.http.dependencies import Context, ContextDep, Viewer
 from five.services.controller.http.problems import Problem
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.routes.anneal import anneal
@@ -25,24 +25,24 @@ from five.services.controller.routes.ratings import ratings
 from five.services.controller.routes.revert import branches
 from five.services.controller.routes.run import overview
 from five.services.controller.routes.services import ServiceInstance
-from five.services.controller.routes.stream import begin
+from five.services.controller.routes.stream import start_stream
 from five.services.controller.surgery.rehearsals import Rehearsals
 
 router = APIRouter(prefix="/console", tags=["console"], include_in_schema=False)
-SLOW_SECONDS = 5.0  # between two looks at what moves all the time, or is large
-LARGEST = 1000  # rows of a list that is sent whole
+SLOW_INTERVAL_SECONDS = 5.0  # between refreshes of parts that change often or are large
+MAX_ROWS = 1000  # maximum number of rows of a list
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [_to_json(v) for v in value]
     return value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
 
 
-def _none_without(make: Callable[[], Any]) -> Any:
-    """What is there, or None where the API answers that there is nothing."""
+def _none_if_missing(compute: Callable[[], Any]) -> Any:
+    """Return the value, or None if the API answers 404."""
     try:
-        return make()
+        return compute()
     except Problem as problem:
         if problem.status != 404:
             raise
@@ -50,50 +50,50 @@ def _none_without(make: Callable[[], Any]) -> Any:
 
 
 def _rehearsals(kept: Rehearsals) -> dict[str, Any]:
-    """Rehearsals without the plans' texts, and who would take another."""
-    return {"rehearser": _plain(kept.rehearser()),
+    """Return the rehearsals without their plans' texts, and the available worker."""
+    return {"rehearser": _to_json(kept.rehearser()),
             "items": [r.model_dump(mode="json", exclude={"plan"}) for r in kept.all()]}
 
 
-def quick_parts(here: Context, caller: Caller) -> dict[str, str]:
-    """What is looked at every second, by name, as JSON. Raises redis.RedisError."""
-    live = here.leases.live()
-    newest = here.series.last("versions")
-    return {name: json.dumps(_plain(value), separators=(",", ":")) for name, value in {
-        "overview": _none_without(lambda: overview(here)),
+def fast_parts(context: Context, caller: Caller) -> dict[str, str]:
+    """Return the parts that are refreshed every second, by name, as JSON. Raise redis.RedisError."""
+    live = context.leases.live()
+    newest = context.series.last("versions")
+    return {name: json.dumps(_to_json(value), separators=(",", ":")) for name, value in {
+        "overview": _none_if_missing(lambda: overview(context)),
         "bottleneck": bottleneck(live, newest.values if newest else {}),
-        "operations": OperationStore(here.state).all()[:20],
-        "rehearsals": _rehearsals(Rehearsals(here.state)),
-        "anneal": _none_without(lambda: anneal(caller, here)),
-        "build": here.site.build}.items()}
+        "operations": OperationStore(context.state).all()[:20],
+        "rehearsals": _rehearsals(Rehearsals(context.state)),
+        "anneal": _none_if_missing(lambda: anneal(caller, context)),
+        "build": context.site.build}.items()}
 
 
-def slow_parts(here: Context, caller: Caller) -> dict[str, str]:
-    """What is looked at every few seconds, by name, as JSON. Raises redis.RedisError."""
-    return {name: json.dumps(_plain(value), separators=(",", ":")) for name, value in {
-        "services": [ServiceInstance.model_validate(i._asdict()) for i in here.leases.live()],
-        "league": opponents(caller, here, LARGEST, 0),
-        "ratings": ratings(caller, here, LARGEST),
-        "branches": branches(caller, here, LARGEST, 0)}.items()}
+def slow_parts(context: Context, caller: Caller) -> dict[str, str]:
+    """Return the parts that are refreshed every few seconds, by name, as JSON. Raise redis.RedisError."""
+    return {name: json.dumps(_to_json(value), separators=(",", ":")) for name, value in {
+        "services": [ServiceInstance.model_validate(i._asdict()) for i in context.leases.live()],
+        "league": opponents(caller, context, MAX_ROWS, 0),
+        "ratings": ratings(caller, context, MAX_ROWS),
+        "branches": branches(caller, context, MAX_ROWS, 0)}.items()}
 
 
-class Parts:
-    """What one client has of the parts, and what it lacks. Blocking."""
+class ConsoleParts:
+    """The parts that one client has received. Blocking."""
 
-    def __init__(self, here: Context, caller: Caller) -> None:
-        self._here = here
+    def __init__(self, context: Context, caller: Caller) -> None:
+        self._context = context
         self._caller = caller
         self._sent: dict[str, str] = {}
         self._slow_at = 0.0
 
-    def look(self) -> Iterator[str]:
-        """Messages for the parts that have changed, all of them on the first look. Raises redis.RedisError."""
-        here = self._here
-        parts = here.quick.get(lambda: quick_parts(here, self._caller))
+    def poll(self) -> Iterator[str]:
+        """Yield a message for each changed part; all parts at first. Raise redis.RedisError."""
+        context = self._context
+        parts = context.fast_parts_cache.get(lambda: fast_parts(context, self._caller))
         now = time.monotonic()
-        if now - self._slow_at >= SLOW_SECONDS:
+        if now - self._slow_at >= SLOW_INTERVAL_SECONDS:
             self._slow_at = now
-            parts = {**parts, **here.slow.get(lambda: slow_parts(here, self._caller))}
+            parts = {**parts, **context.slow_parts_cache.get(lambda: slow_parts(context, self._caller))}
         for name, text in parts.items():
             if self._sent.get(name) != text:
                 self._sent[name] = text
@@ -101,25 +101,25 @@ class Parts:
 
 
 @router.get("/stream")
-async def console_stream(caller: Viewer, here: Here, request: Request, last: Annotated[str | None, Header(
+async def console_stream(caller: Viewer, context: ContextDep, request: Request, last: Annotated[str | None, Header(
         alias="Last-Event-ID", max_length=100)] = None) -> StreamingResponse:
-    """Everything that the console shows, as it changes, on one connection: the messages of /v1/stream, and parts."""
-    return begin(here, request, last, Parts(here, caller).look)
+    """Stream everything that the console shows: the messages of /v1/stream, and parts."""
+    return start_stream(context, request, last, ConsoleParts(context, caller).poll)
 
 
 @router.get("/curves/{kind}")
-def curves(caller: Viewer, here: Here, kind: str, fields: Annotated[str, Query(max_length=4000)],
+def curves(caller: Viewer, context: ContextDep, kind: str, fields: Annotated[str, Query(max_length=4000)],
            points: Annotated[int, Query(ge=10, le=4000)] = 400,
            start: Annotated[float | None, Query(alias="from")] = None,
            end: Annotated[float | None, Query(alias="to")] = None) -> dict[str, Any]:
-    """Curves of some fields, comma-separated, of so many points at most."""
+    """Return the curves of some fields (comma-separated) with at most ``points`` points."""
     if kind not in KINDS:
-        raise Problem(404, f"there are no curves of {kind!r}; there are {', '.join(KINDS)}")
-    return here.curves.curves(kind, sorted(set(fields.split(","))), points, start, end)
+        raise Problem(404, f"series {kind!r}: allowed are {', '.join(KINDS)}")
+    return context.curves.curves(kind, sorted(set(fields.split(","))), points, start, end)
 
 
 @router.get("/marks")
-def marks(caller: Viewer, here: Here) -> list[Mark]:
-    """What is marked on the time line, oldest first."""
-    return here.marks.all()
+def marks(caller: Viewer, context: ContextDep) -> list[TimelineEvent]:
+    """Return the time-line events, oldest first."""
+    return context.timeline.all()
 

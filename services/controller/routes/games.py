@@ -1,4 +1,4 @@
-"""Games in progress, and recordings: what the console's viewer shows. Both are the same bytes (docs/replays.md)."""
+"""Routes for games in progress and recordings. Both use the format of docs/replays.md."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,8 +9,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.services.controller.games.live_hub import View
-from five.services.controller.http.dependencies import Context, Here, Viewer
+from five.services.controller.games.live_hub import GameFeed
+from five.services.controller.http.dependencies import Context, ContextDep, Viewer
 from five.services.controller.http.problems import Problem, responses
 from rapid.blobs import BlobMissing
 
@@ -22,15 +22,15 @@ ReplayName = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$", 
 
 
 class GamesInProgress(BaseModel):
-    """Games that are being played now."""
+    """Games in progress."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"games": [{
         "game": "9f2c1d00a1b2c3d4e5f60718293a4b5c", "source": "rollout/0", "players": ["newest", "version-1200"],
         "kind": "training", "kills": [4, 2], "net_worth": [14200, 12100], "time": 412.5, "wall_seconds": 120.2,
         "watched": 1}]}]})
 
-    games: list[dict[str, Any]] = Field(description="Each with its id, its source, who plays each side, and how it "
-                                        "stands, as its source last said. Names are shown as text.")
+    games: list[dict[str, Any]] = Field(description="Each game's id, source, players and score, as last reported "
+                                        "by its source. Treat names as text.")
 
 
 class ReplayEntry(BaseModel):
@@ -40,78 +40,80 @@ class ReplayEntry(BaseModel):
         "name": "version-1200", "bytes": 4210000, "facts": {
             "players": ["version-1200", "scripted"], "seconds": 1830.0, "winner": 0, "at": 1789000000.0}}]})
 
-    name: str = Field(description="Its name: GET /v1/replays/{name} has its bytes.")
-    bytes: int = Field(description="Its size.")
-    facts: dict[str, Any] = Field(description="Who played, how long, and who won, as far as it is known.")
+    name: str = Field(description="Its name, for GET /v1/replays/{name}.")
+    bytes: int = Field(description="Its size in bytes.")
+    facts: dict[str, Any] = Field(description="Players, length and winner, as far as known.")
 
 
-class Replays(BaseModel):
+class RecordingList(BaseModel):
     """All recordings."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"replays": []}]})
 
-    replays: list[ReplayEntry] = Field(description="The newest first.")
+    replays: list[ReplayEntry] = Field(description="The recordings, newest first.")
 
 
 @router.get("/games")
-async def games(caller: Viewer, here: Here) -> GamesInProgress:
-    """Games in progress, of up to 16 of the run's sources. Sources list their games while somebody asks: the first
-    answer after a while may be empty."""
-    return GamesInProgress(games=await here.relay.games())
+async def games(caller: Viewer, context: ContextDep) -> GamesInProgress:
+    """Return the games in progress of up to 16 sources. Sources list their games only while somebody asks, so the first
+    response after an idle period may be empty."""
+    return GamesInProgress(games=await context.live_hub.games())
 
 
-async def _follow(here: Context, request: Request, view: View, after: int) -> AsyncIterator[bytes]:
-    """The game's bytes, until it ends or the caller's right does."""
-    still = request.state.still
+async def _stream_game(context: Context, request: Request, feed: GameFeed, after: int) -> AsyncIterator[bytes]:
+    """Yield the game's bytes until it ends or the caller is no longer valid."""
+    revalidate = request.state.revalidate
     try:
-        async for piece in here.relay.chunks(view, after, heartbeat=5.0):
+        async for piece in context.live_hub.chunks(feed, after, heartbeat=5.0):
             if piece:
                 yield piece
             try:
-                await asyncio.to_thread(still)  # one that was revoked ends its streams
+                await asyncio.to_thread(revalidate)  # revoking a token ends its streams
             except redis.RedisError:
-                pass  # nobody knows: it is asked again
+                pass  # unknown while the store is unavailable; checked again
     except Problem:
         return
     finally:
-        here.relay.leave(view)
+        context.live_hub.leave(feed)
 
 
 @router.get("/games/{game}/live", response_class=StreamingResponse, responses={
-    200: {"description": "A recording that still grows: its header, the chunks that are kept of it, then each as it "
-          "comes, and FVEN when the game is over.", "content": {BYTES: {"schema": {
+    200: {"description": "A growing recording: its header, the buffered chunks, new chunks as they arrive, and "
+          "FVEN when the game is over.", "content": {BYTES: {"schema": {
               "type": "string", "format": "binary"}}}},
-    **responses(_404="Nobody plays this game, or not any more.", _429="Too many watch, or too many requests.")})
-async def live(caller: Viewer, here: Here, request: Request, game: GameId, after: Annotated[int, Query(
-        ge=0, le=1 << 31, description="Number of the first chunk wanted, of those that are kept.")] = 0
+    **responses(_404="This game is not being played.", _429="Too many viewers or requests.")})
+async def live(caller: Viewer, context: ContextDep, request: Request, game: GameId, after: Annotated[int, Query(
+        ge=0, le=1 << 31, description="Number of the first chunk to send, if it is buffered.")] = 0
                ) -> StreamingResponse:
-    """A live game, as a stream of bytes."""
-    if here.relay.full:
-        raise Problem(429, "as many watch live games as may (services.controller.limits.viewers)",
+    """Stream a live game as bytes."""
+    if context.live_hub.full:
+        raise Problem(429, f"{context.limits.viewers} people watch live games, the maximum "
+                      "(services.controller.limits.viewers): try again later",
                       headers={"Retry-After": "10"})
-    view = here.relay.watch(game)
-    if view is None:
-        raise Problem(429, "as many games are watched as may be", headers={"Retry-After": "10"})
-    if not await here.relay.begun(view):
-        here.relay.leave(view)
-        raise Problem(404, f"game {game} is not being played, or not any more")
-    return StreamingResponse(_follow(here, request, view, after), media_type=BYTES, headers=HEADERS)
+    feed = context.live_hub.watch(game)
+    if feed is None:
+        raise Problem(429, "the maximum number of watched games is reached: try again later",
+                      headers={"Retry-After": "10"})
+    if not await context.live_hub.wait_for_header(feed):
+        context.live_hub.leave(feed)
+        raise Problem(404, f"game {game} is not being played")
+    return StreamingResponse(_stream_game(context, request, feed, after), media_type=BYTES, headers=HEADERS)
 
 
 @router.get("/replays")
-async def replays(caller: Viewer, here: Here) -> Replays:
-    """Recordings of rated games and matches."""
-    found = await asyncio.to_thread(here.recordings.all)
-    return Replays(replays=[ReplayEntry.model_validate(entry) for entry in found])
+async def replays(caller: Viewer, context: ContextDep) -> RecordingList:
+    """Return the recordings of rated games and matches."""
+    found = await asyncio.to_thread(context.recordings.all)
+    return RecordingList(replays=[ReplayEntry.model_validate(entry) for entry in found])
 
 
 @router.get("/replays/{name}", response_class=Response, responses={
     200: {"description": "The recording.", "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}},
     **responses(_404="There is no such recording.")})
-async def replay(caller: Viewer, here: Here, name: ReplayName) -> Response:
-    """A recording's bytes: what a live game's stream gives, with an index at its end."""
+async def replay(caller: Viewer, context: ContextDep, name: ReplayName) -> Response:
+    """Return a recording's bytes: a live game's stream plus an index at its end."""
     try:
-        data = await asyncio.to_thread(here.recordings.read, name)
+        data = await asyncio.to_thread(context.recordings.read, name)
     except BlobMissing:
         raise Problem(404, f"there is no recording {name!r}") from None
     return Response(data, media_type=BYTES, headers=HEADERS)

@@ -1,14 +1,14 @@
-"""Long calls: where they are, who is waited for, cancel, go on."""
+"""Routes below /v1/operations: progress of operations, cancel, continue."""
 
 import time
 from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from five.services.controller.http.dependencies import DryRun, Here, Operator, Viewer
-from five.services.controller.http.paging import Limit, Offset, Slice, cut
+from five.services.controller.http.dependencies import ContextDep, DryRun, Operator, Viewer
+from five.services.controller.http.paging import Limit, Offset, Slice, make_slice
 from five.services.controller.http.problems import Problem, responses
-from five.services.controller.operations.document import Operation, StepState, Word
+from five.services.controller.operations.document import Operation, OperatorDecision, StepState
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.routes.run import Reason
 
@@ -18,66 +18,67 @@ Identity = Annotated[str, Path(max_length=100, pattern=r"^[A-Za-z0-9-]+$", descr
 NONE = "There is no such operation."
 
 
-def _found(here: Here, identity: str) -> Operation:
-    operation = OperationStore(here.state).get(identity)
+def _require(context: ContextDep, identity: str) -> Operation:
+    operation = OperationStore(context.state).get(identity)
     if operation is None:
-        raise Problem(404, f"there is no operation {identity!r}; GET /v1/operations lists them")
+        raise Problem(404, f"operation {identity!r} does not exist; GET /v1/operations lists all")
     return operation
 
 
 @router.get("/operations")
-def operations(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[Operation]:
-    """Operations, newest first; the one under way has state ``going`` or ``rolling_back``."""
-    return cut(OperationStore(here.state).all(), offset, limit)
+def operations(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Offset = 0) -> Slice[Operation]:
+    """Return the operations, newest first. The active one has state `going` or `rolling_back`."""
+    return make_slice(OperationStore(context.state).all(), offset, limit)
 
 
 @router.get("/operations/{identity}", responses=responses(_404=NONE))
-def operation(caller: Viewer, here: Here, identity: Identity) -> Operation:
-    """One operation: its steps with attempt, last error and who is waited for."""
-    return _found(here, identity)
+def operation(caller: Viewer, context: ContextDep, identity: Identity) -> Operation:
+    """Return one operation: its steps with attempt, last error, and what they wait for."""
+    return _require(context, identity)
 
 
-@router.post("/operations/{identity}/cancel", responses=responses(_404=NONE, _409="It is over, or being published."))
-def cancel_operation(caller: Operator, here: Here, identity: Identity, body: Reason | None = None,
+@router.post("/operations/{identity}/cancel", responses=responses(_404=NONE,
+                                                                  _409="The operation is over or publishing."))
+def cancel_operation(caller: Operator, context: ContextDep, identity: Identity, body: Reason | None = None,
            dry_run: DryRun = False) -> Operation:
-    """Gives an operation up and puts the run back where it was. Free until publishing begins; after it there is no way
-    back but a revert."""
-    word = Word(who=caller.name, at=time.time(), reason=body.reason if body else "")
+    """Cancel an operation and roll the run back. Possible until publishing begins; after that only a revert goes
+    back."""
+    word = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
 
     def cancelled(operation: Operation) -> Operation:
-        if operation.over:
-            raise Problem(409, f"operation {identity} is {operation.state.value} already: {operation.outcome}")
+        if operation.is_over:
+            raise Problem(409, f"operation {identity} is already {operation.state.value}: {operation.outcome}")
         if operation.publishing:
-            raise Problem(409, f"operation {identity} is being published, or is: it only goes forward from here. A "
-                               "revert goes back to the version before it")
+            raise Problem(409, f"operation {identity} is publishing or published and can no longer be cancelled: "
+                               "revert to the version before it instead")
         return operation if operation.cancel else operation.model_copy(update={"cancel": word})
 
     if dry_run:
-        return cancelled(_found(here, identity))
-    _found(here, identity)
-    return OperationStore(here.state).change(identity, cancelled)
+        return cancelled(_require(context, identity))
+    _require(context, identity)
+    return OperationStore(context.state).change(identity, cancelled)
 
 
 @router.post("/operations/{identity}/continue",
-             responses=responses(_404=NONE, _409="It is over, or has not come to its hold."))
-def continue_operation(caller: Operator, here: Here, identity: Identity, body: Reason | None = None,
+             responses=responses(_404=NONE, _409="The operation is over, or has not reached its hold."))
+def continue_operation(caller: Operator, context: ContextDep, identity: Identity, body: Reason | None = None,
           dry_run: DryRun = False) -> Operation:
-    """Lets an operation go on past its hold: what comes next is the publishing."""
-    word = Word(who=caller.name, at=time.time(), reason=body.reason if body else "")
+    """Let an operation continue past its hold; publishing comes next."""
+    word = OperatorDecision(who=caller.name, at=time.time(), reason=body.reason if body else "")
 
     def released(operation: Operation) -> Operation:
         step = operation.step("hold")
-        if operation.over or operation.cancel:
+        if operation.is_over or operation.cancel:
             raise Problem(409, f"operation {identity} is {'cancelled' if operation.cancel else operation.state.value}")
         if step is None or not operation.request.hold:
-            raise Problem(409, f"operation {identity} holds nowhere")
+            raise Problem(409, f"operation {identity} has no hold")
         if step.state is StepState.WAITING:
             now = operation.current
-            raise Problem(409, f"operation {identity} has not come to its hold yet; it is at "
-                               f"{now.name if now else 'its end'}. Look at its check first, then continue")
+            raise Problem(409, f"operation {identity} has not reached its hold yet; it is at "
+                               f"{now.name if now else 'its end'}. Read its check first, then continue")
         return operation if operation.go_on else operation.model_copy(update={"go_on": word})
 
     if dry_run:
-        return released(_found(here, identity))
-    _found(here, identity)
-    return OperationStore(here.state).change(identity, released)
+        return released(_require(context, identity))
+    _require(context, identity)
+    return OperationStore(context.state).change(identity, released)

@@ -31,7 +31,7 @@ PLAN_CHARACTERS = 64 * 1024
 Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="A plan's digest.")]
 READY = (Status.RUNNING, Status.PAUSING, Status.PAUSED)
 NO_RUN = "There is no such run yet."
-NOT_NOW = "Another operation is under way, the plan is stale, or the run is not one to operate on now."
+NOT_NOW = "Another operation is active, the plan is stale, or the run's status does not allow it."
 SCHEMA = "9f2d51c07ab3e684"
 DIGEST = "4c0e2f1a" * 8
 PLAN = f"name: wider\nparent: {SCHEMA}\nwarm_up_versions: 5\nsteps:\n- kind: grow_lstm\n  to: 256\n"
@@ -50,7 +50,7 @@ _REPORT: dict[str, Any] = {
 def operation_responses(**problems: str) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI responses of a request that begins an operation."""
     where = {"Location": {"description": "The operation.", "schema": {"type": "string"}}}
-    return {200: {"description": "With dry_run: what would begin.", "model": Operation},
+    return {200: {"description": "With dry_run: the operation that would begin.", "model": Operation},
             202: {"headers": where}, **responses(**problems)}
 
 
@@ -63,10 +63,10 @@ class DerivePlanRequest(BaseModel):
     name: str = Field(min_length=1, max_length=63, pattern=r"^[a-z0-9][a-z0-9-]*$",
                       description="The plan's name: letters a-z, digits and dashes.")
     overrides: list[Annotated[str, Field(max_length=1000)]] = Field(
-        min_length=1, max_length=200, description="Keys of game and model with their new values, KEY=VALUE; the rest "
-        "stays as the run's record has it.")
-    hold: bool = Field(False, description="Whether to wait for a person before publishing.")
-    warm_up_versions: int | None = Field(None, ge=0, le=100_000, description="Versions at learning rate 0 after it.")
+        min_length=1, max_length=200, description="Keys of game and model with their new values, KEY=VALUE; other "
+        "keys keep the values of the run's record.")
+    hold: bool = Field(False, description="Whether to wait for an operator before publishing.")
+    warm_up_versions: int | None = Field(None, ge=0, le=100_000, description="Versions with learning rate 0 after it.")
 
 
 class PlanText(BaseModel):
@@ -83,7 +83,7 @@ class CheckRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"plan": PLAN}]})
 
     plan: str = Field(min_length=1, max_length=PLAN_CHARACTERS, description="The plan (YAML).")
-    reason: str = Field("", max_length=500, description="Why; kept with the operation.")
+    reason: str = Field("", max_length=500, description="Reason; stored with the operation.")
 
 
 class ApplyRequest(BaseModel):
@@ -92,9 +92,10 @@ class ApplyRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"digest": DIGEST, "hold": True}]})
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$", description="The checked plan's digest.")
-    hold: bool | None = Field(None, description="Whether to wait for a person before publishing; by default as the "
-                              "plan says.")
-    reason: str = Field("", max_length=500, description="Why; kept with the operation.")
+    hold: bool | None = Field(None,
+                              description="Whether to wait for an operator before publishing; default: the "
+                              "plan's setting.")
+    reason: str = Field("", max_length=500, description="Reason; stored with the operation.")
 
 
 class CheckResult(BaseModel):
@@ -110,11 +111,11 @@ class CheckResult(BaseModel):
     plan: str = Field(description="The plan (YAML).")
     parent: str = Field(description="The model schema that it starts from.")
     epoch: int = Field(description="The run's epoch when it was checked.")
-    at: float = Field(description="When, in seconds since the epoch (1970).")
-    who: str = Field(description="Who asked for it.")
+    at: float = Field(description="Time, seconds since the epoch.")
+    who: str = Field(description="Name of the requesting token.")
     operation: str = Field(description="The operation that measured it.")
-    bounds: dict[str, Any] = Field(description="Approved bounds, where others than the plan's own.")
-    result: dict[str, Any] = Field(description="ok, why not, the version and the samples, and the report.")
+    bounds: dict[str, Any] = Field(description="Approved bounds that differ from the plan's.")
+    result: dict[str, Any] = Field(description="ok, why (if not ok), version, samples and report.")
 
 
 def require_record(context: Context) -> RunRecord:
@@ -131,17 +132,17 @@ def refuse_if_stale(record: RunRecord, request: OperationRequest) -> None:
     if why:
         raise Problem(409, why, "stale-plan")
     if request.digest in record.chain:
-        raise Problem(409, f"plan {request.name!r} ({request.digest}) was applied already", "stale-plan")
+        raise Problem(409, f"plan {request.name!r} ({request.digest}) was already applied", "stale-plan")
 
 
-def begin_operation(context: Context, kind: OperationKind, who: str, request: OperationRequest, reason: str, dry_run: bool,
-                    response: Response) -> Operation:
+def begin_operation(context: Context, kind: OperationKind, who: str, request: OperationRequest, reason: str,
+                    dry_run: bool, response: Response) -> Operation:
     """Begin an operation; with ``dry_run`` only return it. Raise Problem."""
     now = context.state.status()
     if now is None:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
     if kind in (OperationKind.SURGERY, OperationKind.REVERT) and now.status not in READY:
-        raise Problem(409, f"the run is {now.status}: a {kind} begins on one that is running or paused",
+        raise Problem(409, f"the run is {now.status}: a {kind} requires a running or paused run",
                       "illegal-transition")
     was = Status.RUNNING if now.status is Status.RUNNING else Status.PAUSED
     store = OperationStore(context.state)
@@ -205,7 +206,8 @@ def check_surgery(caller: Operator, context: ContextDep, body: CheckRequest, res
     return begin_operation(context, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
 
 
-@router.post("/apply", status_code=202, responses=operation_responses(_404="No such plan was checked.", _409=NOT_NOW))
+@router.post("/apply", status_code=202, responses=operation_responses(_404="There is no check of such a plan.",
+                                                                      _409=NOT_NOW))
 def apply_surgery(caller: Operator, context: ContextDep, body: ApplyRequest, response: Response,
                   dry_run: DryRun = False) -> Operation:
     """Applies a plan that was checked in this epoch: 202 and the operation. With ``dry_run`` its steps, if it would be
@@ -213,7 +215,7 @@ def apply_surgery(caller: Operator, context: ContextDep, body: ApplyRequest, res
     record = require_record(context)
     row = PlanChecks(context.state).get(body.digest)
     if row is None:
-        raise Problem(404, f"no plan with digest {body.digest} was checked: POST /v1/surgery/check first")
+        raise Problem(404, f"plan {body.digest} was not checked: use POST /v1/surgery/check first")
     if not row["result"].get("ok"):
         raise Problem(409, f"the check of plan {row['name']!r} is outside its bounds: "
                            f"{row['result'].get('why') or 'see its report'}", "not-approved")
@@ -233,10 +235,10 @@ def surgery_log(caller: Viewer, context: ContextDep, limit: Limit = 100, offset:
     return make_slice(applied_plans(require_record(context), PlanStore(context.state).all()), offset, limit)
 
 
-@router.get("/checks/{digest}", responses=responses(_404="No such plan was checked."))
+@router.get("/checks/{digest}", responses=responses(_404="There is no check of such a plan."))
 def surgery_check(caller: Viewer, context: ContextDep, digest: Digest) -> CheckResult:
     """The newest result of a plan's check."""
     row = PlanChecks(context.state).get(digest)
     if row is None:
-        raise Problem(404, f"no plan with digest {digest} was checked")
+        raise Problem(404, f"plan {digest} was not checked")
     return CheckResult.model_validate(row)

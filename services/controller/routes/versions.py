@@ -1,33 +1,41 @@
-"""Published versions."""
+"""Routes below /v1/versions: published versions."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.services.controller.http.dependencies import Context, Here, Viewer
-from five.services.controller.http.paging import NUMBER, AfterVersion, BeforeVersion, Limit, Page, page, require_one
+from five.services.controller.http.dependencies import Context, ContextDep, Viewer
+from five.services.controller.http.paging import (
+    MAX_SAFE_INTEGER,
+    AfterVersion,
+    BeforeVersion,
+    Limit,
+    Page,
+    make_page,
+    require_single_cursor,
+)
 from five.services.controller.http.problems import Problem, responses
 from rapid.store.archive import VersionRecord
 from rapid.store.errors import VersionMissing
 
 router = APIRouter(tags=["versions"])
-GAP = 100_000  # numbers without a version that a page looks across
+MAX_GAP = 100_000  # maximum gap of missing version numbers that a page searches
 
 
 _BLOB: dict[str, Any] = {"sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                          "bytes": 5242880}
 
 
-class Blob(BaseModel):
-    """Where an archived version lies."""
+class ArchivedBlob(BaseModel):
+    """Location of an archived version."""
 
     sha256: str = Field(description="Its name in the blob store: the SHA-256 of its contents.")
-    bytes: int = Field(description="Its size there.")
+    bytes: int = Field(description="Its size in bytes.")
 
 
 class Version(BaseModel):
-    """What the run remembers of a version."""
+    """Record of a version."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "version": 1204, "digest": "8d0e6d3f1f6f4a6e9a0c5e0f6f1b2c3d", "bytes": 5242880, "created_at": 1789000000.0,
@@ -37,17 +45,17 @@ class Version(BaseModel):
     digest: str = Field(description="Digest of its contents; number and digest together are its identity.")
     bytes: int = Field(description="Size of its arrays.")
     created_at: float = Field(description="When it was published, seconds since the epoch.")
-    blob: Blob | None = Field(description="Where it is archived; null: it is not, or not yet.")
+    blob: ArchivedBlob | None = Field(description="Its archived copy; null: none yet.")
 
 
 class VersionDetails(Version):
-    """A version and what its publisher said of it."""
+    """A version and its publisher's metadata."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "version": 1204, "digest": "8d0e6d3f1f6f4a6e9a0c5e0f6f1b2c3d", "bytes": 5242880, "created_at": 1789000000.0,
         "blob": _BLOB, "meta": {"schema": "five-1", "reward_std": 0.7}}]})
 
-    meta: dict[str, Any] | None = Field(description="Its metadata; null when the version itself is gone.")
+    meta: dict[str, Any] | None = Field(description="Its metadata; null if the version is no longer stored.")
 
 
 def _version(record: VersionRecord) -> dict[str, Any]:
@@ -56,44 +64,46 @@ def _version(record: VersionRecord) -> dict[str, Any]:
             "created_at": record.created_at, "blob": blob}
 
 
-def _read(here: Context, head: int, limit: int, after: int | None, before: int | None) -> list[VersionRecord]:
-    """Records from a cursor on. Numbers are dense but for what a revert or a crash has left out."""
+def _read_records(context: Context, head: int, limit: int, after: int | None, before: int
+                  | None) -> list[VersionRecord]:
+    """Return the records from a cursor on. Numbers are consecutive except for gaps left by reverts and crashes."""
     found: list[VersionRecord] = []
     step = limit
     if after is not None:
         at, end = after + 1, head + 1
-        while at < end and len(found) < limit and at <= after + GAP:
-            found += here.store.records_of(range(at, min(at + step, end)))
+        while at < end and len(found) < limit and at <= after + MAX_GAP:
+            found += context.store.records_of(range(at, min(at + step, end)))
             at += step
     else:
         at = head if before is None else min(before - 1, head)
         end = at
-        while at >= 0 and len(found) < limit and at > end - GAP:
-            found += here.store.records_of(range(at, max(at - step, -1), -1))
+        while at >= 0 and len(found) < limit and at > end - MAX_GAP:
+            found += context.store.records_of(range(at, max(at - step, -1), -1))
             at -= step
     return found[:limit]
 
 
 @router.get("/versions")
-def versions(caller: Viewer, here: Here, limit: Limit = 100, after: AfterVersion = None,
+def versions(caller: Viewer, context: ContextDep, limit: Limit = 100, after: AfterVersion = None,
              before: BeforeVersion = None) -> Page[Version]:
-    """Published versions, newest first."""
-    require_one(after, before)
-    head = here.store.head()
-    records = [] if head is None else _read(here, head, limit, after, before)
+    """Return the published versions, newest first."""
+    require_single_cursor(after, before)
+    head = context.store.head()
+    records = [] if head is None else _read_records(context, head, limit, after, before)
     cursors = (None if c is None else str(c) for c in (after, before))
-    return page([Version.model_validate(_version(r)) for r in records], [str(r.version) for r in records], limit,
+    return make_page([Version.model_validate(_version(r)) for r in records], [str(r.version) for r in records], limit,
                 *cursors)
 
 
 @router.get("/versions/{version}", responses=responses(_404="That version was never published."))
-def version(caller: Viewer, here: Here, version: Annotated[int, Path(ge=0, le=NUMBER)]) -> VersionDetails:
-    """A version's record and metadata."""
-    record = here.store.record(version)
+def version(caller: Viewer, context: ContextDep, version: Annotated[int,
+                                                                    Path(ge=0, le=MAX_SAFE_INTEGER)]) -> VersionDetails:
+    """Return a version's record and metadata."""
+    record = context.store.record(version)
     if record is None:
         raise Problem(404, f"version {version} was never published")
     try:
-        meta: dict[str, Any] | None = here.store.fetch_meta(version)
+        meta: dict[str, Any] | None = context.store.fetch_meta(version)
     except VersionMissing:
         meta = None
     return VersionDetails.model_validate({**_version(record), "meta": meta})

@@ -1,1 +1,1 @@
-"""The run as a whole: creating it, reconciling its status, its services and ratings."""
+"""The run as a whole: creation, status reconciliation, environment servers and ratings."""

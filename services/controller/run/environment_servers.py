@@ -1,4 +1,4 @@
-"""The servers that games run on. They have no store to give a heartbeat to: rollouts report where they play."""
+"""Environment servers as reported by rollouts; the servers themselves send no heartbeats."""
 
 from collections.abc import Iterable
 
@@ -8,10 +8,10 @@ KIND = "dota_env"
 _LOOPBACK = ("127.", "localhost:", "[::1]")
 
 
-def environments(live: Iterable[Instance]) -> set[str]:
-    """Addresses of the environment servers on which living rollouts have games.
+def environment_servers(live: Iterable[Instance]) -> set[str]:
+    """Return the addresses of the environment servers that live rollouts play on.
 
-    A server in a rollout's own pod has the same loopback address as every other one: it is told apart by its machine.
+    A server in a rollout's own pod has a loopback address; the rollout's host distinguishes it from others.
     """
     found: set[str] = set()
     for instance in live:

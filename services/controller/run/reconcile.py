@@ -10,7 +10,7 @@ from rapid.store.leases import Instance
 from rapid.store.state import RunState, Status
 
 WHO = "controller"
-# A run plays when it has a version to play and somebody to play and learn it.
+# Kinds of services without which a run cannot play and learn.
 NEEDED = ("inference", "optimizer", "rollout")
 
 
@@ -25,9 +25,9 @@ def next_status(status: Status, head: int | None, live: list[Instance],
     if status is Status.STARTING and head is not None:
         kinds = {i.kind for i in live}
         if all(kind in kinds for kind in NEEDED):
-            return Status.RUNNING, f"version {head} is out and {', '.join(NEEDED)} are up"
+            return Status.RUNNING, f"version {head} is published and {', '.join(NEEDED)} are live"
     if status is Status.PAUSING and not quiet.waiting_for:
-        return Status.PAUSED, f"games and learning rest: {len(quiet.acknowledged)} services have said so"
+        return Status.PAUSED, f"games and learning are idle: acknowledged by {len(quiet.acknowledged)} services"
     return None
 
 
@@ -46,10 +46,10 @@ class PauseClock:
 
 
 def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[], list[Instance]],
-              clock: PauseClock, quiet_seconds: float = 60.0) -> bool:
+              clock: PauseClock, pause_timeout_seconds: float = 60.0) -> bool:
     """Reconcile the run once. Return whether anything changed.
 
-    A pause that takes longer than ``quiet_seconds`` is recorded once, with the services that are not idle.
+    A pause that takes longer than ``pause_timeout_seconds`` is recorded once, with the services that are not idle.
     """
     now, record = state.snapshot()
     if now is None or record is None or now.status not in (Status.STARTING, Status.PAUSING):
@@ -60,9 +60,9 @@ def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[]
         try:
             state.transition(due[0], WHO, due[1], record.epoch)
         except (FencedOut, IllegalTransition):
-            return False  # somebody was faster: the next look decides again
+            return False  # changed concurrently; the next pass decides again
         return True
-    if now.status is Status.PAUSING and clock.seconds(quiet.pause) > quiet_seconds:
-        details = {"pause": quiet.pause, "waiting_for": quiet.waiting_for, "seconds": quiet_seconds}
+    if now.status is Status.PAUSING and clock.seconds(quiet.pause) > pause_timeout_seconds:
+        details = {"pause": quiet.pause, "waiting_for": quiet.waiting_for, "seconds": pause_timeout_seconds}
         return note_overdue(state.redis, state.run, quiet.pause, event_fields(WHO, "run.pause_overdue", details))
     return False

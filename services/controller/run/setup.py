@@ -1,4 +1,4 @@
-"""Making a run in its store, or going on with one that is there: what the controller and `five train` begin with."""
+"""Creates a run in its store, or resumes an existing one; used by the controller and `five train`."""
 
 import logging
 from typing import Any
@@ -14,41 +14,42 @@ from rapid.store.state import ENDED, RunState, Status
 log = logging.getLogger(__name__)
 
 
-def document_of(config: RunConfig) -> dict[str, Any]:
-    """The configuration as the run's store keeps it and REST shows it: without passwords."""
+def config_document(config: RunConfig) -> dict[str, Any]:
+    """Return the configuration as it is stored and shown over REST, without passwords."""
     tree: dict[str, Any] = config.model_dump(mode="json", by_alias=True)
     for key in ("state_url", "params_url"):
         tree["store"][key] = safe_url(tree["store"][key])
     return tree
 
 
-def record_of(config: RunConfig) -> RunRecord:
-    """The record that a run begins with. Its schema is worked out by whoever makes the first version."""
+def initial_record(config: RunConfig) -> RunRecord:
+    """Return the first record of a run. Its schema is computed by the process that publishes the first version."""
     game, model = recorded(config)
     return RunRecord(game=game, model=model, layout=Layout(config.game).hash)
 
 
 def set_up_run(state: RunState, config: RunConfig, who: str, resume: bool = False) -> None:
-    """Makes the run ``starting`` where there is none; otherwise goes on with it. Repeating it changes nothing.
+    """Create the run with status ``starting``, or resume an existing one. Idempotent.
 
-    Of a run that is there the record wins over ``config``, whose other sections become the run's. A run of an earlier
-    release gets its record from the configuration it is stored with. ``resume`` starts a run again that was stopped or
-    has failed. Raises ConfigError when this release cannot read the record.
+    The record of an existing run takes precedence over ``config``, whose other sections become the run's. A run of an
+    earlier release gets its record from its stored configuration. ``resume`` restarts a stopped or failed run. Raise
+    ConfigError if this release cannot read the record.
     """
-    if state.create(document_of(config), who, record_of(config)):
-        log.info("run %r is made", config.name)
+    if state.create(config_document(config), who, initial_record(config)):
+        log.info("run created: %r", config.name)
         return
     record = state.record()
     if record is None:
-        state.adopt_record(_record_of_earlier(state, config), who)
+        state.adopt_record(_record_from_stored_config(state, config), who)
         record = state.record()
         assert record is not None
-    document = document_of(overlay(config, record))
+    document = config_document(overlay(config, record))
     if state.config() != document:
         state.set_config(document, who)
-        log.info("run %r goes on with a changed configuration", config.name)
+        log.info("run configuration changed: %r", config.name)
     for key, file, held in drift(config, record):
-        log.warning("%s is %r in the configuration file and %r in the run, which holds", key, file, held)
+        log.warning("%s is %r in the configuration file and %r in the run's record, which takes precedence", key,
+                    file, held)
     if resume:
         now = state.status()
         if now is not None and now.status in ENDED:
@@ -56,18 +57,20 @@ def set_up_run(state: RunState, config: RunConfig, who: str, resume: bool = Fals
         state.events.append(who, "run.resumed")
 
 
-def _record_of_earlier(state: RunState, config: RunConfig) -> RunRecord:
-    """The record of a run that has none: what it was started with. Sections that this release cannot read are the
-    file's: whether they fit the run's versions is found out when one is loaded."""
+def _record_from_stored_config(state: RunState, config: RunConfig) -> RunRecord:
+    """Return the record of a run that has none, from its stored configuration.
+
+    Sections that this release cannot read come from the file; loading a version detects a mismatch.
+    """
     stored = state.config() or {}
-    first = record_of(config)
+    first = initial_record(config)
     for section in ("game", "model"):
         if section not in stored:
             continue
         tried = RunRecord(game=stored["game"] if section == "game" else first.game,
                           model=stored["model"] if section == "model" else first.model)
         try:
-            first = record_of(overlay(config, tried))
+            first = initial_record(overlay(config, tried))
         except ConfigError as error:
-            log.warning("the stored %s cannot be read any more, the file's is taken: %s", section, error)
+            log.warning("stored section %s is unreadable, using the file's: %s", section, error)
     return first

@@ -1,11 +1,10 @@
-"""Rehearsals of plans: who asked for one, how far it is and what came of it, in the run's state.
+"""Rehearsals of plans: their requests, progress and results in the run's state.
 
-A rehearsal is a fork of the run that learns beside it (`five.cli.rehearsal`), which takes a machine with the run's
-folder. The controller therefore only writes down what is asked for; who holds the run on one machine carries it out
-(`five.cli.rehearser`) and writes here how far it is, and so does the command that somebody gives by hand. Two keys that
-end by themselves say who is there: `Keys.rehearser` who would take a request, `Keys.rehearsing` which rehearsal is
-being carried out. One that nobody stands behind any more is abandoned, and is shown as such whether or not somebody has
-written it down.
+A rehearsal is a fork of the run that learns separately (five.rehearsal), which needs a machine with the run's folder.
+The controller only stores the request. The process that holds the run on one machine carries it out and reports its
+progress here, and so does `five surgery rehearse`. Two keys that expire identify the processes: `Keys.rehearser` the
+worker that accepts requests, and `Keys.rehearsing` the rehearsal in progress. A rehearsal without a process is
+abandoned, and is shown as such even before that is stored.
 """
 
 import json
@@ -17,34 +16,34 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.services.controller.operations.document import Word
+from five.services.controller.operations.document import OperatorDecision
 from rapid.store.keys import Keys
 from rapid.store.state import Json, RunState
 
 TABLE = "rehearsals"
-KEPT = 20
+MAX_RECORDS = 20
 LEASE_MS = 15_000
 MAX_VERSIONS, MAX_GAMES, MAX_MINUTES = 100_000, 10_000, 7 * 24 * 60
 
 
 class RehearsalState(StrEnum):
-    """How far a rehearsal is."""
+    """Progress of a rehearsal."""
 
-    WAITING = "waiting"  # nobody has taken it yet
-    PREPARING = "preparing"  # the fork is made
+    WAITING = "waiting"  # no worker has accepted it yet
+    PREPARING = "preparing"  # the fork is being created
     WARMING = "warming"
     LEARNING = "learning"
     PLAYING = "playing"
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    ABANDONED = "abandoned"  # whoever carried it out is gone, or was to
+    ABANDONED = "abandoned"  # its process, or the worker that should have accepted it, has ended
 
 
 OPEN = frozenset({RehearsalState.WAITING, RehearsalState.PREPARING, RehearsalState.WARMING, RehearsalState.LEARNING,
                   RehearsalState.PLAYING})
-TAKER = "*"
-LEFT = "the process that carried it out has died: start it again"
+WORKER = "*"
+HOLDER_DIED = "its process has ended unexpectedly: request it again"
 TAKES: Json = {"host": "workstation", "pid": 4711}
 EXAMPLE: Json = {
     "id": "rehearsal-20260101-121500-a1b2c3", "plan": "name: wider\nsteps: []\n", "digest": "4c0e2f1a" * 8,
@@ -55,31 +54,31 @@ EXAMPLE: Json = {
         "won": 51, "drawn": 4, "lost": 45, "score": 0.53, "low": 0.43, "high": 0.63, "worse": False}}
 
 
-class Scope(BaseModel):
-    """How much is rehearsed."""
+class RehearsalScope(BaseModel):
+    """Size of a rehearsal."""
 
     model_config = ConfigDict(extra="forbid")
 
     versions: int = Field(10, ge=1, le=MAX_VERSIONS, strict=True, description="Versions to learn after the warm-up.")
     games: int = Field(100, ge=2, le=MAX_GAMES, strict=True, description="Games of the match, half of them on each "
-                       "side; an odd number is made even.")
-    minutes: float = Field(60.0, gt=0, le=MAX_MINUTES, description="Minutes for learning, after which it is given up.")
+                       "side; odd numbers are rounded up.")
+    minutes: float = Field(60.0, gt=0, le=MAX_MINUTES, description="Maximum minutes for learning.")
 
 
 class RehearsalResult(BaseModel):
-    """The match of the fork's last version against the version before the plan, brought through the plan."""
+    """Result of the match between the fork's last version and the transformed version before the plan."""
 
     won: int = Field(description="Games won by the fork.")
     drawn: int = Field(description="Games drawn.")
     lost: int = Field(description="Games lost.")
-    score: float = Field(description="Mean score, draws as half a win.")
-    low: float = Field(description="Lower end of the score's 95 % interval, from pairs of games.")
-    high: float = Field(description="Upper end of it.")
-    worse: bool = Field(description="Whether the fork is worse than the version before, with 95 % confidence.")
+    score: float = Field(description="Mean score, a drawn game counting half.")
+    low: float = Field(description="Lower end of the score's 95 % confidence interval, from pairs of games.")
+    high: float = Field(description="Upper end of that interval.")
+    worse: bool = Field(description="Whether the fork is worse than the version before the plan, with 95 % confidence.")
 
 
 class Rehearsal(BaseModel):
-    """A plan on a fork of the run."""
+    """A rehearsal of a plan on a fork of the run."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
 
@@ -87,34 +86,34 @@ class Rehearsal(BaseModel):
     plan: str = Field(description="The plan (YAML).")
     digest: str = Field(description="The plan's digest.")
     name: str = Field(description="The plan's name.")
-    epoch: int = Field(description="The run's epoch when it was asked for.")
-    who: str = Field(description="Who asked for it.")
-    by: str = Field(description="Who carries it out: run, the process that holds the run on one machine; or command, "
-                    "a `five surgery rehearse` of somebody's.")
-    reason: str = Field("", description="Why.")
-    asked_at: float = Field(description="When it was asked for, seconds since the epoch (1970).")
-    scope: Scope = Field(description="How much is rehearsed.")
-    state: RehearsalState = Field(RehearsalState.WAITING, description="How far it is.")
-    began_at: float | None = Field(None, description="When somebody took it.")
-    ended_at: float | None = Field(None, description="When it was over.")
-    fork: str = Field("", description="The fork's name: a run of its own beside the run's folder.")
-    first: int | None = Field(None, description="The version that the fork begins with.")
+    epoch: int = Field(description="The run's epoch when it was requested.")
+    who: str = Field(description="Name of the requesting token.")
+    by: str = Field(description="Executor: run, the process that holds the run on one machine; or command, "
+                    "`five surgery rehearse`.")
+    reason: str = Field("", description="Reason.")
+    asked_at: float = Field(description="When it was requested, seconds since the epoch.")
+    scope: RehearsalScope = Field(description="Its size.")
+    state: RehearsalState = Field(RehearsalState.WAITING, description="Progress.")
+    began_at: float | None = Field(None, description="When it began, seconds since the epoch.")
+    ended_at: float | None = Field(None, description="When it ended, seconds since the epoch.")
+    fork: str = Field("", description="The fork's name: a separate run next to the run's folder.")
+    first: int | None = Field(None, description="The fork's first version.")
     warm: int | None = Field(None, description="The last version of its warm-up.")
-    until: int | None = Field(None, description="The version up to which it learns, and which plays.")
+    until: int | None = Field(None, description="The last version, which plays the match.")
     version: int | None = Field(None, description="The fork's newest version.")
-    played: int = Field(0, description="Games of the match that have ended.")
-    result: RehearsalResult | None = Field(None, description="How the match went, once it is done.")
-    cancel: Word | None = Field(None, description="Who has cancelled it.")
-    error: str = Field("", description="What went wrong.")
+    played: int = Field(0, description="Finished games of the match.")
+    result: RehearsalResult | None = Field(None, description="Result of the match; null until it is done.")
+    cancel: OperatorDecision | None = Field(None, description="The decision to cancel; null: none.")
+    error: str = Field("", description="Error message.")
 
     @property
-    def over(self) -> bool:
-        """Whether nothing of it is still to come."""
+    def is_over(self) -> bool:
+        """Whether it has ended."""
         return self.state not in OPEN
 
 
-class Rehearser(BaseModel):
-    """Who takes requests: the process that holds the run on one machine."""
+class RehearsalWorker(BaseModel):
+    """The process that accepts requests: the one that holds the run on one machine."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [TAKES]})
 
@@ -122,18 +121,18 @@ class Rehearser(BaseModel):
     pid: int = Field(description="The process.")
 
 
-class Busy(RuntimeError):
-    """Another rehearsal goes on; ``rehearsal`` is that one."""
+class RehearsalInProgress(RuntimeError):
+    """Another rehearsal is in progress; ``rehearsal`` is that one."""
 
     def __init__(self, rehearsal: Rehearsal) -> None:
         self.rehearsal = rehearsal
-        super().__init__(f"rehearsal {rehearsal.id} of plan {rehearsal.name!r}, asked for by {rehearsal.who}, is "
-                         f"{rehearsal.state.value}; one at a time: wait for it or cancel it")
+        super().__init__(f"rehearsal {rehearsal.id} of plan {rehearsal.name!r}, requested by {rehearsal.who}, is "
+                         f"{rehearsal.state.value}, and only one can be in progress: wait for it or cancel it")
 
 
-def new(plan: str, digest: str, name: str, epoch: int, who: str, scope: Scope, by: str = "run", reason: str = ""
-        ) -> Rehearsal:
-    """A rehearsal that nobody has written down yet."""
+def new_rehearsal(plan: str, digest: str, name: str, epoch: int, who: str, scope: RehearsalScope,
+                  by: str = "run", reason: str = "") -> Rehearsal:
+    """Return a rehearsal that is not stored yet."""
     now = time.time()
     identity = f"rehearsal-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}"
     return Rehearsal(id=identity, plan=plan, digest=digest, name=name, epoch=epoch, who=who, by=by, reason=reason,
@@ -145,7 +144,7 @@ def _row(rehearsal: Rehearsal) -> Json:
 
 
 class Rehearsals:
-    """The rehearsals of one run. Every change is one atomic step; raises redis.RedisError. Blocking."""
+    """The rehearsals of one run. Every change is atomic. Methods raise redis.RedisError. Blocking."""
 
     def __init__(self, state: RunState) -> None:
         self._redis = state.redis
@@ -153,44 +152,46 @@ class Rehearsals:
         self._keys: Keys = state.keys
 
     def all(self) -> list[Rehearsal]:
-        """All that are kept, newest first; those that nobody carries out any more as abandoned."""
-        before, rows = self._there(), self._table.all()
-        there = before | self._there()
-        found = [_seen(Rehearsal.model_validate(row), there) for row in rows.values()]
+        """Return the stored rehearsals, newest first. Those without a process are shown as abandoned."""
+        before, rows = self._live_holders(), self._table.all()
+        holders = before | self._live_holders()
+        found = [_effective(Rehearsal.model_validate(row), holders) for row in rows.values()]
         return sorted(found, key=lambda r: (r.asked_at, r.id), reverse=True)
 
     def get(self, identity: str) -> Rehearsal | None:
-        """One of them; None when there is none of that name."""
-        before, row = self._there(), self._table.get(identity)
-        return None if row is None else _seen(Rehearsal.model_validate(row), before | self._there())
+        """Return a rehearsal by id, or None."""
+        before, row = self._live_holders(), self._table.get(identity)
+        return None if row is None else _effective(Rehearsal.model_validate(row), before | self._live_holders())
 
-    def _there(self) -> frozenset[str]:
-        """Which rehearsal is being carried out, and TAKER where somebody would take one. Looked at before and after a
-        row: one that begins or ends in between has somebody behind it at one of the two."""
+    def _live_holders(self) -> frozenset[str]:
+        """Return the id of the rehearsal in progress, and WORKER if a worker accepts requests.
+
+        Callers read it before and after a row, because a rehearsal may begin or end in between.
+        """
         holder, taker = cast(list[bytes | None], self._redis.mget(self._keys.rehearsing, self._keys.rehearser))
-        return frozenset([*([holder.decode()] if holder else []), *([TAKER] if taker else [])])
+        return frozenset([*([holder.decode()] if holder else []), *([WORKER] if taker else [])])
 
-    def rehearser(self) -> Rehearser | None:
-        """Who takes requests now."""
+    def rehearser(self) -> RehearsalWorker | None:
+        """Return the worker that accepts requests, or None."""
         text: Any = self._redis.get(self._keys.rehearser)
-        return None if text is None else Rehearser.model_validate_json(text)
+        return None if text is None else RehearsalWorker.model_validate_json(text)
 
     def begin(self, rehearsal: Rehearsal, dry_run: bool = False) -> Rehearsal:
-        """Writes a rehearsal down, with its event, and what was left behind as abandoned; ``dry_run`` only says whether
-        it would be. Raises Busy."""
-        before = self._there()
+        """Store a rehearsal with its event, and mark orphaned ones as abandoned; with ``dry_run`` only check. Raise
+        RehearsalInProgress."""
+        before = self._live_holders()
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
-            there = before | self._there()
-            known = [_seen(Rehearsal.model_validate(row), there) for row in rows.values()]
+            holders = before | self._live_holders()
+            known = [_effective(Rehearsal.model_validate(row), holders) for row in rows.values()]
             for other in known:
-                if not other.over and other.id != rehearsal.id:
-                    raise Busy(other)
+                if not other.is_over and other.id != rehearsal.id:
+                    raise RehearsalInProgress(other)
             if dry_run:
                 return None
             known.sort(key=lambda r: (r.asked_at, r.id), reverse=True)
             left = {r.id: _row(r) for r in known if r.state is RehearsalState.ABANDONED}
-            return {**left, rehearsal.id: _row(rehearsal), **dict.fromkeys(r.id for r in known[KEPT - 1:])}
+            return {**left, rehearsal.id: _row(rehearsal), **dict.fromkeys(r.id for r in known[MAX_RECORDS - 1:])}
 
         self._table.update(change, event=(rehearsal.who, "rehearsal.asked", {
             "rehearsal": rehearsal.id, "plan": rehearsal.name, "digest": rehearsal.digest, "by": rehearsal.by,
@@ -199,8 +200,10 @@ class Rehearsals:
 
     def change(self, identity: str, make: Callable[[Rehearsal], Rehearsal],
                event: tuple[str, str, dict[str, Json]] | None = None) -> Rehearsal | None:
-        """Changes one as it stands; ``make`` may be asked again, and raises to refuse. Returns it as it is then; None
-        when there is none of that name. The event is noted where something changed."""
+        """Change a rehearsal; ``make`` may run several times and raises to refuse.
+
+        Return it afterwards, or None if there is none. The event is appended if something changed.
+        """
         result: Rehearsal | None = None
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
@@ -214,14 +217,16 @@ class Rehearsals:
         self._table.update(change, event=event)
         return result
 
-    def cancel(self, identity: str, word: Word) -> Rehearsal | None:
-        """Has one end; one that nobody has taken yet is over at once. Returns it as it is then, unchanged where it is
-        over or was cancelled already; None when there is none of that name."""
-        before = self._there()
+    def cancel(self, identity: str, word: OperatorDecision) -> Rehearsal | None:
+        """Cancel a rehearsal; a waiting one ends at once.
+
+        Return it afterwards, unchanged if it was over or cancelled already; None if there is none.
+        """
+        before = self._live_holders()
 
         def cancelled(rehearsal: Rehearsal) -> Rehearsal:
-            seen = _seen(rehearsal, before | self._there())
-            if seen.over or seen.cancel:
+            seen = _effective(rehearsal, before | self._live_holders())
+            if seen.is_over or seen.cancel:
                 return seen
             if seen.state is RehearsalState.WAITING:
                 return seen.model_copy(update={"cancel": word, "state": RehearsalState.CANCELLED, "ended_at": word.at})
@@ -231,28 +236,28 @@ class Rehearsals:
             "rehearsal": identity, "reason": word.reason}))
 
     def settle(self) -> None:
-        """Writes down as abandoned what nobody carries out any more; for whoever comes to take requests."""
-        before = self._there()
+        """Store orphaned rehearsals as abandoned; called by a new worker."""
+        before = self._live_holders()
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
-            # Nor does anybody take what was asked of the one before.
-            there = (before | self._there()) - {TAKER}
-            known = (_seen(Rehearsal.model_validate(row), there) for row in rows.values())
+            # Requests to the previous worker are orphaned as well.
+            holders = (before | self._live_holders()) - {WORKER}
+            known = (_effective(Rehearsal.model_validate(row), holders) for row in rows.values())
             left = {r.id: _row(r) for r in known if r.state is RehearsalState.ABANDONED and rows[r.id] != _row(r)}
             return left or None
 
         self._table.update(change)
 
-    def announce(self, rehearser: Rehearser) -> None:
-        """Says who takes requests, for some seconds."""
+    def announce(self, rehearser: RehearsalWorker) -> None:
+        """Announce a worker for `LEASE_MS`."""
         self._redis.set(self._keys.rehearser, rehearser.model_dump_json(), px=LEASE_MS)
 
     def withdraw(self) -> None:
-        """Nobody takes requests any more."""
+        """Withdraw the worker's announcement."""
         self._redis.delete(self._keys.rehearser)
 
     def hold(self, identity: str) -> bool:
-        """Says that a rehearsal is being carried out, for some seconds. Returns whether it is the only one."""
+        """Acquire or renew the lease of the rehearsal in progress. Return whether it is held."""
         key = self._keys.rehearsing
         if self._redis.set(key, identity, px=LEASE_MS, nx=True):
             return True
@@ -263,16 +268,16 @@ class Rehearsals:
         return True
 
     def release(self, identity: str) -> None:
-        """It is carried out no more."""
+        """Release the lease of a rehearsal."""
         holder: Any = self._redis.get(self._keys.rehearsing)
         if (holder or b"").decode() == identity:
             self._redis.delete(self._keys.rehearsing)
 
 
-def _seen(rehearsal: Rehearsal, there: frozenset[str]) -> Rehearsal:
-    """A rehearsal as it is: abandoned where nobody carries it out, or would take it."""
+def _effective(rehearsal: Rehearsal, holders: frozenset[str]) -> Rehearsal:
+    """Return the rehearsal's effective state: abandoned if no process carries it out or would accept it."""
     waits = rehearsal.state is RehearsalState.WAITING
-    if rehearsal.over or rehearsal.id in there or (waits and TAKER in there):
+    if rehearsal.is_over or rehearsal.id in holders or (waits and WORKER in holders):
         return rehearsal
-    error = "nobody has taken it: the process that was to has ended" if waits else LEFT
+    error = "no worker has accepted it: the worker has ended" if waits else HOLDER_DIED
     return rehearsal.model_copy(update={"state": RehearsalState.ABANDONED, "error": error, "ended_at": None})

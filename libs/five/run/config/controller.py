@@ -60,7 +60,8 @@ class ControllerConfig(Section):
     tokens_file: str = Field("", description="JSON file with the named tokens of the REST API, as hashes. It is read "
                              "again when it changes. Empty: environment variable FIVE_TOKENS_FILE.")
     limits: LimitsConfig = Field(default_factory=LimitsConfig, description="Limits of requests.")
-    stay: bool = Field(False, description="Whether the controller keeps running when the run is stopped, so that REST "
+    keep_serving: bool = Field(False, description="Whether the controller keeps running when the run is stopped, so "
+                                                  "that REST "
                        "can start it again. For containers; a local cluster ends as a whole.")
     reconcile_seconds: float = Field(1.0, gt=0, description="Interval at which the run's services are checked.")
     operations: OperationsConfig = Field(default_factory=OperationsConfig, description="Deadlines of surgery.")

@@ -11,7 +11,7 @@ class EvaluatorConfig(Section):
     address: str = Field("", description="Address of the service, host:port. Empty: a local cluster picks a free port.")
     games: int = Field(4, ge=1, description="Games played at a time.")
     threads: int = Field(1, ge=1, description="Threads that step the games.")
-    share_guard: float = Field(
+    guard_share: float = Field(
         0.5, ge=0, le=1, description="Share of games given to the guard while a change is annealed: the newest version "
         "against the last version before the change. Without them the anneal waits at its first gate.")
     cpu_share: float = Field(

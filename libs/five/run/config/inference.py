@@ -32,7 +32,7 @@ class InferenceConfig(Section):
         256, ge=1, description="Memory for past versions. The least recently used version is evicted first. With "
         "model.precision bfloat16 their layers are stored in bfloat16, half of the newest version's size.")
     poll_seconds: float = Field(2.0, gt=0, description="Longest interval between two checks for a newer version.")
-    spread_seconds: float = Field(
+    load_jitter_seconds: float = Field(
         0.0, ge=0, description="A server starts to read a new version after a random part of this time. Of hundreds "
         "of servers the first then have it early, instead of all of them late.")
     seed: int = Field(0, ge=0, description="Seed of action sampling, mixed with the server's id; 0: from the system.")

@@ -15,7 +15,7 @@ class OptimizerConfig(Section):
                             "Rerun.")
     device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?)$", description="Device of the gradient steps.")
     threads: int = Field(1, ge=1, description="CPU threads of the computation.")
-    drawing_threads: int = Field(1, ge=1, le=64, description="CPU threads that unpack the next batch's samples during "
+    collate_threads: int = Field(1, ge=1, le=64, description="CPU threads that unpack the next batch's samples during "
                                  "a gradient step. A fast device needs more.")
     bucket_mebibytes: int = Field(25, ge=1, le=4096, description="Smallest size of the buckets in which gradients are "
                                   "averaged over the optimizers during the backward pass.")

@@ -12,11 +12,12 @@ class PlayConfig(Section):
     address: str = Field("", description="Address of the service, host:port. Empty: a local cluster picks a free port.")
     games: int = Field(1, ge=1, le=64, description="Games at once. Each takes about a tenth of a core, and one "
                        "inference request for both sides every timestep.")
-    watching: int = Field(32, ge=1, le=1024, description="Players and spectators of one game.")
-    seat_seconds: float = Field(180.0, ge=0, description="Time for which a hero stays reserved after its player's "
+    max_connections: int = Field(32, ge=1, le=1024, description="Players and spectators of one game.")
+    seat_reservation_seconds: float = Field(180.0, ge=0, description="Time for which a hero stays reserved after its "
+                                                                     "player's "
                                 "connection is lost. The agent plays it meanwhile; afterwards another person may take "
                                 "it.")
-    empty_seconds: float = Field(180.0, gt=0, description="Time after which a game without connected people is "
+    abandon_seconds: float = Field(180.0, gt=0, description="Time after which a game without connected people is "
                                  "abandoned.")
     spectator_delay_seconds: float = Field(120.0, ge=0, description="Delay with which spectators see a game.")
     orders_per_second: float = Field(60.0, gt=0, description="Commands that one person may give; more are refused. "
@@ -26,5 +27,6 @@ class PlayConfig(Section):
                                    "in the temporary folder if that is read-only.")
     recordings_mebibytes: int = Field(32, ge=1, le=1024, description="Size of all recordings. The oldest are deleted "
                                       "first. Five against five takes 9 MiB an hour.")
-    behind_kibibytes: int = Field(256, ge=16, description="Data that may wait for one slow client. Above this size "
+    client_backlog_kibibytes: int = Field(256, ge=16, description="Data that may wait for one slow client. Above this "
+                                                                  "size "
                                   "the client skips to the newest frame.")

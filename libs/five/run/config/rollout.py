@@ -32,7 +32,7 @@ class RolloutConfig(Section):
         "take segments.")
     in_flight_segments: int = Field(
         2, ge=1, description="Segments sent to one optimizer and not yet acknowledged.")
-    optimizers_each: int = Field(
+    optimizers_per_process: int = Field(
         8, ge=1, description="Optimizers that one process sends to, sampled by the process's id. Sending to hundreds "
         "would leave minutes of stale experience in flight and need as many connections.")
     encoding: Literal["raw", "sparse", "zstd", "sparse_zstd"] = Field(

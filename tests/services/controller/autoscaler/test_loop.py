@@ -208,7 +208,7 @@ def test_a_refused_write_is_told_once_and_tried_again(state: RunState, api: Kube
     refused = (shown("five_controller_autoscaler_api_failures_total", status="403") or 0) - before
     assert refused >= 3 and server.deployments["five-rollout"] == 4
     (event,) = scaled(state)
-    assert event.what == "loop.failed" and "Role" in event.details["error"]
+    assert event.what == "autoscaler.failed" and "Role" in event.details["error"]
     assert shown("five_controller_autoscaler_desired_instances", component="rollout") == 4
     server.deny.clear()
     assert cluster.run(loop, 300)[-1] > 4
@@ -219,7 +219,7 @@ def test_one_pool_that_cannot_be_read_does_not_hold_the_other(state: RunState, a
     cluster = Cluster(state.redis, server, needed=10)
     config = settings().model_copy(update={"inference": InferenceScaling(deployment="renamed")})
     assert cluster.run(looking(state, api, cluster, config), 900)[-1] == 10
-    assert [e.what for e in scaled(state)].count("loop.failed") == 1
+    assert [e.what for e in scaled(state)].count("autoscaler.failed") == 1
 
 
 def test_a_kind_without_a_deployment_is_left_alone(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
@@ -263,7 +263,7 @@ async def test_outside_a_cluster_it_is_off_and_says_so(state: RunState, monkeypa
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with caplog.at_level(logging.INFO):
         await asyncio.wait_for(keep_scaling(service(state, settings(), 100)), 5)
-    assert [r.message for r in caplog.records if "the autoscaler is off" in r.message]
+    assert [r.message for r in caplog.records if "autoscaler is off" in r.message]
 
 
 async def test_switched_off_it_does_not_even_look_for_a_cluster(state: RunState, monkeypatch: pytest.MonkeyPatch

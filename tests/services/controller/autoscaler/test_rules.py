@@ -197,7 +197,7 @@ def test_a_level_that_was_too_small_is_not_tried_again_soon() -> None:
 def test_rules_that_contradict_themselves_are_refused() -> None:
     with pytest.raises(ValidationError, match="min 9 is above max 3"):
         ScalingRule(min=9, max=3)
-    with pytest.raises(ValidationError, match="faster than they come"):
+    with pytest.raises(ValidationError, match="faster than they are added"):
         ScalingRule(up_window_seconds=600, down_window_seconds=60)
 
 

@@ -33,9 +33,9 @@ class Browser:
     def __init__(self, rest: LiveController) -> None:
         self.rest = rest
         self.client = httpx.Client(base_url=rest.url)
-        self.own = {"Origin": rest.url, "Sec-Fetch-ConsoleSite": "same-origin", "X-Five-Console": "test"}
+        self.own = {"Origin": rest.url, "Sec-Fetch-Site": "same-origin", "X-Five-Console": "test"}
 
-    def run_job(self, method: str, path: str, headers: dict[str, str] | None = None, **given: Any) -> httpx.Response:
+    def ask(self, method: str, path: str, headers: dict[str, str] | None = None, **given: Any) -> httpx.Response:
         return self.client.request(method, path, headers=self.own if headers is None else headers, **given)
 
     def log_in(self, token: str = OPERATOR, role: str | None = None) -> httpx.Response:
@@ -132,15 +132,15 @@ def test_a_viewers_session_is_refused_every_change(rest: LiveController) -> None
 
 
 @pytest.mark.parametrize("foreign", [
-    {"Origin": "https://evil.example"}, {"Origin": "null"}, {}, {"Sec-Fetch-ConsoleSite": "cross-site"},
-    {"Origin": "http://127.0.0.1:1"}, {"Sec-Fetch-ConsoleSite": "same-site"}])
+    {"Origin": "https://evil.example"}, {"Origin": "null"}, {}, {"Sec-Fetch-Site": "cross-site"},
+    {"Origin": "http://127.0.0.1:1"}, {"Sec-Fetch-Site": "same-site"}])
 def test_a_change_from_another_page_is_refused(rest: LiveController, foreign: dict[str, str]) -> None:
     browser = Browser(rest)
     browser.log_in()
     headers = {"X-Five-Console": "test", **foreign}
     for method, path in (("POST", "/v1/pause"), ("PUT", "/v1/anneal/share"), ("POST", "/v1/session/links")):
         problem(browser.ask(method, path, headers), 403, "cross-origin")
-    if "Sec-Fetch-ConsoleSite" in foreign or "Origin" in foreign:
+    if "Sec-Fetch-Site" in foreign or "Origin" in foreign:
         for path in ("/v1/status", "/v1/stream"):
             problem(browser.ask("GET", path, headers), 403, "cross-origin")
     assert browser.ask("GET", "/v1/status").json()["status"] == "starting"
@@ -164,17 +164,17 @@ def test_nobody_is_logged_in_by_another_page(rest: LiveController) -> None:
 def test_a_session_ends_with_its_token_and_with_its_role(rest: LiveController) -> None:
     browser = Browser(rest)
     browser.log_in()
-    gate = rest.context.authenticator
-    gate._tokens = FixedTokens.of(ada=("viewer", OPERATOR))
+    authenticator = rest.context.authenticator
+    authenticator._tokens = FixedTokens.of(ada=("viewer", OPERATOR))
     problem(browser.ask("POST", "/v1/pause"), 403, "forbidden")
-    gate._tokens = FixedTokens.of(vera=("viewer", VIEWER))
+    authenticator._tokens = FixedTokens.of(vera=("viewer", VIEWER))
     problem(browser.ask("GET", "/v1/status"), 401, "unauthenticated")
 
 
 def test_a_stream_ends_with_its_session(rest: LiveController) -> None:
     browser = Browser(rest)
     browser.log_in()
-    with browser.client.stream("GET", "/v1/stream", headers={"Sec-Fetch-ConsoleSite": "same-origin"},
+    with browser.client.stream("GET", "/v1/stream", headers={"Sec-Fetch-Site": "same-origin"},
                                timeout=20) as answer:
         assert answer.status_code == 200
         lines = answer.iter_lines()
@@ -222,7 +222,7 @@ def test_a_web_socket_needs_a_session_and_the_consoles_origin(rest: LiveControll
     browser.log_in()
     cookie = {"Cookie": f"{COOKIE}={browser.client.cookies[COOKIE]}", "Host": f"127.0.0.1:{rest.port}"}
     refused = ({"Origin": rest.url}, {**cookie, "Origin": "https://evil.example"}, cookie,
-               {**cookie, "Origin": rest.url, "Sec-Fetch-ConsoleSite": "same-site"})
+               {**cookie, "Origin": rest.url, "Sec-Fetch-Site": "same-site"})
     assert [shake_hands(rest, headers) for headers in refused] == ["websocket.close"] * 4 and not reached
     assert shake_hands(rest, {**cookie, "Origin": rest.url}) == "websocket.accept" and reached == ["ada"]
     assert shake_hands(rest, {"Authorization": f"Bearer {VIEWER}"}) == "websocket.accept" and reached[1:] == ["vera"]

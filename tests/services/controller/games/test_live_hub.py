@@ -21,7 +21,7 @@ from five.run.config.controller import LimitsConfig
 from five.services.controller.games import live_hub
 from five.services.controller.games.live_hub import END, MAX_LAG_CHUNKS, LiveHub
 from rapid.blobs import BlobStore
-from rapid.live_source import WAITING, LiveSource
+from rapid.live_source import MAX_QUEUED, LiveSource
 from rapid.store.leases import Lease, Leases
 from rapid.store.live_channel import MAX_MESSAGE_BYTES, NOTHING_WATCHED, LiveChannel, LiveMessage, decode_message
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, live, problem
@@ -255,10 +255,10 @@ def test_a_message_is_read_as_it_was_sent() -> None:
 
 async def test_a_source_is_never_waited_for_and_drops_the_oldest(redis_url: str) -> None:
     source = LiveSource(LiveChannel(redis.Redis.from_url(redis_url), RUN), "rollout/0", list)
-    for k in range(WAITING + 10):
+    for k in range(MAX_QUEUED + 10):
         source.put("chunk", GAME, str(k).encode())
     source.put("chunk", GAME, b"x" * MAX_MESSAGE_BYTES)
-    assert [m.body for m in source._waiting] == [str(k).encode() for k in range(10, WAITING + 10)]
+    assert [m.body for m in source._waiting] == [str(k).encode() for k in range(10, MAX_QUEUED + 10)]
 
 
 def test_what_somebody_watches_ends_by_itself(redis_url: str) -> None:

@@ -101,7 +101,7 @@ def test_the_hold_waits_for_a_person() -> None:
     found = operation.step("hold")
     assert found is not None
     assert found.state is StepState.GOING
-    assert found.waiting_for == ("an operator to continue or to cancel",)
+    assert found.waiting_for == ("an operator to continue or cancel",)
     done = carry_on(operation.model_copy(update={"go_on": OperatorDecision(who="ada", at=0.0)}), run)
     assert done.state is OperationState.DONE
 
@@ -144,7 +144,7 @@ def test_who_is_waited_for_is_named_and_the_deadline_names_it_too() -> None:
     assert found is not None
     assert found.waiting_for == ("rollout-3",)
     failed = carry_on(operation, run)
-    assert "not within 10 s; waited for rollout-3" in failed.outcome
+    assert "timed out after 10 s, waiting for rollout-3" in failed.outcome
     untouched(run, failed)
 
 
@@ -279,7 +279,7 @@ def test_a_pause_during_the_warm_up_is_waited_out() -> None:
     operation = advance(operation, run)
     found = operation.step("warm_up")
     assert found is not None
-    assert found.waiting_for == ("somebody to resume the run, which is paused (by bob)",)
+    assert found.waiting_for == ("an operator to resume the run, which is paused (by bob)",)
     run.now_is = RunStatus(Status.RUNNING, run.clock, "bob", "")
     assert carry_on(operation, run).state is OperationState.DONE
 
@@ -291,7 +291,7 @@ def test_orders_that_kill_one_optimizer_after_another_are_given_up() -> None:
     run.jobs[identity] = replace(order, state=JobState.CLAIMED, attempt=3, holder="optimizer-0", fence=3)
     operation = advance(operation, run)
     failed = carry_on(operation, run)
-    assert "2 optimizers ended while they carried out 'transform'" in failed.outcome
+    assert "2 optimizers exited during the job 'transform'" in failed.outcome
     untouched(run, failed)
 
 

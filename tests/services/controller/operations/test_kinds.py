@@ -31,7 +31,7 @@ def test_a_revert_goes_through_its_steps() -> None:
     assert done.state is OperationState.DONE, done.outcome
     assert tuple(s.name for s in done.steps) == REVERT_STEPS and {s.state for s in done.steps} == {StepState.DONE}
     assert (run.epoch, run.publishes, run.restored, run.now_is.status) == (2, 1, {"revert-1"}, Status.RUNNING)
-    assert "goes on from version 3" in done.outcome and not run.jobs and not run.staged
+    assert "continues from version 3" in done.outcome and not run.jobs and not run.staged
 
 
 @pytest.mark.parametrize("kind", [OperationKind.REVERT, OperationKind.ANNEAL])

@@ -27,7 +27,7 @@ def end(store: OperationStore, operation: Operation) -> Operation:
 def test_one_at_a_time_and_the_second_is_told_of_the_first(store: OperationStore, run_state: RunState) -> None:
     first = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
     with pytest.raises(OperationInProgress,
-                       match=f"{first.id}.*'wider', begun by ada, at step pause.*one at a time") as refused:
+                       match=f"{first.id}.*'wider', begun by ada, at step pause.*only one can be") as refused:
         store.begin(OperationKind.CHECK, "bob", REQUEST, "running")
     assert refused.value.operation == first
     assert store.active() == first
