@@ -149,7 +149,8 @@ def half_of(gradients: list[Tensor] | None) -> dict[str, Any]:
         average([tensor])
         return lambda: None
 
-    return {"reduce": average} | ({} if gradients is None else {"begin": begin, "bucket_bytes": 2000})
+    return {"all_reduce": average} | (
+        {} if gradients is None else {"start_all_reduce": begin, "bucket_bytes": 2000})
 
 
 @pytest.mark.parametrize("bucketed", [False, True])

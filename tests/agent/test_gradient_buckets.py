@@ -79,7 +79,7 @@ def test_bucket_size_bounds_the_number_of_buckets() -> None:
 
 
 def _stepped(rank: int, bucketed: bool) -> Learner:
-    learner = Learner(TinyPolicy(), NO_CLIP, reduce=average, begin=start_average if bucketed else None,
+    learner = Learner(TinyPolicy(), NO_CLIP, all_reduce=average, start_all_reduce=start_average if bucketed else None,
                       bucket_bytes=256)
     for seed in range(2):
         learner.train_step(batch_of(TinyPolicy(), seed=10 * seed + rank), HYPER)
@@ -125,8 +125,8 @@ def test_bucketed_learner_reduces_only_small_tensors() -> None:
         return lambda: None
 
     config = LearnerConfig(**{**CONFIG.model_dump(), "normalise_advantages": False})
-    learner = Learner(TinyPolicy(), config, reduce=lambda tensors: sizes.extend(t.numel() for t in tensors),
-                      begin=begin, bucket_bytes=512)
+    learner = Learner(TinyPolicy(), config, all_reduce=lambda tensors: sizes.extend(t.numel() for t in tensors),
+                      start_all_reduce=begin, bucket_bytes=512)
     batch = batch_of(learner.policy)
     learner.count_step_flops(batch)
     assert not begun

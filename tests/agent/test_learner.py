@@ -260,7 +260,7 @@ def test_two_optimizers_equal_one_with_both_batches(scope):
     recorded = []
     for half in halves:
         lockstep = Lockstep()
-        Learner(TinyPolicy(), config, reduce=lockstep.record).train_step(half, HYPER)
+        Learner(TinyPolicy(), config, all_reduce=lockstep.record).train_step(half, HYPER)
         recorded.append(lockstep.calls)
     if scope == "all":  # the first pass used each half's own advantages
         moments = [(a + b) / 2 for a, b in zip(recorded[0][0], recorded[1][0], strict=True)]
@@ -273,14 +273,14 @@ def test_two_optimizers_equal_one_with_both_batches(scope):
                     tensors[0].copy_(moments[0])
                 calls.append([t.clone() for t in tensors])
 
-            Learner(TinyPolicy(), config, reduce=reduce).train_step(half, HYPER)
+            Learner(TinyPolicy(), config, all_reduce=reduce).train_step(half, HYPER)
             recorded.append(calls)
     means = [[(a + b) / 2 for a, b in zip(one, two, strict=True)] for one, two in zip(*recorded, strict=True)]
     ranks = []
     for half in halves:
         lockstep = Lockstep()
         lockstep.means = means
-        ranks.append(Learner(TinyPolicy(), config, reduce=lockstep.replay))
+        ranks.append(Learner(TinyPolicy(), config, all_reduce=lockstep.replay))
         ranks[-1].train_step(half, HYPER)
     alone = Learner(TinyPolicy(), config)
     alone.train_step(whole, HYPER)
@@ -295,7 +295,7 @@ def test_nan_gradient_is_skipped_by_all_optimizers():
     def poisoned(tensors):
         tensors[0][0] = torch.nan  # the result of an average with another rank's NaN
 
-    learner = Learner(TinyPolicy(), CONFIG, reduce=poisoned)
+    learner = Learner(TinyPolicy(), CONFIG, all_reduce=poisoned)
     metrics = learner.train_step(batch_of(learner.policy), HYPER)
     assert metrics["skipped"] == 1
     assert "gradient is not finite: place" in learner.skip_reason

@@ -116,11 +116,11 @@ FIGURE_7 = {  # version: team spirit, GAE horizon, entropy coefficient, learning
 
 
 @pytest.mark.parametrize("value", TABLE_2 + ELSEWHERE, ids=lambda value: value.name)
-def test_a_value(value: Printed) -> None:
+def test_value_matches_the_paper(value: Printed) -> None:
     assert value.ours == value.paper
 
 
-def test_what_is_otherwise_is_so() -> None:
+def test_documented_deviations_hold() -> None:
     """Each difference that is listed is there, and as large as it says."""
     assert RERUN.league.max_quality_drop == 1.0
     with torch.device("meta"):
@@ -129,19 +129,19 @@ def test_what_is_otherwise_is_so() -> None:
 
 
 @pytest.mark.parametrize("name", NOT_PRINTED)
-def test_what_the_paper_leaves_open_is_what_is_listed(name: str) -> None:
+def test_values_not_in_the_paper_are_listed(name: str) -> None:
     ours, listed = NOT_PRINTED[name]
     assert ours == listed
 
 
-def test_all_rows_of_table_2_are_here() -> None:
+def test_all_rows_of_table_2_are_compared() -> None:
     """22 rows, Adam's counted as two. What changes during the run is checked at both ends."""
     assert len([*TABLE_2, "rollout CPUs"]) == 23 and "rollout CPUs" in OTHERWISE
     assert len({value.name for value in TABLE_2 + ELSEWHERE}) == len(TABLE_2) + len(ELSEWHERE)
 
 
 @pytest.mark.parametrize("version", FIGURE_7)
-def test_a_column_of_figure_7(version: int) -> None:
+def test_schedule_matches_figure_7(version: int) -> None:
     """Before a change's version it is what it was; when the change has gone through, what the column says."""
     past = 2_000 if version else 0
     columns = list(FIGURE_7)
@@ -158,20 +158,20 @@ def _scheduled(version: int) -> tuple[float, ...]:
 
 @pytest.mark.parametrize("schedule", [RERUN.schedules.team_spirit, RERUN.schedules.gae_horizon_seconds,
                                       RERUN.schedules.entropy_coefficient, RERUN.schedules.learning_rate])
-def test_a_change_takes_one_to_two_days(schedule: ScheduleConfig) -> None:
+def test_schedule_changes_take_one_to_two_days(schedule: ScheduleConfig) -> None:
     """Only these four change, once each. 54,000 versions were 42 days."""
     (ramp,) = schedule.ramps
     assert schedule.initial == ramp.from_
     assert 1 <= ramp.length / (54_000 / 42) <= 2
 
 
-def test_the_heroes_are_those_of_the_finals() -> None:
+def test_heroes_are_those_of_the_finals() -> None:
     data = json.loads((ROOT / "libs/dota/data/dota-7.21d/heroes.json").read_text())
     expected = [name.removeprefix(HERO_PREFIX) for name in data["pool_finals_2019_17"]]
     assert sorted(RERUN.game.hero_pool) == sorted(expected) and len(expected) == 17
 
 
-def test_everything_that_the_paper_randomises_is_random() -> None:
+def test_all_randomisations_of_the_paper_are_on() -> None:
     """Appendix O.2; magnitudes are not printed. Lineups are drawn for each team."""
     values = RERUN.game.randomisation.magnitudes()
     assert values.keys() == {
@@ -183,7 +183,7 @@ def test_everything_that_the_paper_randomises_is_random() -> None:
     assert not RERUN.game.mirror_match
 
 
-def test_gradients_are_averaged_in_buckets_while_backward_goes_on() -> None:
+def test_gradients_are_averaged_during_backward() -> None:
     """Not behind it, as those of a recorded step are. Inference has its graphs all the same."""
     gpu = torch.device("cuda")
     assert uses_cuda_graphs(gpu, RERUN.compute) and SERVICES.inference.device == "cuda"

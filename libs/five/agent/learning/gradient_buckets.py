@@ -19,14 +19,14 @@ class GradientBuckets:
     Args:
         flat: the gradient vector. The ``grad`` of each parameter is a view of it.
         parameters: (parameter, start, end) in order, with the elements [start, end) of ``flat``.
-        begin: starts to average a part of ``flat``.
+        start_all_reduce: starts to average a part of ``flat``.
         nbytes: minimum bytes of a bucket; a parameter is never split.
     """
 
-    def __init__(self, flat: Tensor, parameters: Sequence[tuple[torch.nn.Parameter, int, int]], begin: StartAllReduce,
-                 nbytes: int) -> None:
+    def __init__(self, flat: Tensor, parameters: Sequence[tuple[torch.nn.Parameter, int, int]],
+                 start_all_reduce: StartAllReduce, nbytes: int) -> None:
         self._flat = flat
-        self._start_all_reduce = begin
+        self._start_all_reduce = start_all_reduce
         self._bounds: list[tuple[int, int]] = []
         self._parameter_counts: list[int] = []
         self._missing: list[int] = []

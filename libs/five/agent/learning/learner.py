@@ -67,10 +67,10 @@ class Learner:
         policy: moved to ``device``; `train_step` changes its parameters in place.
         config: settings of the loss, Adam and the clip.
         device: "cpu", "cuda", "cuda:0", ...
-        reduce: averages each tensor of a list over all optimizers in place (float32 and float64). Every optimizer
+        all_reduce: averages each tensor of a list over all optimizers in place (float32 and float64). Every optimizer
             calls it the same number of times with the same shapes. None if there is one optimizer.
-        begin: starts to average a tensor over all optimizers. If given, gradients are averaged in buckets of
-            ``bucket_bytes`` during the backward pass, and ``reduce`` averages only the other tensors.
+        start_all_reduce: starts to average a tensor over all optimizers. If given, gradients are averaged in buckets of
+            ``bucket_bytes`` during the backward pass, and ``all_reduce`` averages only the other tensors.
         graphs: make the policy dense and capture a step as a CUDA graph. With one optimizer the graph holds the whole
             step, otherwise forward and backward, and gradients are averaged after it. Ignored if the host has to
             decide within a step (no fused Adam) or optimizers exchange data before it (``advantage_scope: all``).
@@ -81,22 +81,22 @@ class Learner:
     """
 
     def __init__(self, policy: LearningPolicy, config: LearnerConfig, device: torch.device | str = "cpu",
-                 reduce: AllReduce | None = None, begin: StartAllReduce | None = None, bucket_bytes: int = BUCKET_BYTES,
-                 graphs: bool = False) -> None:
+                 all_reduce: AllReduce | None = None, start_all_reduce: StartAllReduce | None = None,
+                 bucket_bytes: int = BUCKET_BYTES, graphs: bool = False) -> None:
         self.policy = policy
         self.config = config
         self.device = torch.device(device)
-        self.reduce = reduce
+        self.all_reduce = all_reduce
         policy.to(self.device)
         self._parameters = dict(policy.named_parameters())
         self._flat = FlatGradient(self._parameters, self.device)
         self._gradient = self._flat.vector
         self._buckets = None
-        if begin is not None:
-            self._buckets = GradientBuckets(self._gradient, self._flat.spans(), begin, bucket_bytes)
+        if start_all_reduce is not None:
+            self._buckets = GradientBuckets(self._gradient, self._flat.spans(), start_all_reduce, bucket_bytes)
         self._clip = ElementClip(self._gradient.numel(), config.gradient_clip, config.gradient_clip_decay,
                                  config.gradient_clip_warmup_steps, self.device)
-        capturable = graphs and config.fused_adam and (reduce is None or config.advantage_scope == "rank")
+        capturable = graphs and config.fused_adam and (all_reduce is None or config.advantage_scope == "rank")
         # A captured step reads its inputs from device memory.
         self._learning_rate = torch.zeros((), device=self.device) if capturable else None
         self._entropy_coefficient = torch.zeros((), device=self.device) if capturable else None
@@ -109,7 +109,7 @@ class Learner:
         self._gradient_graph: GraphedStep[_GradientResult] | None = None
         if capturable:
             policy.dense = True
-            if reduce is None:
+            if all_reduce is None:
                 self._step_graph = GraphedStep(
                     lambda tensors: self._apply_gradient(self._forward_backward(tensors)), self.device)
             else:
@@ -268,7 +268,7 @@ class Learner:
         self._gradient.zero_()
         try:
             unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], index)
-            loss = ppo_loss(unrolled, learning, self.config, coefficient, self.reduce)
+            loss = ppo_loss(unrolled, learning, self.config, coefficient, self.all_reduce)
             loss.total.backward()  # type: ignore[no-untyped-call]
         except torch.OutOfMemoryError as error:
             if self._step_graph is None and self._gradient_graph is None:
@@ -282,8 +282,8 @@ class Learner:
         """Average ``shared`` and the rest of the gradient over the optimizers."""
         if self._buckets is not None:
             self._buckets.finish_all_reduce()
-        if self.reduce is not None:
-            self.reduce([shared] if self._buckets is not None else [self._gradient, shared])
+        if self.all_reduce is not None:
+            self.all_reduce([shared] if self._buckets is not None else [self._gradient, shared])
 
     def _apply_gradient(self, gradient: _GradientResult) -> _StepResult:
         """Update parameters and statistics if loss and gradient are finite, otherwise count a skipped step.

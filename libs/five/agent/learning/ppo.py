@@ -31,12 +31,12 @@ class PpoLoss:
     metrics: dict[str, Tensor]
 
 
-def normalise_advantages(advantages: Tensor, mask: Tensor, reduce: AllReduce | None = None) -> Tensor:
-    """Scale to zero mean and unit deviation over the masked hero-steps, of all optimizers if ``reduce`` is given."""
+def normalise_advantages(advantages: Tensor, mask: Tensor, all_reduce: AllReduce | None = None) -> Tensor:
+    """Scale to zero mean and unit deviation over masked hero-steps, of all optimizers if ``all_reduce`` is given."""
     weighted = advantages.double() * mask
     moments = torch.stack((weighted.sum(), (weighted * advantages).sum(), mask.double().sum()))
-    if reduce is not None:
-        reduce([moments])
+    if all_reduce is not None:
+        all_reduce([moments])
     total, squares, count = moments.unbind()
     mean = total / count.clamp(min=1e-12)
     variance = (squares / count.clamp(min=1e-12) - mean.square()).clamp(min=0.0)
@@ -48,11 +48,11 @@ def ppo_loss(
     batch: Mapping[str, Tensor],
     config: LearnerConfig,
     entropy_coefficient: float | Tensor,
-    reduce: AllReduce | None = None,
+    all_reduce: AllReduce | None = None,
 ) -> PpoLoss:
     """Return the loss of a batch.
 
-    ``batch`` holds the arrays of `five.agent.learning.samples`. ``reduce`` is used only if advantages are normalised
+    ``batch`` holds the arrays of `five.agent.learning.samples`. ``all_reduce`` is used if advantages are normalised
     over
     all optimizers.
     """
@@ -64,7 +64,7 @@ def ppo_loss(
 
     advantages = batch["advantages"]
     if config.normalise_advantages:
-        advantages = normalise_advantages(advantages, mask, reduce if config.advantage_scope == "all" else None)
+        advantages = normalise_advantages(advantages, mask, all_reduce if config.advantage_scope == "all" else None)
     log_ratio = (unrolled.logp - batch["behaviour_logp"]).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1.0 - config.ppo_clip, 1.0 + config.ppo_clip)
