@@ -1,8 +1,8 @@
-"""Generates the Python code of the services' protobuf APIs: ``python protos/build.py`` or ``make protos``.
+"""Generate the Python code of the services' protobuf APIs: ``python protos/build.py`` or ``make protos``.
 
-Written beside each ``.proto``: ``*_pb2.py`` and its types ``*_pb2.pyi``, ``*_pb2_grpc.py`` and its types
-``*_pb2_grpc.pyi`` (typed for grpc.aio, which is what the clients and servers here use). The code is imported as
-``five.protos.v1.<name>_pb2`` and is never edited or committed.
+The files beside each ``.proto`` are ``*_pb2.py`` with its types ``*_pb2.pyi``, and ``*_pb2_grpc.py`` with its types
+``*_pb2_grpc.pyi`` (for grpc.aio, which clients and servers here use). They are imported as
+``five.protos.v1.<name>_pb2`` and never edited or committed.
 """
 
 import re
@@ -30,28 +30,28 @@ MULTI_CALLABLE = {
 
 
 def sources(root: Path = ROOT) -> list[Path]:
-    """The .proto files, sorted."""
+    """Return the .proto files, sorted."""
     return sorted((root / PACKAGE).glob("*.proto"))
 
 
 def generated(root: Path = ROOT) -> list[Path]:
-    """The files that ``build`` writes that every source has: its messages and their types."""
+    """Return the generated files that every source has: messages and their types."""
     return [s.with_name(s.stem + suffix) for s in sources(root) for suffix in ("_pb2.py", "_pb2.pyi")]
 
 
 def is_current(root: Path = ROOT) -> bool:
-    """Whether all generated files exist and are newer than every source and than this generator."""
+    """Return whether all generated files exist and are newer than every source and this generator."""
     newest = max(path.stat().st_mtime for path in [*sources(root), Path(__file__)])
     return all(path.exists() and path.stat().st_mtime >= newest for path in generated(root))
 
 
 def _type_of(proto_name: str) -> str:
-    """``.five.v1.ActRequest`` -> ``ActRequest``; the APIs use messages of their own file only."""
+    """Convert ``.five.v1.ActRequest`` to ``ActRequest``. The APIs use only messages of the same file."""
     return proto_name.rsplit(".", 1)[1]
 
 
 def _grpc_types(descriptor: "FileDescriptorProto") -> str:
-    """Types of a file's services, as the text of a .pyi."""
+    """Return the types of a file's services as the text of a .pyi."""
     stem = Path(descriptor.name).stem
     lines = [
         "from collections.abc import AsyncIterator, Awaitable",
@@ -83,9 +83,9 @@ def _grpc_types(descriptor: "FileDescriptorProto") -> str:
 
 
 def build(root: Path = ROOT) -> list[Path]:
-    """Generates the code of every .proto below ``root``. Returns the files written.
+    """Generate the code of every .proto below ``root``. Return the written files.
 
-    Raises RuntimeError when protoc refuses a file (it prints the place), or when grpcio-tools is not installed.
+    Raises RuntimeError when protoc refuses a file (it prints the position), or when grpcio-tools is not installed.
     """
     try:
         from google.protobuf import descriptor_pb2
