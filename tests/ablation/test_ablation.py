@@ -39,12 +39,12 @@ def result(arm: str, seed: int) -> dict[str, Any]:
                         "matches": {"random": row, "scripted": row}} for version in (10, 20)]}
 
 
-def test_trials_go_seed_by_seed_over_all_arms(tmp_path: Path) -> None:
+def test_trials_are_ordered_by_seed(tmp_path: Path) -> None:
     config = read(write(tmp_path / "a.yaml", seeds=[4, 7]))
     assert list(config.trials()) == [Trial("base", 4), Trial("high", 4), Trial("base", 7), Trial("high", 7)]
 
 
-def test_those_that_come_with_the_project() -> None:
+def test_shipped_ablations_are_valid() -> None:
     """Their arms are valid, and a queue of n versions holds n versions' samples and little more."""
     found = {path.stem: read(path) for path in (ROOT / "benchmarks/ablations").glob("*.yaml")}
     assert {"staleness", "reuse"} <= set(found) and all(config.name == name for name, config in found.items())
@@ -64,13 +64,13 @@ def test_those_that_come_with_the_project() -> None:
     ({"name": "../up"}, "name"),
     ({"arm": {}}, "arm"),
 ])
-def test_a_file_that_cannot_be_run_is_refused_before_anything_starts(tmp_path: Path, changes: dict[str, Any],
+def test_invalid_ablation_file_is_refused(tmp_path: Path, changes: dict[str, Any],
                                                                      told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         read(write(tmp_path / "a.yaml", **changes))
 
 
-def test_results_of_another_version_of_the_file_are_not_mixed_in(tmp_path: Path) -> None:
+def test_results_of_another_file_version_are_refused(tmp_path: Path) -> None:
     Ablation(AblationConfig.model_validate(SMALL), tmp_path / "rates").open()
     other = AblationConfig.model_validate({**SMALL, "question": "reworded"})
     Ablation(other, tmp_path / "rates").open()
@@ -78,14 +78,14 @@ def test_results_of_another_version_of_the_file_are_not_mixed_in(tmp_path: Path)
         Ablation(AblationConfig.model_validate({**SMALL, "minutes": 1}), tmp_path / "rates").open()
 
 
-def test_judged_versions_are_spread_over_the_time_and_the_last_is_among_them() -> None:
+def test_evaluated_versions_are_evenly_spaced() -> None:
     rows = [{"version": v, "minutes": float(m)} for v, m in enumerate([1, 2, 3, 4, 5, 6, 7, 8, 20])]
     assert [r["version"] for r in evenly_spaced(rows, range(9), 4)] == [4, 7, 8]
     assert [r["version"] for r in evenly_spaced(rows, [0, 3, 7], 2)] == [3, 7]
     assert evenly_spaced(rows, [], 2) == []
 
 
-def test_what_has_a_result_is_not_run_again(tmp_path: Path) -> None:
+def test_trial_with_a_result_is_not_run_again(tmp_path: Path) -> None:
     config = AblationConfig.model_validate(SMALL)
     ablation = Ablation(config, tmp_path)
     for trial in config.trials():
@@ -113,7 +113,7 @@ def carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def test_table_and_page_are_written_after_each_trial(tmp_path: Path, carried_out: Path) -> None:
+def test_report_is_written_after_each_trial(tmp_path: Path, carried_out: Path) -> None:
     assert ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path) == 0
     assert "1 of 2 runs" in (tmp_path / "table.md").read_text()  # as the second one found it
     assert "1 of 2 runs" in (tmp_path / "page.html").read_text()
@@ -121,7 +121,7 @@ def test_table_and_page_are_written_after_each_trial(tmp_path: Path, carried_out
     assert not list(carried_out.glob("*.partial"))
 
 
-def test_a_report_that_cannot_be_written_in_between_costs_no_trial(
+def test_failing_report_stops_no_trial(
         tmp_path: Path, carried_out: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     real = page.render
     seen: list[int] = []
@@ -138,7 +138,7 @@ def test_a_report_that_cannot_be_written_in_between_costs_no_trial(
     assert "2 of 2 runs" in (carried_out / "page.html").read_text()
 
 
-def test_a_report_needs_nothing_but_what_was_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_needs_only_stored_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of results from before there were records of conditions, beside bots whose games were not kept."""
     place = tmp_path / "ablations" / "rates"
     Ablation(AblationConfig.model_validate(SMALL), place).open()
@@ -153,7 +153,7 @@ def test_a_report_needs_nothing_but_what_was_kept(tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.slow
-def test_two_arms_are_trained_judged_and_compared(tmp_path: Path) -> None:
+def test_two_variants_are_trained_and_compared(tmp_path: Path) -> None:
     """A real training of each arm, as small as it goes, and its real matches; both at once where there are cores."""
     at_once = min(2, len(os.sched_getaffinity(0)))
     assert ablate(write(tmp_path / "a.yaml", at_once=at_once), report_only=False, root=tmp_path) == 0

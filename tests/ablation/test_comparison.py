@@ -28,24 +28,24 @@ def test_intervals_are_students() -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(0.01234, "0.0123"), (12.34, "12.3"), (1234.5, "1,234"), (0.0, "0"),
                                              (84.0, "84"), (100.0, "100"), (0.9996, "1"), (-3.14159, "-3.14")])
-def test_figures_have_the_digits_that_count(value: float, text: str) -> None:
+def test_numbers_have_significant_digits(value: float, text: str) -> None:
     assert figure(value) == text
 
 
-def test_a_curve_goes_as_far_as_every_seed_does() -> None:
+def test_curve_covers_the_common_range() -> None:
     c = curve([([10, 20], [0, 10]), ([10, 20, 40], [0, 20, 20])], points=3)
     np.testing.assert_allclose(c.x, [10, 15, 20])
     np.testing.assert_allclose(c.y, [0, 7.5, 15])
     assert (c.high - c.low)[2] > (c.high - c.low)[0] == 0 and c.seeds == 2
 
 
-def test_a_curve_leaves_out_what_is_not_known() -> None:
+def test_curve_skips_nan() -> None:
     c = curve([([10, 20, 30], [0, math.nan, 20]), ([math.nan, math.nan], [1, 2])], points=3)
     np.testing.assert_allclose(c.y, [0, 10, 20])
     assert c.seeds == 1 and not len(curve([]).x) and not len(curve([([1, 2], [0, 0]), ([3, 4], [0, 0])]).x)
 
 
-def test_arms_are_compared_where_all_runs_have_been() -> None:
+def test_comparison_uses_the_common_range() -> None:
     long, short = run([0, 10, 20, 30]), run([0, 4], [12, 28])
     assert common_range([long, short], VERSIONS) == (12, 28)
     assert at(long, VERSIONS, 28, lambda v: v.mu) == pytest.approx(18)
@@ -56,7 +56,7 @@ def test_arms_are_compared_where_all_runs_have_been() -> None:
     np.testing.assert_allclose(version_curve([long], MINUTES, lambda v: v.mu).x[[0, -1]], [20, 80])
 
 
-def test_on_the_way_is_the_mean_of_what_lies_between() -> None:
+def test_mean_between_two_points() -> None:
     """A version that fell out of line weighs by the stretch that it stands for."""
     bent = run([0, 20, 0, 20])
     assert mean_between(bent, VERSIONS, (10, 40), lambda v: v.mu) == pytest.approx(10, abs=0.05)

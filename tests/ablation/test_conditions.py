@@ -15,7 +15,7 @@ def start(*command: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 
-def test_processor_time_is_that_of_what_was_started_and_of_its_children() -> None:
+def test_processor_time_includes_children() -> None:
     script = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}], check=True)"
     found = monitor_process(start(sys.executable, "-c", script), 60, "abc")
     assert 0.3 <= found.processor_seconds <= 2 * found.wall_seconds + 1
@@ -23,7 +23,7 @@ def test_processor_time_is_that_of_what_was_started_and_of_its_children() -> Non
     assert Conditions(**found.as_dict()) == found
 
 
-def test_the_load_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_is_sampled_repeatedly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conditions, "SAMPLE_SECONDS", 0.02)
     seen: list[float] = []
 
@@ -37,11 +37,11 @@ def test_the_load_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) 
     assert found.load_before == 2.0 and len(seen) > 1 and found.load == round(sum(seen) / len(seen), 2)
 
 
-def test_the_share_is_of_the_processors_that_it_was_held_to() -> None:
+def test_share_is_of_the_bound_processors() -> None:
     assert Conditions([0, 1], 60.0, 60.0, 1.0, 1.0, "abc").share == pytest.approx(0.5)
 
 
-def test_what_takes_too_long_is_ended() -> None:
+def test_timeout_kills_the_process() -> None:
     process = start("sleep", "60")
     with pytest.raises(subprocess.TimeoutExpired):
         monitor_process(process, 0.1, "abc")

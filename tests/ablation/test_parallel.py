@@ -26,20 +26,20 @@ def ablation(place: Path, **changes: Any) -> Ablation:
 @pytest.mark.parametrize(("there", "at_once", "parts"), [
     ({0, 1, 2, 3}, 1, [{0, 1, 2, 3}]), ({0, 1, 2, 3}, 2, [{0, 1}, {2, 3}]), ({1, 5, 6, 7, 9}, 2, [{1, 5}, {6, 7, 9}]),
     ({3, 4}, 2, [{3}, {4}])])
-def test_every_run_has_processors_of_its_own(monkeypatch: pytest.MonkeyPatch, there: set[int], at_once: int,
+def test_processors_are_partitioned(monkeypatch: pytest.MonkeyPatch, there: set[int], at_once: int,
                                              parts: list[set[int]]) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: there)
     assert shares(at_once) == parts
 
 
-def test_more_runs_than_processors_are_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_more_runs_than_processors_are_refused(tmp_path: Path) -> None:
     said: list[str] = []
     with pytest.raises(ConfigError, match=rf"at_once {PROCESSORS + 1}: .*processors \({PROCESSORS}\)"):
         run(ablation(tmp_path, at_once=PROCESSORS + 1), said.append)
     assert not said
 
 
-def test_trials_are_held_to_their_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_are_bound_to_their_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in a trial's place says how many processors it has."""
     script = tmp_path / "instead-of-python"
     script.write_text("#!/bin/sh\necho $(nproc) for $4\n")
@@ -51,7 +51,7 @@ def test_trials_are_held_to_their_share(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(os.sched_getaffinity(0)) == PROCESSORS
 
 
-def test_after_a_trial_that_failed_no_further_one_begins(tmp_path: Path) -> None:
+def test_failed_trial_stops_the_ablation(tmp_path: Path) -> None:
     """A run without versions can't be judged, which a process of its own finds out."""
     (tmp_path / "runs" / "base-seed1").mkdir(parents=True)
     (tmp_path / "runs" / "base-seed1" / "finished").touch()
@@ -61,14 +61,14 @@ def test_after_a_trial_that_failed_no_further_one_begins(tmp_path: Path) -> None
     assert not any(line.startswith("high") for line in said)
 
 
-def test_a_trial_is_found_by_its_name() -> None:
+def test_trial_is_parsed_from_its_name() -> None:
     for trial in (Trial("base", 1), Trial("queue-4", 20)):
         assert Trial.named(trial.name) == trial
     with pytest.raises(ValueError, match="ARM-seedN"):
         Trial.named("base")
 
 
-def test_results_from_before_the_key_are_still_of_this_file() -> None:
+def test_digest_without_at_once_is_unchanged() -> None:
     one, two = (AblationConfig.model_validate({"name": "a", "arms": {"base": {}}, "at_once": n}) for n in (1, 2))
     assert "at_once" not in str(one.model_dump(exclude_defaults=True)) and one.digest != two.digest
     assert one.digest == AblationConfig.model_validate({"name": "a", "arms": {"base": {}}}).digest

@@ -26,7 +26,7 @@ def gap(won: int, lost: int) -> float:
     return NormalDist().inv_cdf(won / (won + lost)) * SPREAD
 
 
-def test_bots_stand_where_the_versions_games_put_them_not_where_the_prior_does() -> None:
+def test_bot_ratings_follow_the_versions_games() -> None:
     """Random play lost every game against the bot, which fixes no distance; a version in between fixes it."""
     anchors = [PairCounts("random", "scripted-easy", 0, 0, 80)]
     alone = fit_scale([], anchors, RATING).skills["scripted-easy"]
@@ -39,7 +39,7 @@ def test_bots_stand_where_the_versions_games_put_them_not_where_the_prior_does()
     assert scale.skills["random"].mu == 0.0 and scale.games == 2080
 
 
-def test_every_run_helps_to_rate_the_bots_for_all_others() -> None:
+def test_all_runs_contribute_to_bot_ratings() -> None:
     one = result("base", 20, random=(39, 0, 1), scripted_easy=(0, 0, 40))
     more = [result(f"arm-{i}", 20, random=(30, 0, 10), scripted_easy=(8, 0, 32)) for i in range(8)]
     alone, together = (fit_scale(results, (), RATING).of(one, 20) for results in ([one], [one, *more]))
@@ -52,11 +52,11 @@ def test_draws_are_estimated_from_the_games() -> None:
     assert fit_scale([result("base", 1, random=(300, 0, 300))], (), RATING).draw_probability == RATING.draw_probability
 
 
-def test_no_results_are_a_scale_of_nobody() -> None:
+def test_scale_without_results_is_empty() -> None:
     assert fit_scale([], (), RATING) == RatingScale({"random": Skill(0.0, 0.001)}, RATING.draw_probability, 0, 0)
 
 
-def test_bots_of_another_game_are_others() -> None:
+def test_bots_of_another_game_are_other_players() -> None:
     """What an arm that is judged in its own game does to a bot there says nothing of it in the baseline's game."""
     base = result("base", 20, random=(30, 0, 10), scripted=(8, 0, 32))
     wide = result("wide", 20, random=(30, 0, 10), scripted=(39, 0, 1))
@@ -67,14 +67,14 @@ def test_bots_of_another_game_are_others() -> None:
     assert list(scale.bots()) == ["scripted of wide's game", "random", "scripted"]
 
 
-def test_an_arm_that_sees_other_observations_has_a_game_of_its_own() -> None:
+def test_variant_with_another_layout_has_its_own_game() -> None:
     config = AblationConfig.model_validate({"name": "a", "arms": {
         "base": {}, "faster": {"schedules.learning_rate.initial": 1}, "wide": {"game.observation.allied_creeps": 5},
         "wide-too": {"game.observation.allied_creeps": 5, "schedules.learning_rate.initial": 1}}})
     assert other_games(config) == {"wide": "wide's game", "wide-too": "wide's game"}
 
 
-def test_the_bots_own_games_are_kept_and_earlier_files_read(tmp_path: Path) -> None:
+def test_anchors_of_earlier_releases_are_read(tmp_path: Path) -> None:
     games = tuple(count_games([("random", "scripted", 0.0), ("random", "scripted", 0.5), ("random", "scripted", 0.0),
                            ("scripted", "scripted-easy", 1.0)]))
     assert games == (PairCounts("random", "scripted", 0, 1, 2), PairCounts("scripted", "scripted-easy", 1, 0, 0))

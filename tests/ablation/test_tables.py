@@ -53,7 +53,7 @@ def cells(table: Table, row: str) -> dict[str, str]:
     return next(dict(zip(table.head, r, strict=True)) for r in table.rows if r[0] == row)
 
 
-def test_ratings_are_of_all_games_not_those_that_results_were_kept_with() -> None:
+def test_ratings_are_fitted_to_all_games() -> None:
     anchors = [PairCounts("random", "scripted-easy", 0, 0, 80)]
     outcome = assemble(CONFIG, [(result("none", 1), records(100)), (result("queue-4", 1), records(100))], anchors)
     first, last = outcome.runs["none"][0].versions
@@ -62,13 +62,13 @@ def test_ratings_are_of_all_games_not_those_that_results_were_kept_with() -> Non
     assert last.mu == pytest.approx(outcome.runs["queue-4"][0].last.mu)
 
 
-def test_samples_are_those_learned_from_and_count_once() -> None:
+def test_samples_count_once() -> None:
     outcome = assemble(CONFIG, [(result("none", 1), records(100)), (result("queue-4", 1), records(100, uses=2))])
     assert [v.samples for v in outcome.runs["none"][0].versions] == pytest.approx([20_000, 100_000])
     assert [v.samples for v in outcome.runs["queue-4"][0].versions] == pytest.approx([10_000, 50_000])
 
 
-def test_versions_are_compared_first_then_samples_then_wall_clock() -> None:
+def test_order_of_tables() -> None:
     """At the version that all runs came to, though one went further in its time."""
     outcome = assemble(CONFIG, [(result("none", 1, last=100), records(100)),
                                 (result("queue-4", 1, last=60), records(60, uses=2))])
@@ -85,7 +85,7 @@ def test_versions_are_compared_first_then_samples_then_wall_clock() -> None:
     assert found(outcome, "Speedup").head[2:] == ["by versions", "by samples", "by wall clock"]
 
 
-def test_last_hits_and_net_worth_are_there_for_when_scores_say_nothing() -> None:
+def test_last_hits_and_net_worth_are_plotted() -> None:
     outcome = assemble(CONFIG, [(result("none", s, best=0), records(100)) for s in (1, 2)])
     table = found(outcome, "After")
     assert table.rows[0][4:8] == ["6 ± 0", "4 ± 0", "1,500 ± 0", "2,500 ± 0"]
@@ -96,7 +96,7 @@ def test_last_hits_and_net_worth_are_there_for_when_scores_say_nothing() -> None
         "Staleness of the learned samples"]
 
 
-def test_an_undetermined_speedup_says_why() -> None:
+def test_undetermined_speedup_names_the_reason() -> None:
     """The arm is as strong when it is judged first as the baseline is at its end."""
     strong = result("queue-4", 1)
     strong["judged"][0] = judged(20, {"random": 39, "scripted-easy": 9})
@@ -106,7 +106,7 @@ def test_an_undetermined_speedup_says_why() -> None:
     assert re.search(r"queue-4 at [\d.]+ by versions: the first evaluated version is already above it.* in queue-4-seed1", told)
 
 
-def test_without_records_nothing_is_said_of_samples() -> None:
+def test_missing_records_leave_samples_empty() -> None:
     outcome = assemble(CONFIG, [(result("none", 1), []), (result("queue-4", 1), records(100))])
     assert not [table for table in tables(CONFIG, outcome) if "million" in table.title]
     assert cells(found(outcome, "Measured training"), "none")["sample reuse"] == "-"
@@ -114,14 +114,14 @@ def test_without_records_nothing_is_said_of_samples() -> None:
     assert "<svg" in page.render(CONFIG, outcome, ABOUT)
 
 
-def test_the_measured_training_is_the_mean_over_seeds() -> None:
+def test_training_statistics_are_means_over_seeds() -> None:
     outcome = assemble(CONFIG, [(result("none", s), records(100, uses=s)) for s in (1, 2, 3)])
     row = cells(found(outcome, "Measured training"), "none")
     assert row["uses of a sample"] == f"2 ± {4.303 / math.sqrt(3):.1f}" and row["staleness, median"] == "0 ± 0"
     assert row["versions"] == "100 ± 0" and row["seeds"] == "3"
 
 
-def test_every_commit_is_named_and_what_ran_under_a_high_load() -> None:
+def test_commits_and_high_loads_are_named() -> None:
     kept = Conditions([1], 540.0, 600.0, 1.4, 0.9, "old").as_dict()
     outcome = assemble(CONFIG, [(result("none", 1), []), (result("none", 2, machine={"load": 13.9}), []),
                                 (result("queue-4", 1, conditions=kept), []),
@@ -139,7 +139,7 @@ def test_every_commit_is_named_and_what_ran_under_a_high_load() -> None:
     assert not any("High load" in note for note in found(outcome, "Runs", processors=8).notes)
 
 
-def test_the_page_is_one_file_with_every_arm_and_escapes_what_it_shows() -> None:
+def test_page_is_self_contained_and_escaped() -> None:
     outcome = assemble(CONFIG, [(result("none", s), records(100)) for s in (1, 2, 3)])
     text = page.render(CONFIG, outcome, ABOUT)
     assert "3 of 6 runs" in text and "<b>why" not in text and text.count("<svg") == 6
@@ -148,7 +148,7 @@ def test_the_page_is_one_file_with_every_arm_and_escapes_what_it_shows() -> None
     assert text.index("over versions") < text.index("over samples") < text.index("over wall clock")
 
 
-def test_a_band_is_drawn_from_three_seeds_on() -> None:
+def test_band_needs_three_seeds() -> None:
     training = TrainingStatistics(np.array([1.0, 2.0]), np.array([0.0, 1.0]), np.array([1.0, 2.0]))
     two, three = ([TrialRun("none", s, [EvaluatedVersion(10, 1.0, 1.0, 5.0 + s, 1.0),
                                         EvaluatedVersion(20, 2.0, 2.0, 9.0 + s, 1.0)], training) for s in range(n)]
@@ -160,7 +160,7 @@ def test_a_band_is_drawn_from_three_seeds_on() -> None:
         assert len(plots) == 4 and all((plot.lines[0].low is not None) == drawn for plot in plots)
 
 
-def test_nothing_yet_is_a_page_as_well() -> None:
+def test_page_without_results() -> None:
     outcome = assemble(CONFIG, [])
     text = page.text(CONFIG, outcome, ABOUT)
     assert "0 of 6 runs" in text and "commits: none yet" in text

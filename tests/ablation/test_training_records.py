@@ -35,7 +35,7 @@ def run(versions: int, queue: int = 0, uses: int = 1, unused: int = 0, until: in
 
 
 @pytest.mark.parametrize("queue", [1, 4, 16])
-def test_staleness_and_reuse_are_measured_from_when_the_queue_is_full(queue: int) -> None:
+def test_staleness_and_reuse_start_at_a_full_buffer(queue: int) -> None:
     """While it fills, samples are younger, and more of them come in than go out: for most of a run as short as this
     with the longest queue, for whose ages over all of it the median would be below."""
     records = run(queue + 8, queue, unused=25, until=queue + 1)
@@ -46,7 +46,7 @@ def test_staleness_and_reuse_are_measured_from_when_the_queue_is_full(queue: int
     assert records[-1]["reuse"] < 1 and np.mean([r["staleness_mean"] for r in records]) < queue
 
 
-def test_a_sample_counts_once_however_often_it_is_used() -> None:
+def test_reused_sample_counts_once() -> None:
     once, twice = measure_training(run(20)), measure_training(run(20, uses=2))
     assert once.uses == pytest.approx(1.0) and twice.uses == pytest.approx(2.0) and twice.reuse == pytest.approx(2.0)
     assert once.learned_at(20) == pytest.approx(20 * SAMPLES * STEPS)
@@ -54,20 +54,20 @@ def test_a_sample_counts_once_however_often_it_is_used() -> None:
     assert once.learned_per_second == pytest.approx(SAMPLES * STEPS / 2.0)
 
 
-def test_what_left_unused_is_taken_in_but_not_learned_from() -> None:
+def test_unused_samples_are_received_but_not_learned() -> None:
     found = measure_training(run(20, unused=25))
     assert found.reuse == pytest.approx(0.8) and found.uses == pytest.approx(1.0)
     assert found.unused == pytest.approx(0.2) and found.learned_at(20) == pytest.approx(20 * SAMPLES * STEPS)
 
 
-def test_those_that_left_for_their_age_had_been_used_like_the_others() -> None:
+def test_expired_samples_are_assumed_used_like_others() -> None:
     records = run(20, uses=2)
     for version, record in enumerate(records, 1):
         record["dropped"] = {"used": 40 * version, "unused": 0, "too_old": 10 * version}
     assert measure_training(records).uses == pytest.approx(2.0)
 
 
-def test_ages_are_of_all_versions_together() -> None:
+def test_staleness_quantiles_cover_all_versions() -> None:
     """19 versions of one age and two of another, which are more than 5 %."""
     records = run(22, queue=0)
     for record in records[2:]:
@@ -76,13 +76,13 @@ def test_ages_are_of_all_versions_together() -> None:
     assert (found.staleness_median, found.staleness_p95) == (0.0, 3.0)
 
 
-def test_a_queue_that_is_never_full_tells_nothing() -> None:
+def test_unfilled_buffer_gives_nan() -> None:
     found = measure_training(run(5, queue=16))
     assert found.full_from is None and math.isnan(found.staleness_median) and math.isnan(found.learned_at(5))
     assert measure_training([]).full_from is None and math.isnan(measure_training([]).learned_at(1))
 
 
-def test_what_is_older_than_the_optimizer_counts_is_not_taken_for_fresh() -> None:
+def test_last_histogram_bin_counts_as_old() -> None:
     """Its last bin holds everything older: a queue longer than that is never seen to be full."""
     records = run(80)
     for record in records:
@@ -93,6 +93,6 @@ def test_what_is_older_than_the_optimizer_counts_is_not_taken_for_fresh() -> Non
     assert measure_training(records).full_from is None
 
 
-def test_versions_without_a_record_have_no_place() -> None:
+def test_version_without_a_record_is_nan() -> None:
     found = measure_training(run(5))
     assert math.isnan(found.learned_at(77)) and found.staleness.shape == found.version.shape == (5,)

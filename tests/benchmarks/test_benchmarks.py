@@ -88,7 +88,7 @@ def test_draft():
     assert by_name["draft.tree"].conditions["line_ups"] == 252
 
 
-def test_the_picks_that_a_tree_weighs_are_counted():
+def test_picks_of_a_tree_are_counted():
     # Two heroes, one each: two open to the first, one to the second in each of two cases.
     assert draft.picks(2, "RD") == 2 + 2 * 1
     assert draft.picks(4, "DRRD") == 4 + 4 * 3 + 12 * 2 + 12 * 1
@@ -129,13 +129,13 @@ def test_game():
     assert rows[0].conditions["observation_bytes"] == sum(a.nbytes for a in VecGame(STRETCH.game, 1).obs.values())
 
 
-def test_the_game_is_measured_at_the_papers_size_from_minute_10():
+def test_game_workload_is_the_papers():
     size = game.GameWorkload()
     assert size.game == GameConfig() and size.game.heroes_per_team == 5
     assert size.from_seconds == 600 and size.games == 32 and game.BOTS is Controller.HARD
 
 
-def test_parts_are_those_of_games_that_go_on_as_they_would():
+def test_parts_do_not_change_the_games():
     timed, stepped = (VecGame(STRETCH.game, 2, seed=5) for _ in range(2))
     parts = timed.time_parts(30, game.BOTS)
     assert parts.keys() == {"alone", "engine", "bots", "views", "encode"} and min(parts.values()) > 0
@@ -150,7 +150,7 @@ def test_parts_are_those_of_games_that_go_on_as_they_would():
             blind.time_parts(steps, bots)
 
 
-def test_games_are_set_back_before_they_end():
+def test_games_are_restored_before_they_end():
     saved = game.snapshots(STRETCH.game, 2, -25.0)
     stretch = game.LoopedGames(STRETCH, saved, False)
     times = []
@@ -178,7 +178,7 @@ def test_inference():
 
 
 @pytest.mark.slow  # it starts processes
-def test_inference_of_a_batch_that_several_requests_fill():
+def test_inference_with_several_requests_a_batch():
     crowded = (*SMALL, "services.rollout.games=10", "services.rollout.groups=2")
     rows = inference.measure(inference.InferenceWorkload("laptop-1v1", crowded, (25,), -25.0, seconds=0.1, repeats=2,
                                                          requests=10))
@@ -189,7 +189,7 @@ def test_inference_of_a_batch_that_several_requests_fill():
     assert all(r.value > 0 for r in latency)
 
 
-def test_the_bare_pass_as_the_server_runs_it():
+def test_bare_pass_runs_as_in_the_server():
     config = load("laptop-1v1", SMALL)
     policy, seen = recorded_data.policy_of(config).eval(), recorded_data.team_steps(config, 2, -25.0)
     passes = inference.Graphed(config, policy, 8, torch.device("cpu")).of(seen, 5)
@@ -252,7 +252,7 @@ def test_train(monkeypatch):
     assert {"train.share.optimizer", "train.share.inference", "train.share.game"} <= by_name.keys()
 
 
-def test_what_the_cores_could_reach():
+def test_possible_rate_of_the_cores():
     config = load("laptop-1v1", ["services.inference.threads=2"])
     # A game of 1 ms a hero-step, inference of 2 ms on two cores, a gradient of 5 ms: 10 core-milliseconds in all.
     alone = {"game": 1000.0, "inference": 500.0, "optimizer": 200.0}
@@ -260,7 +260,7 @@ def test_what_the_cores_could_reach():
     assert train.possible(load("gpu-node"), alone, 3) is None
 
 
-def test_the_recorded_experience_is_what_services_exchange():
+def test_recorded_data_matches_the_services_formats():
     config = load("laptop-1v1", SMALL)
     parts = recorded_data.samples(config, 20, -25.0)
     assert len(parts) == 20
@@ -271,7 +271,7 @@ def test_the_recorded_experience_is_what_services_exchange():
     assert (batch["behaviour_logp"] < 0).any()
 
 
-def test_json_of_the_command(monkeypatch, capsys):
+def test_bench_prints_json(monkeypatch, capsys):
     monkeypatch.setattr(game, "GameWorkload", lambda: STRETCH)
     assert bench.bench("game", True) == 0
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == list(FIXED["game"])
@@ -279,13 +279,13 @@ def test_json_of_the_command(monkeypatch, capsys):
     assert "game.frames" in capsys.readouterr().out
 
 
-def test_the_command_knows_every_benchmark():
+def test_bench_command_knows_every_benchmark():
     for what in (*bench.BENCHMARKS, "all"):
         assert parser().parse_args(["bench", what, "--json"]).what == what
     assert set(bench.BENCHMARKS) == set(FIXED)
 
 
-def test_another_preset_is_measured_on_its_own_terms():
+def test_bench_uses_the_given_preset():
     asked = bench.size_of("publish", publish, None, ["store.chunk_mebibytes=2"])
     assert asked.overrides == (*publish.PublishWorkload().overrides, "store.chunk_mebibytes=2")
     assert asked.preset == "rerun"
@@ -296,7 +296,7 @@ def test_another_preset_is_measured_on_its_own_terms():
         bench.size_of("game", game, "gpu-node", [])
 
 
-def test_the_command_takes_a_preset(monkeypatch, capsys):
+def test_bench_command_takes_a_preset(monkeypatch, capsys):
     asked = parser().parse_args(["bench", "optimizer", "--json", "--preset", "laptop-5v5",
                                  *(f"--set={one}" for one in SMALL)])
     measured = []
@@ -305,13 +305,13 @@ def test_the_command_takes_a_preset(monkeypatch, capsys):
     assert measured == [optimizer.OptimizerWorkload("laptop-5v5", SMALL)]
 
 
-def test_what_is_no_number_is_refused():
+def test_non_finite_measurement_is_refused():
     with pytest.raises(ValueError, match=r"a\.b: nan"):
         results.row("a.b", float("nan"), "s", 1.0, {})
     assert results.row("a.b", 1.0, "s", None, {}).ratio is None
 
 
-def test_the_median_ignores_a_slow_stretch():
+def test_median_ignores_a_slow_interval():
     pace = iter([0.001, 0.001, 0.05, 0.05, *[0.001] * 1000])
 
     def work():

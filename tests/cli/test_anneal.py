@@ -6,7 +6,7 @@ from five.cli.anneal import tree_of
 from five.local.rest_client import ApiError
 
 
-def test_what_is_typed_becomes_a_tree_of_the_section() -> None:
+def test_typed_values_become_a_section_tree() -> None:
     assert tree_of(["game.patch=7.19", "kills_to_win=0", "randomisation.stats=0.1"], "game") == {
         "patch": "7.19", "kills_to_win": 0, "randomisation": {"stats": 0.1}}
     assert tree_of(["patch='7.19'"], "game") == {"patch": "7.19"}

@@ -27,7 +27,7 @@ def five(arguments: list[str], given: bytes = b"", environment: dict[str, str] |
                           env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}", **(environment or {})})
 
 
-def test_there_and_back(tmp_path: Path) -> None:
+def test_backup_restores_the_run(tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path / "state", append_only=True).start() as server:
         client = redis.Redis.from_url(server.url)
         state = RunState(client, "kept")
@@ -50,7 +50,7 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("file", "words"), [
     ("absent.zip", b"restore: [Errno 2] No such file"), ("config.yaml", b"restore: not a backup of a run")])
-def test_what_is_wrong_is_one_line(tmp_path: Path, file: str, words: bytes) -> None:
+def test_errors_are_one_line(tmp_path: Path, file: str, words: bytes) -> None:
     with EmbeddedRedis(tmp_path / "state", append_only=False).start() as server:
         config = tmp_path / "config.yaml"
         config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "store": {"state_url": server.url}}))
@@ -58,7 +58,7 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, file: str, words: bytes) -> N
         assert done.returncode == 2 and done.stderr.startswith(words) and done.stderr.count(b"\n") == 1
 
 
-def test_the_admins_password_goes_by_standard_input(tmp_path: Path) -> None:
+def test_admin_password_is_read_from_standard_input(tmp_path: Path) -> None:
     """What a service may do is not enough; a person pipes the admin's password in before what is restored."""
     users = tmp_path / "users.acl"
     users.write_text(acl.acl_file("state", {user: [f"of-{user}"] for user in acl.users("state")}, "kept"))

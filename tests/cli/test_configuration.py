@@ -7,7 +7,7 @@ import pytest
 from five.cli.main import main
 
 
-def test_a_key_with_everything_about_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_describes_a_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "learning.batch_samples"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "learning.batch_samples"
@@ -17,7 +17,7 @@ def test_a_key_with_everything_about_it(capsys: pytest.CaptureFixture[str]) -> N
     assert "laptop-1v1: 48" in rows["presets"]
 
 
-def test_a_section_lists_what_is_below_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_lists_a_sections_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "buffer", "--json"]) == 0
     keys = json.loads(capsys.readouterr().out)
     assert {key["path"] for key in keys} >= {"buffer.sample_reuse", "buffer.capacity_samples"}
@@ -30,6 +30,6 @@ def test_a_section_lists_what_is_below_it(capsys: pytest.CaptureFixture[str]) ->
     ("batch_samples", "learning.batch_samples"), ("learning.batch_sample", "learning.batch_samples"),
     ("sample_reuse", "buffer.sample_reuse"),
 ])
-def test_a_slip_names_what_is_near(typed: str, near: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_key_suggests_similar_keys(typed: str, near: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", typed]) == 2
     assert near in capsys.readouterr().err

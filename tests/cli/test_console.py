@@ -30,7 +30,7 @@ def logged_in(controller: LiveController, printed: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("token", "more", "role"), [
     (OPERATOR, [], "operator"), (OPERATOR, ["--role", "viewer"], "viewer"), (VIEWER, [], "viewer")])
-def test_the_link_logs_in_as_the_token_or_as_less(controller: LiveController, monkeypatch: pytest.MonkeyPatch,
+def test_link_has_at_most_the_tokens_role(controller: LiveController, monkeypatch: pytest.MonkeyPatch,
                                                   capsys: pytest.CaptureFixture[str], token: str, more: list[str],
                                                   role: str) -> None:
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", token)
@@ -40,7 +40,7 @@ def test_the_link_logs_in_as_the_token_or_as_less(controller: LiveController, mo
     assert logged_in(controller, printed)["role"] == role
 
 
-def test_a_viewer_cannot_print_an_operators_link(controller: LiveController, monkeypatch: pytest.MonkeyPatch,
+def test_viewer_cannot_create_an_operator_link(controller: LiveController, monkeypatch: pytest.MonkeyPatch,
                                                  capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", VIEWER)
     assert main(["console", "--url", controller.url, "--role", "operator"]) != 0

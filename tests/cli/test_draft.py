@@ -33,7 +33,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchivedVersions
     return ArchivedVersions(folder)
 
 
-def test_a_leaf_is_what_both_win_heads_say_at_the_first_observation(archive: ArchivedVersions) -> None:
+def test_leaf_is_the_win_heads_first_prediction(archive: ArchivedVersions) -> None:
     number, policy, _ = archive.load(4)
     game, pool = archive.config.game, draft_tables.pool_of(archive.config.game)
     assert pool == HeroPool(tuple(HEROES), 1) and pool.line_ups == 12
@@ -48,7 +48,7 @@ def test_a_leaf_is_what_both_win_heads_say_at_the_first_observation(archive: Arc
     assert np.unique(leaves.win).size == 12  # who plays is seen from the first observation
 
 
-def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_path: Path) -> None:
+def test_table_is_independent_of_workers_and_resumption(archive: ArchivedVersions, tmp_path: Path) -> None:
     _, policy, _ = archive.load(4)
     game, pool = archive.config.game, draft_tables.pool_of(archive.config.game)
     whole = make(policy, game, pool, {"version": 4})
@@ -76,7 +76,7 @@ def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_p
     np.testing.assert_allclose(again.win, whole.win, atol=1e-6)
 
 
-def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[str]) -> None:
+def test_draft_command_output(archive: ArchivedVersions, capsys: pytest.CaptureFixture[str]) -> None:
     def five(*words: str) -> tuple[int, str, str]:
         status = main(["draft", *words])
         said = capsys.readouterr()
@@ -105,12 +105,12 @@ def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[st
     assert json.loads(five("--calibration", "--json")[1])["games"] == 1
 
 
-def test_a_game_whose_teams_are_alike_is_not_drafted(archive: ArchivedVersions) -> None:
+def test_mirror_match_has_no_draft(archive: ArchivedVersions) -> None:
     with pytest.raises(ValueError, match="mirror_match"):
         draft_tables.pool_of(archive.config.game.model_copy(update={"mirror_match": True}))
 
 
-def test_only_the_newest_tables_of_the_runs_own_pool_are_kept(archive: ArchivedVersions) -> None:
+def test_only_newest_tables_of_own_pool_are_kept(archive: ArchivedVersions) -> None:
     tables = draft_tables.DraftTables(archive.blobs, "trial")
     _, policy, _ = archive.load(0)
     leaves = make(policy, archive.config.game, draft_tables.pool_of(archive.config.game), {"version": 0})

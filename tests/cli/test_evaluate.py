@@ -31,7 +31,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return seen
 
 
-def test_a_run_that_has_ended_is_evaluated_from_its_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+def test_ended_run_is_evaluated_from_its_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str],
                                                            chosen: list[bool]) -> None:
     folder = ended_run(tmp_path)
     assert evaluate(folder, -1, "scripted", 3, 7, True) == 0
@@ -50,7 +50,7 @@ def test_a_run_that_has_ended_is_evaluated_from_its_archive(tmp_path: Path, caps
     assert [path.name for path in (folder.path / "replays").iterdir()] == ["version-4-scripted-7.replay"]
 
 
-def test_greedy_against_another_version_as_a_person_reads_it(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+def test_greedy_match_against_a_version_prints_text(tmp_path: Path, capsys: pytest.CaptureFixture[str],
                                                              chosen: list[bool]) -> None:
     folder = ended_run(tmp_path)
     assert evaluate(folder, 4, "0", 1, 3, False, greedy=True) == 0
@@ -62,7 +62,7 @@ def test_greedy_against_another_version_as_a_person_reads_it(tmp_path: Path, cap
     Replay.load(replay)
 
 
-def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
+def test_eval_errors_name_the_reason(tmp_path: Path) -> None:
     folder = ended_run(tmp_path)
     with pytest.raises(ConfigError, match=r"--against 'nobody'.*scripted"):
         evaluate(folder, 4, "nobody", 2, 0, False)
@@ -71,7 +71,7 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
             evaluate(folder, version, against, 2, 0, False)
 
 
-def test_the_command_finds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+def test_eval_command_finds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                    capsys: pytest.CaptureFixture[str]) -> None:
     folder = ended_run(tmp_path / "runs")
     monkeypatch.chdir(tmp_path)

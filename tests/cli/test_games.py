@@ -19,7 +19,7 @@ def record(pair: int, side: int, winner: Winner, minutes: float) -> GameRecord:
     return GameRecord(pair, side, winner, 60 * minutes, (teams[0], teams[1]), 600.0)
 
 
-def test_equal_arguments_give_equal_games_on_any_number_of_threads() -> None:
+def test_bot_games_are_equal_on_any_number_of_threads() -> None:
     game = quick_game_config().model_copy(update={"max_game_seconds": 60.0})
     one = play(game, "scripted", "scripted-easy", 2, seed=3)
     two = play(game, "scripted", "scripted-easy", 2, seed=3, concurrent=1, threads=2)
@@ -28,7 +28,7 @@ def test_equal_arguments_give_equal_games_on_any_number_of_threads() -> None:
     assert max(r.teams[0].last_hits for r in one) > 0
 
 
-def test_a_bot_against_itself_plays_no_game_twice() -> None:
+def test_bot_against_itself_plays_each_seed_once() -> None:
     game = quick_game_config().model_copy(update={"max_game_seconds": 120.0})
     played = play(game, "scripted", "scripted", 3, seed=3)
     assert [(r.pair, r.first_side) for r in played] == [(0, 0), (1, 0), (2, 0)]
@@ -36,14 +36,14 @@ def test_a_bot_against_itself_plays_no_game_twice() -> None:
     assert not [line for line in table("scripted", "scripted", played) if "beats" in line.what]
 
 
-def test_scores_are_the_first_bots() -> None:
+def test_scores_are_of_the_first_bot() -> None:
     assert record(0, 0, Winner.RADIANT, 30).score == 1
     assert record(0, 1, Winner.RADIANT, 30).score == 0
     assert record(0, 1, Winner.DIRE, 30).score == 1
     assert record(0, 0, Winner.DRAW, 30).score == 0.5
 
 
-def test_table_counts_sides_and_bots_apart() -> None:
+def test_table_counts_sides_and_bots_separately() -> None:
     """Radiant wins three of four; the first bot, which played it in two of them, wins half."""
     games = [record(0, 0, Winner.RADIANT, 30), record(0, 1, Winner.RADIANT, 40),
              record(1, 0, Winner.RADIANT, 50), record(1, 1, Winner.DIRE, 70)]
@@ -57,7 +57,7 @@ def test_table_counts_sides_and_bots_apart() -> None:
     assert "| Radiant wins |" in as_markdown(table("scripted-hard", "scripted", games))
 
 
-def test_a_log_holds_the_games_of_several_sittings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_accumulates_games_of_several_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "games.jsonl"
     asked = ["games", "scripted", "random", "--games", "2", "--quick", "--threads", "1", "--log", str(log)]
     assert main(asked) == 0 and main([*asked, "--seed", "1"]) == 0

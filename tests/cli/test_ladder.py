@@ -44,7 +44,7 @@ def ended_run(path: Path, versions: tuple[int, ...] = (0, 4)) -> RunFolder:
     return folder
 
 
-def test_a_journal_has_a_change_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_journal_discards_an_incomplete_change(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     journal = Journal(path)
     journal.write({"open": 1, "game:a": {"score": 1.0}})
@@ -61,7 +61,7 @@ def test_a_journal_has_a_change_whole_or_not_at_all(tmp_path: Path) -> None:
     assert Journal(path).rows == {"game:a": {"score": 1.0}, "rated:a": {"mu": 1.0}}
 
 
-def test_a_run_that_has_ended_is_rated_from_its_archive_and_goes_on_where_it_broke_off(
+def test_offline_rating_resumes_after_interruption(
         tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = ended_run(tmp_path)
     ladder(folder, 0, None, False)
@@ -96,7 +96,7 @@ def test_a_run_that_has_ended_is_rated_from_its_archive_and_goes_on_where_it_bro
     assert Journal(folder.ladder_journal).rows == rows
 
 
-def test_the_runs_own_ratings_stand_beside_what_is_played_here(tmp_path: Path) -> None:
+def test_offline_games_keep_the_runs_own_ratings(tmp_path: Path) -> None:
     folder = ended_run(tmp_path, versions=(4,))
     rows = {"format": 2, "open": {"number": 9, "player": "version-8"}, "game:9.x": {}} | {
         f"rated:{s.player}": vars(s) for s in (
@@ -122,7 +122,7 @@ def test_the_runs_own_ratings_stand_beside_what_is_played_here(tmp_path: Path) -
     assert list(folder.path.glob("ladder.jsonl.*"))
 
 
-def test_a_runs_folder_can_be_moved(tmp_path: Path) -> None:
+def test_run_folder_can_be_moved(tmp_path: Path) -> None:
     folder = ended_run(tmp_path, versions=(4,))
     config = load(folder.config)
     there = config.blobs.model_copy(update={"url": str(folder.path / "blobs")})

@@ -97,7 +97,7 @@ STREAMS = {"stream", "live", "replay", "recorded_game"}  # answered piece by pie
 
 
 @pytest.mark.parametrize("operation", sorted(rest_commands.OPERATIONS))
-def test_the_command_calls_the_operation(operation: str, api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_command_calls_its_operation(operation: str, api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                                          ) -> None:
     """Its requests are caught before they leave and answered with the documented examples; one is the operation."""
     seen: list[str] = []
@@ -150,7 +150,7 @@ def test_commands_against_a_controller(controller: LiveController, capsys: pytes
         assert five(*words)[0] == 0, words
 
 
-def test_a_recording_is_saved_whole_or_not_at_all(controller: LiveController, capsys: pytest.CaptureFixture[str],
+def test_recording_is_saved_atomically(controller: LiveController, capsys: pytest.CaptureFixture[str],
                                                   tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "film.view"
     assert main(["recordings", "missing", "--out", str(file), "--url", controller.url]) == 2
@@ -171,7 +171,7 @@ def test_a_recording_is_saved_whole_or_not_at_all(controller: LiveController, ca
     assert client.save("status", file) == file.stat().st_size > 0
 
 
-def test_a_viewers_token_from_a_file(controller: LiveController, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_viewer_token_from_a_file(controller: LiveController, tmp_path: Path, capsys: pytest.CaptureFixture[str]
                                      ) -> None:
     (tmp_path / "token").write_text(VIEWER + "\n")
     where = ["--url", controller.url, "--token-file", str(tmp_path / "token")]
@@ -180,14 +180,14 @@ def test_a_viewers_token_from_a_file(controller: LiveController, tmp_path: Path,
     assert "token 'vera' has the role viewer" in capsys.readouterr().err
 
 
-def test_without_a_token_nothing_is_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_token_sends_no_request(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("FIVE_OPERATOR_TOKEN", raising=False)
     monkeypatch.setenv("FIVE_TOKEN", "the services' own")
     assert main(["status", "--url", "http://127.0.0.1:1"]) == 2
     assert "FIVE_OPERATOR_TOKEN" in capsys.readouterr().err
 
 
-def test_a_change_whose_answer_is_lost_is_made_once(controller: LiveController, monkeypatch: pytest.MonkeyPatch
+def test_change_with_lost_response_is_applied_once(controller: LiveController, monkeypatch: pytest.MonkeyPatch
                                                     ) -> None:
     controller.state.transition(Status.RUNNING, "test")
     real, lost = httpx.request, []
@@ -205,7 +205,7 @@ def test_a_change_whose_answer_is_lost_is_made_once(controller: LiveController, 
     assert len(Controller(controller.url, OPERATOR).get("matches")["items"]) == 1
 
 
-def test_following_goes_on_after_a_loss(controller: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_stream_resumes_after_a_lost_connection(controller: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     begun, over = threading.Event(), threading.Event()
     real, losses = rest_client._messages, []
@@ -237,7 +237,7 @@ def test_following_goes_on_after_a_loss(controller: LiveController, monkeypatch:
     assert over.wait(10) and told == ["first", "second", "last"]
 
 
-def test_tokens_are_made_listed_and_revoked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tokens_are_created_listed_and_revoked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "tokens.json"
     assert main(["token", "new", "ada", "--role", "operator", "--expires", "30d", "--file", str(path)]) == 0
     token = capsys.readouterr().out.splitlines()[0].rpartition(" ")[2]

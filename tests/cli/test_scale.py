@@ -33,20 +33,20 @@ def outcomes(found: dict[str, Cluster]) -> list[tuple[str, ScenarioResult]]:
     return [(f"{name}: {what}", o) for name in ("one node", "512 GPUs") for what, o in scenarios(found[name])]
 
 
-def test_the_page_holds_what_the_command_prints() -> None:
+def test_scale_page_is_current() -> None:
     page = PAGE.read_text()
     assert written_into(page, markdown()) == page, "run `five scale --into docs/scale.md`"
     with pytest.raises(ValueError, match="lacks the markers"):
         written_into("", "body")
 
 
-def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_scale_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scale", "--json"]) == 0
     titles = [table["title"] for table in json.loads(capsys.readouterr().out)]
     assert "The autoscaler, simulated" in titles and "Links, 512 GPUs" in titles
 
 
-def test_figures_of_benchmarks_are_those_of_their_page() -> None:
+def test_bench_inputs_match_the_benchmarks_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     # Of a row that stands in two tables the later one's is the newer.
     rows = dict(re.findall(r"^\| `([a-z0-9_.]+)`[^|]*\| ([0-9.,]+) ", page, re.MULTILINE))
@@ -57,7 +57,7 @@ def test_figures_of_benchmarks_are_those_of_their_page() -> None:
             assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/five/capacity/inputs.py"
 
 
-def test_figures_of_what_made_it_faster_stand_on_their_page() -> None:
+def test_speed_inputs_match_the_speed_page() -> None:
     page = (ROOT / "docs" / "speed.md").read_text()
     rows = {name: (float(small), float(large)) for name, small, large in re.findall(
         r"^\| ([^|]+) \| [^|]+ \| ([0-9.]+)[^|]* \| [^|]+ \| ([0-9.]+)[^|]* \|$", page, re.MULTILINE)}
@@ -72,14 +72,14 @@ def test_figures_of_what_made_it_faster_stand_on_their_page() -> None:
     assert {f.source for f in inputs.FIGURES} == {"bench", "speed", "here", "paper", "assumed"}
 
 
-def test_sizes_of_versions_are_those_of_the_presets() -> None:
+def test_version_sizes_match_the_presets() -> None:
     facts = yaml.safe_load((ROOT / "charts" / "files" / "presets.yaml").read_text())
     for preset, values in (("laptop-1v1", cluster_sizes.LAPTOP_PARAMETERS), ("gpu-node", cluster_sizes.NODE_PARAMETERS),
                            ("rerun", cluster_sizes.RERUN_PARAMETERS)):
         assert facts[preset]["parameter_bytes"] == values * 4
 
 
-def test_the_papers_scale_is_the_papers(found: dict[str, Cluster]) -> None:
+def test_largest_cluster_matches_the_paper(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
     assert (c.all_games, c.optimizers, c.inference) == (57_600, 512, 512)
     # Figure 2: 1,920 timesteps on each of 512 GPUs every 2 seconds, 32 steps from version to version.
@@ -89,7 +89,7 @@ def test_the_papers_scale_is_the_papers(found: dict[str, Cluster]) -> None:
     assert flow(c, c.rollouts, c.inference).rate == pytest.approx(57_600 * 2 * 256 / 60, rel=0.02)
 
 
-def test_one_redis_core_is_what_stops_512_readers(found: dict[str, Cluster]) -> None:
+def test_one_redis_core_limits_512_readers(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
     worst = nearest(links(c, bfloat16=False))
     assert worst.name == "Redis -> inference, versions" and worst.used is not None and worst.used > 1
@@ -99,7 +99,7 @@ def test_one_redis_core_is_what_stops_512_readers(found: dict[str, Cluster]) -> 
     assert not [link for link in links(found["64 GPUs"]) if link.used is not None and link.used > 0.5]
 
 
-def test_one_reader_a_node_is_an_eighth_of_the_readers(found: dict[str, Cluster]) -> None:
+def test_node_cache_reduces_readers_to_an_eighth(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
     shared = replace(c, config=c.config.model_copy(update={
         "store": c.config.store.model_copy(update={"node_folder": "/run/versions"})}))
@@ -108,7 +108,7 @@ def test_one_reader_a_node_is_an_eighth_of_the_readers(found: dict[str, Cluster]
     assert readers(shared) == c.inference / 8 == 64
 
 
-def test_past_versions_in_play_have_full_batches_and_fit(found: dict[str, Cluster]) -> None:
+def test_past_versions_fill_batches_and_fit_in_memory(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
     pool, apart = past_pool(c), PastPool(c, 0)
     # A tenth of the team-steps, at what the newest's cost; a version a group would take more servers than there are.
@@ -120,7 +120,7 @@ def test_past_versions_in_play_have_full_batches_and_fit(found: dict[str, Cluste
     assert all(past_pool(x).bytes_each < x.config.services.inference.past_mebibytes << 20 for x in found.values())
 
 
-def test_flow_grows_with_pods_up_to_what_inference_does(found: dict[str, Cluster]) -> None:
+def test_flow_grows_with_pods_until_inference_limits(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
     rates = [flow(c, pods, 512) for pods in (10, 100, 400, 800, 1800, 3600)]
     most = c.forward.most * 512 / past_pool(c).relative_cost
@@ -130,13 +130,13 @@ def test_flow_grows_with_pods_up_to_what_inference_does(found: dict[str, Cluster
     assert flow(c, 0, 512).rate == flow(c, 5, 0).rate == 0.0
 
 
-def test_every_scenario_ends_at_full_speed_and_quietly(outcomes: list[tuple[str, ScenarioResult]]) -> None:
+def test_every_scenario_settles_at_full_speed(outcomes: list[tuple[str, ScenarioResult]]) -> None:
     for name, o in outcomes:
         assert o.speed >= 0.95 and o.recovered is not None, name
         assert o.turns <= 2 and o.settled < 3 * 3600 and o.overshoot <= 0.5, name
 
 
-def test_what_vanishes_is_not_asked_for_twice(outcomes: list[tuple[str, ScenarioResult]]) -> None:
+def test_failed_pods_are_not_requested_twice(outcomes: list[tuple[str, ScenarioResult]]) -> None:
     for name, o in outcomes:
         if "fail for" in name:
             assert o.before[0] == o.after[0] and o.overshoot == 0 and o.recovered is not None
@@ -144,7 +144,7 @@ def test_what_vanishes_is_not_asked_for_twice(outcomes: list[tuple[str, Scenario
             assert o.slowest < (0.85 if o.before[0] == 2 else 0.7) and o.recovered < 900
 
 
-def test_a_store_that_takes_nothing_scales_nothing(outcomes: list[tuple[str, ScenarioResult]]) -> None:
+def test_redis_outage_scales_nothing(outcomes: list[tuple[str, ScenarioResult]]) -> None:
     held = [(name, o) for name, o in outcomes if "Redis is unavailable" in name]
     assert held
     for name, o in held:
@@ -152,7 +152,7 @@ def test_a_store_that_takes_nothing_scales_nothing(outcomes: list[tuple[str, Sce
         assert o.recovered is not None and 600 <= o.recovered < 720, name
 
 
-def test_what_a_cluster_bears_beside_its_links(found: dict[str, Cluster]) -> None:
+def test_overheads_of_the_paper_size_cluster(found: dict[str, Cluster]) -> None:
     papers = overheads(found["512 GPUs"])
     assert papers.leases == 1800 + 512 + 512 + 3 and 0.05 < papers.leases_share < 0.2
     # Rank 0 has published a version long before the next one is made: learning does not hold for it.
@@ -166,7 +166,7 @@ def test_what_a_cluster_bears_beside_its_links(found: dict[str, Cluster]) -> Non
     assert slow.versions > 10 and slow.lost == pytest.approx(2 * slow.checkpoint + slow.publishing)
 
 
-def test_nearest_to_its_limit_is_the_largest_share_of_the_sizes_own_table(found: dict[str, Cluster]) -> None:
+def test_nearest_link_has_the_largest_used_share(found: dict[str, Cluster]) -> None:
     for c in found.values():
         table = [float(row[4].rstrip("%")) for row in links_table(c).rows if row[4] != "-"]
         (shown,) = [row for row in sizes_table([c]).rows if row[0] == "used share of that limit"]
@@ -174,12 +174,12 @@ def test_nearest_to_its_limit_is_the_largest_share_of_the_sizes_own_table(found:
         assert max(table) < 100, c.name  # no preset begins beyond what it carries
 
 
-def test_a_segment_costs_its_stream_and_what_was_measured_of_taking_it_in() -> None:
+def test_segment_cost_is_stream_plus_measured_intake() -> None:
     assert intake_seconds(109e3) == pytest.approx(109e3 / 830e6 + 78e-6)
     assert intake_seconds(4.36e6) == pytest.approx(4.36e6 / 830e6 + 150e-6)
 
 
-def test_connections_fit_and_the_chart_counts_them_alike(found: dict[str, Cluster]) -> None:
+def test_connections_fit_and_match_the_charts_sum(found: dict[str, Cluster]) -> None:
     for c in found.values():
         assert connections.of_state(c) <= connections.MAX_CLIENTS, c.name
     said = (ROOT / "charts" / "templates" / "_validate.tpl").read_text()
@@ -190,7 +190,7 @@ def test_connections_fit_and_the_chart_counts_them_alike(found: dict[str, Cluste
     assert values["redis"]["state"]["maxclients"] == connections.MAX_CLIENTS
 
 
-def test_twice_the_optimizers_get_about_twice_of_both_or_more_rollouts_behind_fewer_servers(
+def test_doubled_optimizers_double_the_pods(
         outcomes: list[tuple[str, ScenarioResult]]) -> None:
     (o,) = [o for name, o in outcomes if "double" in name and "512" in name]
     rollouts, inference = (after / before for after, before in zip(o.after, o.before, strict=True))

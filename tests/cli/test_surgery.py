@@ -52,7 +52,7 @@ def pass_check(state: RunState, plan: Plan) -> None:
         "operation": "check-1", "who": "ada", "result": {"ok": True, "version": 3, "samples": 4, "report": {}}})
 
 
-def test_a_plan_is_written_and_its_changes_shown(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
+def test_surgery_plan_writes_and_prints_changes(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
     assert five(rest, "plan", *WISH, "--warm-up", "3", "--hold") == 0
     shown = capsys.readouterr().out
     plan = Plan.from_yaml(Path("wider.yaml").read_text())
@@ -65,7 +65,7 @@ def test_a_plan_is_written_and_its_changes_shown(rest: LiveController, capsys: p
     assert "can only grow" in capsys.readouterr().err
 
 
-def test_a_plan_that_was_edited_is_read_again(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
+def test_surgery_read_prints_an_edited_plan(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
     five(rest, "plan", *WISH)
     derived = capsys.readouterr().out
     assert five(rest, "read", "wider.yaml") == 0
@@ -76,7 +76,7 @@ def test_a_plan_that_was_edited_is_read_again(rest: LiveController, capsys: pyte
     assert "grow_nothing" in capsys.readouterr().err
 
 
-def test_apply_by_file_cancel_and_status(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
+def test_surgery_apply_cancel_and_status(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
     five(rest, "plan", *WISH)
     assert five(rest, "apply", "wider.yaml", "--no-wait") == 2
     assert "POST /v1/surgery/check first" in capsys.readouterr().err
@@ -108,7 +108,7 @@ def test_apply_by_file_cancel_and_status(rest: LiveController, capsys: pytest.Ca
     assert five(rest, "check", "nothing.yaml") == 2
 
 
-def test_a_report_is_a_table_with_its_bounds() -> None:
+def test_check_report_is_a_table_with_bounds() -> None:
     difference = {"max_logit_change": 0.00188, "max_value_change": "inf", "mean_kl": 6e-8, "mean_value_change": 2e-4}
     shown = report_of({
         "steps": [{"what": "grow lstm 8 to 16", "exact": False, "difference": difference, "holds": True},
@@ -125,7 +125,7 @@ def example(**changes: Any) -> dict[str, Any]:
     return dict(json.loads(Operation.model_validate(EXAMPLE).model_copy(update=changes).model_dump_json()))
 
 
-def test_an_operation_is_told_with_who_is_waited_for() -> None:
+def test_operation_text_names_what_it_waits_for() -> None:
     assert line_of(example()).endswith("pause, waiting for rollout/3")
     text = describe(example())
     assert "pause      going" in text
@@ -142,7 +142,7 @@ def test_an_operation_is_told_with_who_is_waited_for() -> None:
     assert table([]) == "no changes"
 
 
-def test_rehearsals_are_asked_for_listed_and_cancelled(rest: LiveController, capsys: pytest.CaptureFixture[str]
+def test_rehearsals_are_requested_listed_and_cancelled(rest: LiveController, capsys: pytest.CaptureFixture[str]
                                                        ) -> None:
     assert five(rest, "plan", *WISH) == 0
     capsys.readouterr()

@@ -23,7 +23,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_page_from_top_to_bottom(copy: Path) -> None:
+def test_page_steps_run(copy: Path) -> None:
     assert [kind for kind, _ in BLOCKS] == ["json", "python", "", "python"]
     environment = {"PYTHONPATH": str(copy / "libs"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     (copy / "ability.json").write_text(BLOCKS[0][1])

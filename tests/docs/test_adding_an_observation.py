@@ -34,7 +34,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_changes_fit_and_the_layout_and_model_have_the_field(copy: Path) -> None:
+def test_page_adds_the_field_to_layout_and_model(copy: Path) -> None:
     done = apply(copy)
     assert done.returncode == 0, f"the page does not fit the code any more: {done.stderr}"
     code = ("from dota.config import GameConfig\nfrom dota.spaces import Layout\n"
@@ -52,14 +52,14 @@ def test_the_changes_fit_and_the_layout_and_model_have_the_field(copy: Path) -> 
     assert said.stdout.strip() == Layout(GameConfig()).hash, "a run that began before keeps its layout"
 
 
-def test_every_file_that_the_page_changes_is_changed_once() -> None:
+def test_page_changes_each_file_once() -> None:
     names = re.findall(r"^\+\+\+ b/(.*)$", PATCH, re.M)
     assert len(names) == len(set(names)) >= 8
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_the_page_built_and_run(copy: Path) -> None:
+def test_page_builds_and_runs(copy: Path) -> None:
     assert apply(copy).returncode == 0
     (copy / "tests/dota/test_kills_seen.py").write_text(TEST)
     build = copy / "build"

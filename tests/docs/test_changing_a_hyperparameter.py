@@ -25,7 +25,7 @@ def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
         yield found
 
 
-def test_the_page_from_top_to_bottom(rest: LiveController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+def test_page_steps_run(rest: LiveController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                          capsys: pytest.CaptureFixture[str]) -> None:
     rest.state.transition(Status.RUNNING, "test")
     run = RunFolder(tmp_path / "runs" / RUN)
@@ -44,7 +44,7 @@ def test_the_page_from_top_to_bottom(rest: LiveController, tmp_path: Path, monke
     assert rest.ask("GET", "/v1/schedules/learning_rate").json()["schedule"] == {"initial": 5e-5, "ramps": []}
 
 
-def test_every_key_that_the_page_names_is_one() -> None:
+def test_page_names_existing_keys() -> None:
     from five.run.reference import reference
 
     known = {key.path for section in reference() for key in section.keys}

@@ -15,12 +15,12 @@ def identity(path: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=identity)
-def test_what_a_page_names_is_there(page: Path) -> None:
+def test_names_in_pages_exist(page: Path) -> None:
     wrong = [*wrong_links(page), *wrong_names(code_of(page.read_text()), code_of(page.read_text()), page.parent)]
     assert not wrong, "\n".join(wrong)
 
 
-def test_what_messages_and_docstrings_name_is_there() -> None:
+def test_names_in_messages_and_docstrings_exist() -> None:
     texts = {path: strings_of(path.read_text()) for path in sources(".py")
              if path.relative_to(ROOT).parts[0] != "tests"}
     wrong = [f"{identity(path)} {what}" for path, text in texts.items()
@@ -28,7 +28,7 @@ def test_what_messages_and_docstrings_name_is_there() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_what_the_chart_and_scripts_say_is_there() -> None:
+def test_names_in_chart_and_scripts_exist() -> None:
     texts = {path: path.read_text() for path in sources(".txt", ".tpl", ".sh", ".yaml", ".proto", ".toml")
              if path.relative_to(ROOT).parts[0] != "tests"}
     wrong = [f"{identity(path)} {what}" for path, text in texts.items()
@@ -42,7 +42,7 @@ def test_what_the_chart_and_scripts_say_is_there() -> None:
     "x=$(five frobnicate a)",
     "python3 check_data.py",
 ])
-def test_what_is_not_there_is_found(text: str) -> None:
+def test_missing_names_are_reported(text: str) -> None:
     assert len(list(wrong_names(text, text))) == 1
 
 
@@ -51,11 +51,11 @@ def test_what_is_not_there_is_found(text: str) -> None:
     "charts/ci/*-values.yaml", "five surgery plan | check | apply", "runs/x/report.html", "helm install five ./charts",
     "make env images", "python3 -m pytest x", "make MINUTES=5 train",
 ])
-def test_what_is_there_is_not(text: str) -> None:
+def test_existing_names_are_accepted(text: str) -> None:
     assert list(wrong_names(text, text)) == []
 
 
-def test_a_message_names_commands_between_backquotes() -> None:
+def test_commands_in_messages_are_in_backquotes() -> None:
     assert list(wrong_names("", quoted("wait; `five dance` does, or make haste"))) == [
         "says five dance, which is no command"]
 

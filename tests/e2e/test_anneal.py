@@ -80,7 +80,7 @@ def newest_game(run: Run) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_another_patch_is_annealed_in_game_by_game_and_promoted(run: Run) -> None:
+def test_patch_is_annealed_and_promoted(run: Run) -> None:
     run.start_new("game.patch=7.19", "game.max_game_seconds=8", "game.start_seconds=-1", *MANY)
     run.wait_version(4)
     began = time.monotonic()
@@ -144,7 +144,7 @@ def walks_to_its_death(tensors: Mapping[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_a_change_that_does_harm_is_caught_taken_back_tried_again_slower_and_given_up(
+def test_harmful_change_is_reverted_retried_and_given_up(
         run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     inject_faults(monkeypatch, run.place / "faults")
     run.start_new("game.kills_to_win=1", "game.max_game_seconds=55", "game.start_seconds=0", *MANY)
@@ -231,7 +231,7 @@ def same(run: Run, a: int, b: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_run_goes_back_to_a_kept_version_though_its_optimizer_dies_at_it(run: Run, monkeypatch: pytest.MonkeyPatch
+def test_revert_survives_the_optimizers_death(run: Run, monkeypatch: pytest.MonkeyPatch
                                                                            ) -> None:
     inject_faults(monkeypatch, run.place / "faults")
     run.start_new()

@@ -41,7 +41,7 @@ def rows(run: Run, *kinds: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.timeout(600)
-def test_a_run_learns_obeys_and_ends(run: Run) -> None:
+def test_run_learns_pauses_resumes_and_stops(run: Run) -> None:
     run.start_new()
     run.wait_version(2)
 
@@ -102,7 +102,7 @@ def test_a_run_learns_obeys_and_ends(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_every_process_may_die_and_a_killed_run_goes_on(run: Run) -> None:
+def test_killed_processes_and_runs_recover(run: Run) -> None:
     run.start_new()
     run.wait_version(2)
     for name in KINDS:
@@ -150,7 +150,7 @@ def test_no_process_outlives_a_killed_supervisor(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_every_password_changes_while_the_run_goes_on(run: Run) -> None:
+def test_passwords_rotate_in_a_running_run(run: Run) -> None:
     run.start_new("services.rollout.environment=remote")
     run.wait_version(1)
     passwords = Passwords(run.folder.path)

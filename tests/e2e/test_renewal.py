@@ -37,7 +37,7 @@ def epochs(run: Run) -> dict[str, int]:
 
 
 @pytest.mark.timeout(900)
-def test_all_renew_themselves_in_the_middle_of_games_and_after_a_pause(run: Run) -> None:
+def test_services_restart_during_games_and_after_a_pause(run: Run) -> None:
     run.start_new()
     run.wait_version(2)
     processes = {name: run.pids(name) for name in RENEWED}

@@ -45,7 +45,7 @@ async def refused(run: Run, token: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("size", SECONDS)
-async def test_certificates_and_the_token_change_while_it_trains(run: Run, tmp_path: Path, size: str) -> None:
+async def test_certificates_and_token_rotate_during_training(run: Run, tmp_path: Path, size: str) -> None:
     seconds = SECONDS[size]
     authority, place = Authority(tmp_path / "authority"), tmp_path / "tls"
     tls = authority.issue(place, "IP:127.0.0.1")

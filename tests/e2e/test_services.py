@@ -135,7 +135,7 @@ def containers(tmp_path: Path) -> Iterator[Containers]:
 
 
 @pytest.mark.timeout(600)
-def test_services_find_each_other_stop_and_start_again(containers: Containers) -> None:
+def test_services_connect_stop_and_restart(containers: Containers) -> None:
     for kind in KINDS[:-1]:
         containers.start(kind)
     waiting = [kind for kind in KINDS if kind not in ("controller", "dota_env")]

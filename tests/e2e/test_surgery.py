@@ -96,7 +96,7 @@ def services_of(run: Run) -> dict[str, list[int]]:
 
 
 @pytest.mark.timeout(900)
-def test_a_running_agent_is_widened_and_sees_and_does_more(run: Run) -> None:
+def test_surgery_widens_a_running_agent(run: Run) -> None:
     run.start_new(SCRIPTED)
     run.wait_version(6)
     before = services_of(run)
@@ -184,7 +184,7 @@ def test_a_running_agent_is_widened_and_sees_and_does_more(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_surgery_that_fails_at_any_step_leaves_the_run_untouched(run: Run) -> None:
+def test_failed_surgery_restores_the_run(run: Run) -> None:
     run.start_new(SCRIPTED, "services.controller.operations.pause_seconds=20")
     run.wait_version(6)
     plan = planned(run)
@@ -236,7 +236,7 @@ def untouched(run: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("step", STEPS[:-1])
-def test_every_process_may_be_killed_at_each_step(run: Run, step: str) -> None:
+def test_surgery_survives_killing_all_processes(run: Run, step: str) -> None:
     run.start_new(SCRIPTED)
     run.wait_version(6)
     digest = checked(run, loose(planned(run)["plan"]))
@@ -267,7 +267,7 @@ def test_every_process_may_be_killed_at_each_step(run: Run, step: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_each_process_may_be_killed_at_each_step(run: Run) -> None:
+def test_surgery_survives_killing_each_process(run: Run) -> None:
     """One surgery after another on one run; in each a process is killed at every step, in the next the next one there,
     until each has been killed at each step. Games of other machines: tests/containers/test_surgery.py."""
     run.start_new("services.controller.operations.pause_seconds=120")
@@ -308,7 +308,7 @@ def test_each_process_may_be_killed_at_each_step(run: Run) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("order", ["check", "checkpoint", "transform", "publish"])
 @pytest.mark.parametrize("when", ["die", "die-after"])
-def test_an_optimizer_may_die_before_and_after_the_work_of_each_order(run: Run, order: str, when: str) -> None:
+def test_surgery_survives_the_optimizers_death_at_each_job(run: Run, order: str, when: str) -> None:
     run.start_new(SCRIPTED)
     run.wait_version(6)
     digest = checked(run, loose(planned(run)["plan"]))
@@ -323,7 +323,7 @@ def test_an_optimizer_may_die_before_and_after_the_work_of_each_order(run: Run, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_rehearsal_learns_beside_the_run_and_plays_the_version_before(run: Run) -> None:
+def test_rehearsal_learns_and_plays_the_version_before(run: Run) -> None:
     run.start_new(SCRIPTED)
     run.wait_version(6)
     overrides = [part for override in WISH for part in ("--set", override)]
@@ -384,7 +384,7 @@ def of_fork(path: str) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_several_optimizers_follow_the_first_ones_new_checkpoint(run: Run) -> None:
+def test_optimizers_load_the_first_ranks_new_checkpoint(run: Run) -> None:
     run.start_new(SCRIPTED, "services.optimizer.optimizers=2")
     run.wait_version(4, 300)
     done = ended(run, applied(run, checked(run, loose(planned(run)["plan"]))), 400)

@@ -32,7 +32,7 @@ def policy_of(heroes: list[str], team: int, **model: object) -> tuple[Policy, Ga
 
 
 @pytest.mark.parametrize(("heroes", "team", "shared"), [(HEROES, 3, False), (HEROES[:5], 3, True)])
-def test_every_line_up_of_a_small_pool_is_worth_what_its_game_says(heroes: list[str], team: int, shared: bool) -> None:
+def test_factored_values_match_real_games(heroes: list[str], team: int, shared: bool) -> None:
     policy, game, pool = policy_of(heroes, team)
     assert pool.shared == shared
     every = np.arange(pool.line_ups)
@@ -41,7 +41,7 @@ def test_every_line_up_of_a_small_pool_is_worth_what_its_game_says(heroes: list[
     np.testing.assert_allclose(FactoredReader(policy, game, pool, batch=7).read(every), games, atol=2e-6)
 
 
-def test_a_table_is_made_in_parts_where_these_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_factored_reader_is_used_for_large_pools(monkeypatch: pytest.MonkeyPatch) -> None:
     policy, game, pool = policy_of(HEROES, 3)
     assert pool.line_ups == 560 and factored_reader(policy, game, pool) is not None
     in_parts = make(policy, game, pool, {"version": 1}, threads=2)
@@ -50,7 +50,7 @@ def test_a_table_is_made_in_parts_where_these_are_fewer(monkeypatch: pytest.Monk
     np.testing.assert_allclose(in_parts.win, make(policy, game, pool, {"version": 1}).win, atol=2e-6)
 
 
-def test_parts_that_are_not_what_games_say_are_not_used(
+def test_inaccurate_parts_are_not_used(
         monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     policy, game, pool = policy_of(HEROES, 3)
     parts = FactoredWinHead.encode
@@ -64,7 +64,7 @@ def test_parts_that_are_not_what_games_say_are_not_used(
     assert "differ from real games" in caplog.text
 
 
-def test_sets_of_line_ups_are_their_teams() -> None:
+def test_sets_of_line_ups_match_their_teams() -> None:
     for pool in (HeroPool(tuple(HEROES), 3), HeroPool(tuple(HEROES[:5]), 3, shared=True)):
         every = np.arange(pool.line_ups)
         sides = pool.sets(every)

@@ -23,7 +23,7 @@ def policy(game: GameConfig, seed: int) -> Policy:
     return Policy(Layout(game), SMALL).eval().requires_grad_(False)
 
 
-def test_each_pair_is_played_from_both_sides_and_to_the_end() -> None:
+def test_pairs_are_played_from_both_sides() -> None:
     match = play(small_game(), Contestant.bot("scripted"), Contestant.bot("random"), pairs=3, seed=5, concurrent=4)
     assert sorted((g.pair, g.side) for g in match.games) == [(p, s) for p in range(3) for s in (0, 1)]
     assert all(g.seconds > 0 for g in match.games)
@@ -49,7 +49,7 @@ def test_equal_arguments_give_equal_games() -> None:
     np.testing.assert_array_equal([g.statistics for g in one.games], [g.statistics for g in two.games])
 
 
-def test_greedy_play_does_not_depend_on_what_is_drawn() -> None:
+def test_greedy_play_is_deterministic() -> None:
     game = small_game()
     a = Contestant("a", policy(game, 1))
 
@@ -67,7 +67,7 @@ def test_the_first_game_can_be_recorded() -> None:
     assert len(kept) == 1
 
 
-def test_a_policy_of_another_layout_is_refused() -> None:
+def test_policy_of_another_layout_is_refused() -> None:
     other = small_game(observation=small_game().observation.model_copy(update={"allied_creeps": 3}))
     with pytest.raises(ValueError, match="layout"):
         play(small_game(), Contestant("a", policy(other, 0)), Contestant.bot("random"), pairs=1)
@@ -80,7 +80,7 @@ def test_unknown_bots_and_empty_matches_are_refused() -> None:
         play(small_game(), Contestant.bot("random"), Contestant.bot("random"), pairs=0)
 
 
-def test_the_interval_is_that_of_pairs() -> None:
+def test_interval_is_computed_from_pairs() -> None:
     statistics = np.zeros((2, 9), np.float32)
     level = PairedMatch("a", "b", [Game(p, s, float(s), 1.0, statistics) for p in range(50) for s in (0, 1)])
     luck = PairedMatch("a", "b", [Game(p, s, float(p % 2), 1.0, statistics) for p in range(50) for s in (0, 1)])

@@ -8,7 +8,7 @@ def test_free_ports_differ() -> None:
     assert len(set(free_ports(20))) == 20
 
 
-def test_every_empty_address_is_filled_and_given_ones_stay(tmp_path: Path) -> None:
+def test_empty_addresses_are_filled(tmp_path: Path) -> None:
     asked = load("laptop-1v1", ["services.opponents.address=10.0.0.7:7400", "services.optimizer.optimizers=2",
                                 "store.state_url=redis://elsewhere:6379/0", "services.controller.port=0"])
     found = with_addresses(asked, tmp_path)
@@ -24,6 +24,6 @@ def test_every_empty_address_is_filled_and_given_ones_stay(tmp_path: Path) -> No
     assert found.game == asked.game and found.learning == asked.learning
 
 
-def test_remote_games_get_a_server(tmp_path: Path) -> None:
+def test_remote_environment_gets_a_server(tmp_path: Path) -> None:
     found = with_addresses(load("laptop-1v1", ["services.rollout.environment=remote"]), tmp_path)
     assert len(found.services.dota_env.addresses) == 1

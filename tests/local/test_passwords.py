@@ -18,7 +18,7 @@ def passwords(tmp_path: Path) -> Passwords:
     return passwords
 
 
-def test_every_user_has_one_of_its_own_and_keeps_it(passwords: Passwords, tmp_path: Path) -> None:
+def test_every_user_has_a_lasting_password(passwords: Passwords, tmp_path: Path) -> None:
     found = {user: passwords.login(user).password for role in acl.ROLES for user in acl.users(role)}
     assert len(set(found.values())) == len(found) and min(map(len, found.values())) >= 40
     passwords.create()
@@ -28,7 +28,7 @@ def test_every_user_has_one_of_its_own_and_keeps_it(passwords: Passwords, tmp_pa
         passwords.login("dota_env")
 
 
-def test_a_process_gets_its_own_alone(passwords: Passwords) -> None:
+def test_process_gets_only_its_own_password(passwords: Passwords) -> None:
     assert passwords.environment("dota_env", acl.ROLES) == {}
     rollout = passwords.environment("rollout", acl.ROLES)
     assert rollout == {"FIVE_STATE_USER": "rollout", "FIVE_STATE_PASSWORD": passwords.login("rollout").password}
@@ -37,7 +37,7 @@ def test_a_process_gets_its_own_alone(passwords: Passwords) -> None:
     assert passwords.environment("optimizer", ()) == {}
 
 
-def test_while_one_is_changed_both_are_taken(passwords: Passwords, tmp_path: Path) -> None:
+def test_both_passwords_are_accepted_during_a_change(passwords: Passwords, tmp_path: Path) -> None:
     old = passwords.login("rollout").password
     new = passwords.add("rollout")
     assert passwords.of("rollout") == [new, old] and passwords.login("rollout").password == new
@@ -47,7 +47,7 @@ def test_while_one_is_changed_both_are_taken(passwords: Passwords, tmp_path: Pat
     assert passwords.retire("rollout") == [old] and passwords.of("rollout") == [new]
 
 
-def test_the_runs_own_redis_wants_its_users_and_another_ones_does_not(tmp_path: Path) -> None:
+def test_only_the_embedded_redis_uses_the_runs_users(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "r")
     url = folder.embedded("state").url
     with pytest.raises(RunUnavailable, match="no password of user 'admin'"):

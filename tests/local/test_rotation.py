@@ -56,7 +56,7 @@ def local(tmp_path: Path) -> Iterator[Local]:
         running.stop()
 
 
-def test_both_are_taken_while_processes_are_replaced(local: Local) -> None:
+def test_old_password_works_until_processes_restart(local: Local) -> None:
     (old,) = local.passwords.of("optimizer")
     connected = connect(local.folder.embedded("state").url, STORE, "state", login := Login("optimizer", old))
     assert connected.ping()
@@ -81,7 +81,7 @@ def test_both_are_taken_while_processes_are_replaced(local: Local) -> None:
         assert acl.hashed(new) in users and acl.hashed(old) not in users
 
 
-def test_what_broke_off_is_finished(local: Local) -> None:
+def test_interrupted_rotation_is_finished(local: Local) -> None:
     (old,) = local.passwords.of("rollout")
 
     def fails(user: str) -> None:
@@ -96,7 +96,7 @@ def test_what_broke_off_is_finished(local: Local) -> None:
     assert local.takes("rollout", new) and not local.takes("rollout", old)
 
 
-def test_the_admin_changes_its_own(local: Local) -> None:
+def test_admin_rotates_its_own_password(local: Local) -> None:
     (old,) = local.passwords.of("admin")
 
     def renew(user: str) -> None:
@@ -108,7 +108,7 @@ def test_the_admin_changes_its_own(local: Local) -> None:
         local.rotate("dota_env", lambda user: None)
 
 
-def test_the_services_token_changes_in_its_file(tmp_path: Path) -> None:
+def test_token_rotates_in_its_file(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "r")
     folder.create()
     path, old, seen = folder.path / "token", folder.token(), []
@@ -134,7 +134,7 @@ def test_the_services_token_changes_in_its_file(tmp_path: Path) -> None:
         rotation.rotate_token(tmp_path / "none")
 
 
-def test_the_command_asks_and_is_answered(tmp_path: Path) -> None:
+def test_rotation_request_is_completed(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "r")
     folder.create()
     folder.announce(ClusterInfo(os.getpid(), "", "", "", ""))

@@ -13,7 +13,7 @@ def made(root: Path, name: str) -> RunFolder:
     return folder
 
 
-def test_the_token_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+def test_token_is_created_once_and_private(tmp_path: Path) -> None:
     folder = made(tmp_path, "a")
     token = folder.token()
     folder.create()
@@ -21,7 +21,7 @@ def test_the_token_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> N
     assert (tmp_path / "a" / "token").stat().st_mode & 0o077 == 0
 
 
-def test_the_last_run_is_found_without_a_name(tmp_path: Path) -> None:
+def test_last_run_is_found_without_a_name(tmp_path: Path) -> None:
     first, second = made(tmp_path, "a"), made(tmp_path, "b")
     os.utime(first.config, (1, 1))
     assert find_run(None, tmp_path) == second
@@ -32,7 +32,7 @@ def test_the_last_run_is_found_without_a_name(tmp_path: Path) -> None:
     assert find_run(None, tmp_path) == second and find_run("b-wider", tmp_path) == fork
 
 
-def test_a_missing_run_is_told_with_the_known_ones(tmp_path: Path) -> None:
+def test_unknown_run_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(RunUnavailable, match="five train"):
         find_run(None, tmp_path)
     made(tmp_path, "a")
@@ -40,7 +40,7 @@ def test_a_missing_run_is_told_with_the_known_ones(tmp_path: Path) -> None:
         find_run("b", tmp_path)
 
 
-def test_a_cluster_that_died_is_not_taken_for_a_running_one(tmp_path: Path) -> None:
+def test_dead_cluster_is_not_running(tmp_path: Path) -> None:
     folder = made(tmp_path, "a")
     with pytest.raises(RunUnavailable, match="--resume a"):
         folder.cluster()
@@ -51,7 +51,7 @@ def test_a_cluster_that_died_is_not_taken_for_a_running_one(tmp_path: Path) -> N
         folder.cluster()
 
 
-def test_a_new_run_gets_a_name_of_its_own(tmp_path: Path) -> None:
+def test_new_run_gets_a_free_name(tmp_path: Path) -> None:
     assert free_name("a", tmp_path) == "a"
     made(tmp_path, "a")
     made(tmp_path, "a-2")

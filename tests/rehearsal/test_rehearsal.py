@@ -71,7 +71,7 @@ def now(kept: Rehearsals, rehearsal: Rehearsal) -> Rehearsal:
     return found
 
 
-def test_what_is_told_is_written_down_and_the_end_with_its_event(state: RunState, kept: Rehearsals) -> None:
+def test_progress_and_end_are_written(state: RunState, kept: Rehearsals) -> None:
     rehearsal = begun(kept)
     progress = RehearsalProgress(kept, rehearsal.id)
     with raise_on_signals(), progress:
@@ -103,7 +103,7 @@ def waits() -> None:
     raise AssertionError("nobody has stopped it")
 
 
-def test_who_cancels_stops_it_in_the_middle_of_its_work(kept: Rehearsals) -> None:
+def test_cancellation_stops_the_rehearsal(kept: Rehearsals) -> None:
     rehearsal = begun(kept)
     progress = RehearsalProgress(kept, rehearsal.id)
     threading.Timer(0.2, lambda: kept.cancel(rehearsal.id, WORD)).start()
@@ -112,7 +112,7 @@ def test_who_cancels_stops_it_in_the_middle_of_its_work(kept: Rehearsals) -> Non
     assert progress.cancelled and now(kept, rehearsal).cancel == WORD
 
 
-def test_its_process_may_be_told_to_end_and_handlers_are_as_before(kept: Rehearsals) -> None:
+def test_signal_stops_the_rehearsal_and_restores_handlers(kept: Rehearsals) -> None:
     rehearsal, before = begun(kept), signal.getsignal(signal.SIGTERM)
     progress = RehearsalProgress(kept, rehearsal.id)
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
@@ -121,7 +121,7 @@ def test_its_process_may_be_told_to_end_and_handlers_are_as_before(kept: Rehears
     assert not progress.cancelled and signal.getsignal(signal.SIGTERM) is before
 
 
-def test_what_was_taken_for_abandoned_goes_on_and_one_that_was_replaced_ends(state: RunState, kept: Rehearsals) -> None:
+def test_replaced_rehearsal_ends(state: RunState, kept: Rehearsals) -> None:
     rehearsal = begun(kept)
     progress = RehearsalProgress(kept, rehearsal.id)
     with pytest.raises(RehearsalStopped), raise_on_signals(), progress:
@@ -133,7 +133,7 @@ def test_what_was_taken_for_abandoned_goes_on_and_one_that_was_replaced_ends(sta
         waits()
 
 
-def test_a_rehearsal_that_cannot_be_made_says_why_and_holds_nobody_up(kept: Rehearsals, tmp_path: Path) -> None:
+def test_failed_rehearsal_names_the_reason(kept: Rehearsals, tmp_path: Path) -> None:
     rehearsal = begun(kept)
     plan = Plan.from_yaml(f"name: wider\nparent: {'a' * 16}\nsteps:\n- kind: grow_lstm\n  to: 16\n")
     with pytest.raises(RunUnavailable):
@@ -143,7 +143,7 @@ def test_a_rehearsal_that_cannot_be_made_says_why_and_holds_nobody_up(kept: Rehe
     assert kept.hold("another")
 
 
-def test_a_process_that_dies_is_noted_and_the_next_one_is_taken(state: RunState, kept: Rehearsals, tmp_path: Path,
+def test_dead_rehearsal_is_recorded_and_the_next_runs(state: RunState, kept: Rehearsals, tmp_path: Path,
                                                                monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "LOOK_SECONDS", 0.1)
     left = begun(kept, RehearsalState.PLAYING)  # of a process that is no more
@@ -160,7 +160,7 @@ def test_a_process_that_dies_is_noted_and_the_next_one_is_taken(state: RunState,
     assert not rehearsal_processes()
 
 
-def test_the_end_of_the_run_ends_what_goes_on_and_what_is_cancelled_is_not_begun(
+def test_end_of_the_run_ends_rehearsals(
         state: RunState, kept: Rehearsals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "LOOK_SECONDS", 0.1)
     folder = RunFolder(tmp_path / "gone")

@@ -46,7 +46,7 @@ def program(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_policy_names_the_one_script_and_the_one_style_by_their_hashes(program: Path) -> None:
+def test_policy_names_script_and_style_by_hash(program: Path) -> None:
     text = page(DATA, Film("version-7", b"\x00\xffFILM"), program)
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     assert policy and policy[1].startswith("default-src 'none'; ")
@@ -59,7 +59,7 @@ def test_the_policy_names_the_one_script_and_the_one_style_by_their_hashes(progr
     assert json.loads(block(text, "run"))["film"] == {"name": "version-7", "bytes": 6}
 
 
-def test_what_comes_from_a_run_cannot_end_its_block(program: Path) -> None:
+def test_run_data_cannot_end_its_element(program: Path) -> None:
     hostile = "</script><script>alert(1)</script><!--"
     events = [{"at": 1.0, "who": "<b>", "what": hostile, "details": {"a": "&"}, "id": "1-0"}]
     text = page({**DATA, "name": hostile, "events": events, "facts": [[hostile, hostile]]}, None, program)
@@ -67,14 +67,14 @@ def test_what_comes_from_a_run_cannot_end_its_block(program: Path) -> None:
     assert json.loads(block(text, "run"))["name"] == hostile
 
 
-def test_without_the_consoles_program_figures_and_events_are_there(tmp_path: Path) -> None:
+def test_page_without_script_shows_figures_and_events(tmp_path: Path) -> None:
     text = page({**DATA, "events": [{"at": 1.0, "who": "ada", "what": "run.pausing", "details": {}, "id": "1-0"}]},
                 Film("version-7", b"film"), tmp_path)
     assert "make console" in text and "<dt>version</dt><dd>7</dd>" in text and "run.pausing" in text
     assert block(text, "film") == "" and json.loads(block(text, "run"))["film"] is None
 
 
-def test_a_page_is_made_again_by_a_program_that_was_built_after_it(program: Path, tmp_path: Path) -> None:
+def test_page_is_rebuilt_with_a_newer_script(program: Path, tmp_path: Path) -> None:
     hostile = {**DATA, "name": "<b> &amp; </script>", "events": [{"at": 1.0, "who": "ada", "what": "a", "details": {}}]}
     plain = page(hostile, None, tmp_path / "absent")
     assert "make console" in plain and rebuild_page(plain, program) == page(hostile, None, program)
@@ -84,7 +84,7 @@ def test_a_page_is_made_again_by_a_program_that_was_built_after_it(program: Path
         rebuild_page("<p>another page</p>", program)
 
 
-def test_the_report_of_a_run_that_has_ended_is_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_of_an_ended_run_is_rebuilt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = RunFolder(tmp_path)
     with pytest.raises(RunUnavailable, match="is not running"):
         write_report(folder)
@@ -104,7 +104,7 @@ def test_an_empty_run_renders() -> None:
     assert told["made"] == 5.0 and told["film"] is None
 
 
-def test_curves_are_the_consoles() -> None:
+def test_curves_match_the_console() -> None:
     found = curves(records(1000, a=3.0))
     assert len(found["at"]) == 400 and found["total"] == 1000
     assert set(found["fields"]["a"]) == {"mean", "low", "high"} and found["fields"]["a"]["high"][-1] == 2997.0
@@ -112,7 +112,7 @@ def test_curves_are_the_consoles() -> None:
     assert short["fields"] == {"a": {"mean": [1.0, None]}, "b/c": {"mean": [2.0, None]}}
 
 
-def test_the_newest_film_that_is_not_too_large_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newest_film_below_the_size_limit_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = BlobStore(str(tmp_path))
     kept = Recordings(lambda: blobs)
     assert newest_film(kept) is None
@@ -123,7 +123,7 @@ def test_the_newest_film_that_is_not_too_large_is_taken(tmp_path: Path, monkeypa
     assert newest_film(kept) == Film("version-2", bytes(20))
 
 
-def test_a_blob_store_that_is_away_costs_the_film_and_not_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_blob_store_costs_only_the_film(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Recordings(lambda: None)
     for error in (OSError("away"), BlobMissing("removed meanwhile")):
         monkeypatch.setattr(kept, "read", Mock(side_effect=error))
@@ -131,7 +131,7 @@ def test_a_blob_store_that_is_away_costs_the_film_and_not_the_report(monkeypatch
         assert newest_film(kept) is None
 
 
-def test_the_headline_shows_rating_and_win_rates() -> None:
+def test_headline_shows_rating_and_win_rates() -> None:
     rating = Record("1-0", 1060.0, {"version": 40, "mu": 31.26, "sigma": 1.5, "win_rates": {"random": 0.97},
                                     "win_intervals": {"random": [0.9, 0.99]}})
     head = dict(headline(run(ratings=[rating])))
@@ -139,7 +139,7 @@ def test_the_headline_shows_rating_and_win_rates() -> None:
     assert head["version 40's score against random"] == "97 % (90 to 99)"
 
 
-def test_a_plot_draws_its_target_and_says_where_there_is_nothing() -> None:
+def test_plot_draws_target_and_marks_missing_data() -> None:
     line = Line("a", np.arange(3.0), np.arange(3.0))
     assert "target" in draw(Plot("t", "", [line], target=(1.0, "target")))
     assert "no data yet" in draw(Plot("t", "", []))

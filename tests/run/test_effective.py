@@ -18,14 +18,14 @@ def record(*overrides: str) -> RunRecord:
     return RunRecord(game=game, model=model)
 
 
-def test_the_records_game_and_model_replace_the_files_and_nothing_else_does() -> None:
+def test_record_replaces_only_game_and_model() -> None:
     config = overlay(CONFIG, record("model.lstm=24", "game.observation.allied_creeps=9", "seed=9"))
     assert config.model.lstm == 24 and config.game.observation.allied_creeps == 9
     assert config.seed == 7 and config.model.precision == "bfloat16"
     assert Layout(config.game).hash != Layout(CONFIG.game).hash
 
 
-def test_the_same_record_changes_nothing_and_drifts_nowhere() -> None:
+def test_equal_record_has_no_drift() -> None:
     assert overlay(CONFIG, record()) == CONFIG and drift(CONFIG, record()) == []
 
 
@@ -35,7 +35,7 @@ def test_drift_names_each_key_with_both_values() -> None:
                      ConfigDifference("model.lstm", CONFIG.model.lstm, 24)]
 
 
-def test_a_key_that_the_record_leaves_out_has_its_default() -> None:
+def test_key_missing_in_the_record_has_its_default() -> None:
     sparse = record()
     tree = {key: value for key, value in sparse.model.items() if key != "lstm"}
     default = type(CONFIG.model)().lstm
@@ -44,12 +44,12 @@ def test_a_key_that_the_record_leaves_out_has_its_default() -> None:
         ConfigDifference("model.lstm", CONFIG.model.lstm, default)]
 
 
-def test_a_record_of_another_release_says_what_it_cannot_read() -> None:
+def test_unreadable_record_names_the_key() -> None:
     with pytest.raises(ConfigError, match=r"(?s)record of run .* \(revision 1\).*model.lstmm.*did you mean 'lstm'"):
         overlay(CONFIG, RunRecord(game=record().game, model={"lstmm": 3}))
 
 
-def test_every_service_with_a_store_plays_by_the_record() -> None:
+def test_every_service_with_a_store_uses_the_record() -> None:
     mains = [path for path in (ROOT / "services").glob("*/__main__.py") if "rapid.service import" in path.read_text()]
     assert len(mains) >= 6
     for path in mains:

@@ -6,7 +6,7 @@ from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, load, presets, save
 
 
-def test_every_preset_is_valid_and_named_like_its_file() -> None:
+def test_presets_are_valid_and_named_like_their_files() -> None:
     assert {"laptop-1v1", "laptop-5v5", "gpu-node", "rerun"} <= set(presets())
     for name in presets():
         assert load(name).name == name
@@ -20,7 +20,7 @@ def test_overrides_reach_nested_keys_with_yaml_types() -> None:
     assert config.game.hero_pool == ["sniper"]
 
 
-def test_a_number_is_a_text_where_a_text_is_wanted() -> None:
+def test_number_is_text_for_a_text_key() -> None:
     assert load("laptop-1v1", ["game.patch=7.19"]).game.patch == "7.19"
     assert load("laptop-1v1", ["game.patch='7.19'", "name=2018"]).name == "2018"
     # In a tree of YAML or JSON what was typed is gone: the error says what to do.
@@ -28,7 +28,7 @@ def test_a_number_is_a_text_where_a_text_is_wanted() -> None:
         load("laptop-1v1", ["game={patch: 7.19}"])
 
 
-def test_overrides_leave_the_tree_they_are_given_alone() -> None:
+def test_overrides_do_not_change_their_argument() -> None:
     tree = {"game": {"mode": "5v5"}}
     assert apply_overrides(tree, ["game.mode=1v1_mid"]) == {"game": {"mode": "1v1_mid"}}
     assert tree == {"game": {"mode": "5v5"}}
@@ -46,7 +46,7 @@ def test_overrides_leave_the_tree_they_are_given_alone() -> None:
     ("store.archive_every=3", ["league.add_every_versions 10", "store.archive_every 3"]),
     ("name=five.v2", ['name "five.v2": only lowercase letters, digits and "-" are allowed']),
 ])
-def test_a_bad_value_is_refused_with_its_path(override: str, words: list[str]) -> None:
+def test_invalid_value_is_refused_with_its_path(override: str, words: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
         load("laptop-1v1", [override])
     for word in words:
@@ -54,23 +54,23 @@ def test_a_bad_value_is_refused_with_its_path(override: str, words: list[str]) -
 
 
 @pytest.mark.parametrize("override", ["game.mode", "=3", "game..mode=5v5", "name.first=x", "game.mode=[1"])
-def test_a_malformed_override_is_refused(override: str) -> None:
+def test_malformed_override_is_refused(override: str) -> None:
     with pytest.raises(ConfigError, match="--set"):
         load("laptop-1v1", [override])
 
 
-def test_an_unknown_preset_suggests_a_known_one() -> None:
+def test_unknown_preset_suggests_a_known_one() -> None:
     with pytest.raises(ConfigError, match="did you mean 'laptop-1v1'"):
         load("laptop-1v")
 
 
-def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
+def test_file_without_a_mapping_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("- 1\n")
     with pytest.raises(ConfigError, match="mapping"):
         load(tmp_path / "a.yaml")
 
 
-def test_a_saved_run_loads_the_same(tmp_path: Path) -> None:
+def test_saved_configuration_loads_equal(tmp_path: Path) -> None:
     config = load("rerun", ["seed=3"])
     save(config, tmp_path / "run.yaml")
     assert load(tmp_path / "run.yaml") == config
@@ -84,7 +84,7 @@ def write(folder: Path, text: str) -> Path:
 
 @pytest.mark.parametrize(("frameskip", "seconds", "taken"),
                          [(4, 0.133333, True), (8, 0.2666667, True), (8, 0.133333, False)])
-def test_a_run_from_before_frameskip_is_read(tmp_path: Path, frameskip: int, seconds: float, taken: bool) -> None:
+def test_file_older_than_frameskip_is_read(tmp_path: Path, frameskip: int, seconds: float, taken: bool) -> None:
     """Its file has the timestep's length, which follows from the frameskip now: no other length is taken."""
     path = tmp_path / "run.yaml"
     path.write_text(f"preset: laptop-1v1\ngame: {{frameskip: {frameskip}}}\n"
@@ -96,7 +96,7 @@ def test_a_run_from_before_frameskip_is_read(tmp_path: Path, frameskip: int, sec
         load(path)
 
 
-def test_a_file_lists_what_differs_from_a_preset(tmp_path: Path) -> None:
+def test_file_overrides_its_preset(tmp_path: Path) -> None:
     path = write(tmp_path, "preset: laptop-1v1\nname: mine\ngame: {max_game_seconds: 90}\n"
                            "services: {rollout: {games: 3}, optimizer: {max_optimizers: 8}}\n")
     found, preset = load(path), load("laptop-1v1")
@@ -106,7 +106,7 @@ def test_a_file_lists_what_differs_from_a_preset(tmp_path: Path) -> None:
     assert load(path, ["services.rollout.games=5", "services.optimizer.optimizers=4"]).services.rollout.games == 5
 
 
-def test_lists_and_values_replace_those_of_the_preset(tmp_path: Path) -> None:
+def test_lists_and_values_replace_the_presets(tmp_path: Path) -> None:
     path = write(tmp_path, "preset: laptop-1v1\ngame: {hero_pool: [sniper]}\n"
                            "schedules: {entropy_coefficient: {ramps: []}}\n")
     found = load(path)
@@ -120,14 +120,14 @@ def test_lists_and_values_replace_those_of_the_preset(tmp_path: Path) -> None:
     ("preset: laptop-1v1\nlerning: {}\n", ["run.yaml", "lerning: unknown key; did you mean 'learning'"]),
     ("preset: laptop-1v1\nservices: {optimizer: {optimizers: 3}}\n", ["services.optimizer.optimizers 3: at most 2"]),
 ])
-def test_a_bad_file_on_a_preset_is_refused(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_invalid_file_on_a_preset_is_refused(tmp_path: Path, text: str, words: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
         load(write(tmp_path, text))
     for word in words:
         assert word in str(error.value)
 
 
-def test_presets_may_stand_on_presets_but_not_in_a_circle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preset_chains_are_allowed_and_cycles_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIVE_CONFIGS", str(tmp_path))
     (tmp_path / "longer.yaml").write_text("preset: laptop-1v1\ngame: {max_game_seconds: 1200}\n")
     found = load(write(tmp_path, "preset: longer\nseed: 4\n"))
@@ -139,11 +139,11 @@ def test_presets_may_stand_on_presets_but_not_in_a_circle(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(("preset", "most"), [("laptop-1v1", 2), ("laptop-5v5", 2), ("gpu-node", 8), ("rerun", 512)])
-def test_a_preset_says_how_many_optimizers_it_is_made_for(preset: str, most: int) -> None:
+def test_preset_bounds_its_optimizers(preset: str, most: int) -> None:
     assert load(preset).services.optimizer.max_optimizers == most
 
 
-def test_addresses_of_optimizers_node_by_node() -> None:
+def test_optimizer_addresses_by_node_pattern() -> None:
     one = "services.optimizer."
     nodes = [one + "ranks_per_node=2", one + "addresses=['five-{node}.five:50051']"]
     config = load("gpu-node", [one + "optimizers=4", *nodes])

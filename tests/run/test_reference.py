@@ -10,7 +10,7 @@ from five.run.units import KEY_UNITS, UNITS, unit_of
 KEYS = {key.path: key for section in reference() for key in section.keys}
 
 
-def test_every_key_says_what_it_means_and_where_it_comes_from() -> None:
+def test_every_key_has_a_meaning_and_a_source() -> None:
     for key in KEYS.values():
         assert len(key.meaning) > 5 and key.meaning.endswith((".", ")")), key
         assert key.source or key.default == REQUIRED, key
@@ -18,17 +18,17 @@ def test_every_key_says_what_it_means_and_where_it_comes_from() -> None:
         assert hasattr(importlib.import_module(module), name)
 
 
-def test_every_number_has_a_unit_and_nothing_else_has() -> None:
+def test_exactly_the_numbers_have_units() -> None:
     for key in KEYS.values():
         assert bool(key.unit) is key.type.startswith(("integer", "number")), key
 
 
-def test_a_number_without_a_unit_is_refused() -> None:
+def test_number_without_a_unit_is_refused() -> None:
     with pytest.raises(KeyError, match="learning.something_new: no unit"):
         unit_of("learning.something_new")
 
 
-def test_units_and_sources_name_what_there_is() -> None:
+def test_units_and_sources_name_existing_keys() -> None:
     paths = set(KEYS) | {path.rpartition(".")[0] for path in KEYS}
     assert set(KEY_UNITS) <= paths
     assert set(SOURCES) <= paths
@@ -37,7 +37,7 @@ def test_units_and_sources_name_what_there_is() -> None:
     assert unused == set()
 
 
-def test_a_key() -> None:
+def test_key_of_the_reference() -> None:
     assert KEYS["learning.batch_samples"] == Key(
         "learning.batch_samples", "integer, >= 1", "120", "samples", "Samples per gradient step and optimizer.",
         "Berner et al. 2019, table 2, Rerun", "five.agent.config.LearnerConfig", {})
@@ -47,7 +47,7 @@ def test_a_key() -> None:
     assert KEYS["game.runes"].source == OWN
 
 
-def test_types_and_values_in_words() -> None:
+def test_types_and_values_as_text() -> None:
     assert type_of(tuple[int, ...]) == "list of integer"
     assert type_of(dict[str, float]) == "mapping of text to number"
     assert [written(v) for v in (True, None, "", ["a", "b"], 2 / 3, {})] == [

@@ -13,12 +13,12 @@ from five.run.load import load, presets
 from tools.chart_facts import CHART, FACTS, SCHEMA, facts, main
 
 
-def test_the_charts_files_are_current() -> None:
+def test_chart_files_are_current() -> None:
     assert main(["--check"]) == 0
     assert yaml.safe_load((CHART / FACTS).read_text()).keys() == presets().keys()
 
 
-def test_files_that_are_not_current_are_told_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outdated_files_are_reported_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schema = (CHART / SCHEMA).read_text()
     (tmp_path / SCHEMA).write_text(schema.replace('"batch_samples"', '"batch"'))
     assert main(["--check", "--chart", str(tmp_path)]) == 1
@@ -28,13 +28,13 @@ def test_files_that_are_not_current_are_told_and_written(tmp_path: Path, capsys:
     assert (tmp_path / SCHEMA).read_text() == schema
 
 
-def test_a_folder_that_is_no_chart_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_without_a_chart_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--chart", str(tmp_path)])
     assert f"there is no {tmp_path / SCHEMA}" in capsys.readouterr().err
 
 
-def test_sizes_are_those_of_real_tensors() -> None:
+def test_sizes_match_real_tensors() -> None:
     config = load("laptop-1v1")
     found = facts(config)
     learner = Learner(Policy(Layout(config.game), config.model), config.learning)
@@ -47,7 +47,7 @@ def test_sizes_are_those_of_real_tensors() -> None:
     assert found["checkpoint_bytes"] == sum(tensor.nbytes for tensor in learner.state_dict().values())
 
 
-def test_memory_does_for_every_type_that_versions_may_travel_in() -> None:
+def test_memory_suffices_for_every_publish_dtype() -> None:
     config = load("rerun")
     assert config.store.publish_dtype == "bfloat16"
     whole = config.model_copy(update={"store": config.store.model_copy(update={"publish_dtype": "float32"})})

@@ -39,12 +39,12 @@ def sections(schema: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("name", presets())
-def test_presets_pass_as_written_and_as_loaded(check: Any, name: str) -> None:
+def test_presets_pass_the_schema(check: Any, name: str) -> None:
     assert not refused(check, yaml.safe_load(presets()[name].read_text()))
     assert not refused(check, load(name).model_dump(mode="json", by_alias=True))
 
 
-def test_nothing_is_required_and_nothing_else_is_taken() -> None:
+def test_no_key_is_required_and_unknown_keys_are_refused() -> None:
     found = dict(sections(overrides()))
     assert {"", "services.rollout", "services.controller.autoscaler.inference", "rpc.tls",
             "schedules.learning_rate", "game.observation"} <= found.keys()
@@ -52,7 +52,7 @@ def test_nothing_is_required_and_nothing_else_is_taken() -> None:
         assert schema["additionalProperties"] is False and "required" not in schema, path
 
 
-def test_every_key_of_the_configuration_is_there_with_its_meaning() -> None:
+def test_every_key_has_its_description() -> None:
     found = dict(sections(overrides()))
     whole = load("laptop-1v1").model_dump(mode="json", by_alias=True)
 
@@ -70,7 +70,7 @@ def test_every_key_of_the_configuration_is_there_with_its_meaning() -> None:
     assert found["model.id_rows"]["properties"].keys() == set(get_args(IdSpace))
 
 
-def test_what_a_list_holds_is_whole(check: Any) -> None:
+def test_items_of_lists_are_complete(check: Any) -> None:
     ramp = {"start": 1, "length": 2, "from": 0.1, "to": 0.2}
     assert not refused(check, {"schedules": {"team_spirit": {"ramps": [ramp]}}})
     del ramp["to"]
@@ -87,12 +87,12 @@ def test_what_a_list_holds_is_whole(check: Any) -> None:
     ({"learning": None}, "learning"),
     ({"rpc": {"tls": {"cert": "x"}}}, "rpc.tls"),
 ])
-def test_a_slip_is_refused_where_it_is(check: Any, tree: Any, path: str) -> None:
+def test_wrong_value_is_refused_at_its_path(check: Any, tree: Any, path: str) -> None:
     assert refused(check, tree) == [path]
 
 
 @pytest.mark.parametrize("path", COMPUTED)
-def test_what_the_chart_computes_is_left_to_its_own_words(check: Any, path: str) -> None:
+def test_computed_keys_are_left_to_the_chart(check: Any, path: str) -> None:
     tree: Any = {"of": ["any", "kind"]}
     for key in reversed(path.split(".")):
         tree = {key: tree}
@@ -108,7 +108,7 @@ TEXTS = ("0", "0.0", ".5", "0.5", "-0.5", "1.0", "1.5", "0.999", "4.9", "5.5", "
                                            for _, section in sections(overrides())
                                            for schema in section["properties"].values()
                                            if schema.get("type") == ["number", "string"]}))
-def test_fractions_as_text_are_held_to_the_bounds(bounds: str) -> None:
+def test_bounds_apply_to_fractions_as_text(bounds: str) -> None:
     number = json.loads(bounds)
     pattern = as_text(number)
     assert pattern
@@ -125,12 +125,12 @@ def test_fractions_as_text_are_held_to_the_bounds(bounds: str) -> None:
             assert taken or number.get("minimum", 0) >= 1, text
 
 
-def test_bounds_that_no_pattern_tells_take_numbers_only() -> None:
+def test_bounds_without_a_pattern_allow_numbers_only() -> None:
     assert as_text({"minimum": 0.5}) is None and as_text({"maximum": 0.5, "minimum": 0}) is None
     assert as_text({"minimum": -5, "maximum": 5}) is None
 
 
-def test_the_rest_of_the_file_stays_to_the_letter() -> None:
+def test_rest_of_the_file_is_unchanged() -> None:
     text = (CHART / SCHEMA).read_text()
     bare = '{\n  "a": [1,2],\n  "overrides": {"seed": {}},\n  "z" : 0\n}\n'
     new = with_overrides(bare)

@@ -19,11 +19,11 @@ def keys(at: tuple[str, ...] = ()) -> set[str]:
     return {key for name in section.model_fields for key in keys((*at, name))}
 
 
-def test_the_charts_file_is_current() -> None:
+def test_reads_file_is_current() -> None:
     assert main(["--check"]) == 0
 
 
-def test_every_key_is_read_by_somebody_or_known_to_be_read_by_nobody() -> None:
+def test_every_key_is_read_by_a_service() -> None:
     """A key whose reading is overlooked would restart nobody when it changes."""
     found = {path for paths in yaml.safe_load(FILE.read_text()).values() for path in paths}
     unread = {k for k in keys() if not any(k == p or k.startswith(f"{p}.") for p in found)}
@@ -34,7 +34,7 @@ def test_every_key_is_read_by_somebody_or_known_to_be_read_by_nobody() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_paths_are_keys_and_none_is_below_another(kind: str) -> None:
+def test_paths_are_keys_and_do_not_overlap(kind: str) -> None:
     found = reads(kind)
     for path in found:
         *above, key = path.split(".")
@@ -43,7 +43,7 @@ def test_paths_are_keys_and_none_is_below_another(kind: str) -> None:
         assert not any(other.startswith(f"{path}.") for other in found), path
 
 
-def test_a_read_is_found_however_it_is_written(tmp_path: Path) -> None:
+def test_reads_are_found_in_every_form(tmp_path: Path) -> None:
     source = tmp_path / "service.py"
     source.write_text("""
 def start(service):

@@ -8,19 +8,19 @@ from five.run.reference import reference
 from tools import cli_page, configuration_page, rest_page
 
 
-def test_the_configuration_page_is_current() -> None:
+def test_configuration_page_is_current() -> None:
     assert configuration_page.PAGE.read_text() == configuration_page.page(), "python -m tools.configuration_page"
 
 
-def test_the_command_page_is_current() -> None:
+def test_cli_page_is_current() -> None:
     assert cli_page.PAGE.read_text() == cli_page.page(), "python -m tools.cli_page"
 
 
-def test_the_rest_page_is_current() -> None:
+def test_rest_page_is_current() -> None:
     assert rest_page.PAGE.read_text() == rest_page.page(), "python -m tools.rest_page"
 
 
-def test_the_configuration_page_has_each_key_of_every_preset_once() -> None:
+def test_configuration_page_has_each_key_once() -> None:
     rows = re.findall(r"^\| `([\w.\[\]]+)` \|", configuration_page.PAGE.read_text(), re.M)
     assert len(rows) == len(set(rows)) > 250
     for preset in ("laptop-1v1", "laptop-5v5", "gpu-node", "rerun"):
@@ -48,7 +48,7 @@ def test_every_command_has_a_section() -> None:
         assert re.search(rf"^## five {name}\b", text, re.M), name
 
 
-def test_presets_that_differ_are_named() -> None:
+def test_differing_presets_are_named() -> None:
     keys = {key.path: key for section in reference({"laptop-1v1": load("laptop-1v1")}) for key in section.keys}
     assert keys["learning.batch_samples"].presets == {"laptop-1v1": "48"}
     assert keys["learning.lstm_unroll_length"].presets == {}

@@ -7,14 +7,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_plays_all_kinds_of_games_on_the_core_of_that_folder(tmp_path: Path) -> None:
+def test_workload_plays_on_the_given_core(tmp_path: Path) -> None:
     (tmp_path / "dota").symlink_to(ROOT / "libs" / "dota")
     command = [sys.executable, "-m", "tools.record_profile", str(tmp_path), "--scale", "0.001"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_package_comes_from_that_folder(tmp_path: Path) -> None:
+def test_package_is_imported_from_the_folder(tmp_path: Path) -> None:
     code = ("import sys; from tools.record_profile import take_from; take_from(sys.argv[1]);"
             " import dota; print(dota.__file__)")
     (tmp_path / "dota").mkdir()
