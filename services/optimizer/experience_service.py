@@ -96,8 +96,8 @@ class ExperienceService:
         verdict, reason = answer
         if verdict == "accepted":
             HERO_STEPS.inc(segment.arrays.hero_steps)
-            if request.arm:
-                VARIANT_HERO_STEPS.labels(request.arm).inc(segment.arrays.hero_steps)
+            if request.variant:
+                VARIANT_HERO_STEPS.labels(request.variant).inc(segment.arrays.hero_steps)
         return verdict, reason
 
     def _may_admit(self) -> bool:
@@ -122,8 +122,8 @@ class ExperienceService:
             raise ValueError(f"run {request.run!r}: this optimizer learns run {self._run!r}")
         if not 1 <= request.samples <= MAX_SAMPLES:
             raise ValueError(f"samples {request.samples}: a segment has 1 to {MAX_SAMPLES}")
-        if request.arm not in VARIANTS:
-            raise ValueError(f"arm is {request.arm!r}; an anneal has {' and '.join(filter(None, VARIANTS))}")
+        if request.variant not in VARIANTS:
+            raise ValueError(f"variant is {request.variant!r}; an anneal has {' and '.join(filter(None, VARIANTS))}")
         if not request.segment_id:
             raise ValueError("segment_id is empty: it identifies a segment that is sent again")
         sums = (request.reward_sum, request.reward_square_sum)
@@ -131,7 +131,7 @@ class ExperienceService:
             raise ValueError(f"reward sums {sums} must be finite")
         arrays = self._parse_known(request.samples, tensors) or self._parse(request.samples, tensors)
         return Segment(arrays, request.samples, request.reward_sum, request.reward_square_sum, request.reward_count,
-                       request.oldest_version, request.newest_version, request.arm, request.created_at,
+                       request.oldest_version, request.newest_version, request.variant, request.created_at,
                        request.segment_id)
 
     def _parse_known(self, samples: int, tensors: RawTensorSet) -> StoredArrays | None:

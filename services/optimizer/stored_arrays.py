@@ -23,7 +23,7 @@ STORED_ENCODINGS: dict[int, Encoding] = {
 
 
 class SampleArray(NamedTuple):
-    """One array of a sample: its shape [T, ...], of states without T, and the size of its rows in the message."""
+    """Array of one sample: its shape [T, ...], of states without T, and the size of its rows in the message."""
 
     name: str
     shape: tuple[int, ...]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.clients.inference import NEWEST, RESET, WANT_STATE, WANT_THOUGHTS
+from five.clients.inference import NEWEST, RESET, WANT_STATE, WANT_POLICY_DEBUG
 from five.services.rollout.step_buffer import SIDES, Array, Arrays
 
 Bools = npt.NDArray[np.bool_]
@@ -105,7 +105,7 @@ class EnvSlots:
         """
         age = step - self.start_step
         flags = np.where(age % self._unroll == 0, WANT_STATE, 0) | np.where(age == 0, RESET, 0)
-        flags = flags | np.where(self.watched, WANT_THOUGHTS, 0)
+        flags = flags | np.where(self.watched, WANT_POLICY_DEBUG, 0)
         return np.broadcast_to(flags.astype(np.uint8)[:, None], (len(age), SIDES)).copy()
 
     def full_segments(self, step: int) -> Ints:

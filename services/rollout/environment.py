@@ -14,7 +14,7 @@ from dota.config import GameConfig
 from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
-from five.clients.environment import EnvironmentClient, SeenGame
+from five.clients.environment import EnvironmentClient, SpectatorView
 from five.services.rollout.step_buffer import SIDES, Array, Arrays, split_team_rows
 from rapid.packed_array import PackedArray
 from rapid.rpc.errors import CallFailed, StatusCode
@@ -164,8 +164,8 @@ class RemoteEnvironment:
         self._client: EnvironmentClient | None = None
         self._all = np.arange(games, dtype=np.int32)
         self._watched: tuple[int, ...] = ()
-        self._seen: dict[int, SeenGame] = {}
-        self._schema = game_schema(thoughts=False)
+        self._seen: dict[int, SpectatorView] = {}
+        self._schema = game_schema(policy_debug=False)
 
     @property
     def statistic_names(self) -> tuple[str, ...]:

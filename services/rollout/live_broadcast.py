@@ -13,7 +13,7 @@ from dota.rewards import signal_weights, time_weights
 from dota.spaces import Layout
 from dota.spectator.camera import Camera, ChunkFacts
 from dota.spectator.policy_debug import building_slots, record_policy_outputs
-from five.clients.inference import NEWEST, WANT_THOUGHTS, ActResult
+from five.clients.inference import NEWEST, WANT_POLICY_DEBUG, ActResult
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import Environment, StepResult
 from five.services.rollout.matchmaking import GameRecord
@@ -85,15 +85,15 @@ class LiveBroadcast:
     def _add_policy_debug(self, step: int, buffer: StepBuffer, slots: EnvSlots, answer: ActResult,
                           environment: Environment) -> None:
         row, rows = buffer.row(step), slots.rows
-        asked = rows[slots.flags(step).reshape(-1)[rows] & WANT_THOUGHTS != 0]
+        asked = rows[slots.flags(step).reshape(-1)[rows] & WANT_POLICY_DEBUG != 0]
         at = {int(r): i for i, r in enumerate(asked)}
         for slot, (_, camera) in self._cameras.items():
             for side in range(SIDES):
                 index = at.get(slot * SIDES + side)
-                if index is None or not answer.thoughts:
+                if index is None or not answer.policy_debug:
                     continue
-                thoughts = {name: array[index] for name, array in answer.thoughts.items()}
-                self._show(camera, side, thoughts, buffer, row, slot, environment)
+                policy_debug = {name: array[index] for name, array in answer.policy_debug.items()}
+                self._show(camera, side, policy_debug, buffer, row, slot, environment)
 
     def add_step(self, outcome: StepResult, environment: Environment) -> None:
         """Capture the step that has just been played."""
@@ -150,9 +150,9 @@ class LiveBroadcast:
     def _send(self, game: str, chunk: bytes, facts: ChunkFacts) -> None:
         self._source.put("chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps})
 
-    def _show(self, camera: Camera, side: int, thoughts: Mapping[str, Array], buffer: StepBuffer, row: int, slot: int,
+    def _show(self, camera: Camera, side: int, policy_debug: Mapping[str, Array], buffer: StepBuffer, row: int, slot: int,
               environment: Environment) -> None:
-        record_policy_outputs(camera, side, thoughts, values=buffer.values[row, slot, side],
+        record_policy_outputs(camera, side, policy_debug, values=buffer.values[row, slot, side],
                       version=int(buffer.versions[row, slot, side]), actions=buffer.actions[row, slot, side],
                       available=buffer.observations["available"][row, slot, side],
                       units=environment.slot_units(slot, side), buildings=self._buildings)

@@ -23,7 +23,7 @@ class VersionMissing(LookupError):
 
 
 class Inference(Protocol):
-    """One stream to inference (five.clients.inference.InferenceClient)."""
+    """Stream to inference (five.clients.inference.InferenceClient)."""
 
     async def act(self, sessions: Ints, policies: Ints, flags: npt.NDArray[np.uint8],
                   observations: Mapping[str, Array | PackedRows],

@@ -131,12 +131,12 @@ async def test_hero_steps_are_counted_by_variant() -> None:
 
     before, into = counted(), intake()
     for i, arm in enumerate(("", "new", "new", "old", "new")):
-        (answer,) = [a async for a in service(into).Push(stream(request(segment_id=str(i), arm=arm)), None)]
+        (answer,) = [a async for a in service(into).Push(stream(request(segment_id=str(i), variant=arm)), None)]
         assert answer.verdict == experience_pb2.PUSH_VERDICT_ACCEPTED and answer.segment_id == str(i)
     steps = into.hero_steps / 5
     assert [a - b for a, b in zip(counted(), before, strict=True)] == [steps, 3 * steps]
     with pytest.raises(ValueError, match="arm is 'left'; an anneal has old and new"):
-        service(into).check(request(arm="left"))
+        service(into).check(request(variant="left"))
 
 
 def delta_encoded_request(arrays: Any, period: int = UNROLL, **fields: Any) -> bytes:

@@ -9,7 +9,7 @@ from dota.rewards import SIGNALS
 from dota.spectator.chunks import read_chunk
 from dota.spectator.header import read_header
 from dota.vec_game import STATS, VecGame
-from five.clients.inference import WANT_THOUGHTS, ActResult
+from five.clients.inference import WANT_POLICY_DEBUG, ActResult
 from five.services.rollout.env_slots import EnvSlots
 from five.services.rollout.environment import LocalEnvironment
 from five.services.rollout.live_broadcast import FIRST_STEPS, LiveBroadcast
@@ -62,19 +62,19 @@ class SteppedGames:
             self.broadcast.update_viewers(self.records, self.slots, self.environment)
             rows = self.slots.rows
             row = self.buffer.row(self.steps)
-            asked = self.slots.flags(self.steps).reshape(-1)[rows] & WANT_THOUGHTS != 0
+            asked = self.slots.flags(self.steps).reshape(-1)[rows] & WANT_POLICY_DEBUG != 0
             n = int(asked.sum())
             self.buffer.actions[row, :, :, :, 0] = 1  # the second available action
             self.buffer.values[row] = 0.5
             self.buffer.versions[row] = 9
             aim = np.zeros((n, 1, UNITS), np.float16)
             aim[..., 0] = 0.75  # the first slot is the hero itself
-            thoughts = {"choice": np.full((n, 1, 30), 0.25, np.float16), "aim": aim,
+            policy_debug = {"choice": np.full((n, 1, 30), 0.25, np.float16), "aim": aim,
                         "win_probability": np.full((n, 1), 0.625, np.float16),
                         "net_worth_rank": np.broadcast_to(np.float16([0.5, 0.25, 0.125, 0.125, 0]), (n, 1, 5)),
                         "building_events": np.linspace(0.9, 0.5, BUILDINGS, dtype=np.float16)[None, None].repeat(n, 0)
                         } if n else {}
-            answer = ActResult(np.zeros(0, np.int64), thoughts=thoughts)
+            answer = ActResult(np.zeros(0, np.int64), policy_debug=policy_debug)
             self.broadcast.add_policy_debug(self.steps, self.buffer, self.slots, answer, self.environment)
             outcome = await self.environment.step(self.buffer.actions[row], self.buffer.observation(self.steps + 1))
             self.broadcast.add_step(outcome, self.environment)
@@ -88,7 +88,7 @@ async def test_unwatched_games_are_not_captured() -> None:
     played.environment.capture = lambda place, camera: bool(looked.append(place))  # type: ignore[method-assign, func-returns-value]
     await played.step(3)
     assert not played.source.sent and not looked
-    assert not (played.slots.flags(3) & WANT_THOUGHTS).any()
+    assert not (played.slots.flags(3) & WANT_POLICY_DEBUG).any()
     played.source.watched = WatchedGames(games=frozenset({"cc" * 8}))  # a game of another process
     await played.step(3)
     assert not played.source.sent and not looked
@@ -133,7 +133,7 @@ async def test_watched_game_includes_policy_debug() -> None:
     played.source.watched = NOTHING_WATCHED
     await played.step(3)
     assert [kind for kind, _, _ in played.source.sent] == ["header", "chunk", "chunk"]  # the remaining chunk only
-    assert not (played.slots.flags(played.steps) & WANT_THOUGHTS).any()
+    assert not (played.slots.flags(played.steps) & WANT_POLICY_DEBUG).any()
 
 
 async def test_broadcast_error_does_not_stop_games() -> None:
@@ -148,7 +148,7 @@ async def test_broadcast_error_does_not_stop_games() -> None:
     played.environment.slot_units = broken  # type: ignore[method-assign]
     await played.step(8)
     assert [(kind, game) for kind, game, _ in played.source.sent] == [("header", "aa" * 8), ("end", "aa" * 8)]
-    assert not (played.slots.flags(played.steps) & WANT_THOUGHTS).any()
+    assert not (played.slots.flags(played.steps) & WANT_POLICY_DEBUG).any()
 
 
 async def test_abandoned_game_leaves_the_live_list() -> None:
