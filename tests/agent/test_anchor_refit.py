@@ -14,7 +14,7 @@ from five.agent.ratings import RANDOM
 from five.agent.standings import Standing
 from tests.agent.test_ladder import World
 
-CONFIG = RatingConfig(games_per_rating=50, games_per_round=50, games_of_first=20, games_per_anchor_pair=20)
+CONFIG = RatingConfig(games_per_rating=50, games_per_round=50, first_rating_games=20, games_per_anchor_pair=20)
 FAR = {RANDOM: 0.0, "scripted-easy": 22.0, "scripted": 26.0, "scripted-hard": 30.0}
 BOTS = [name for name in FAR if name != RANDOM]
 VERSIONS = {f"version-{i}": min(4.0 * i, 32.0) for i in range(1, 13)}

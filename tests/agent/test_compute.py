@@ -11,7 +11,7 @@ from tests.agent.test_learner import CONFIG, batch_of
 
 @pytest.mark.parametrize(("products", "sums"), [("tf32", "bfloat16"), ("float32", "float32")])
 def test_precision_flags_follow_the_configuration(products, sums):
-    apply_compute_config(ComputeConfig(float32_products=products, bfloat16_sums=sums))
+    apply_compute_config(ComputeConfig(float32_matmul_precision=products, bfloat16_accumulation=sums))
     assert torch.backends.cuda.matmul.allow_tf32 == torch.backends.cudnn.allow_tf32 == (products == "tf32")
     assert torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction == (sums == "bfloat16")
 

@@ -12,9 +12,9 @@ from five.agent.config import ComputeConfig
 
 def apply_compute_config(config: ComputeConfig) -> None:
     """Set the precision of this process's GPU products. A CPU always computes in full precision."""
-    torch.backends.cuda.matmul.allow_tf32 = config.float32_products == "tf32"
-    torch.backends.cudnn.allow_tf32 = config.float32_products == "tf32"
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = config.bfloat16_sums == "bfloat16"
+    torch.backends.cuda.matmul.allow_tf32 = config.float32_matmul_precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = config.float32_matmul_precision == "tf32"
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = config.bfloat16_accumulation == "bfloat16"
 
 
 @contextmanager

@@ -212,10 +212,10 @@ class LeagueConfig(_Section):
                                          "divided by its probability and the size of the pool.")
     add_every_versions: int = Field(10, ge=1, description="Versions between two additions to the pool.")
     active_past_versions: int = Field(0, ge=0, description="Number of past versions in play at a time. Each is "
-                                                           "replaced by "
-                              "sampling after active_minutes, so inference holds few versions and fills their "
-                              "batches. In the long run each version is met as often as with sampling per game, as in "
-                              "the paper (0).")
+                                                           "replaced by sampling after active_minutes, so inference "
+                                                           "holds few versions and fills their batches. In the long "
+                                                           "run each version is met as often as with sampling per "
+                                                           "game, as in the paper (0).")
     active_minutes: float = Field(20.0, gt=0, description="Minutes that a version stays in play.")
     max_quality_drop: float = Field(1.0, gt=0, description="Maximum drop of a quality per win, because the rule is "
                                     "unbounded for rarely sampled opponents.")
@@ -246,8 +246,7 @@ class RatingConfig(_Section):
                                      "version.")
     games_per_anchor_pair: int = Field(40, ge=2, description="Games between every two anchors.")
     required_references: tuple[Bot, ...] = Field((), description="Anchors that every version plays at any distance, "
-                                                                 "for a "
-                                    "comparable win rate.")
+                                                                 "for a comparable win rate.")
     reference_spacing: float = Field(4.0, gt=0, description="A rated version at least this far from every reference "
                                      "becomes one.")
 
