@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.clients.inference import NEWEST, RESET, WANT_STATE, WANT_POLICY_DEBUG
+from five.clients.inference import NEWEST, RESET, WANT_POLICY_DEBUG, WANT_STATE
 from five.services.rollout.step_buffer import SIDES, Array, Arrays
 
 Bools = npt.NDArray[np.bool_]

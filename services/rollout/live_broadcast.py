@@ -150,8 +150,8 @@ class LiveBroadcast:
     def _send(self, game: str, chunk: bytes, facts: ChunkFacts) -> None:
         self._source.put("chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps})
 
-    def _show(self, camera: Camera, side: int, policy_debug: Mapping[str, Array], buffer: StepBuffer, row: int, slot: int,
-              environment: Environment) -> None:
+    def _show(self, camera: Camera, side: int, policy_debug: Mapping[str, Array], buffer: StepBuffer, row: int,
+              slot: int, environment: Environment) -> None:
         record_policy_outputs(camera, side, policy_debug, values=buffer.values[row, slot, side],
                       version=int(buffer.versions[row, slot, side]), actions=buffer.actions[row, slot, side],
                       available=buffer.observations["available"][row, slot, side],
