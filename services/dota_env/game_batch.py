@@ -49,7 +49,7 @@ class GameBatch:
         self._games = games
         self._thread = ThreadPoolExecutor(1, "games")
         self._heroes = games.layout.heroes
-        self._schema = game_schema(thoughts=False)
+        self._schema = game_schema(policy_debug=False)
         self._specs = games.layout.array_specs()
 
     @classmethod

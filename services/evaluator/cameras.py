@@ -68,13 +68,13 @@ class Cameras:
         """What the policies made of what was last looked at. Rows of the answer are ``places`` and ``sides``; thoughts
         were ``asked`` of some."""
         for thought, row in enumerate(np.flatnonzero(asked).tolist()):
-            if not answer.thoughts:
+            if not answer.policy_debug:
                 return
             place, side = int(places[row]), int(sides[row])
-            thoughts = {name: array[thought] for name, array in answer.thoughts.items()}
+            policy_debug = {name: array[thought] for name, array in answer.policy_debug.items()}
             for camera in self._cameras(place):
                 try:
-                    self._think(camera, place, side, row, answer, thoughts)
+                    self._think(camera, place, side, row, answer, policy_debug)
                 except Exception as error:  # costs what is shown, not the rating
                     self._lose(place, error)
 
@@ -165,8 +165,8 @@ class Cameras:
         if film is not None:
             film.drop()
 
-    def _think(self, camera: Camera, place: int, side: int, row: int, answer: ActResult, thoughts: Mapping[str, Array]
-               ) -> None:
-        record_policy_outputs(camera, side, thoughts, values=answer.values[row], version=int(answer.versions[row]),
+    def _think(self, camera: Camera, place: int, side: int, row: int, answer: ActResult,
+               policy_debug: Mapping[str, Array]) -> None:
+        record_policy_outputs(camera, side, policy_debug, values=answer.values[row], version=int(answer.versions[row]),
                       actions=answer.actions[row], available=self._games.obs["available"][place, side],
                       units=self._games.slot_units(place, side), buildings=self._buildings)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
-from five.clients.inference import CLOSE, RESET, WANT_THOUGHTS, ActResult
+from five.clients.inference import CLOSE, RESET, WANT_POLICY_DEBUG, ActResult
 
 Array = npt.NDArray[Any]
 PAUSE_SECONDS = 0.2  # between two looks whether a pause is over
@@ -207,7 +207,7 @@ class Matches:
         if self._watcher is not None:
             wanted = {place for place in set(rows[0].tolist()) if self._watcher.wants(place)}
             watched = np.isin(rows[0], list(wanted))
-            flags[watched] |= WANT_THOUGHTS
+            flags[watched] |= WANT_POLICY_DEBUG
         answer = await self._inference.act(self._sessions[rows], self._policies[rows], flags,
                                            {name: array[rows] for name, array in self._games.obs.items()})
         if answer.unknown_sessions.size:

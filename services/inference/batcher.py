@@ -22,7 +22,7 @@ from five.services.inference.requests import (
     RESET,
     RESTORE,
     WANT_STATE,
-    WANT_THOUGHTS,
+    WANT_POLICY_DEBUG,
     Arrays,
     Reply,
     Request,
@@ -244,7 +244,7 @@ class Batcher:
         policies = joined([p.request.policies for p in live])
         versions = np.where(policies == NEWEST, newest.version, policies)
         greedy = flags & GREEDY != 0
-        want, thinks = flags & WANT_STATE != 0, flags & WANT_THOUGHTS != 0
+        want, thinks = flags & WANT_STATE != 0, flags & WANT_POLICY_DEBUG != 0
         batch = self._forward.join([p.request for p in live])
         replayed = self._replayed(live, flags)
         served = {version: held for pending in live for version, held in pending.served.items()}

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from five.services.inference.forward import Forward, HostForward, Part, flattened, thoughts
+from five.services.inference.forward import Forward, HostForward, Part, flattened, policy_debug
 from five.services.inference.graphs import Graphs, Specs, bucket_of, settle
 from five.services.inference.models import Served
 from five.services.inference.requests import Arrays, Request
@@ -102,7 +102,7 @@ class DeviceForward:
                 wanted |= {name: head.index_select(0, of) for name, head in acted.items() if name.startswith("aux/")}
             if part.thinks.any():
                 of = to_device(np.flatnonzero(part.thinks), self._device)
-                wanted |= {f"thought/{name}": shown.half() for name, shown in thoughts(acted, of).items()}
+                wanted |= {f"thought/{name}": shown.half() for name, shown in policy_debug(acted, of).items()}
             self._table.scatter_at(index, {name[6:]: state for name, state in acted.items()
                                            if name.startswith("state/")})
             return self._fetch(wanted)

@@ -113,7 +113,7 @@ class HostForward:
             if part.thinks.any():
                 watched = torch.from_numpy(np.flatnonzero(part.thinks))
                 out |= {f"thought/{name}": to_numpy(shown, np.float16)
-                        for name, shown in thoughts(flattened(acted), watched).items()}
+                        for name, shown in policy_debug(flattened(acted), watched).items()}
         return lambda: out
 
     def _act_natively(self, actor: PolicyActor, batch: Arrays, part: Part) -> Callable[[], Arrays]:
@@ -141,7 +141,7 @@ def flattened(acted: Any) -> dict[str, torch.Tensor]:
     return out
 
 
-def thoughts(acted: dict[str, torch.Tensor], rows: torch.Tensor) -> dict[str, torch.Tensor]:
+def policy_debug(acted: dict[str, torch.Tensor], rows: torch.Tensor) -> dict[str, torch.Tensor]:
     """What is shown of rows to who watches them, of what `flattened` gave."""
     out = {name[4:]: head[rows] for name, head in acted.items() if name.startswith("aux/")}
     return out | {name: acted[name][rows].exp() for name in ("choice", "aim") if name in acted}

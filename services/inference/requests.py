@@ -19,7 +19,7 @@ WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
 GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
 CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
 REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
-WANT_THOUGHTS = int(inference_pb2.SESSION_FLAG_WANT_THOUGHTS)
+WANT_POLICY_DEBUG = int(inference_pb2.SESSION_FLAG_WANT_POLICY_DEBUG)
 NEWEST = -1
 
 Array = npt.NDArray[Any]
@@ -54,7 +54,7 @@ class Reply:
     """The answer: rows in the request's order. With ``unknown`` sessions nothing was evaluated and the rest is empty.
 
     ``states`` and ``auxiliary`` lead with the number of WANT_STATE rows, in their order, ``thoughts`` with that of
-    WANT_THOUGHTS rows.
+    WANT_POLICY_DEBUG rows.
     """
 
     unknown: list[int]
@@ -67,7 +67,7 @@ class Reply:
     queue_us: int
     forward_us: int
     reward_std: float
-    thoughts: Arrays = field(default_factory=dict)
+    policy_debug: Arrays = field(default_factory=dict)
 
 
 def unknown_reply(sessions: list[int]) -> Reply:

@@ -175,6 +175,6 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
             wire.fill_tensor_set(response.states, reply.states, self._layout)
         if reply.auxiliary:
             wire.fill_tensor_set(response.auxiliary, reply.auxiliary, self._layout)
-        if reply.thoughts:
-            wire.fill_tensor_set(response.thoughts, reply.thoughts, self._layout)
+        if reply.policy_debug:
+            wire.fill_tensor_set(response.policy_debug, reply.policy_debug, self._layout)
         return response

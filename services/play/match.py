@@ -161,7 +161,8 @@ class Match:
         for view in self._views if fresh else ():
             outboxes = [player.outbox for player in self._players if player.heroes and player.team == view.team]
             if outboxes:
-                view.look(partial(game.write_seen, view.team), game.engine_frame, console_events(game.events(view.team)))
+                view.look(partial(game.write_seen, view.team), game.engine_frame,
+                          console_events(game.events(view.team)))
             for outbox in outboxes:
                 outbox.show(view)
         self._happened += console_events(game.events(None))
@@ -322,7 +323,7 @@ class Match:
         verdict = self.game.order(hero, order)
         return "" if verdict.ok else verdict.reason
 
-    def ping(self, player: Player, at: play_pb2.Place) -> None:
+    def ping(self, player: Player, at: play_pb2.MapPoint) -> None:
         """A ping on the map for the people of his side."""
         if not player.heroes or not player.rest.take() or max(at.x, at.y) > 65535:
             return

@@ -43,7 +43,7 @@ class Recorder:
         self._chunks: list[tuple[bytes, ChunkFacts]] = []
         self._parts: list[bytes] = []
         self._facts: ChunkFacts | None = None
-        self._schema = game_schema(thoughts=True)
+        self._schema = game_schema(policy_debug=True)
         self._columns = [self._schema.table("clock").column(f"{side}_kills") for side in ("radiant", "dire")]
         self._time = 0.0
         self._kills = [0, 0]

@@ -25,7 +25,7 @@ Write = Callable[[dict[str, Array]], None]
 
 def header_by_timestep(config: GameConfig, about: Mapping[str, Any]) -> Header:
     """The header of a game that is looked at in every timestep, however many the agents' steps have."""
-    return {**make_header(config, game_schema(thoughts=True), about), "steps_per_second": STEPS_PER_SECOND}
+    return {**make_header(config, game_schema(policy_debug=True), about), "steps_per_second": STEPS_PER_SECOND}
 
 
 def header_of(config: GameConfig, about: Mapping[str, Any], whose: Mapping[str, Any]) -> bytes:
@@ -37,7 +37,7 @@ def header_of(config: GameConfig, about: Mapping[str, Any], whose: Mapping[str, 
 
 def map_of(config: GameConfig) -> tuple[float, float, float]:
     """Where the map of the views begins, x and y, and how wide it is: world units."""
-    found = make_header(config, game_schema(thoughts=True), {})["map"]
+    found = make_header(config, game_schema(policy_debug=True), {})["map"]
     return float(found["x"]), float(found["y"]), float(found["extent"])
 
 
@@ -52,7 +52,7 @@ class View:
 
     def __init__(self, team: int | None, far: float = UNIT_PER_FRAME) -> None:
         self.team = team
-        self.schema = game_schema(thoughts=True)
+        self.schema = game_schema(policy_debug=True)
         self.engine_frame = 0
         self.events: list[dict[str, Any]] = []
         self._far = far

@@ -46,7 +46,7 @@ class PlayedHere:
         self.game.controllers[:] = Controller.SCRIPTED
         for _ in range(round(seconds * 7.5)):
             self.game.step()
-        self.schema = game_schema(thoughts=True)
+        self.schema = game_schema(policy_debug=True)
         self.held = False
         self.heard: list[dict[str, Any]] = []
         self.opened: list[dict[str, Any]] = []

@@ -188,7 +188,7 @@ def people(dice: random.Random) -> None:
     from dota.vec_game import Controller
 
     config: GameConfig = drawn_config(dice)
-    game, out = PlayedGame(config, dice.getrandbits(63)), game_schema(thoughts=False).empty()
+    game, out = PlayedGame(config, dice.getrandbits(63)), game_schema(policy_debug=False).empty()
     tape = game.record()
     game.controllers[:] = [dice.choice(list(Controller)) for _ in range(2)]
     heroes = [5 * team + place for team in range(2) for place in range(config.heroes_per_team)]

@@ -6,7 +6,7 @@ from dota.play import Order, PlayedGame, Verdict
 from dota.spectator.schema import Frame, game_schema
 from tests.dota.watching import duel
 
-SCHEMA = game_schema(thoughts=False)
+SCHEMA = game_schema(policy_debug=False)
 MIDDLE = (-500.0, -400.0)  # flat ground in the river, out of every tower's reach
 
 

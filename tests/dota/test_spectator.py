@@ -43,7 +43,7 @@ def chunks(game: VecGame) -> list[bytes]:
 
 
 def test_a_frame_is_the_spectators_view_within_the_quantisation(game: VecGame) -> None:
-    schema = game_schema(thoughts=False)
+    schema = game_schema(policy_debug=False)
     frame = schema.empty()
     game.write_seen(0, frame)
     writer = ChunkWriter(schema)
@@ -83,7 +83,7 @@ def test_a_frame_is_the_spectators_view_within_the_quantisation(game: VecGame) -
 
 
 def test_fog_is_that_of_the_units_own_eyes(game: VecGame) -> None:
-    schema = game_schema(thoughts=False)
+    schema = game_schema(policy_debug=False)
     frame = schema.empty()
     game.write_seen(0, frame)
     for team, name in enumerate(("radiant_fog", "dire_fog")):
@@ -95,7 +95,7 @@ def test_fog_is_that_of_the_units_own_eyes(game: VecGame) -> None:
 
 
 def test_what_is_encoded_is_decoded_step_by_step(game: VecGame) -> None:
-    schema = game_schema(thoughts=True)
+    schema = game_schema(policy_debug=True)
     writer = ChunkWriter(schema)
     frame, kept = schema.empty(), []
     rng = np.random.default_rng(1)
@@ -113,7 +113,7 @@ def test_what_is_encoded_is_decoded_step_by_step(game: VecGame) -> None:
 
 
 def test_the_first_frame_of_each_chunk_stands_alone(chunks: list[bytes]) -> None:
-    schema = game_schema(thoughts=True)
+    schema = game_schema(policy_debug=True)
     assert len(chunks) == 3
     alone = [next(iter(read_chunk(c, schema))).frame for c in chunks]
     assert all(frame["unit"].any() for frame in alone)
@@ -154,7 +154,7 @@ def test_a_recording_is_read_with_its_own_schema_and_index(tmp_path: Path) -> No
         steps += 1
     writer.close()
     recording = Recording.load(tmp_path / "a.view")
-    assert recording.schema == game_schema(thoughts=True)
+    assert recording.schema == game_schema(policy_debug=True)
     assert recording.header["about"]["players"][1] == "<script>alert(1)</script>"
     read = list(recording.steps())
     assert len(read) == steps
@@ -192,7 +192,7 @@ def test_a_recording_that_was_cut_off_shows_what_is_there(tmp_path: Path, chunks
 @pytest.mark.parametrize("seed", range(40))
 def test_hostile_bytes_are_refused_by_value_error(chunks: list[bytes], seed: int) -> None:
     rng = random.Random(seed)
-    schema = game_schema(thoughts=True)
+    schema = game_schema(policy_debug=True)
     raw = bytearray(zlib.decompress(chunks[seed % 3][HEAD.size:]))
     for _ in range(rng.randrange(1, 6)):  # behind the checksum: what somebody makes who knows the format
         at = rng.randrange(len(raw))
@@ -210,7 +210,7 @@ def test_hostile_bytes_are_refused_by_value_error(chunks: list[bytes], seed: int
 
 
 def test_each_cut_and_flip_of_a_chunk_is_noticed(chunks: list[bytes]) -> None:
-    schema, chunk, rng = game_schema(thoughts=True), chunks[0], random.Random(2)
+    schema, chunk, rng = game_schema(policy_debug=True), chunks[0], random.Random(2)
     for _ in range(60):
         with pytest.raises(ValueError):
             list(read_chunk(chunk[:rng.randrange(len(chunk))], schema))
@@ -227,7 +227,7 @@ def test_a_bomb_is_not_unpacked(chunks: list[bytes]) -> None:
     old = HEAD.unpack_from(chunks[0])
     bomb = HEAD.pack(*old[:5], 1 << 20, len(packed), zlib.crc32(packed)) + packed
     with pytest.raises(ValueError, match="size differs from its header"):
-        list(read_chunk(bomb, game_schema(thoughts=True)))
+        list(read_chunk(bomb, game_schema(policy_debug=True)))
 
 
 @pytest.mark.parametrize("described", [
@@ -243,7 +243,7 @@ def test_a_header_is_read_back_and_a_damaged_one_refused() -> None:
     header = Camera(CONFIG, {"seed": 5}, lambda chunk, facts: None).header
     packed = pack_header(header)
     read, schema, end = read_header(packed + b"more")
-    assert (read, schema, end) == (header, game_schema(thoughts=True), len(packed))
+    assert (read, schema, end) == (header, game_schema(policy_debug=True), len(packed))
     assert len(header["map"]["trees"]) == 2207
     assert header["core"]["fingerprint"] == f"{_core.FINGERPRINT:016x}" and int(header["core"]["fingerprint"], 16)
     assert len(packed) < 120_000

@@ -94,7 +94,7 @@ async def test_reset_sets_controllers(server: Server) -> None:
         shown = await there.reset(np.array([1], np.int32), np.array([[0, 1]], np.uint8))
         np.testing.assert_array_equal(shown.observations["shared"], here.obs["shared"][[1]])
         actions = np.zeros((2, 2, 1, 6), np.int16)
-        for _ in range(40):  # the random bot walks off, the other hero stays
+        for _ in range(40):  # the random bot walks away, the other hero stays
             here.step(actions)
             shown = await there.step(np.arange(2, dtype=np.int32), actions)
         np.testing.assert_array_equal(shown.observations["shared"], here.obs["shared"])
@@ -117,7 +117,7 @@ async def test_rollout_sees_equal_local_and_remote_games(server: Server, packed:
             np.testing.assert_array_equal(there[name], here[name], err_msg=name)
         np.testing.assert_array_equal(a.signals, b.signals)
         np.testing.assert_array_equal(a.winners, b.winners)
-    # Two of the places under other rules, each with its own.
+    # Two env slots with other configurations.
     rules = [GAME.model_copy(update={"patch": "7.19"}), None, GAME.model_copy(update={"start_seconds": -20.0})]
     await remote.reset(everyone, controllers, there, rules)
     await local.reset(everyone, controllers, here, rules)
@@ -128,7 +128,7 @@ async def test_rollout_sees_equal_local_and_remote_games(server: Server, packed:
             np.testing.assert_array_equal(there[name], here[name], err_msg=name)
         np.testing.assert_array_equal(a.game_time, b.game_time)
     np.testing.assert_allclose(a.game_time, [4 / 3, 4 / 3, -20 + 4 / 3], atol=0.05)
-    # Without rules a place goes back to what all were made with.
+    # Without variants an env slot returns to the stream's configuration.
     await remote.reset(everyone, controllers, there)
     await local.reset(everyone, controllers, here)
     for name in here:

@@ -28,7 +28,7 @@ def test_a_recording_holds_what_each_side_thought(tmp_path: Path) -> None:
     aim[..., 0] = 0.5
     answer = ActResult(
         np.zeros(0, np.int64), actions=np.ones((2, 1, 6), np.int16), values=np.array([[9.0], [0.25]], np.float32),
-        versions=np.array([6, 7]), thoughts={
+        versions=np.array([6, 7]), policy_debug={
             "choice": np.full((1, 1, 30), 0.25, np.float16), "aim": aim, "win_probability": np.full((1, 1), 0.75),
             "net_worth_rank": np.array([[[1.0, 0, 0, 0, 0]]], np.float16),
             "building_events": np.full((1, 1, BUILDINGS), 0.5, np.float16)})

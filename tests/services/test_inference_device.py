@@ -30,7 +30,7 @@ from five.services.inference.requests import (
     RESET,
     RESTORE,
     WANT_STATE,
-    WANT_THOUGHTS,
+    WANT_POLICY_DEBUG,
     Reply,
     Request,
 )
@@ -138,31 +138,31 @@ def require_same(one: Reply, other: Reply, drawn: bool = False) -> None:
         for key in ours:
             if not (drawn and key == "target_embedding"):
                 np.testing.assert_allclose(theirs[key], ours[key], atol=1e-4)
-    assert one.thoughts.keys() == other.thoughts.keys()
+    assert one.policy_debug.keys() == other.policy_debug.keys()
     assert one.actions.shape == other.actions.shape and other.actions.dtype == np.int16
     if not drawn:
         assert np.array_equal(one.actions, other.actions)
         np.testing.assert_allclose(other.log_probabilities, one.log_probabilities, atol=1e-4)
-        for key, shown in one.thoughts.items():
-            np.testing.assert_allclose(other.thoughts[key], shown, atol=1e-2)
+        for key, shown in one.policy_debug.items():
+            np.testing.assert_allclose(other.policy_debug[key], shown, atol=1e-2)
 
 
 def test_greedy_games_go_the_same_way(servers: tuple[Server, Server]) -> None:
     for step in range(4):
         flags = GREEDY | (RESET if step == 0 else 0) | (WANT_STATE if step % 2 else 0)
-        replies = [server.ask([7, 3, 5], step, [flags, flags | WANT_THOUGHTS, flags], packed=step > 1)
+        replies = [server.ask([7, 3, 5], step, [flags, flags | WANT_POLICY_DEBUG, flags], packed=step > 1)
                    for server in servers]
         require_same(*replies)
-    assert replies[0].states and replies[0].thoughts
+    assert replies[0].states and replies[0].policy_debug
 
 
 def test_what_a_version_thinks_is_the_same_where_it_draws(servers: tuple[Server, Server]) -> None:
     """For one step: what is drawn moves the next. Two versions in a batch, then a third that is newest."""
     for step, batch in enumerate(([1, 2, 3, 4, 5], [6, 7], [8])):
         versions = [NEWEST, 0, 1, 0, NEWEST][:len(batch)]
-        replies = [server.ask(batch, step, RESET | WANT_STATE | WANT_THOUGHTS, versions) for server in servers]
+        replies = [server.ask(batch, step, RESET | WANT_STATE | WANT_POLICY_DEBUG, versions) for server in servers]
         require_same(*replies, drawn=True)
-        shown = replies[1].thoughts["choice"].astype(np.float32)
+        shown = replies[1].policy_debug["choice"].astype(np.float32)
         chosen = np.take_along_axis(shown, replies[1].actions[..., :1].astype(int), -1)
         assert (chosen > 0).all() and (replies[1].log_probabilities <= np.log(chosen[..., 0]) + 1e-2).all()
 

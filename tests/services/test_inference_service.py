@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pytest
 
-from five.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, WANT_THOUGHTS, InferenceClient
+from five.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, WANT_POLICY_DEBUG, InferenceClient
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
@@ -48,15 +48,15 @@ async def test_steps_through_the_wire(server: InferenceServer) -> None:
 async def test_thoughts_go_with_the_sessions_that_are_watched(server: InferenceServer) -> None:
     async with client(server) as c:
         await one(c, 2, 3.0, RESET)
-        flags = np.array([RESET | WANT_STATE, WANT_THOUGHTS, RESET | WANT_THOUGHTS], np.uint8)
+        flags = np.array([RESET | WANT_STATE, WANT_POLICY_DEBUG, RESET | WANT_POLICY_DEBUG], np.uint8)
         seen = {name: np.concatenate([array] * 3) for name, array in observations(1.0).items()}
         answer = await c.act(ids(1, 2, 3), ids(NEWEST, NEWEST, NEWEST), flags, seen)
         assert answer.states["count"].shape[0] == 1 and answer.auxiliary["win_probability"].shape == (1, 1)
-        assert answer.thoughts["choice"].shape == (2, 1, 30) and answer.thoughts["win_probability"].shape == (2, 1)
+        assert answer.policy_debug["choice"].shape == (2, 1, 30) and answer.policy_debug["win_probability"].shape == (2, 1)
         # Of the second session's second step, and of the third's first.
-        np.testing.assert_allclose(answer.thoughts["choice"][:, 0, 0], [1 / 3, 1 / 2], rtol=1e-3)
-        assert "aim" not in answer.thoughts
-        assert not (await one(c, 2, 3.0)).thoughts
+        np.testing.assert_allclose(answer.policy_debug["choice"][:, 0, 0], [1 / 3, 1 / 2], rtol=1e-3)
+        assert "aim" not in answer.policy_debug
+        assert not (await one(c, 2, 3.0)).policy_debug
 
 
 async def test_a_stream_is_answered_in_order_while_requests_overlap(server: InferenceServer) -> None:

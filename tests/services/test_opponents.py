@@ -55,7 +55,7 @@ def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> Non
     pool, other = Pool(state, config, 0, lambda: now[0]), Pool(state, config, 0, lambda: now[0])
     for v in range(0, 80, 10):
         pool.on_version(v)
-    for game in range(200):  # qualities that differ
+    for game in range(200):  # different qualities
         pool.report(f"r{game}", 0 if game % 2 else 10, won=True)
     met: dict[int, float] = dict.fromkeys(range(0, 80, 10), 0)
     changes = 0
@@ -68,7 +68,7 @@ def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> Non
             assert [other.assign(f"{turn}/{i}") for i in range(4)] == found
         for version in places:
             met[version] += 1 / (4 * 250)
-        now[0] += 160.0  # one place's turn has come since
+        now[0] += 160.0  # one slot's turn has passed
         changes += sum(pool._in_play(place) != version for place, version in enumerate(places))
     assert 100 < changes <= 250
     for version, chance in pool.league().probabilities().items():
@@ -124,7 +124,7 @@ def test_replicas_share_one_pool(state: RunState) -> None:
     seen = [pool.league() for pool in (*pools, Pool(state, CONFIG, seed=0))]
     assert [(o.games, o.wins) for o in seen[0].opponents] == [(80, 60)] * 3
     assert all(league.dump() == seen[0].dump() for league in seen)
-    # The same pool, the same draws.
+    # Equal pools give equal samples.
     matches = [[pool.assign(str(i)) for i in range(50)] for pool in pools]
     assert [[(m.past, m.side) for m in row] for row in matches] == [[(m.past, m.side) for m in matches[0]]] * 3
 
@@ -198,7 +198,7 @@ def test_reverted_versions_leave_the_pool(state: RunState) -> None:
     for v in (0, 10, 20, 30):
         pool.on_version(v)
     record = RunRecord(game={}, layout="l", schema="s")
-    # From version 30 back to 12, which goes on as 31.
+    # A revert from version 30 to 12, which continues as 31.
     lineage = Lineage([new_segment(0, record, "run.created", "test"),
                        new_segment(31, record, "run.reverted", "ada", 12)])
     ours = current_line_filter(lineage, 31)

@@ -135,7 +135,7 @@ async def test_hero_steps_are_counted_by_variant() -> None:
         assert answer.verdict == experience_pb2.PUSH_VERDICT_ACCEPTED and answer.segment_id == str(i)
     steps = into.hero_steps / 5
     assert [a - b for a, b in zip(counted(), before, strict=True)] == [steps, 3 * steps]
-    with pytest.raises(ValueError, match="arm is 'left'; an anneal has old and new"):
+    with pytest.raises(ValueError, match="variant is 'left'; an anneal has old and new"):
         service(into).check(request(variant="left"))
 
 

@@ -40,7 +40,7 @@ class Camera:
 
     def __init__(self, config: GameConfig, about: Mapping[str, Any],
                  on_chunk: Callable[[bytes, "ChunkFacts"], None], first_steps: int = CHUNK_STEPS) -> None:
-        self.schema = game_schema(thoughts=True)
+        self.schema = game_schema(policy_debug=True)
         self.header = make_header(config, self.schema, about)
         self._on_chunk = on_chunk
         self._writer = ChunkWriter(self.schema)

@@ -122,10 +122,10 @@ def _thought() -> Iterable[Table]:
     yield Table("fall", TEAMS * FALLS, ("unit", "probability"))
 
 
-def game_schema(thoughts: bool) -> Schema:
+def game_schema(policy_debug: bool) -> Schema:
     """Return the current schema of recordings, with or without policy outputs."""
     tables = tuple(Table(name, rows, tuple(fields)) for name, rows, fields in _core.SEEN_TABLES)
-    return Schema(tables + (tuple(_thought()) if thoughts else ()), tuple(Bits(*b) for b in _core.SEEN_BITS))
+    return Schema(tables + (tuple(_thought()) if policy_debug else ()), tuple(Bits(*b) for b in _core.SEEN_BITS))
 
 
 def pack_frame(schema: Schema, frame: Mapping[str, npt.NDArray[Any]]) -> bytes:

@@ -105,7 +105,7 @@ async def _play(size: PlayWorkload, joined: bool) -> tuple[_PlayerMeasurements, 
             felt.sent[n] = time.perf_counter()
             x = 20_000 + (n % 8) * 500
             await player.send(play_pb2.JoinRequest(order=play_pb2.Order(
-                n=n, kind="move", at=play_pb2.Place(x=x, y=x), slot=-1, to=-1)))
+                n=n, kind="move", at=play_pb2.MapPoint(x=x, y=x), slot=-1, to=-1)))
         # Without a fixed phase to the game's frames, as a person's keys.
         await asyncio.sleep(max(0.0, n / size.orders_per_second - passed) if player is not None else 0.1)
     spent = (time.process_time() - spent) / (time.perf_counter() - began)

@@ -27,7 +27,7 @@ METHOD = "five.v1.EnvService/Play"
 
 
 @dataclass(frozen=True)
-class SeenGame:
+class SpectatorView:
     """A spectator's view of a game.
 
     ``frame`` is packed by its ``schema``; ``slots`` int16 [2, units] holds, by side, the unit in each slot of the
@@ -58,7 +58,7 @@ class Step:
     statistics: npt.NDArray[np.float32]
     statistic_names: tuple[str, ...]
     step_us: int
-    seen: dict[int, SeenGame] = field(default_factory=dict)
+    seen: dict[int, SpectatorView] = field(default_factory=dict)
     lineups: npt.NDArray[np.int16] | None = None
 
 
@@ -215,7 +215,7 @@ class EnvironmentClient:
             dict(observations), wire.decode_bytes("signals", signals, np.float32, (k, 2, heroes, width)), winners,
             wire.decode_bytes("game_time", answer.game_time, np.float32, (k,)),
             wire.decode_bytes("statistics", answer.statistics, np.float32, (k, 2, heroes, len(names))), names,
-            answer.step_us, {seen.place: SeenGame(seen.schema, seen.frame, _slots(seen.slots), seen.happened)
+            answer.step_us, {seen.place: SpectatorView(seen.schema, seen.frame, _slots(seen.slots), seen.happened)
                              for seen in answer.seen},
             wire.decode_bytes("lineups", answer.lineups, np.int16, (k, 2, heroes)) if answer.lineups else None)
 

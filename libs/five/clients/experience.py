@@ -109,7 +109,7 @@ class ExperienceClient:
             reward_sum=segment.reward_sum, reward_square_sum=segment.reward_square_sum,
             reward_count=segment.reward_count, oldest_version=segment.oldest_version,
             newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch,
-            arm=segment.variant)
+            variant=segment.variant)
         data = wire.serialize_with_set(request, "tensors", segment.arrays, self._layout_hash, self._sparse, self._zstd,
                              self._changes, self._period)
         check_size("the segment", len(data), self._config.max_message_bytes)

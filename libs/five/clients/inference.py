@@ -35,7 +35,7 @@ WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
 GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
 CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
 REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
-WANT_THOUGHTS = int(inference_pb2.SESSION_FLAG_WANT_THOUGHTS)
+WANT_POLICY_DEBUG = int(inference_pb2.SESSION_FLAG_WANT_POLICY_DEBUG)
 
 _EMPTY = np.zeros(0, np.int64)
 
@@ -47,7 +47,7 @@ class ActResult:
     If ``unknown_sessions`` int64[] is not empty, nothing was evaluated and all arrays are empty: repeat the request
     with RESTORE for these sessions. Otherwise ``actions`` int16 [n, H, 6], ``log_probabilities`` and ``values`` float32
     [n, H], ``versions`` int64 [n]; ``states`` and ``auxiliary`` by name for the sessions with WANT_STATE, ``thoughts``
-    for those with WANT_THOUGHTS.
+    for those with WANT_POLICY_DEBUG.
     """
 
     unknown_sessions: npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ class ActResult:
     forward_us: int = 0
     reward_std: float = 0.0
     seconds: float = 0.0  # from request to response
-    thoughts: dict[str, Array] = field(default_factory=dict)
+    policy_debug: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class InferenceClient:
             wire.decode_bytes("values", answer.values, np.float32, shape),
             wire.decode_bytes("versions", answer.versions, np.int64, (n,)),
             wire.decode_set(answer.states, None), wire.decode_set(answer.auxiliary, None),
-            answer.queue_us, answer.forward_us, answer.reward_std, seconds, wire.decode_set(answer.thoughts, None))
+            answer.queue_us, answer.forward_us, answer.reward_std, seconds, wire.decode_set(answer.policy_debug, None))
 
     async def model(self, wanted: Sequence[int] = ()) -> ModelInfo:
         """Return the model that the servers serve. Raise CallFailed.

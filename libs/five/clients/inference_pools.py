@@ -21,7 +21,7 @@ from five.clients.inference import (
     RESET,
     RESTORE,
     WANT_STATE,
-    WANT_THOUGHTS,
+    WANT_POLICY_DEBUG,
     ActResult,
     InferenceClient,
     ModelInfo,
@@ -170,7 +170,7 @@ class InferencePools:
                 answer.unknown_sessions if answer.unknown_sessions.size
                 else sessions[rows][flags[rows] & (RESET | RESTORE) == 0]
                 for answer, rows in zip(answers, parts, strict=True)]))
-        return _merge(answers, parts, np.flatnonzero(flags & WANT_STATE), np.flatnonzero(flags & WANT_THOUGHTS))
+        return _merge(answers, parts, np.flatnonzero(flags & WANT_STATE), np.flatnonzero(flags & WANT_POLICY_DEBUG))
 
     async def want(self, version: int) -> bool:
         """Return whether a past version is loaded at its server. If not, the server starts to load it where memory
@@ -203,7 +203,7 @@ def _merge(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted: 
             watched: npt.NDArray[np.intp]) -> ActResult:
     """Merge the responses in the order of the request.
 
-    ``wanted`` are the rows with WANT_STATE, ``watched`` those with WANT_THOUGHTS.
+    ``wanted`` are the rows with WANT_STATE, ``watched`` those with WANT_POLICY_DEBUG.
     """
     n = sum(len(rows) for rows in parts)
 
@@ -226,7 +226,7 @@ def _merge(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted: 
         rows_of([a.versions for a in answers], parts, n), named_rows([a.states for a in answers], wanted),
         named_rows([a.auxiliary for a in answers], wanted), max(a.queue_us for a in answers),
         max(a.forward_us for a in answers), answers[0].reward_std, max(a.seconds for a in answers),
-        named_rows([a.thoughts for a in answers], watched))
+        named_rows([a.policy_debug for a in answers], watched))
 
 
 def inference_pools(connect: Callable[[Sequence[str], str], InferenceClient], addresses: Sequence[str],

@@ -93,12 +93,12 @@ def parse_message(text: str) -> play_pb2.JoinRequest | None:
         case PingMessage():
             return play_pb2.JoinRequest(ping=play_pb2.MapPing(at=_map_point(said.at)))
         case ControlMessage():
-            return play_pb2.JoinRequest(hand=play_pb2.Hand(hero=said.hero, held=said.held))
+            return play_pb2.JoinRequest(hand=play_pb2.HeroControl(hero=said.hero, held=said.held))
     return None
 
 
-def _map_point(at: Point) -> play_pb2.Place:
-    return play_pb2.Place(x=at[0], y=at[1])
+def _map_point(at: Point) -> play_pb2.MapPoint:
+    return play_pb2.MapPoint(x=at[0], y=at[1])
 
 
 def response_json(response: play_pb2.JoinResponse) -> dict[str, Any]:
