@@ -103,7 +103,8 @@ def test_undetermined_speedup_names_the_reason() -> None:
     table = found(assemble(CONFIG, [(result("none", 1), records(100)), (strong, records(100))]), "Speedup")
     assert [row[2:] for row in table.rows] == [["-"] * 3] * 2
     told = "\n".join(table.notes)
-    assert re.search(r"queue-4 at [\d.]+ by versions: the first evaluated version is already above it.* in queue-4-seed1", told)
+    reason = r"queue-4 at [\d.]+ by versions: the first evaluated version is already above it.* in queue-4-seed1"
+    assert re.search(reason, told)
 
 
 def test_missing_records_leave_samples_empty() -> None:

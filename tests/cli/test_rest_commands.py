@@ -205,7 +205,8 @@ def test_change_with_lost_response_is_applied_once(controller: LiveController, m
     assert len(Controller(controller.url, OPERATOR).get("matches")["items"]) == 1
 
 
-def test_event_stream_resumes_after_a_lost_connection(controller: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_stream_resumes_after_a_lost_connection(controller: LiveController, monkeypatch: pytest.MonkeyPatch
+                                                      ) -> None:
     told: list[str] = []
     begun, over = threading.Event(), threading.Event()
     real, losses = rest_client._messages, []

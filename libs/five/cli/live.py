@@ -8,6 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from five.reports.run_report import win_rates
 from five.services.controller.console.bottleneck import bottleneck
 from rapid.store.leases import Instance, Leases
 from rapid.store.series import Series
@@ -117,16 +118,6 @@ class LiveView:
         if newest.get("skipped"):
             out.append(_line("gradient steps were skipped: see the optimizer's log", "bold red"))
         return out
-
-
-def win_rates(rating: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a rated version's win rate by bot, as text with the 95 % interval where the record has one."""
-    rates = []
-    for name, share in sorted(rating.get("win_rates", {}).items()):
-        bounds = rating.get("win_intervals", {}).get(name)
-        interval = f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds else ""
-        rates.append((name, f"{100 * share:.0f} %{interval}"))
-    return rates
 
 
 def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from five.cli.live import win_rates
 from five.reports.html_page import Film, page
 from five.services.controller.console.curves import Columns, downsample
 from five.services.controller.console.timeline import Timeline
@@ -93,6 +92,16 @@ def headline(run: RunRecords) -> list[tuple[str, str]]:
         out.append(("TrueSkill", f"{newest['mu']:.1f} ± {newest.get('sigma', 0):.1f}"))
         out += [(f"version {newest.get('version', '?')}'s score against {n}", said) for n, said in win_rates(newest)]
     return out
+
+
+def win_rates(rating: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return a rated version's win rate by bot, as text with the 95 % interval where the record has one."""
+    rates = []
+    for name, share in sorted(rating.get("win_rates", {}).items()):
+        bounds = rating.get("win_intervals", {}).get(name)
+        interval = f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds else ""
+        rates.append((name, f"{100 * share:.0f} %{interval}"))
+    return rates
 
 
 def _last_at(run: RunRecords) -> float:
