@@ -37,7 +37,8 @@ TINY = [
     "services.evaluator.cpu_share=0.3", "services.optimizer.checkpoint_every_versions=2", "services.controller.port=0",
     "rating.games_per_rating=2", "rating.first_rating_games=2", "rating.anchors=[random]",
     "rating.required_references=[]", "league.add_every_versions=2", "store.archive_every=1",
-    "lifecycle.heartbeat_seconds=0.5", "lifecycle.lease_seconds=3", "lifecycle.poll_seconds=0.2", "lifecycle.grace_seconds=10"]
+    "lifecycle.heartbeat_seconds=0.5", "lifecycle.lease_seconds=3", "lifecycle.poll_seconds=0.2",
+    "lifecycle.grace_seconds=10"]
 
 # What is killed: the name of its log, and what its command line holds.
 KINDS = {
