@@ -114,7 +114,7 @@ def test_dense_unroll_is_close_in_bfloat16() -> None:
     obs = cases(packed)
     actions = actions_of(packed, obs)
     (one, expected), (two, found) = (loss_of(p, obs, actions) for p in (packed, dense))
-    # Where a product is cut differs, and with it what is rounded; the functions are the same.
+    # Products are split at other places and round differently; the functions are equal.
     torch.testing.assert_close(found.logp, expected.logp, rtol=0.05, atol=0.05)
     torch.testing.assert_close(found.values, expected.values, rtol=0.05, atol=0.05)
     one.backward()
@@ -240,7 +240,7 @@ def test_dense_on_a_gpu_equals_packed_on_a_cpu(heroes: int, precision: str) -> N
     state = {name: array.cuda() for name, array in start_of(packed).items()}
     given, resets = actions.cuda(), resets_of().cuda()
     _, expected = loss_of(packed, obs, actions)
-    for check in ("default", "error"):  # what is made once is made
+    for check in ("default", "error"):  # the first run allocates, the second is checked
         dense.zero_grad()
         try:
             torch.cuda.set_sync_debug_mode(check)
@@ -254,5 +254,5 @@ def test_dense_on_a_gpu_equals_packed_on_a_cpu(heroes: int, precision: str) -> N
     torch.testing.assert_close(out.values.cpu(), expected.values, rtol=tolerance, atol=tolerance)
     torch.testing.assert_close(out.observation_moments.cpu(), expected.observation_moments, rtol=1e-4, atol=1e-2)
     assert torch.isfinite(acted.logp).all()
-    reached = [p.grad for p in dense.parameters() if p.grad is not None]  # nothing of it trains the auxiliary heads
+    reached = [p.grad for p in dense.parameters() if p.grad is not None]  # this loss does not train the auxiliary heads
     assert reached and all(torch.isfinite(grad).all() for grad in reached)

@@ -13,7 +13,7 @@ def test_masked_entries_are_never_sampled() -> None:
     torch.manual_seed(0)
     logits, mask = torch.randn(500, 30) * 10, torch.rand(500, 30) < 0.3
     mask[:, 7] |= ~mask.any(-1)
-    logits[~mask] += 1000.0  # what is not available scores best
+    logits[~mask] += 1000.0  # masked entries have the best scores
     logp = masked_log_softmax(logits, mask)
     for seed in range(20):
         drawn = sample(logp, torch.Generator().manual_seed(seed))

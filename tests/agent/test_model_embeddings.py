@@ -11,7 +11,7 @@ def test_lookup_and_gradient_equal_pytorch() -> None:
     ids, weights = torch.randint(0, 6, (40, 3)), torch.randn(40, 3, 4)
     gradients = []
     for look_up in (lookup, lambda table, ids: F.embedding(ids, table, padding_idx=0)):
-        table = torch.nn.Parameter(torch.arange(32.0).view(8, 4))  # rows 6 and 7 are not looked up
+        table = torch.nn.Parameter(torch.arange(32.0).view(8, 4))  # no id is 6 or 7
         rows = look_up(table, ids)
         assert torch.equal(rows, table.detach()[ids])
         (rows * weights).sum().backward()

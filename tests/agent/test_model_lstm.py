@@ -83,7 +83,7 @@ def test_small_gradients_survive_bfloat16(scale: float) -> None:
 def test_a_slowly_growing_cell_keeps_growing() -> None:
     """In bfloat16 a cell near 8 cannot take in less than 0.03 a step: 64 steps of 0.01 would leave it where it is."""
     width, steps = 1, 64
-    gates = torch.tensor([-4.6, 30.0, 30.0, 30.0]).repeat(steps, 1, 1).bfloat16()  # adds about 0.01, forgets nothing
+    gates = torch.tensor([-4.6, 30.0, 30.0, 30.0]).repeat(steps, 1, 1).bfloat16()  # the cell grows by 0.01 a step
     weight = torch.zeros(4 * width, width, dtype=torch.bfloat16)
     _, _, c = lstm_sequence(gates, weight, torch.zeros(1, width), torch.full((1, width), 8.0))
     added = steps * float(torch.sigmoid(gates[0, 0, 0].float()))

@@ -68,7 +68,7 @@ def test_streams_are_standardised_by_group() -> None:
     assert normal.keys() == inputs.floats.keys()
     for name, values in normal.items():
         assert values.dtype == torch.float32 and values.abs().max() <= 5.0, name
-    # Each tower of units has statistics of its own: move one tower, and the others stay as they are.
+    # Each unit group has its own statistics: shifting one group leaves the others unchanged.
     rows = np.cumsum([0, *inputs.group_rows])
     moved = reader(obs)
     moved.floats["units"][rows[2]:rows[3]] += 100.0

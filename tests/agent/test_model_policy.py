@@ -18,7 +18,7 @@ STEPS, TEAMS = 6, 3
 def make(heroes: int, seed: int = 0, config: ModelConfig = SMALL) -> Policy:
     torch.manual_seed(seed)
     policy = Policy(layout(heroes), config)
-    with torch.no_grad():  # a policy that has opinions: the initial one is close to uniform
+    with torch.no_grad():  # large weights, because the initial policy is nearly uniform
         for parameter in policy.heads.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.5)
     return policy
@@ -259,7 +259,7 @@ def test_overfits_a_small_target() -> None:
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_unroll_returns_observation_moments(precision: str) -> None:
     policy = make(5, config=SMALL.model_copy(update={"precision": precision}))
-    see(policy, random_obs(policy.layout, STEPS, TEAMS, seed=5))  # about means that are not zero
+    see(policy, random_obs(policy.layout, STEPS, TEAMS, seed=5))  # moves the means away from zero
     obs = random_obs(policy.layout, STEPS, TEAMS)
     actions = torch.zeros(STEPS, TEAMS, 5, 6, dtype=torch.int16)
     out = policy.unroll(obs, actions, policy.initial_state(TEAMS))

@@ -39,8 +39,10 @@ def sample(log_probabilities: Tensor, generator: torch.Generator | None = None) 
 
 
 class ActionTable(nn.Module):
-    """What each primary action of the layout reads, by action id. It follows from the layout and is not part of a
-    version."""
+    """Table of what each primary action of the layout reads, by action id.
+
+    It follows from the layout and is not part of a version.
+    """
 
     mask_class: Tensor
     reads_unit: Tensor

@@ -12,8 +12,8 @@ namespace five {
 // that are not zero follow. Changes: packed after each row but a part's first was replaced by its exclusive or
 // with the row before.
 enum class Encoding : std::uint8_t { Plain, Packed, Changes, Count };
-// Instructions that unpack. Best: the fastest that the CPU has; tests compare the others with it. The portable
-// method stands in for one that the CPU lacks.
+// Instructions that unpack. Best: the fastest that the CPU has; tests compare the others with it. A method that
+// the CPU lacks falls back to the portable one.
 enum class UnpackMethod : std::uint8_t { Best, Portable, Shuffle, Expand, Count };
 
 // An array cut along its first dimension into equal parts, each of `rows` rows of `width` bytes.
