@@ -1,5 +1,4 @@
-"""The optimizer's part in a revert, on a real Redis, real blobs and a real optimizer: any kept version, with its
-moments, across a surgery and back again."""
+"""Revert jobs of the optimizer on a real Redis, blob store and learner, also across a surgery."""
 
 import threading
 from collections.abc import Iterator
@@ -17,11 +16,11 @@ from rapid.store.jobs import Job, JobState
 from rapid.store.operation_blobs import operation_checkpoint, preserved_checkpoint
 from rapid.store.state import Status
 from tests.services.optimizer_cases import LEARNING, feed, until
-from tests.services.test_surgery_orders import NEW, OLD, PLAN, Bench
+from tests.services.test_optimizer_surgery_jobs import NEW, OLD, PLAN, Bench
 
 
 class Reverting(Bench):
-    """A bench whose orders are of operations with a new name each time."""
+    """A bench that names each operation anew."""
 
     operation = ""
 
@@ -29,7 +28,7 @@ class Reverting(Bench):
         return self.order(kind, int(self.operation.rpartition("-")[2]) * 10, operation=self.operation, **changes)
 
     def revert(self, operation: str, target: int, warm: int = 0) -> Job:
-        """A whole revert; the last order, or the first that was refused."""
+        """Run all jobs of a revert; return the last one, or the first that was refused."""
         self.operation, self.made = operation, {}
         for kind in ("checkpoint", "transform", "publish"):
             done = self.placed(kind, to_version=target, warm_up_versions=warm)
@@ -38,7 +37,7 @@ class Reverting(Bench):
         return done
 
     def go_on(self, spec: AgentSpec, versions: int = 0) -> None:
-        """The optimizer comes up under the new record and learns, and the run is taken in hand again."""
+        """Start the optimizer under the new record, train it and start the next operation."""
         self.training = self.optimizer(spec)
         assert self.publisher is not None
         self.worker = self.carries_out(self.training, self.publisher, spec)
@@ -55,7 +54,7 @@ class Reverting(Bench):
         self.client.playing = False
 
     def keep(self, operation: str) -> Job:
-        """A checkpoint of the run as it goes on, as an anneal asks for one."""
+        """Run the job with which an anneal preserves a checkpoint."""
         self.jobs.submit(f"{operation}/keep/1", "keep", {"operation": operation, "made": {}})
         thread = threading.Thread(target=self.worker.run_once)
         thread.start()
@@ -82,7 +81,7 @@ def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return a.keys() == b.keys() and all(np.array_equal(np.asarray(a[n]), np.asarray(b[n])) for n in a)
 
 
-def test_a_kept_version_comes_back_with_its_moments_as_the_next_number(bench: Reverting) -> None:
+def test_revert_restores_parameters_and_moments(bench: Reverting) -> None:
     kept = bench.keep("anneal-1")
     assert (kept.answer["checkpoint"], kept.answer["head"]) == (2, 2)
     state = bench.training.learner.state_dict()
@@ -112,12 +111,12 @@ def test_a_kept_version_comes_back_with_its_moments_as_the_next_number(bench: Re
     assert bench.store.head() == 10 and not same(bench.tensors(10), bench.tensors(8))
 
 
-def test_a_revert_can_be_reverted(bench: Reverting) -> None:
+def test_revert_of_a_revert(bench: Reverting) -> None:
     bench.more(3)
     assert bench.revert("revert-1", 3).state is JobState.DONE
     bench.go_on(OLD, 2)
     assert bench.store.head() == 8
-    # To the newest of the branch that was left, whose checkpoint the first revert kept.
+    # Back to the newest version of the abandoned branch, whose checkpoint the first revert preserved.
     assert bench.revert("revert-2", 5).state is JobState.DONE
     assert bench.made["transform"]["complete"]
     bench.go_on(OLD)
@@ -126,7 +125,7 @@ def test_a_revert_can_be_reverted(bench: Reverting) -> None:
     assert lineage.branches(9) == [range(6, 9)] and lineage.is_ancestor(5, 9) and not lineage.is_ancestor(8, 9)
 
 
-def test_going_back_behind_a_surgery_brings_the_schema_of_then(bench: Reverting) -> None:
+def test_revert_across_a_surgery_restores_the_schema(bench: Reverting) -> None:
     first = bench.state.record()
     bench.operation = "surgery-1"
     for kind in ("check", "checkpoint", "transform", "publish"):
@@ -145,7 +144,7 @@ def test_going_back_behind_a_surgery_brings_the_schema_of_then(bench: Reverting)
     bench.go_on(OLD)
     assert bench.training.version == 4 and bench.training.warm_up_until == 5
     assert bench.training.learner.hold_steps == LEARNING.gradient_steps_per_iteration
-    # And forward again, to the version of the schema that was left.
+    # And forward again to the version of the other schema.
     assert bench.revert("revert-3", 3).state is JobState.DONE
     again = bench.state.record()
     assert again is not None and again.chain == (PLAN.digest,) and again.schema == NEW.schema
@@ -153,7 +152,7 @@ def test_going_back_behind_a_surgery_brings_the_schema_of_then(bench: Reverting)
     assert bench.training.version == 5 and same(bench.tensors(5), bench.tensors(3))
 
 
-def test_of_a_version_without_a_checkpoint_the_moments_begin_at_zero_and_the_learner_holds(bench: Reverting) -> None:
+def test_revert_without_checkpoint_resets_moments(bench: Reverting) -> None:
     bench.more(5)
     done = bench.revert("revert-1", 3, warm=2)
     assert done.state is JobState.DONE, done.error
@@ -178,7 +177,7 @@ def test_revert_to_a_missing_version_is_refused(bench: Reverting) -> None:
     assert (bench.state.record(), bench.store.head_digest()) == before
 
 
-def test_orders_of_a_revert_can_be_repeated(bench: Reverting) -> None:
+def test_repeated_revert_jobs_change_nothing(bench: Reverting) -> None:
     bench.more(3)
     assert bench.revert("revert-1", 3).state is JobState.DONE
     record, head = bench.state.record(), bench.store.head_digest()
@@ -190,7 +189,7 @@ def test_orders_of_a_revert_can_be_repeated(bench: Reverting) -> None:
     assert (bench.state.record(), bench.store.head_digest()) == (record, head)
 
 
-def test_a_run_whose_reverted_checkpoint_is_gone_refuses_to_go_on_from_the_branch_it_left(bench: Reverting) -> None:
+def test_resume_without_the_reverted_checkpoint_is_refused(bench: Reverting) -> None:
     bench.more(3)
     assert bench.revert("revert-1", 3).state is JobState.DONE
     bench.blobs.remove_ref(operation_checkpoint("trial", "revert-1"))

@@ -1,4 +1,4 @@
-"""The optimizer's part in surgery on a real Redis, real blobs and a real optimizer step: orders in, a cut-over out."""
+"""Surgery jobs of the optimizer on a real Redis, blob store and learner."""
 
 import threading
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ PAYLOAD: dict[str, Any] = {
 
 
 class Bench:
-    """A run with one optimizer, as it stands in its stores."""
+    """A run with one optimizer and its stores."""
 
     def __init__(self, client: redis.Redis, folder: Path) -> None:
         self.state = RunState(client, "trial")
@@ -60,7 +60,7 @@ class Bench:
         self.made: dict[str, dict[str, Any]] = {}
 
     def optimizer(self, spec: AgentSpec) -> Training:
-        """The next optimizer's life: the one before has ended."""
+        """Start the next optimizer after the previous one has ended."""
         if self.publisher is not None:
             self.publisher.release()
         record = self.state.record()
@@ -89,14 +89,14 @@ class Bench:
     def learn(self, versions: int) -> None:
         feed(self.training, 12, first=100 * versions)
         until(self.training, self.training.version + versions)
-        self.client.playing = False  # the run rests
+        self.client.playing = False  # the run is paused
 
     def order(self, kind: str, attempt: int = 1, **changes: Any) -> Job:
-        """Places an order and has it carried out; the order with its answer."""
+        """Submit a job, run it and return it with its result."""
         identity = f"op-1/{kind}/{attempt}"
         self.jobs.submit(identity, kind, {**PAYLOAD, "made": self.made, **changes})
         if kind == "checkpoint":
-            # The loop that learns writes it, wherever it is.
+            # The training loop writes it.
             thread = threading.Thread(target=self.worker.run_once)
             thread.start()
             left = [400]
@@ -116,7 +116,7 @@ class Bench:
         return found
 
     def everything(self) -> tuple[Any, ...]:
-        """What others read of the run."""
+        """Return everything that other processes read of the run."""
         return (self.store.head_digest(), self.state.record(), self.state.status(),
                 self.training.checkpoints.versions(), [r.digest for r in self.store.records()])
 
@@ -136,7 +136,7 @@ def through(bench: Bench) -> None:
         assert found.state is JobState.DONE, f"{kind}: {found.error}"
 
 
-def test_orders_lead_from_one_schema_to_the_next_and_touch_nothing_before(bench: Bench) -> None:
+def test_surgery_jobs_change_nothing_before_the_cut_over(bench: Bench) -> None:
     before = bench.everything()
     checked = bench.order("check")
     assert checked.state is JobState.DONE, checked.error
@@ -165,12 +165,12 @@ def test_orders_lead_from_one_schema_to_the_next_and_touch_nothing_before(bench:
     assert bench.store.head() == 3
     assert (meta["schema"], meta["layout"], meta["warming"]) == (NEW.schema, NEW.layout.hash, True)
     assert tensors["core.lstm.weight_hh_l0"].shape == (64, 16)
-    # The old optimizer is of an epoch that is over.
+    # The old optimizer belongs to the previous epoch.
     with pytest.raises(Exception, match="epoch"):
         bench.training.publisher.publish(4, {}, {})
 
 
-def test_the_next_optimizer_begins_with_the_staged_checkpoint_and_holds_its_learning_rate(bench: Bench) -> None:
+def test_next_optimizer_resumes_from_the_staged_checkpoint(bench: Bench) -> None:
     through(bench)
     training = bench.optimizer(NEW)
     assert training.version == 3
@@ -182,22 +182,22 @@ def test_the_next_optimizer_begins_with_the_staged_checkpoint_and_holds_its_lear
     published, _ = bench.store.fetch(3)
     for name, tensor in policy.items():
         np.testing.assert_array_equal(tensor.numpy(), published[name])
-    # Started again it finds the same one.
+    # A restart finds the same checkpoint.
     again = bench.optimizer(NEW)
     assert again.version == 3
     assert again.learner.hold_steps == training.learner.hold_steps
 
 
-def test_without_the_staged_checkpoint_the_one_before_is_brought_through_the_chain(bench: Bench) -> None:
+def test_missing_staged_checkpoint_is_replaced_by_migration(bench: Bench) -> None:
     through(bench)
     bench.blobs.remove_ref(operation_checkpoint("trial", "op-1"))
     training = bench.optimizer(NEW)
-    assert training.version == 3  # behind the head
+    assert training.version == 3  # after the head
     assert training.learner.hold_steps == PLAN.warm_up_versions * LEARNING.gradient_steps_per_iteration
     training.learner.state_dict()
 
 
-def test_a_version_from_before_is_brought_over_once_and_an_edited_plan_refused(bench: Bench) -> None:
+def test_earlier_version_is_migrated_once(bench: Bench) -> None:
     through(bench)
     record = bench.state.record()
     assert record is not None
@@ -209,7 +209,7 @@ def test_a_version_from_before_is_brought_over_once_and_an_edited_plan_refused(b
     Policy(NEW.layout, NEW.model).load_state_dict({n: torch.from_numpy(a) for n, a in made.items()})
     (name,) = bench.blobs.refs("trial/migrated/")
     assert "/0000000001-" in name
-    kept = older.get(1, digest, {}, meta["schema"])  # from the blob: nothing is computed
+    kept = older.get(1, digest, {}, meta["schema"])  # read from the blob, not computed
     np.testing.assert_array_equal(kept["core.lstm.weight_hh_l0"], made["core.lstm.weight_hh_l0"])
     with pytest.raises(BrokenChain, match="schema 0000"):
         older.get(1, digest, tensors, "0000000000000000")
@@ -221,7 +221,7 @@ def test_a_version_from_before_is_brought_over_once_and_an_edited_plan_refused(b
         chain_of(record, {})
 
 
-def test_orders_can_be_repeated_and_change_nothing_the_second_time(bench: Bench) -> None:
+def test_repeated_surgery_jobs_change_nothing(bench: Bench) -> None:
     for kind in ("check", "checkpoint", "transform"):
         first, second = bench.order(kind, 1), bench.order(kind, 2)
         assert first.answer == second.answer, kind
@@ -229,7 +229,7 @@ def test_orders_can_be_repeated_and_change_nothing_the_second_time(bench: Bench)
     after = bench.everything()
     identity = "op-1/publish/2"
     bench.jobs.submit(identity, "publish", {**PAYLOAD, "made": bench.made})
-    # The same process once more, as when its answer was lost.
+    # The same process runs the jobs again, as after a lost result.
     assert bench.worker.run_once()
     found = bench.jobs.get(identity)
     assert found is not None
@@ -260,7 +260,7 @@ def test_invalid_jobs_are_refused_and_errors_fail(bench: Bench, monkeypatch: pyt
     assert bench.order("check", 7).state is JobState.DONE
 
 
-def test_a_cut_over_of_a_run_that_is_no_longer_operated_on_is_refused(bench: Bench) -> None:
+def test_cut_over_outside_an_operation_is_refused(bench: Bench) -> None:
     for kind in ("check", "checkpoint", "transform"):
         bench.order(kind)
     bench.state.transition(Status.PAUSED, "test")
@@ -270,7 +270,7 @@ def test_a_cut_over_of_a_run_that_is_no_longer_operated_on_is_refused(bench: Ben
     assert bench.everything() == before
 
 
-def test_an_optimizer_without_the_lease_claims_nothing(bench: Bench) -> None:
+def test_optimizer_without_lease_claims_no_jobs(bench: Bench) -> None:
     bench.jobs.submit("op-1/check/1", "check", PAYLOAD)
     assert bench.publisher is not None
     bench.publisher.release()
