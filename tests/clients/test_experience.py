@@ -139,7 +139,7 @@ async def test_possibly_accepted_segments_are_not_sent_elsewhere(start_server: A
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2})
     async with ExperienceClient([at(first), at(second)], config, LAYOUT, "r", "0", TOKEN, in_flight=4,
                                 failover_seconds=0.3, epoch=1) as client:
-        taken.gate.clear()  # taken in and never answered
+        taken.gate.clear()  # accepted and never answered
         await client.push(segment(0))
         while not taken.arrived:
             await asyncio.sleep(0.01)

@@ -70,7 +70,7 @@ async def test_loss_of_one_pool_makes_stepped_sessions_unknown(pools: Pools) -> 
     await pools.act(RESET)
     pools.past.counts.pop(21)
     result = await pools.act([0, 0, RESET, 0])
-    # 22 was not stepped, but 11 was; 12 started over and will again.
+    # 11 was stepped and 22 was not; 12 has RESET and is repeated.
     assert sorted(result.unknown_sessions.tolist()) == [11, 21]
     assert result.actions.size == 0
 
@@ -102,7 +102,7 @@ async def test_past_versions_use_their_own_servers(start_server: Any, rpc_config
     newest, *others = [await start_server(ADD_INFERENCE, one) for one in served]
     addresses = [at(server) for server in others]
     async with inference_pools(connecting(rpc_config), [at(newest)], addresses) as client:
-        # The servers listen where the system puts them, so whose a version is differs by run: three of each are taken.
+        # Ports differ by run, and with them the owners of versions: take three versions of each owner.
         of_each = [[v for v in range(1000) if owner_server(v, addresses) == one][:3] for one in addresses]
         versions = np.array([NEWEST, *of_each[0], *of_each[1], NEWEST], np.int64)
         sessions = np.arange(8)
@@ -110,7 +110,7 @@ async def test_past_versions_use_their_own_servers(start_server: Any, rpc_config
                                   {"x": np.zeros((8, 3), np.float16)})
         expected = [9 if v == NEWEST else 1 + addresses.index(owner_server(int(v), addresses)) for v in versions]
         assert result.versions.tolist() == expected and len(set(expected)) == 3
-        # A server that is lost: its versions are the other's, and what is asked for again goes there.
+        # A lost server: its versions move to the other, and repeated requests go there.
         await others[0].stop(0)
         with pytest.raises(CallFailed):
             await client.act(sessions, versions, np.full(8, RESET, np.uint8), {"x": np.zeros((8, 3), np.float16)})
@@ -124,7 +124,7 @@ async def test_single_server_gets_one_request(start_server: Any, rpc_config: Rpc
     async with inference_pools(connecting(rpc_config), [at(server)], []) as client:
         await client.act(SESSIONS, POLICIES, np.full(4, RESET, np.uint8), {"x": np.zeros((4, 3), np.float16)})
         assert len(served.requests) == 1
-        assert await client.want(1) and not await client.want(7)  # it says that 0 and 1 are resident
+        assert await client.want(1) and not await client.want(7)  # it reports 0 and 1 as resident
 
 
 async def test_wanted_version_is_requested_from_its_owner(pools: Pools) -> None:

@@ -46,7 +46,7 @@ def as_protobuf(found: Any) -> Any:
 
 def test_reader_agrees_with_protobuf_without_copies() -> None:
     into = reader()
-    for seed in range(3):  # the second and third by what is remembered of the first
+    for seed in range(3):  # the second and third use the first one's cached headers
         sent = request(seed)
         data = sent.SerializeToString()
         message, found = read(into, data)
@@ -118,7 +118,7 @@ def test_damaged_messages_match_protobuf_or_are_refused(seed: int, damages: int)
     try:
         whole = PushRequest.FromString(bytes(bad))
     except DecodeError:
-        return  # fields that nobody knows are stepped over here without a look
+        return  # unknown fields are skipped without validation
     for one in (whole, message):
         one.DiscardUnknownFields()
     assert as_protobuf(found) == whole.tensors

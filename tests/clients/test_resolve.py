@@ -97,7 +97,7 @@ async def test_streams_spread_over_the_servers_of_a_name(names: Names, rpc_confi
     for i, client in enumerate(clients):
         assert (await step(client, [i], RESET)).versions.tolist() == [i % 3]
     assert [len(policy.counts) for policy in servers.policies.values()] == [2, 2, 2]
-    # One is lost: its streams go to the servers that are left, those of the others stay.
+    # One server is lost: only its streams move to the others.
     await servers.started["127.0.0.2"].stop(0)
     names.addresses.remove("127.0.0.2")
     assert (await step(clients[0], [0])).values[0, 0] == 2
@@ -120,7 +120,7 @@ async def test_expired_stream_moves_to_a_new_server(names: Names, rpc_config: Rp
         assert (await step(client, [session])).values[0, 0] == 2 and client.connections == 1
     await servers.start("127.0.0.2")
     names.addresses = ["127.0.0.1", "127.0.0.2"]
-    # Its states are on the old server: they are asked for as after a loss. While they are rebuilt it stays.
+    # Its states are on the old server and are rebuilt as after a loss. The stream does not move meanwhile.
     assert (await step(moving, [1])).unknown_sessions.tolist() == [1]
     names.addresses = ["127.0.0.1"]
     assert (await step(moving, [1], RESTORE, states={"count": np.array([2], np.float32)})).versions.tolist() == [1]

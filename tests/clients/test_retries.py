@@ -61,7 +61,7 @@ async def test_no_retries_while_most_calls_fail(start_server: Any, rpc_config: R
         with pytest.raises(CallFailed):
             await client.assign("g")
         asked.append(servicer.asked - before)
-    assert asked[0] == 3 and asked[-3:] == [1, 1, 1]  # each call is still made once
+    assert asked[0] == 3 and asked[-3:] == [1, 1, 1]  # each call is still attempted once
     await client.close()
 
 
@@ -76,7 +76,7 @@ def test_responses_restore_retries() -> None:
     for _ in range(100):
         throttle.answered()
     throttle.failed()
-    assert throttle.allows  # no more tokens than there were
+    assert throttle.allows  # tokens are capped
 
 
 class Playing(evaluator_pb2_grpc.EvaluatorServiceServicer):
@@ -108,7 +108,7 @@ async def test_match_finds_an_evaluator_at_another_address(start_server: Any, rp
     server = await start_server(ADD_EVALUATOR, servicer)
     quick = rpc_config.model_copy(update={"deadline_seconds": 1.0})
     client = EvaluatorClient(["127.0.0.1:1", at(server)], quick, "r", TOKEN, epoch=7)
-    with pytest.raises(CallFailed, match="connection broke"):  # nothing was sent to the first
+    with pytest.raises(CallFailed, match="connection broke"):  # the first server got nothing
         await client.play_match(1, "random", 100)
     assert servicer.matches == 1
     await client.close()

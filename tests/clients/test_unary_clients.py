@@ -49,7 +49,7 @@ async def test_evaluator(start_server: Any, rpc_config: RpcConfig) -> None:
     class Evaluator(evaluator_pb2_grpc.EvaluatorServiceServicer):
         async def PlayMatch(self, request: Any, context: Any) -> Any:
             if request.against == "nobody":
-                raise ValueError("against: 'nobody' is no opponent")
+                raise ValueError("against: 'nobody' is not an opponent")
             return evaluator_pb2.PlayMatchResponse(
                 epoch=request.epoch, won=3, lost=1, version=5, statistic_names=["last_hits"], statistics=[20.0],
                 opponent_statistics=[4.0])
@@ -63,7 +63,7 @@ async def test_evaluator(start_server: Any, rpc_config: RpcConfig) -> None:
     result = await client.play_match(-1, "random", 4)
     assert (result.won, result.lost, result.statistics, result.opponent_statistics) == (
         3, 1, {"last_hits": 20.0}, {"last_hits": 4.0})
-    with pytest.raises(CallFailed, match="'nobody' is no opponent"):
+    with pytest.raises(CallFailed, match="'nobody' is not an opponent"):
         await client.play_match(-1, "nobody", 4)
     assert (await client.ratings())[0].name == "random"
     await client.close()

@@ -173,7 +173,7 @@ def test_fill_returns_the_encoded_bytes() -> None:
 
 @pytest.mark.parametrize("zstd", [False, True])
 def test_serialized_set_equals_a_filled_message(zstd: bool) -> None:
-    # Sizes around the borders of one, two and three bytes of a length.
+    # Sizes around the limits of one, two and three length bytes.
     arrays = {"sparse": mostly_zero((4, 33)), "strided": np.arange(300, dtype=np.int32)[::3],
               "none": np.zeros((0, 3), np.float32), "one": np.array(7, np.int64), "flag": np.array([True, False]),
               "long": np.random.default_rng(2).integers(0, 256, 20_000, np.uint8)}

@@ -27,7 +27,7 @@ QUICK = [
     "rpc.keepalive_timeout_seconds=3", "store.timeout_seconds=2", "store.reconnect_seconds=20",
     "services.rollout.environment=remote", "services.rollout.scripted_fraction=0.1",
     "league.past_opponent_share=0.3"]
-# Who dials whom: the client's kind, and the server's.
+# Links: the client's kind and the server's.
 LINKS: Sequence[tuple[str, str]] = (
     ("rollout", "inference"), ("rollout", "optimizer"), ("rollout", "opponents"), ("rollout", "dota_env"),
     ("rollout", "state"), ("evaluator", "inference"), ("evaluator", "state"), ("optimizer", "state"),
@@ -35,7 +35,7 @@ LINKS: Sequence[tuple[str, str]] = (
     ("controller", "evaluator"), ("controller", "state"), ("controller", "params"))
 KEYS = {"state": "store.state_url", "params": "store.params_url", "opponents": "services.opponents.address",
         "evaluator": "services.evaluator.address"}
-LISTS = {"inference", "optimizer", "dota_env"}  # whose addresses are several
+LISTS = {"inference", "optimizer", "dota_env"}  # kinds with several addresses
 
 
 class FaultyCluster(LocalCluster):
@@ -81,7 +81,7 @@ def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None 
         del os.environ[name]
     folders = {"state": place / "state", "params": place / "params"} | (redis_folders or {})
     servers = {role: EmbeddedRedis(folders[role], append_only=role == "state") for role in ("state", "params")}
-    # Killed by force, it is started again: by the supervisor, as every other process.
+    # The supervisor restarts it after a kill, like every process.
     urls = {role: f"unix://{server.socket}?db=0" for role, server in servers.items()}
     config = load("laptop-1v1", [*TINY, *QUICK, "name=tiny", "seed=1", *overrides,
                                  *(f"store.{role}_url={url}" for role, url in urls.items())])

@@ -5,7 +5,7 @@ import threading
 import time
 from contextlib import suppress
 
-SLOW_SECONDS = 0.15  # of each piece on its way, in either direction
+SLOW_SECONDS = 0.15  # delay of each piece in either direction
 SLOW_PIECE = 64 << 10
 PIECE = 256 << 10
 HARMS = ("partition", "slow peer")

@@ -32,7 +32,7 @@ def losses(run: Watched) -> Losses:
     head = run.head()
     missing = len(set(range(head + 1)) - set(published))
     recorded = Counter(int(r.values["version"]) for r in series.read("versions"))
-    # A version's record comes after it: the newest may be on its way.
+    # A version's record follows the version, so the newest may be missing.
     unrecorded = sum(recorded[version] != 1 for version in range(1, head))
     rated = Counter(r.values["version"] for r in series.read("ratings") if r.values.get("version") is not None)
     games = Counter(r.values["game"] for r in series.read("games"))

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(7200)]
 KILLS = int(os.environ.get("FIVE_FAULT_KILLS", "20"))
 MINUTES = float(os.environ.get("FIVE_FAULT_MINUTES", "4"))
 SEED = int(os.environ.get("FIVE_FAULT_SEED", "1"))
-GAMES = 4  # that a rollout of the tiny run plays: each loses at most its unfinished segment
+GAMES = 4  # per rollout of the tiny run; each loses at most its unfinished segment
 
 
 def test_random_kills(tmp_path: Path) -> None:
@@ -47,6 +47,6 @@ def test_random_kills(tmp_path: Path) -> None:
             "segments": {"rollouts killed": rollouts, "finished and not acknowledged then": unsent,
                          "unfinished, at most": (rollouts + killed["dota_env"]) * GAMES}})
         assert (after.versions, after.ratings, after.games) == (0, 0, 0), after
-        # A checkpoint every two versions, and at most one of each on its way.
+        # A checkpoint every two versions, with at most one version and one checkpoint unfinished.
         assert all(behind <= 4 for behind in after.learning), after.learning
         assert run.head() > before and not run.cluster.supervisor.failed()

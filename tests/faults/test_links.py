@@ -34,6 +34,6 @@ def test_partition_and_slow_peer_on_each_link(tmp_path: Path) -> None:
                     "versions": after.versions - before.versions, "ratings": after.ratings - before.ratings,
                     "games": after.games - before.games, "learning": after.learning[len(before.learning):]})
                 assert (after.versions, after.ratings, after.games) == (0, 0, 0), (way, fault, after)
-                assert after.learning == before.learning, (way, fault)  # no optimizer had to begin again
+                assert after.learning == before.learning, (way, fault)  # no optimizer restarted from a checkpoint
         dead = [s.name for s in run.cluster.supervisor.status() if s.restarts]
         assert not dead, f"no process has to die of that: {dead}\n{run.logs()}"

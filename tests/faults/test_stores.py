@@ -139,7 +139,7 @@ def test_full_volume_is_waited_for(tmp_path: Path, volume: Callable[[str], Path]
     with running(tmp_path, f"blobs.url={blobs}", redis_folders={"state": state}) as run:
         harmed(run, "blobs-full", f"the blobs' volume full ({MEBIBYTES} MiB tmpfs)", lambda: full(blobs),
                "No space left")
-        # Its heartbeat cannot be written either: that learning holds stands on the optimizer's own page.
+        # No heartbeat can be written either, so the optimizer's metrics page shows that learning holds.
         harmed(run, "state-full", "the volume of the state's append-only file full (tmpfs)", lambda: full(state))
         dead = [s.name for s in run.cluster.supervisor.status() if s.restarts]
         assert not dead, f"no process has to die of that: {dead}\n{run.logs()}"

@@ -28,7 +28,7 @@ class Breaking:
 
             def send_packed_command(self, command: Any, check_health: bool = True) -> None:
                 words = b"".join(command) if isinstance(command, list) else command
-                if b"CLIENT" in words or b"HELLO" in words:  # of the connection's opening
+                if b"CLIENT" in words or b"HELLO" in words:  # part of the connection's setup
                     super().send_packed_command(command, check_health)
                     return
                 if breaking.broken and not goes_on:

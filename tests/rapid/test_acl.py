@@ -40,7 +40,7 @@ def run(servers: Servers) -> Servers:
     return servers
 
 
-# What is declared.
+# Declarations.
 
 
 def test_every_key_has_an_acl_entry() -> None:
@@ -61,7 +61,7 @@ def test_every_key_has_an_acl_entry() -> None:
         arguments = [SAMPLES[p.annotation if isinstance(p.annotation, str) else p.annotation.__name__]
                      for p in inspect.signature(method).parameters.values()]
         made = str(method(*arguments)).removeprefix(KEYS.prefix)
-        # What varies is a '*', or one of the names that are listed.
+        # The variable part is '*' or a listed name.
         shapes = {re.sub(r"\b(" + "|".join({*acl.TABLES, *acl.SERIES, *acl.SERVICES}) + r")\b", "x", pattern)
                   for pattern in declared[name]}
         assert any(fnmatch.fnmatchcase(made, shape) for shape in shapes), f"{name} makes {made}, declared is {shapes}"
@@ -78,7 +78,7 @@ def test_every_table_and_series_has_an_acl_entry() -> None:
     assert series >= {"versions", "ratings"}
     assert not tables - acl.TABLES.keys(), "tables of nobody: say in acl.TABLES who writes and who reads them"
     assert not series - acl.SERIES.keys(), "series of nobody: say in acl.SERIES who writes and who reads them"
-    assert not acl.TABLES.keys() - tables, "these tables are no more: take them out of acl.TABLES"
+    assert not acl.TABLES.keys() - tables, "remove these unused tables from acl.TABLES"
 
 
 def test_only_admin_may_run_server_commands() -> None:
@@ -114,7 +114,7 @@ def test_acl_file_has_hashes_and_disables_users_without_password() -> None:
         acl.rules("rollout", "state", "r* ~*")
 
 
-# What each does.
+# Work of each component.
 
 
 def lives(run: Servers, kind: str) -> None:
@@ -158,7 +158,7 @@ def learns(run: Servers) -> None:
     state, store = run.state("optimizer"), run.store("optimizer")
     lease = PublisherLease(state.redis, "r", "optimizer-0", 5.0)
     fencing_token = lease.acquire()
-    for version in range(2, 7):  # keeps one, archives, forgets what was not to stay
+    for version in range(2, 7):  # keeps one, archives, and prunes temporary ones
         store.publish(version, {"w": np.full((9, 9), version, np.float32)}, {"x": 1}, fencing_token=fencing_token)
     lease.renew(fencing_token)
     assert store.head() == 6 and store.stored() == [6] and store.record(4).blob  # type: ignore[union-attr]
@@ -179,7 +179,7 @@ def serves(run: Servers) -> None:
     assert store.head() == 1
     tensors, _ = store.fetch(1)
     assert (tensors["w"] == 1).all()
-    assert store.wait_newer(0, 1) == 1  # listens to announcements
+    assert store.wait_newer(0, 1) == 1  # subscribes to announcements
     with pytest.raises(VersionMissing, match="it has 1"):
         store.fetch(99)
 
@@ -232,7 +232,7 @@ def test_component_works_under_its_own_user(run: Servers, kind: str) -> None:
     assert run.refusals() == []
 
 
-# What nobody may.
+# Refusals.
 
 V, P = KEYS.prefix, "params"
 FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
@@ -265,7 +265,7 @@ FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
     ("optimizer", "state", ("XTRIM", KEYS.events, "MAXLEN", "0")),
     ("optimizer", "params", ("CONFIG", "SET", "maxmemory", "1")),
     ("probe", "state", ("GET", KEYS.status)),
-    # Who publishes, who is waited for, what is staged, hashes of requests: of those alone who keep them.
+    # Publisher, pause, staged version and request hashes belong to their owners alone.
     ("rollout", "state", ("SET", KEYS.publisher, "{}")),
     ("rollout", "state", ("EVAL", "return redis.call('SET', ARGV[1], '9')", 0, KEYS.head)),
     ("rollout", "state", ("GET", KEYS.idempotency("x"))),
@@ -284,12 +284,12 @@ FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
         ("KEYS", "*"), ("FLUSHALL",), ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("SCRIPT", "FLUSH"), ("CLIENT", "LIST"),
         ("SHUTDOWN", "NOSAVE"), ("GET", "five:another:status"), ("SET", "five:another:head", "1"), ("MONITOR",))),
 ]
-# Where the server tells reading from writing.
+# Servers that separate reading from writing.
 FORBIDDEN_WRITES: list[tuple[str, tuple[Any, ...]]] = [
     ("rollout", ("SET", KEYS.status, "{}")), ("rollout", ("DEL", KEYS.status)),
     ("rollout", ("SET", KEYS.record, "{}")), ("inference", ("SET", KEYS.record, "{}")),
     ("evaluator", ("EVAL", "return redis.call('SET', ARGV[1], '{}')", 0, KEYS.record)),
-    # Redis 6.2 holds a command to its channels, and a script not.
+    # Redis 6.2 checks channels in commands but not in scripts.
     ("evaluator", ("EVAL", "return redis.call('PUBLISH', ARGV[1], '9')", 0, KEYS.heads_channel)),
     ("rollout", ("SET", KEYS.watched, "{}")),
     ("controller", ("SET", KEYS.publisher, "{}")), ("evaluator", ("SET", KEYS.anneal, "{}")),

@@ -45,6 +45,6 @@ def test_rotation_accepts_two_passwords(servers: Servers, tmp_path: Path) -> Non
         login.password = "another-one"  # noqa: S105
         admin.execute_command("ACL", "SETUSER", "rollout", "!" + acl.hashed("rollout")[1:])
         admin.execute_command("CLIENT", "KILL", "USER", "rollout")
-        assert client.ping()  # connects again, by the new one
+        assert client.ping()  # reconnects with the new password
         with pytest.raises(redis.AuthenticationError):
             connect(running.url, CONFIG, "state", Login("rollout", "rollout")).ping()

@@ -48,7 +48,7 @@ def test_only_multiples_and_pins_are_archived_permanently(
     config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
     store = ParameterStore(database, database, "r", config, blobs)
     store.publish(0, tensors(0), {})
-    store.publish(1, tensors(0), {})  # the same contents, kept apart
+    store.publish(1, tensors(0), {})  # equal contents, stored separately
     store.pin(1, "a reference")
     for version in range(2, 12):
         store.publish(version, tensors(version), {"v": version})

@@ -73,7 +73,7 @@ def test_damaged_contents_are_detected(tmp_path: Path) -> None:
         with pytest.raises(Corrupt, match=ref.digest):
             blobs.get(ref)
     (tmp_path / "objects" / ref.digest[:2] / ref.digest).write_bytes(b"hell")
-    blobs.put(b"hello")  # a size that is wrong is mended by the next put
+    blobs.put(b"hello")  # the next put repairs a wrong size
     assert blobs.get(ref) == b"hello"
     with pytest.raises(BlobMissing):
         blobs.get(Ref("0" * 64, 3))

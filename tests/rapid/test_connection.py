@@ -106,7 +106,7 @@ def test_user_needs_its_password(guarded: str, monkeypatch: pytest.MonkeyPatch) 
         connect(guarded, CONFIG, "state")
     monkeypatch.setenv("FIVE_STATE_PASSWORD", "of-the-rollouts")
     assert user_of("state") == "rollout" and connect(guarded, CONFIG, "state").ping()
-    # Nothing is asked that the user would be refused: no name of a library, no notices of maintenance.
+    # No command that the ACL refuses: no library name, no maintenance notifications.
     assert admin.execute_command("ACL", "LOG") == []
     monkeypatch.setenv("FIVE_STATE_PASSWORD", "of-somebody")
     with pytest.raises(StoreRefused, match=r"user 'rollout' \(FIVE_STATE_USER\) with the password of "
@@ -163,7 +163,7 @@ def test_silent_server_costs_at_most_twice_the_timeout() -> None:
         before = failed_tries()
         with pytest.raises(redis.TimeoutError):
             client.get("x")
-        assert 1 <= failed_tries() - before <= 2  # and not eleven
+        assert 1 <= failed_tries() - before <= 2  # not eleven
 
 
 def test_threads_share_the_limited_connections(redis_server: RunningRedis) -> None:

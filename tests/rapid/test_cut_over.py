@@ -70,8 +70,8 @@ def test_staged_version_is_visible_only_after_cut_over(run: Run, blobs: BlobStor
     assert run.seen() == (Status.WARMING, run.after, HeadVersion(1, staged.digest), [0, 1], [2])
     same(run.store.fetch(1)[0], tensors(1))
     record = run.store.record(1)
-    assert record is not None and record.blob is not None  # archived before anybody saw it
-    # The same lease, in the new epoch; the old fencing_token is none any more.
+    assert record is not None and record.blob is not None  # archived before it became visible
+    # The same lease in the new epoch; the old token is invalid.
     run.store.publish(2, tensors(2), {}, fencing_token=fencing_token)
     with pytest.raises(FencedOut, match="publishing version 3 is refused: the run has left epoch 1"):
         run.store.publish(3, tensors(3), {}, fencing_token=run.fencing_token)
@@ -166,7 +166,7 @@ def test_cut_over_is_atomic_under_a_kill_at_each_command(
         except redis.ConnectionError:
             pass
         if not breaking.broken:
-            break  # more commands than there are
+            break  # beyond the last command
         staged = run.stage() if run.seen() == before else None
         after = (Status.WARMING, run.after, HeadVersion(1, staged.digest if staged else ""), [0, 1], [2])
         if staged is None:
@@ -178,7 +178,7 @@ def test_cut_over_is_atomic_under_a_kill_at_each_command(
             assert run.seen() == after
         sides.append("before" if staged else "after")
     assert len(sides) > 5 and sides[0] == "before"
-    # The one command in question: up to it nothing has happened, and with it everything has.
+    # Before the one atomic command nothing has changed, after it everything has.
     assert sides == sorted(sides, key=["before", "after"].index)
     assert ("after" in sides) == answer
 

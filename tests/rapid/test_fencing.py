@@ -65,7 +65,7 @@ def test_expired_lease_fences_out_the_old_holder(state: RunState) -> None:
     before = old.acquire()
     put(state, before, "before")
     time.sleep(0.1)
-    put(state, before, "late")  # nobody has taken it: it is the last publisher still
+    put(state, before, "late")  # no other holder: it is still the last publisher
     after = lease(state, "optimizer-1").acquire()
     assert after.fence == 2
     count = refused("lease")
@@ -98,7 +98,7 @@ def test_released_lease_is_fenced_out_and_free(state: RunState) -> None:
         put(state, fencing_token)
     assert publisher_name(state.redis, "r") is None
     assert lease(state, "optimizer-1").acquire().fence == 2
-    mine.release()  # not its own any more: nothing
+    mine.release()  # no longer its lease: no effect
     assert publisher_name(state.redis, "r") is not None
 
 
@@ -143,7 +143,7 @@ def test_renewal_restores_a_lease_that_redis_lost(state: RunState) -> None:
     state.redis.set(KEYS.publisher, json.dumps({**json.loads(forgotten), "released": True}))  # type: ignore[arg-type]
     mine = lease(state)
     fencing_token = mine.acquire()
-    state.redis.set(KEYS.publisher, forgotten)  # as of before
+    state.redis.set(KEYS.publisher, forgotten)  # the earlier state
     with pytest.raises(FencedOut):
         put(state, fencing_token)
     mine.renew(fencing_token)
@@ -175,7 +175,7 @@ def test_remote_holder_is_never_assumed_dead(state: RunState) -> None:
     lease(state, "optimizer-0").acquire()
     row = json.loads(state.redis.get(KEYS.publisher))  # type: ignore[arg-type]
     process = json.loads(row["process"])
-    # The same host's name and a process id that is none here, as in another container of that name.
+    # The same host name with an unknown process id, as in another container of that name.
     row["process"] = json.dumps([process[0] + "-other", 2 ** 22 + 1, "1", "x"])
     state.redis.set(KEYS.publisher, json.dumps(row))
     with pytest.raises(LeaseHeld):

@@ -65,7 +65,7 @@ def test_idempotency_keys_ignore_the_clock(state: RunState, monkeypatch: pytest.
     table, series, fencing_token = state.table("league"), Series(state.redis, "r"), FencingToken("me", 1, None)
     for i, now in enumerate((2000.0, 2001.0, 2002.0, 1000.0, 1001.0)):
         monkeypatch.setattr("time.time", lambda now=now: now)
-        for _ in range(2):  # asked for again, as its answer was lost
+        for _ in range(2):  # repeated after a lost response
             table.update(lambda rows: {"n": (rows.get("n") or 0) + 1}, once=f"game-{i}")
             series.extend_once("games", [(f"game-{i}", {"game": f"game-{i}"})])
             fenced_write(state.redis, state.keys, fencing_token,

@@ -123,7 +123,7 @@ def test_acknowledgement_of_an_earlier_pause_is_ignored(state: RunState) -> None
     state.transition(Status.RUNNING, "test")
     second = pause(state)
     assert second == first + 1 and state.idle_report().waiting_for == ["rollout/0"]
-    lease.renew({}, 1, 1, first, True)  # late, from a service that has not seen the second yet
+    lease.renew({}, 1, 1, first, True)  # late, from a service that has not seen the second pause
     assert state.idle_report().waiting_for == ["rollout/0"]
     lease.renew({}, 1, 1, second, True)
     assert state.idle_report().waiting_for == []
@@ -145,7 +145,7 @@ def test_new_epoch_needs_new_acknowledgements(state: RunState) -> None:
     assert before is not None
     state.redis.set(state.keys.record, before.changed(new_epoch=True).to_json())
     report = state.idle_report()
-    # The dead one was quiet when it died: in no epoch will it play again.
+    # The dead instance was idle, and stays so in every epoch.
     assert report.epoch == 2 and report.waiting_for == ["rollout/0"] and list(report.acknowledged) == ["rollout/dead"]
     rollout.renew({}, 2, 2, number, True)
     assert not state.idle_report().waiting_for
@@ -164,7 +164,7 @@ def test_lost_acknowledgement_is_sent_again(state: RunState) -> None:
 def test_overdue_pause_is_logged_once(state: RunState) -> None:
     number = pause(state)
     fields = event_fields("controller", "run.pause_overdue", {"waiting_for": ["rollout/0"]})
-    assert not note_overdue(state.redis, "r", number + 1, fields)  # another pause's
+    assert not note_overdue(state.redis, "r", number + 1, fields)  # of another pause
     assert [note_overdue(state.redis, "r", number, fields) for _ in range(2)] == [True, False]
     assert [e.what for e in state.events.last(2)] == ["run.pause_overdue", "run.pausing"]
     state.transition(Status.RUNNING, "test")

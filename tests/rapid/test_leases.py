@@ -49,7 +49,7 @@ def test_lease_ends_by_release_and_expiry(state: RunState, database: redis.Redis
     gone.release()
     time.sleep(0.1)
     assert [i.id for i in state.services("rollout")] == ["living"]
-    living.renew()  # with it go the names of the dead
+    living.renew()  # which removes expired names
     assert database.zrange(state.keys.leases("rollout"), 0, -1) == [b"living"]
 
 

@@ -20,7 +20,7 @@ def numbers(runs: list[range]) -> list[tuple[int, int]]:
     return [(run.start, run.stop - 1) for run in runs]
 
 
-# 0..100, a promotion from 60 on; back to 50 as 101..150; back to 80, of the branch that was left, as 151 on.
+# 0..100 with a promotion from 60; a revert to 50 as 101..150; a revert to 80 of the first branch as 151 and later.
 TWICE = Lineage([segment(0), segment(60), segment(101, 50), segment(151, 80)])
 
 
@@ -38,11 +38,11 @@ def test_revert_leaves_a_branch_and_can_be_reverted() -> None:
     assert numbers(TWICE.branches(160)) == [(81, 150)]
     assert [TWICE.is_ancestor(v, 160) for v in (55, 80, 81, 100, 101, 150, 151)] == [
         True, True, False, False, False, False, True]
-    # What going back would undo, from the second branch: its own versions, not those it left before.
+    # A revert from the second branch leaves behind its own versions only.
     assert numbers(TWICE.left_behind(50, 150)) == [(101, 150)]
     assert numbers(TWICE.left_behind(30, 150)) == [(31, 50), (101, 150)]
-    assert numbers(TWICE.left_behind(80, 150)) == [(101, 150)]  # back to the branch that was left: 0..50 is of both
-    # All that reverts have left, with the segments that they began.
+    assert numbers(TWICE.left_behind(80, 150)) == [(101, 150)]  # to the first branch: both contain 0..50
+    # All versions that reverts left behind, with the segments that they began.
     assert [(began.first, gone.start, gone.stop - 1) for began, gone in TWICE.reverted()] == [
         (101, 51, 59), (101, 60, 100), (151, 101, 150)]
 
@@ -84,11 +84,11 @@ def test_record_change_begins_a_segment_atomically(database: redis.Redis, store:
         state.transition(to, "anna")
     third = second.changed(new_epoch=True, game=first.game)
     staged = store.stage(2, {"w": np.zeros(3, np.float32)}, {})
-    with pytest.raises(FencedOut):  # decided on a record that is not the run's any more
+    with pytest.raises(FencedOut):  # based on an outdated record
         state.cut_over(fencing_token, staged, first, first.changed(new_epoch=True), Status.WARMING, "anna", {},
                        parent=0)
     assert [s.first for s in state.lineage().segments] == [0, 1]
-    for _ in range(2):  # again is the same
+    for _ in range(2):  # idempotent
         state.cut_over(fencing_token, staged, second, third, Status.WARMING, "anna", {"operation": "revert-1"},
                        parent=0)
     lineage = state.lineage()

@@ -78,7 +78,7 @@ def test_old_cache_files_are_removed(readers: Callable[..., ParameterStore], tmp
     for version in range(5):
         store.publish(version, tensors(version), {})
         store.fetch(version)
-        time.sleep(0.01)  # files are told apart by their times
+        time.sleep(0.01)  # files are distinguished by their times
     names = [path.name for path in files(tmp_path / "node")]
     assert [name.split("-")[0] for name in names] == ["another.1", *(f"r.{v}" for v in range(5 - KEEP, 5))]
 
@@ -103,7 +103,7 @@ def test_slow_writer_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCapture
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert folder.fill("1-d", memoryview(data), read, lambda: True)
     assert data == b"abc" and "is still being written after 0.1 s" in caplog.text
-    # A lock whose holder has died is nobody's.
+    # The lock of a dead process is free.
     caplog.clear()
     (tmp_path / "r.1-d").unlink()
     with caplog.at_level(logging.WARNING):

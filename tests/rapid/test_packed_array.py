@@ -47,7 +47,7 @@ def test_decoding_keeps_sparse_arrays_packed(zstd: bool) -> None:
     with pytest.raises(ValueError, match=r"'shared': float16 \[16, 40\], expected float16 \[16, 41\]"):
         wire.require_layout({"shared": found["shared"]}, {"shared": ((41,), np.float16)}, 16)
     with pytest.raises(ValueError, match="needs 1280 bytes, the limit is 1279"):
-        wire.decode_packed_set(message, "abc", max_bytes=1279)  # as it would be unpacked
+        wire.decode_packed_set(message, "abc", max_bytes=1279)  # the unpacked size
     message.tensors[0].data = message.tensors[0].data[:-1]
     with pytest.raises(ValueError, match="'shared'"):
         wire.decode_packed_set(message, "abc")
@@ -126,4 +126,4 @@ def test_packed_rows_encode_like_their_array() -> None:
 def test_presence_of_row_values() -> None:
     array = sparse(5, 43, seed=3)
     columns = np.array([0, 7, 8, 42, 9])
-    assert (rows_of(array, 1).present(columns) == (array.view(np.uint16)[:, columns] != 0)).all()  # minus zero is
+    assert (rows_of(array, 1).present(columns) == (array.view(np.uint16)[:, columns] != 0)).all()  # also -0

@@ -59,7 +59,7 @@ def test_fetch_uses_the_given_buffer(store: ParameterStore) -> None:
 
 def test_versions_are_immutable(store: ParameterStore) -> None:
     store.publish(3, tensors(3), {"a": 1})
-    store.publish(3, tensors(3), {"a": 1})  # the same again: nothing
+    store.publish(3, tensors(3), {"a": 1})  # idempotent
     with pytest.raises(VersionConflict, match="version 3 of run r exists with other contents.*head is 3"):
         store.publish(3, tensors(4), {"a": 1})
     with pytest.raises(VersionConflict):
@@ -218,11 +218,11 @@ def test_killed_publisher_leaves_the_old_head(stage: str, store: ParameterStore,
     if stage != "flip":
         eventually(lambda: not list(database.scan_iter("five:r:params:1:*")))
     left = set(database.scan_iter("five:r:params:1:*"))
-    # The next publisher gets version 1 through, with contents of its own.
+    # The next publisher succeeds with other contents of version 1.
     store.publish(1, tensors(1), {"v": 1})
     assert store.head() == 1
     same(store.fetch(1)[0], tensors(1))
-    assert all(database.pttl(name) > 0 for name in left)  # what the dead one left is going
+    assert all(database.pttl(name) > 0 for name in left)  # the dead publisher's chunks expire
     assert store.stored() == [0, 1]
 
 
@@ -317,7 +317,7 @@ def test_publish_and_fetch_survive_a_redis_restart(tmp_path: Path, store_config:
             publishing.join(timeout=10)
             assert not publishing.is_alive() and store.head() == 1
             assert store.stored() == [1]
-            for version in (0, 1):  # the first from its blob
+            for version in (0, 1):  # the first from the blob store
                 same(store.fetch(version)[0], tensors(version))
         hasty = ParameterStore(redis.Redis.from_url(params.url, retry=Retry(NoBackoff(), 0)),
                                redis.Redis.from_url(state.url), "r",

@@ -41,7 +41,7 @@ def test_ended_process_is_dead_even_as_a_zombie() -> None:
     found = ProcessIdentity(*json.loads(process.stdout.readline()))
     assert found.pid == process.pid and not found.is_dead()
     process.kill()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # nobody has reaped it yet
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # a zombie until it is reaped
     assert started_at(process.pid) == "" and found.is_dead()
     process.wait()
     assert found.is_dead()

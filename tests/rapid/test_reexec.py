@@ -21,7 +21,7 @@ from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
 from tests.rapid.process_helpers import alive, eventually
 
 ROOT = Path(__file__).parents[2]
-# Says what it plays by, and how it was started; holds a listening socket that is inherited unless somebody closes it.
+# Reports its record and its command line; holds a listening socket that exec would inherit unless closed.
 SERVICE = """
     import os, socket, sys
     from rapid import service
@@ -115,7 +115,7 @@ def test_service_restarts_when_its_record_changes(state: RunState, start: Any) -
     second = eventually(lambda: (now := shown(state)) and now["revision"] == 3 and now)
     assert second["plays_by"] == "error" and second["life"] != first["life"]
     assert process.poll() is None and second["argv"] == first["argv"]
-    assert second["sockets"] <= first["sockets"] + 1  # nothing of the former life is held
+    assert second["sockets"] <= first["sockets"] + 1  # no socket of the former life
 
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
@@ -159,7 +159,7 @@ def test_restart_keeps_the_pid_under_a_supervisor(state: RunState, config: Path,
         (after,) = supervisor.status()
         assert (after.pid, after.restarts, after.state) == (before.pid, 0, ProcessState.READY)
         assert after.pid is not None
-    assert not alive(after.pid)  # it is tied to its supervisor still
+    assert not alive(after.pid)  # it is still tied to its supervisor
 
 
 def test_restart_as_pid_1_of_a_container(state: RunState, config: Path, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_restart_as_pid_1_of_a_container(state: RunState, config: Path, tmp_path
         process.wait()
 
 
-# Quiet.
+# Idle acknowledgements.
 
 def test_service_acknowledges_idle_again_after_restart(
         state: RunState, start: Any, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_service_acknowledges_idle_again_after_restart(
     eventually(lambda: not state.idle_report().waiting_for)
     assert list(state.idle_report().acknowledged) == ["rollout/7"]
 
-    # In another epoch it has to say it again, in its new life.
+    # In another epoch it must acknowledge again after its restart.
     busy.touch()
     record = state.record()
     assert record is not None
@@ -209,7 +209,7 @@ def test_service_acknowledges_idle_again_after_restart(
     eventually(lambda: not state.idle_report().waiting_for)
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
-    assert not state.idle_report().waiting_for  # a clean exit is an answer
+    assert not state.idle_report().waiting_for  # a clean exit acknowledges
 
 
 def test_clean_exit_acknowledges_and_kill_does_not(
@@ -221,9 +221,9 @@ def test_clean_exit_acknowledges_and_kill_does_not(
     state.transition("pausing", "test")
     process.kill()
     process.wait()
-    eventually(lambda: not state.services("rollout"))  # its lease ran out
+    eventually(lambda: not state.services("rollout"))  # its lease expired
     assert state.idle_report().waiting_for == ["rollout/7"]
-    # Its successor answers for it.
+    # Its successor acknowledges for it.
     again = start(BUSY=str(busy))
     eventually(lambda: shown(state))
     assert state.idle_report().waiting_for == ["rollout/7"]

@@ -18,9 +18,9 @@ class Copy:
     def __init__(self, state: RunState, name: str = "pool") -> None:
         self.rows: dict[str, Any] = {}
         self.loads = 0
-        self.table = ReplicatedTable(state, name, self.take)
+        self.table = ReplicatedTable(state, name, self.on_rows)
 
-    def take(self, rows: Mapping[str, Any], whole: bool) -> None:
+    def on_rows(self, rows: Mapping[str, Any], whole: bool) -> None:
         self.loads += whole
         self.rows = dict(rows) if whole else {**self.rows, **rows}
         self.rows = {name: row for name, row in self.rows.items() if row is not None}
@@ -47,7 +47,7 @@ def test_updates_reach_all_replicas(state: RunState) -> None:
     one, other = Copy(state), Copy(state)
     assert other.seen() == {}
     assert one.add("a") and other.add("a") and other.add("b")
-    assert one.rows == {"a": 1}  # until it looks
+    assert one.rows == {"a": 1}  # until it refreshes
     assert one.seen() == other.seen() == Copy(state).seen() == state.table("pool").all() == {"a": 2, "b": 1}
     assert one.table.update(lambda: {"a": None})
     assert other.seen() == state.table("pool").all() == {"b": 1}
@@ -133,7 +133,7 @@ def test_the_log_is_bounded(state: RunState, database: redis.Redis, monkeypatch:
     one = Copy(state)
     for _ in range(500):
         one.add("a")
-    assert database.xlen(state.keys.table_log("pool")) < 250  # whole nodes of a stream are dropped, of a hundred
+    assert database.xlen(state.keys.table_log("pool")) < 250  # streams are trimmed by whole nodes of a hundred
 
 
 def test_replica_follows_redis_back_after_lost_writes(state: RunState, database: redis.Redis) -> None:
@@ -146,7 +146,7 @@ def test_replica_follows_redis_back_after_lost_writes(state: RunState, database:
     for name, payload in saved.items():
         database.restore(name, 0, payload, replace=True)  # type: ignore[arg-type]
     database.zrem(state.keys.once("pool"), "lost")
-    # Others have gone on meanwhile, as far as it was.
+    # Other writers have reached the same version meanwhile.
     third = Copy(state)
     third.add("b")
     assert one.seen() == other.seen() == {"a": 1, "b": 1}
@@ -185,4 +185,4 @@ def test_update_gives_up_after_repeated_conflicts(state: RunState) -> None:
 
     with pytest.raises(redis.RedisError, match="100 concurrent changes"):
         one.table.update(overtaken)
-    assert one.seen()["a"] > 100  # all of the other's
+    assert one.seen()["a"] > 100  # all updates of the other writer

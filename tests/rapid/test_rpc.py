@@ -203,7 +203,7 @@ async def test_malformed_tensors_and_other_layouts_are_refused(
     with pytest.raises(CallFailed, match=r"'x': 7 bytes where shape \[3\] of float32 needs 12") as caught:
         await act(stub, metadata, broken)
     assert caught.value.code is CODE.INVALID_ARGUMENT
-    # The server lives on.
+    # The server continues.
     assert await act(stub, metadata, request(np.zeros(3, np.float32)))
     await connection.close()
 
@@ -214,7 +214,7 @@ async def test_oversized_message_names_size_and_limit(start_server: Any, service
     big = request(np.zeros(600_000, np.float32))
     with pytest.raises(MessageTooLarge, match=r"the request has 2,416,384 bytes, over the limit of 1,048,576"):
         check_size("the request", 2_400_000, rpc_config.max_message_bytes)
-    # A client that has a higher limit than the server.
+    # A client with a higher limit than the server's.
     connection, stub, metadata = stub_of(server.port, rpc_config.model_copy(update={"max_message_mebibytes": 64}))
     with pytest.raises(CallFailed) as caught:
         await act(stub, metadata, big)

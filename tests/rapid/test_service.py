@@ -316,6 +316,6 @@ def test_long_folder_uses_a_temporary_socket(tmp_path: Path) -> None:
 def test_failed_redis_start_has_its_log(tmp_path: Path) -> None:
     server = EmbeddedRedis(tmp_path / "state", append_only=True)
     server.folder.mkdir()
-    (server.folder / "appendonly.aof").write_bytes(b"this is no append only file\r\n")
+    (server.folder / "appendonly.aof").write_bytes(b"not an append-only file\r\n")
     with pytest.raises(RuntimeError, match=r"(?s)did not start.*append only file"):
         server.start()

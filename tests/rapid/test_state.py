@@ -141,7 +141,7 @@ def test_concurrent_updates_all_count(state: RunState) -> None:
 
     def work(worker: int) -> None:
         for i in range(20):
-            # Everything is reported twice, as after a lost answer.
+            # Every result is reported twice, as after a lost response.
             for _ in range(2):
                 table.update(lambda rows: {"n": (rows.get("n") or 0) + 1}, once=f"{worker}-{i}")
 
@@ -210,7 +210,7 @@ def test_state_survives_a_kill_of_its_redis(tmp_path) -> None:
     state.create({"seed": 1}, "t")
     state.transition("running", "t")
     state.table("pool").update(lambda rows: {"1": 0.5}, once="g")
-    time.sleep(1.2)  # appendfsync everysec; a kill of the process alone loses nothing that was written
+    time.sleep(1.2)  # appendfsync everysec; a kill of the process loses no written data
     running.kill()
     with server.start():
         again = RunState(redis.Redis.from_url(server.url), "r")

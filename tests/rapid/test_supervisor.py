@@ -16,7 +16,7 @@ from tests.rapid.process_helpers import alive, eventually, kill
 
 ROOT = Path(__file__).parents[2]
 SLEEPER = [sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]
-# Ignores SIGTERM, and has a child that does too.
+# Ignores SIGTERM, and so does its child.
 STUBBORN = [sys.executable, "-S", "-c", textwrap.dedent("""
     import os, signal, sys, time
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -196,7 +196,7 @@ def test_killed_supervisor_leaves_no_orphans(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_everything_once(tmp_path: Path) -> None:
     process, pids = supervising(tmp_path)
-    # What a terminal does: the signal goes to the foreground group. The children have groups of their own.
+    # As a terminal does: the signal goes to the foreground group. The children have own groups.
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=15) == 0
     assert not any(map(alive, pids))

@@ -145,13 +145,13 @@ def test_slow_clients_do_not_block_probes(monkeypatch: pytest.MonkeyPatch) -> No
     server = start_pages(0)
     silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
     for client in silent[::2]:
-        client.sendall(b"GET /healthz HTTP/1.1\r\n")  # and no end
+        client.sendall(b"GET /healthz HTTP/1.1\r\n")  # an unfinished request
     try:
         assert get(server.port, "/healthz") == (200, "alive")
         for client in silent:
             client.settimeout(5)
             while client.recv(1000):
-                pass  # it is left, with an error or without
+                pass  # closed, with or without an error
     finally:
         for client in silent:
             client.close()

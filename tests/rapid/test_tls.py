@@ -190,13 +190,13 @@ async def test_open_stream_survives_certificate_reload(authority: Authority, tmp
     waiting = asyncio.create_task(waited_for.read())
     await asyncio.sleep(0)
     authority.issue(tmp_path / "tls", "IP:127.0.0.1")
-    await stub.GetModel(inference_pb2.GetModelRequest(), timeout=10)  # by another connection
+    await stub.GetModel(inference_pb2.GetModelRequest(), timeout=10)  # over another connection
     await asyncio.sleep(0.2)
     for stream in (idle, waited_for):
         await stream.write(request(np.ones(3, np.float32)))
     assert np.frombuffer((await waiting).values, np.float32)[0] == 3
     assert np.frombuffer((await idle.read()).values, np.float32)[0] == 3
-    await asyncio.sleep(0.3)  # whoever waited has his answer
+    await asyncio.sleep(0.3)  # pending responses have arrived
     for stream in (idle, waited_for):
         await stream.write(request(np.ones(3, np.float32)))
         assert np.frombuffer((await stream.read()).values, np.float32)[0] == 3

@@ -139,7 +139,7 @@ async def test_token_rotation_under_calls_and_streams(tmp_path: Path, rpc_config
         assert connection.metadata == (("authorization", f"Bearer {tokens[0]}"),)
         assert await refused("old") is ("old" not in tokens)
         assert await refused("new") is ("new" not in tokens)
-    assert servicer.calls == answered + 6  # those that were asked by hand and let in
+    assert servicer.calls == answered + 6  # the accepted calls of this test
     assert await echoed(), "who was let in stays until the stream ends"
     stream.cancel()
     await connection.close()
@@ -151,6 +151,6 @@ def test_stamp_of_a_replaced_file_differs(tmp_path: Path) -> None:
     path = tmp_path / "token"
     write_tokens(path, "one")
     file = TokenFile(str(path))
-    for number in range(20):  # same length, perhaps the same time: another file all the same
+    for number in range(20):  # another file, perhaps of the same length and time
         write_tokens(path, f"{number:03d}")
         assert file.accepted_tokens() == (f"{number:03d}",), time.time()

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DASHBOARDS = ROOT / "charts" / "dashboards"
 RULES = ROOT / "charts" / "files" / "rules.yaml"
 
-# What Prometheus puts on every sample, and what a cluster's scrape adds.
+# Labels that Prometheus and a cluster's scrape add to every sample.
 TARGET_LABELS = frozenset({"job", "instance", "namespace", "pod", "container", "service"})
 PROCESS = ("process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds",
            "process_start_time_seconds")

@@ -31,7 +31,7 @@ class Watch:
             "scrape_configs": [{"job_name": "five", "file_sd_configs": [{
                 "files": [str(self._targets)], "refresh_interval": "1s"}]}]}))
         port = free_ports(1)[0]
-        self._api = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10)  # one: hundreds of questions follow
+        self._api = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10)  # one client for hundreds of requests
         with (place / "prometheus.log").open("wb") as log:
             self.process = subprocess.Popen(
                 [binary, f"--config.file={config}", f"--storage.tsdb.path={place / 'tsdb'}",
@@ -43,7 +43,7 @@ class Watch:
         state = self._run.state()
         found = {instance.kind: instance.metrics_address for instance in Leases(state.redis, state.run).live()
                  if instance.metrics_address}
-        environments = self._run.folder.cluster().environment_pages  # they have no store to give a heartbeat to
+        environments = self._run.folder.cluster().environment_pages  # they have no store for heartbeats
         return found | ({"dota_env": environments[0]} if environments else {})
 
     def follow(self) -> dict[str, str]:

@@ -29,7 +29,7 @@ def test_dashboard_is_complete(board: Board) -> None:
     titles = [panel["title"] for panel in panels(made)]
     assert titles
     for panel in panels(made):
-        assert panel["description"].endswith("."), f"{panel['title']} says nothing of what it shows"
+        assert panel["description"].endswith("."), f"{panel['title']} has no description"
         assert panel["datasource"]["uid"] == "${datasource}"
         assert panel["targets"]
         for target in panel["targets"]:

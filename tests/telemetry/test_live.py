@@ -18,15 +18,15 @@ from tools.dashboards.catalogue import BOARDS
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 
 KINDS = {"controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "play", "rollout"}
-# A short run: every second game against a past version, games in servers of their own, a rating every few games, and
-# every second game has a change that is annealed in.
+# A short run: half of the games against past versions, remote games, a rating every few games, and an anneal in half
+# of the games.
 OVERRIDES = ("services.rollout.environment=remote", "league.past_opponent_share=0.5",
              "services.evaluator.cpu_share=0.5", "services.evaluator.games=8",
              "rating.anchors=[random, scripted]", "rating.games_per_anchor_pair=2")
-# The embedded Redis has no memory limit to show, and nobody wins a game of 30 seconds.
+# The embedded Redis has no memory limit, and no game of 30 seconds has a winner.
 ABSENT = {"system: Memory B", "game: Radiant wins A",
-          "game: Agents' answers A", "game: Agents' answers B"}  # nobody plays in this run
-# What a run of a minute with two gradient steps a version may really be.
+          "game: Agents' answers A", "game: Agents' answers B"}  # no person plays in this run
+# Alerts that are true for a run of a minute with two gradient steps per version.
 PLAUSIBLE = {"FiveStale", "FiveReuseHigh", "FiveReuseLow", "FiveSegmentsRefused", "FiveOptimizersWaiting",
              "FiveBufferStarving"}
 
@@ -84,7 +84,7 @@ def test_dashboards_and_alerts_of_a_real_run(run: Run, watch: Watch, promtool: s
     assert not missing, f"without data: {sorted(missing)}\n{run.logs()}"
     assert not watch.values(f'five_process_started_info{{run!="{run.folder.name}"}}')
 
-    # What the alerts ask for is there: none is silent only because nobody shows its metrics.
+    # Every metric of the alerts exists, so no alert is silent for lack of data.
     asked = {u.metric for rule in rules() for u in used(rule["expr"])}
     asked -= {metric for metric in asked if "autoscaler" in metric} | (FOREIGN.keys() - {"up"})
     assert watch.missing({metric: f"count({metric})" for metric in asked}, 20) == []

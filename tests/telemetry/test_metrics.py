@@ -34,7 +34,7 @@ def test_every_metric_is_used() -> None:
     assert idle <= ELSEWHERE, f"nobody looks at {sorted(idle - ELSEWHERE)}"
 
 
-# Read by people with a question, or beside another: not worth a panel of their own.
+# Metrics for investigations, without a panel.
 ELSEWHERE = {
     "five_controller_play_unreadable_total",  # messages of a page that is older than the controller
     "five_play_recorded_bytes",  # bounded by services.play.recordings_mebibytes

@@ -32,7 +32,7 @@ def test_alerts_have_summary_and_runbook(rule: dict[str, Any]) -> None:
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
     assert "$labels.run" in rule["annotations"]["summary"] + rule["annotations"]["description"]
     assert not rule["annotations"]["summary"].endswith(".") and rule["annotations"]["description"].endswith(".")
-    # A single bad scrape wakes nobody: what has no `for` looks back over a window, or is a state that stays.
+    # A single bad scrape must not alert: an alert without `for` uses a window or a lasting state.
     assert "for" in rule or re.search(r"\[\d+[mh]\]", rule["expr"]) or "run_state" in rule["expr"]
     page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
     assert anchor in anchors((ROOT / page).read_text()), f"{page} has no heading {rule['alert']}"

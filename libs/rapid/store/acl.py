@@ -62,7 +62,7 @@ SCRIPT = ("eval", "evalsha", "script|load")
 
 @dataclass(frozen=True)
 class Entry:
-    """One name of `Keys`: its ``pattern`` below the run's prefix ('*' is the variable part), kind, readers and writers.
+    """A name of `Keys`: its ``pattern`` below the run's prefix ('*' is the variable part), kind, readers and writers.
 
     Writers also read, unless ``write_only``.
     """
