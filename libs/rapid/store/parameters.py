@@ -56,11 +56,6 @@ return 'head'
 """
 
 
-def _check(version: int) -> None:
-    if version < 0:
-        raise ValueError(f"version {version}: versions count from 0")
-
-
 class ParameterStore:
     """Publisher and reader of one run's versions. Blocking. Safe for several threads, one of which may publish."""
 
@@ -318,7 +313,8 @@ class ParameterStore:
         names them. A ``buffer``, uint8 of at least the version's size, is used if given: the arrays are views of it
         until its next use. Raises VersionMissing, Corrupt, redis.RedisError.
         """
-        _check(version)
+        if version < 0:
+            raise ValueError(f"version {version}: versions count from 0")
         found = self._retry_on_disconnect(lambda: self._from_redis(version, buffer) or self._from_blobs(version),
                                  f"fetching version {version}")
         if found is None:
