@@ -31,7 +31,7 @@ def write(path: Path, **changes: Any) -> Path:
 
 
 def result(arm: str, seed: int) -> dict[str, Any]:
-    """A trial's, as earlier releases kept it."""
+    """Return a trial's result as earlier releases stored it."""
     row = {"won": 1, "drawn": 0, "lost": 1, "score": 0.5, "game_seconds": 60.0, "statistics": {"last_hits": 1.0},
            "opponent_statistics": {"last_hits": 2.0}}
     return {"arm": arm, "seed": seed, "training": {"hero_steps_per_second": 100.0, "staleness_mean": 0.5, "reuse": 1.0},
@@ -45,7 +45,7 @@ def test_trials_are_ordered_by_seed(tmp_path: Path) -> None:
 
 
 def test_shipped_ablations_are_valid() -> None:
-    """Their arms are valid, and a queue of n versions holds n versions' samples and little more."""
+    """Their variants are valid, and a buffer of n versions holds the samples of n versions and little more."""
     found = {path.stem: read(path) for path in (ROOT / "benchmarks/ablations").glob("*.yaml")}
     assert {"staleness", "reuse"} <= set(found) and all(config.name == name for name, config in found.items())
     for arm in list(found["staleness"].arms)[1:]:
@@ -139,7 +139,7 @@ def test_failing_report_stops_no_trial(
 
 
 def test_report_needs_only_stored_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of results from before there were records of conditions, beside bots whose games were not kept."""
+    """The results have no conditions and the anchors no games, as in earlier releases."""
     place = tmp_path / "ablations" / "rates"
     Ablation(AblationConfig.model_validate(SMALL), place).open()
     (place / "anchors.json").write_text('{"skills": {"random": [0.0, 0.001]}, "draw_probability": 0.02}')
@@ -154,7 +154,7 @@ def test_report_needs_only_stored_results(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.slow
 def test_two_variants_are_trained_and_compared(tmp_path: Path) -> None:
-    """A real training of each arm, as small as it goes, and its real matches; both at once where there are cores."""
+    """Real tiny trainings and matches of each variant, in parallel if the machine has the cores."""
     at_once = min(2, len(os.sched_getaffinity(0)))
     assert ablate(write(tmp_path / "a.yaml", at_once=at_once), report_only=False, root=tmp_path) == 0
     place = tmp_path / "ablations" / "rates"

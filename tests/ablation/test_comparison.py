@@ -11,7 +11,7 @@ VERSIONS, SAMPLES, MINUTES = AXES.values()
 
 
 def run(mu: list[float], numbers: list[int] | None = None, seed: int = 1, samples: float = 1000.0) -> TrialRun:
-    """VersionEvaluation at versions 10, 20, ... unless told otherwise; two minutes and ``samples`` a version."""
+    """Return a run evaluated at versions 10, 20, ... by default; two minutes and ``samples`` a version."""
     numbers = numbers or [10 * (i + 1) for i in range(len(mu))]
     versions = [EvaluatedVersion(n, samples * n, 2.0 * n, m, 1.0) for n, m in zip(numbers, mu, strict=True)]
     return TrialRun("x", seed, versions, TrainingStatistics())
@@ -57,7 +57,7 @@ def test_comparison_uses_the_common_range() -> None:
 
 
 def test_mean_between_two_points() -> None:
-    """A version that fell out of line weighs by the stretch that it stands for."""
+    """An outlying version counts by the range that it covers."""
     bent = run([0, 20, 0, 20])
     assert mean_between(bent, VERSIONS, (10, 40), lambda v: v.mu) == pytest.approx(10, abs=0.05)
     assert mean_between(bent, VERSIONS, (15, 20), lambda v: v.mu) == pytest.approx(15, abs=0.05)

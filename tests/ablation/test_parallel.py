@@ -16,7 +16,7 @@ PROCESSORS = len(os.sched_getaffinity(0))
 
 
 def ablation(place: Path, **changes: Any) -> Ablation:
-    """Two arms and one seed; its bots are rated already."""
+    """Return an ablation of two variants and one seed with rated bots."""
     arms: dict[str, dict[str, Any]] = {"base": {}, "high": {}}
     config = AblationConfig.model_validate({"name": "rates", "seeds": [1], "arms": arms, **changes})
     Anchors({"random": Skill(0.0, 0.1)}, 0.25).save(place / "anchors.json")
@@ -40,7 +40,7 @@ def test_more_runs_than_processors_are_refused(tmp_path: Path) -> None:
 
 
 def test_trials_are_bound_to_their_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs in a trial's place says how many processors it has."""
+    """The replaced trial process reports its processors."""
     script = tmp_path / "instead-of-python"
     script.write_text("#!/bin/sh\necho $(nproc) for $4\n")
     script.chmod(0o700)
@@ -52,7 +52,7 @@ def test_trials_are_bound_to_their_processors(tmp_path: Path, monkeypatch: pytes
 
 
 def test_failed_trial_stops_the_ablation(tmp_path: Path) -> None:
-    """A run without versions can't be judged, which a process of its own finds out."""
+    """A run without versions cannot be evaluated, which its own process detects."""
     (tmp_path / "runs" / "base-seed1").mkdir(parents=True)
     (tmp_path / "runs" / "base-seed1" / "finished").touch()
     said: list[str] = []

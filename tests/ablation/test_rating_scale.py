@@ -15,19 +15,19 @@ SPREAD = 2**0.5 * RATING.beta  # of the difference of two performances
 
 
 def result(arm: str, version: int, **against: tuple[int, int, int]) -> dict[str, Any]:
-    """A trial's with one judged version; the rating kept with it is wrong by far."""
+    """Return a trial's result with one evaluated version whose stored rating is far off."""
     matches = {bot.replace("_", "-"): dict(zip(("won", "drawn", "lost"), counts, strict=True))
                for bot, counts in against.items()}
     return {"arm": arm, "seed": 1, "judged": [{"version": version, "mu": 99.0, "sigma": 0.0, "matches": matches}]}
 
 
 def gap(won: int, lost: int) -> float:
-    """The skills' difference that so many games tell of, draws aside."""
+    """Return the difference in skill that matches so many wins, without drawn games."""
     return NormalDist().inv_cdf(won / (won + lost)) * SPREAD
 
 
 def test_bot_ratings_follow_the_versions_games() -> None:
-    """Random play lost every game against the bot, which fixes no distance; a version in between fixes it."""
+    """Random play lost every game against the bot, which fixes no distance; a version between them does."""
     anchors = [PairCounts("random", "scripted-easy", 0, 0, 80)]
     alone = fit_scale([], anchors, RATING).skills["scripted-easy"]
     assert alone.sigma > 5

@@ -1,4 +1,4 @@
-"""What table and page of an ablation say of results that were made up."""
+"""Tables and page of made-up results."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What is typed behind `five anneal start`."""
+"""Arguments of `five anneal start`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`python -m five.cli.backup`, as a container runs it: from the run's configuration, by standard output and input."""
+"""`python -m five.cli.backup` as a container runs it: with the run's configuration, by standard output and input."""
 
 import os
 import subprocess
@@ -59,7 +59,7 @@ def test_errors_are_one_line(tmp_path: Path, file: str, words: bytes) -> None:
 
 
 def test_admin_password_is_read_from_standard_input(tmp_path: Path) -> None:
-    """What a service may do is not enough; a person pipes the admin's password in before what is restored."""
+    """A service's permissions do not suffice: a person pipes the admin's password in before the backup."""
     users = tmp_path / "users.acl"
     users.write_text(acl.acl_file("state", {user: [f"of-{user}"] for user in acl.users("state")}, "kept"))
     with EmbeddedRedis(tmp_path / "state", False, users, Login(acl.PROBE, "of-probe")).start() as server:

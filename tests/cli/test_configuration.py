@@ -1,4 +1,4 @@
-"""`five config KEY` says what a key is; without one it asks the run."""
+"""`five config KEY` describes a key; without a key it prints the run's configuration."""
 
 import json
 

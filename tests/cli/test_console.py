@@ -1,4 +1,4 @@
-"""`five console` against a controller: the link logs a browser in, and shows no token."""
+"""`five console` against a controller: the link logs a browser in and contains no token."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveControl
 
 
 def logged_in(controller: LiveController, printed: str) -> dict[str, str]:
-    """What the page makes of a link that was opened."""
+    """Return the session that an opened link creates."""
     address, _, code = printed.strip().partition("#login=")
     assert address == controller.url + "/"
     answer = httpx.post(controller.url + "/v1/session", json={"code": code},

@@ -1,4 +1,4 @@
-"""`five draft` on a run that has ended: real versions in a blob store, real games, no service; and by REST."""
+"""`five draft` on an ended run, with real versions and games, and over REST."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ HEROES = ["nevermore", "sniper", "lion", "sven"]
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchivedVersions:
-    """Of a run of four heroes, one a side."""
+    """An ended run of four heroes, one a side."""
     folder = ended_run(tmp_path / "runs", versions=(0, 4))
     config = load(folder.config)
     save(config.model_copy(update={"game": config.game.model_copy(update={"hero_pool": HEROES})}), folder.config)

@@ -1,4 +1,4 @@
-"""`five eval` on a run that has ended: from its archive, in this process, sampled or greedy."""
+"""`five eval` on an ended run: from its archive, in this process, sampled or greedy."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture
 def chosen(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each choice of a policy whether it was the most probable one."""
+    """Return, for each choice of a policy, whether it was the most probable one."""
     act, seen = Policy.act, list[bool]()
 
     def watched(self: Policy, *arguments: Any, greedy: bool = False, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Games of bots against bots, and their table."""
+"""Games of bots and their table."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from five.evaluation.bot_games import MARKS, GameRecord, TeamRecord, play, quick
 
 
 def record(pair: int, side: int, winner: Winner, minutes: float) -> GameRecord:
-    """A finished game of two teams, the second of which has twice of everything."""
+    """Return a finished game; the second team has twice the values of the first."""
     teams = tuple(TeamRecord(kills=10.0 * k, last_hits=50.0 * k, towers_lost=k, roshans=k,
                              net_worth={m: 100.0 * k * m for m in MARKS}, xp={m: 200.0 * k * m for m in MARKS},
                              marked_last_hits={m: float(k * m) for m in MARKS}, items={"item_boots": [5.0 * k]})

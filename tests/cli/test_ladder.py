@@ -1,4 +1,4 @@
-"""`five ladder` on a run that has ended: real versions in a blob store, real games, no service."""
+"""`five ladder` on an ended run, with real versions and games."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ OVERRIDES = [o for o in TINY if not o.startswith(("rating.", "game."))] + [
 
 
 def ended_run(path: Path, versions: tuple[int, ...] = (0, 4)) -> RunFolder:
-    """A run's folder as `five train` leaves it, with archived versions of random parameters."""
+    """A run's folder after `five train`, with archived versions of random parameters."""
     folder = RunFolder(path / "trial")
     folder.create()
     config = load("laptop-1v1", OVERRIDES).model_copy(update={"name": "trial"})

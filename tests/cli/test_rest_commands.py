@@ -1,4 +1,4 @@
-"""The command line reaches every operation of the REST API, and says well what it is told."""
+"""The command line reaches every operation of the REST API and prints the responses."""
 
 import json
 import threading
@@ -41,18 +41,18 @@ def controller(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live
 
 @pytest.fixture(scope="module")
 def api() -> Any:
-    """The API's own description."""
+    """The API's OpenAPI description."""
     return create_app(context_at(REDIS, LimitsConfig())).openapi()
 
 
 def operations(api: Any) -> dict[str, tuple[str, str]]:
-    """Method and path of each operation, by its id."""
+    """Return method and path of each operation by its id."""
     return {operation["operationId"]: (method.upper(), path)
             for path, methods in api["paths"].items() for method, operation in methods.items()}
 
 
 def operation_at(api: Any, method: str, path: str) -> Any:
-    """The operation that a request is one of; the most literal where several fit. Raises LookupError."""
+    """Return the operation of a request; the most literal path wins. Raises LookupError."""
     parts = path.split("/")
     fitting = [(sum(part.startswith("{") for part in known.split("/")), methods[method.lower()])
                for known, methods in api["paths"].items() if method.lower() in methods
@@ -64,7 +64,7 @@ def operation_at(api: Any, method: str, path: str) -> Any:
 
 
 def example_of(api: Any, schema: Any) -> Any:
-    """The documented example of a schema, put together of its parts' where it has none of its own."""
+    """Return a schema's documented example, composed of its parts' examples if it has none."""
     if "$ref" in schema:
         return example_of(api, api["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
     for key in ("examples", "default", "const", "enum", "anyOf"):
@@ -79,7 +79,7 @@ def example_of(api: Any, schema: Any) -> Any:
 
 
 def answer_of(api: Any, method: str, path: str) -> Any:
-    """What the documentation says that a request is answered with."""
+    """Return the documented response of a request."""
     found = operation_at(api, method, path)
     status = min(status for status in found["responses"] if status < "300")
     return example_of(api, found["responses"][status]["content"]["application/json"]["schema"])
@@ -99,7 +99,7 @@ STREAMS = {"stream", "live", "replay", "recorded_game"}  # answered piece by pie
 @pytest.mark.parametrize("operation", sorted(rest_commands.OPERATIONS))
 def test_command_calls_its_operation(operation: str, api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                                          ) -> None:
-    """Its requests are caught before they leave and answered with the documented examples; one is the operation."""
+    """Requests are intercepted and answered with the documented examples; one must be the operation."""
     seen: list[str] = []
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text(EXAMPLE["request"]["plan"])

@@ -1,4 +1,4 @@
-"""Capacity tables and the simulation: they are what the page says, from numbers that the project measured."""
+"""Capacity tables and simulation: docs/scale.md is current, and the inputs match the measured figures."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""`five surgery` as a person sees it, against a served controller."""
+"""`five surgery` against a served controller."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A Redis of the tests' own, as the services' tests have it."""
+"""Redis fixtures, shared with the services' tests."""
 
 from tests.services.conftest import redis_client, redis_url
 

@@ -1,4 +1,4 @@
-"""What a page or a message names: files, links, anchors, tests, `five` commands, make targets, Python modules."""
+"""Names in pages and messages: files, links, anchors, tests, `five` commands, make targets, Python modules."""
 
 import argparse
 import ast
@@ -30,7 +30,7 @@ ELSEWHERE = {"pytest", "pip", "http.server", "json.tool", "venv", "zipfile"}  # 
 
 
 def slugs(text: str) -> set[str]:
-    """The anchors that GitHub gives a page's headings."""
+    """Return the anchors that GitHub gives a page's headings."""
     found: set[str] = set()
     for heading in re.findall(r"^#{1,6} +(.+?)\s*$", CODE.sub("", text), re.M):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
@@ -41,7 +41,7 @@ def slugs(text: str) -> set[str]:
 
 
 def wrong_links(page: Path) -> Iterator[str]:
-    """Links of a Markdown page to files or anchors that are not there."""
+    """Yield the links of a Markdown page to missing files or anchors."""
     text = page.read_text()
     for match in LINK.finditer(CODE.sub("", text)):
         target = match[1] or match[2]
@@ -56,18 +56,18 @@ def wrong_links(page: Path) -> Iterator[str]:
 
 
 def code_of(page: str) -> str:
-    """What a Markdown page has as code, a line each."""
+    """Return the code of a Markdown page, one block or inline code a line."""
     blocks = "\n".join(match[0] for match in CODE.finditer(page))
     return blocks + "\n" + "\n".join(match[1] for match in INLINE.finditer(CODE.sub("", page)))
 
 
 def quoted(text: str) -> str:
-    """What stands between backquotes, single or double, in a message or a comment, a line each."""
+    """Return the texts between single or double backquotes in a message or comment, one a line."""
     return "\n".join(match[1] or match[2] for match in re.finditer(r"``([^`\n]+)``|`([^`\n]+)`", text))
 
 
 def strings_of(source: str) -> str:
-    """Every text of a Python module: messages, docstrings. A formatted part is ``X``."""
+    """Return every string of a Python module: messages and docstrings. A formatted part becomes ``X``."""
     texts = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -78,8 +78,8 @@ def strings_of(source: str) -> str:
 
 
 def wrong_names(text: str, code: str, home: Path = ROOT) -> Iterator[str]:
-    """Files and tests in ``text``, and commands, targets and modules in ``code``, that there are not. Paths are the
-    repository's, or begin at ``home``."""
+    """Yield the missing files and tests of ``text``, and the missing commands, targets and modules of ``code``. Paths
+    are relative to the repository or to ``home``."""
     for path in PATH.findall(text):
         name = path.rstrip("/.").replace("/*", "/**/*")
         if not MADE.match(name) and not any(there(root, name) for root in (ROOT, home, ROOT / "libs/dota")):
@@ -91,11 +91,11 @@ def wrong_names(text: str, code: str, home: Path = ROOT) -> Iterator[str]:
         yield from wrong_command(words)
     for name in MAKE.findall(code):
         if name not in targets():
-            yield f"says make {name}, which is no target"
+            yield f"says make {name}, an unknown target"
     yield from wrong_scripts(code, home)
     for module in MODULE.findall(code):
         if module not in ELSEWHERE and not module.endswith(".X") and not has_module(module):
-            yield f"says python -m {module}, which is no module"
+            yield f"says python -m {module}, an unknown module"
 
 
 @cache
@@ -104,14 +104,14 @@ def there(root: Path, name: str) -> bool:
 
 
 def wrong_scripts(code: str, home: Path = ROOT) -> Iterator[str]:
-    """Scripts that ``code`` runs and that there are not."""
+    """Yield the scripts that ``code`` runs and that do not exist."""
     for script in SCRIPT.findall(code):
         if not any((root / script).exists() for root in (ROOT, home)):
             yield f"runs {script}, which is not there"
 
 
 def wrong_command(words: str) -> Iterator[str]:
-    """What of ``five WORDS`` the parser does not know: a command, an option."""
+    """Yield the unknown commands and options of ``five WORDS``."""
     at, said = parser_of(), []
     for word in words.split():
         word = word.strip("`'\",.:()")
@@ -124,7 +124,7 @@ def wrong_command(words: str) -> Iterator[str]:
             said.append(word)
         elif below and not said:
             if re.fullmatch(r"[a-z][a-z-]+", word):
-                yield f"says five {word}, which is no command"
+                yield f"says five {word}, an unknown command"
             return
 
 

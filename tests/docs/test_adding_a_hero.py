@@ -1,4 +1,4 @@
-"""docs/adding-a-hero.md: the step-by-step section, run from top to bottom in a copy of the game."""
+"""docs/adding-a-hero.md: the step-by-step section, run in a copy of the game."""
 
 import json
 import os

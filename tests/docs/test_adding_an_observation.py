@@ -1,4 +1,4 @@
-"""docs/adding-an-observation.md: its changes fit the tree as it is, and, built, do what the page says (slow)."""
+"""docs/adding-an-observation.md: its changes apply to the tree and, once built, do what the page says (slow)."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ PATCH = "".join(re.findall(r"^```diff\n(.*?)^```", PAGE, re.M | re.S))
 
 
 def apply(tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """The page's changes, to a copy: git apply takes no fuzz, and so tells when the code around has moved on."""
+    """Apply the page's changes to a copy. git apply accepts no fuzz and so detects that the code around has changed."""
     return subprocess.run(["git", "apply", "--unsafe-paths", f"--directory={tree}", "-C1", *options],
                           input=PATCH, capture_output=True, text=True, cwd=tree)
 

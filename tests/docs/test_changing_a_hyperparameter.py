@@ -1,4 +1,4 @@
-"""The commands of docs/changing-a-hyperparameter.md, as they stand there, against a served controller."""
+"""docs/changing-a-hyperparameter.md: its commands, run against a served controller."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Every file, test, link, command, target and module that a page or a message names is there."""
+"""Every file, test, link, command, target and module named in a page or a message exists."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def test_existing_names_are_accepted(text: str) -> None:
 
 def test_commands_in_messages_are_in_backquotes() -> None:
     assert list(wrong_names("", quoted("wait; `five dance` does, or make haste"))) == [
-        "says five dance, which is no command"]
+        "says five dance, an unknown command"]
 
 
 def test_links_and_anchors(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""When versions come out, and how evenly: what a change under a run is measured by."""
+"""Times of published versions: how much a change slows a run down."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 
 class Watch:
-    """When each version came out, as somebody sees who looks every ``seconds``; ``head`` says the newest."""
+    """Recorder of the time of each version. ``head`` returns the newest version and is polled every ``seconds``."""
 
     def __init__(self, head: Callable[[], int], seconds: float = 0.01) -> None:
         self.at: list[float] = []
@@ -26,7 +26,7 @@ class Watch:
             head = now
 
     def gaps(self, begin: float, end: float) -> list[float]:
-        """Seconds from the version before, of those that came out between two moments."""
+        """Return the seconds since the previous version, for the versions published between two times."""
         return [b - a for a, b in pairwise(self.at) if begin <= b <= end]
 
     @contextmanager
@@ -41,14 +41,13 @@ class Watch:
 
 @dataclass
 class Changes:
-    """Seconds from version to version without changes and with them, by turns: what else the machine does slows both
-    down."""
+    """Seconds between versions with and without changes, in alternating intervals, so that other load affects both."""
 
     before: list[float] = field(default_factory=list)
     during: list[float] = field(default_factory=list)
 
     def measure(self, watch: Watch, seconds: float, change: Callable[[], None]) -> float:
-        """One turn of each, ``seconds`` long; the change is made as the second begins. Returns when it ended."""
+        """Measure one interval of each kind; the change is made at the start of the second. Return the end time."""
         began = time.monotonic()
         time.sleep(seconds)
         changing = time.monotonic()
@@ -60,7 +59,7 @@ class Changes:
         return ended
 
     def told(self, what: str) -> str:
-        """A line for a report."""
+        """Return the result as one line."""
         if not self.before or not self.during:
             return f"{what}: too few versions came out to say how long one takes"
         mean = sum(self.before) / len(self.before)

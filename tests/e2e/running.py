@@ -1,4 +1,4 @@
-"""A real `five train` on this machine, as small as it goes, watched and harmed from outside."""
+"""A real, tiny `five train` on this machine, observed and disturbed from outside."""
 
 import functools
 import json
@@ -49,7 +49,7 @@ KINDS = {
 
 
 def eventually(condition: Callable[[], T], seconds: float, what: str) -> T:
-    """The first true value of ``condition``. What is away for a moment (a store, a server) is asked again."""
+    """Return the first true value of ``condition``. Errors of an unavailable store or server are retried."""
     end = time.monotonic() + seconds
     last: Any = None
     while time.monotonic() < end:
@@ -64,7 +64,7 @@ def eventually(condition: Callable[[], T], seconds: float, what: str) -> T:
 
 
 class Run:
-    """One run's folder below ``place``, and the process of `five train` while it goes on."""
+    """A run's folder below ``place`` and its process of `five train`."""
 
     def __init__(self, place: Path, name: str = "tiny") -> None:
         self.place = place
@@ -77,62 +77,62 @@ class Run:
 
     @property
     def environment(self) -> dict[str, str]:
-        """With this source tree on the path, one thread, and no token of the caller's."""
+        """Return an environment with this source tree on the path, one thread, and without the caller's token."""
         env = {k: v for k, v in os.environ.items() if k not in ("FIVE_TOKEN", "FIVE_TOKEN_FILE")}
         path = [ROOT / "tests/e2e/faulty_optimizer", ROOT / "libs", ROOT]
         return env | {"PYTHONPATH": os.pathsep.join(map(str, path)), "OMP_NUM_THREADS": "1"}
 
     def start(self, *arguments: str) -> None:
-        """`five train` with ``arguments`` in the background; its output is in train.log."""
+        """Start `five train` with ``arguments`` in the background; its output goes to train.log."""
         with (self.place / "train.log").open("ab") as log:
             self.process = subprocess.Popen(self.five("train", *arguments), cwd=self.place, env=self.environment,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                             start_new_session=True)
 
     def start_new(self, *overrides: str) -> None:
-        """A new tiny run."""
+        """Start a new tiny run."""
         sets = [part for override in (*TINY, *overrides) for part in ("--set", override)]
         self.start("--preset", "laptop-1v1", "--name", self.folder.name, "--seed", "1", *sets)
 
     def command(self, *arguments: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
-        """Another `five` command to its end."""
+        """Run another `five` command to its end."""
         return subprocess.run(self.five(*arguments), cwd=self.place, env=self.environment, capture_output=True,
                               text=True, timeout=seconds, check=False)
 
     @functools.cached_property
     def config(self) -> RunConfig:
-        """With the addresses of the local cluster; the same each time that it is started."""
+        """Return the configuration with the addresses of the local cluster; equal at each start."""
         return load_stored(self.folder.path / "cluster.yaml")
 
     @functools.cached_property
     def store(self) -> ParameterStore:
-        """The run's versions, through connections of its own."""
+        """Return the run's versions, through new connections."""
         config = self.config
         return ParameterStore(self.redis("params"), self.redis("state"), config.name, config.store,
                               BlobStore(config.blobs.url))
 
     def redis(self, role: Role, user: str = acl.ADMIN) -> redis.Redis:
-        """A Redis of the run, as one of its users."""
+        """Return a client of the run's Redis as one of its users."""
         store = self.config.store
         url = store.state_url if role == "state" else store.params_url
         return connect(url, store, role, self.folder.login(user, url))
 
     def refusals(self) -> list[tuple[str, str, str]]:
-        """What the run's Redis servers have refused: user, kind (command, key, channel, auth), what."""
+        """Return what the run's Redis servers have refused: user, kind (command, key, channel, auth), object."""
         rows: list[Any] = [row for role in acl.ROLES for row in self.redis(role).acl_log()]
         return [(row["username"], row["reason"], row["object"]) for row in rows]
 
     def state(self) -> RunState:
-        """The run's state."""
+        """Return the run's state."""
         return RunState(self.redis("state"), self.config.name)
 
     def head(self) -> int:
-        """The newest version, -1 before the first."""
+        """Return the newest version; -1 before the first."""
         head = self.store.head()
         return -1 if head is None else head
 
     def wait_version(self, version: int, seconds: float = 180.0) -> int:
-        """Until a version of at least that number is out."""
+        """Wait until a version of at least that number is published."""
         def reached() -> bool:
             self.check()
             return self.head() >= version
@@ -144,18 +144,18 @@ class Run:
         return self.head()
 
     def check(self) -> None:
-        """Fails when `five train` has ended."""
+        """Fail if `five train` has ended."""
         assert self.process is not None
         assert self.process.poll() is None, f"five train ended with {self.process.returncode}\n{self.logs()}"
 
     def logs(self) -> str:
-        """The ends of all logs."""
+        """Return the ends of all logs."""
         paths = [self.place / "train.log", *sorted((self.folder.path / "logs").glob("*.log"))]
         return "\n".join(f"--- {p.name}\n" + "\n".join(p.read_text(errors="replace").splitlines()[-8:])
                          for p in paths if p.exists())
 
     def pids(self, name: str) -> list[int]:
-        """Processes of a kind, by the command line."""
+        """Return the processes of a kind, found by their command line."""
         assert self.process is not None
         found = []
         for child in psutil.Process(self.process.pid).children(recursive=True):
@@ -168,40 +168,40 @@ class Run:
         return found
 
     def kill(self, name: str) -> None:
-        """kill -9 of a process; waits until another is in its place."""
+        """Kill a process with signal 9 and wait until another one replaces it."""
         before = eventually(lambda: self.pids(name), 60, f"{name} runs")
         for pid in before:
             os.kill(pid, signal.SIGKILL)
         eventually(lambda: set(self.pids(name)) - set(before), 60, f"{name} is started again")
 
     def everything(self) -> list[psutil.Process]:
-        """`five train` and all below it."""
+        """Return `five train` and all of its descendants."""
         assert self.process is not None
         top = psutil.Process(self.process.pid)
         return [top, *top.children(recursive=True)]
 
     def rest(self, method: str, path: str, token: str | None = None, **arguments: Any) -> httpx.Response:
-        """A request to the controller; by default with the operator's token."""
+        """Send a request to the controller, by default with the operator's token."""
         given = self.folder.operator_token() if token is None else token
         headers = {"Authorization": f"Bearer {given}"} if given else {}
         return httpx.request(method, f"{self.folder.cluster().rest}/v1/{path}", headers=headers, timeout=10,
                              **arguments)
 
     def status(self) -> str:
-        """The run's status as the controller tells it."""
+        """Return the run's status from the controller."""
         answer = self.rest("GET", "status")
         answer.raise_for_status()
         return str(answer.json()["status"])
 
     def report(self) -> dict[str, Any]:
-        """The data that the run's report shows."""
+        """Return the data of the run's report."""
         found = re.search(r'<script type="application/json" id="run">(.*?)</script>', self.folder.report.read_text())
         assert found is not None
         data: dict[str, Any] = json.loads(found[1])
         return data
 
     def check_versions(self) -> list[int]:
-        """Every version from 0 to the head is there, and can be fetched whole. Returns their numbers."""
+        """Fetch every version from 0 to the newest completely. Return their numbers."""
         store = self.store
         versions = [record.version for record in store.records()]
         names = None
@@ -214,13 +214,13 @@ class Run:
         return versions
 
     def end(self, seconds: float = 120.0) -> int:
-        """Ctrl-C, and the exit status."""
+        """Send Ctrl-C and return the exit status."""
         assert self.process is not None
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(seconds)
 
     def destroy(self) -> None:
-        """Whatever is left of it, at the end of a test."""
+        """Kill the rest of the run at the end of a test."""
         if self.process is not None and self.process.poll() is None:
             for process in self.everything():
                 try:

@@ -1,4 +1,4 @@
-"""A change annealed into a real `five train`, under the guard's real games; and a real run that goes back."""
+"""Anneals and reverts of a real `five train`, with the guard's real games."""
 
 import json
 import time
@@ -39,7 +39,7 @@ def anneal(run: Run) -> dict[str, Any]:
 
 
 def until(run: Run, what: str, seconds: float, *states: str, attempt: int = 1) -> dict[str, Any]:
-    """The anneal once it is in one of these states of an attempt."""
+    """Return the anneal once an attempt is in one of these states."""
     def there() -> dict[str, Any] | None:
         run.check()
         now = anneal(run)
@@ -62,7 +62,7 @@ def begun(run: Run, **body: Any) -> dict[str, Any]:
 
 
 def games(run: Run, count: int, after: str = "-") -> list[dict[str, Any]]:
-    """The records of ``count`` games that have ended since a record."""
+    """Return ``count`` records of games that ended after a record."""
     series = Series(run.redis("state"), run.folder.name)
 
     def enough() -> list[dict[str, Any]] | None:
@@ -132,8 +132,8 @@ def test_patch_is_annealed_and_promoted(run: Run) -> None:
 
 
 def walks_to_its_death(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a version's parameters those that make it walk into the enemy's tower whatever it sees (the Dire's view is
-    mirrored, so that it is the same way for both sides)."""
+    """Return parameters that make a version walk into the enemy's tower whatever it observes. The Dire's view is
+    mirrored, so the direction is the same for both sides."""
     names = ("embeddings.tables.action", "heads.primary.weight", "heads.primary.bias", "heads.offsets.weight",
              "heads.offsets.bias")
     table, weight, bias, offsets, ways = (np.zeros_like(tensors[name]) for name in names)
@@ -162,7 +162,7 @@ def test_harmful_change_is_reverted_retried_and_given_up(
     assert run.command("resume").returncode == 0
 
     def caught(attempt: int) -> dict[str, Any]:
-        """The attempt's failure, by the guard's own verdict on pairs of real games."""
+        """Return the attempt's failure by the guard's verdict on pairs of real games."""
         until(run, f"try {attempt} has failed", 900, "failed", attempt=attempt)
         found = decide(GuardConfig(), parse_pairs(AnnealStore(run.state()).pairs().all(), f"{identity}/{attempt}"))
         assert found.verdict is GuardVerdict.FAIL
@@ -171,7 +171,7 @@ def test_harmful_change_is_reverted_retried_and_given_up(
         return {"said": found.said}
 
     def went_back(count: int) -> Any:
-        """The newest branch, once there are so many."""
+        """Return the newest branch once there are so many."""
         branches = eventually(lambda: found if len(found := run.rest("GET", "branches").json()["items"]) == count
                               else None, 300, f"{count} reverts are through")
         newest = max(branches, key=lambda branch: branch["continued_as"])
@@ -218,8 +218,8 @@ def tensors(run: Run, version: int) -> dict[str, Any]:
 
 
 def near(run: Run, a: int, b: int) -> bool:
-    """Whether the action heads of two versions are alike but for a few gradient steps: the checkpoint that an anneal
-    keeps is of the moment, which may be a part of an iteration past its version."""
+    """Return whether the action heads of two versions differ by a few gradient steps at most. The checkpoint of an
+    anneal may be part of an iteration past its version."""
     first, second = tensors(run, a), tensors(run, b)
     return all(np.abs(first[name] - second[name]).max() < 0.02 for name in first if name.startswith("heads."))
 

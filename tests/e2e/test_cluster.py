@@ -1,4 +1,4 @@
-"""The whole system as `five train` starts it: it learns, obeys, survives every death, and goes on where it was."""
+"""The whole system under `five train`: it learns, follows commands, survives every process's death, and resumes."""
 
 import os
 import re
@@ -27,14 +27,14 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 def all_gone(processes: list[psutil.Process], seconds: float = 20.0) -> None:
-    """Fails when one is still there: no orphan is left."""
+    """Fail if one of the processes still exists."""
     _, alive = psutil.wait_procs(processes, seconds)
     left = [p.cmdline() for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
     assert not left
 
 
 def rows(run: Run, *kinds: str) -> list[dict[str, Any]]:
-    """What the services of these kinds say of themselves; all have to be there."""
+    """Return the statistics of the services of these kinds; all must be live."""
     found = [row for row in run.rest("GET", "services").json() if row["kind"] in kinds]
     assert {row["kind"] for row in found} == set(kinds)
     return found

@@ -1,4 +1,4 @@
-"""The run's next epoch begins while games are played: every process renews itself, and the run goes on."""
+"""A new epoch during games: every process restarts itself and the run goes on."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,8 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 def begin_epoch(run: Run) -> int:
-    """The record as a surgery leaves it that changes nothing, without its procedure: nobody is told or waited for."""
+    """Write the record of a surgery that changes nothing, without its procedure: no service is notified or waited
+    for."""
     state = run.state()
     before = state.record()
     assert before is not None
@@ -32,7 +33,7 @@ def begin_epoch(run: Run) -> int:
 
 
 def epochs(run: Run) -> dict[str, int]:
-    """By kind of service; one that is just beginning again is not there."""
+    """Return the epoch by kind of service. A restarting service is missing."""
     return {instance.kind: instance.epoch for instance in run.state().services()}
 
 

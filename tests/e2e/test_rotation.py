@@ -1,5 +1,6 @@
-"""Certificates and the services' token change under a run that trains: nobody is replaced, nothing is refused, and the
-versions keep coming. What it measures is printed and kept (build/faults/rotation-*.txt); docs/reliability.md has it."""
+"""Rotation of certificates and of the services' token in a run that trains: no process restarts, nothing is refused,
+and versions are published throughout. Measurements are printed and stored (build/faults/rotation-*.txt) for
+docs/reliability.md."""
 
 import os
 import ssl
@@ -29,7 +30,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 async def refused(run: Run, token: str) -> bool:
-    """Whether the evaluator refuses that token."""
+    """Return whether the evaluator refuses the token."""
     config = run.config
     client = EvaluatorClient([config.services.evaluator.address], config.rpc, config.name, token)
     try:

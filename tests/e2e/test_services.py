@@ -1,5 +1,5 @@
-"""The services by themselves, each started as a container starts it: no `five train`, in any order, a Redis for each
-role with a user for each service, one file that names a preset, ports fixed, names taken from the machine."""
+"""Services started one by one as containers start them: without `five train`, in any order, a Redis for each role with
+a user for each service, one file with a preset, fixed ports, names from the machine."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ KINDS = ("rollout", "evaluator", "dota_env", "inference", "optimizer", "opponent
 
 
 class Containers:
-    """The processes, by kind of service."""
+    """The processes by kind of service."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ class Containers:
                  "--aclfile", str(users), "--dir", str(self.folder)], stdout=subprocess.DEVNULL)
 
     def secrets(self, kind: str) -> dict[str, str]:
-        """What a service is given: its own user and password where it has one, and the services' token."""
+        """Return a service's secrets: its Redis user and password if it has one, and the services' token."""
         given = {"FIVE_TOKEN": TOKEN}
         if kind == "controller":
             given[tokens.FILE_VARIABLE] = str(self.folder / "tokens.json")
@@ -90,7 +90,7 @@ class Containers:
                 cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
     def page(self, kind: str, name: str) -> tuple[int, str]:
-        """Status and text of a service's page; (0, "") while it does not answer."""
+        """Return status and text of a service's page; (0, "") if it does not answer."""
         try:
             answer = httpx.get(f"http://127.0.0.1:{self.ports[kind][1]}/{name}", timeout=5)
         except httpx.HTTPError:
@@ -114,7 +114,7 @@ class Containers:
                          for p in sorted(self.folder.glob("*.log")))
 
     def redis(self, role: Role) -> redis.Redis:
-        """As the admin."""
+        """Return a client as the admin."""
         url = self.config.store.state_url if role == "state" else self.config.store.params_url
         return connect(url, StoreConfig(timeout_seconds=5), role, Login(acl.ADMIN, self.passwords[acl.ADMIN]))
 

@@ -1,4 +1,4 @@
-"""Surgery on a real `five train`: through REST while games run, made to fail at each step, killed at each step."""
+"""Surgery on a real `five train`: over REST during games, failing at each step, killed at each step."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def operation(run: Run, identity: str) -> dict[str, Any]:
 
 
 def ended(run: Run, identity: str, seconds: float = 240.0) -> dict[str, Any]:
-    """The operation once it is over."""
+    """Return the operation once it is over."""
     def over() -> dict[str, Any] | None:
         run.check()
         found = operation(run, identity)
@@ -54,7 +54,7 @@ def ended(run: Run, identity: str, seconds: float = 240.0) -> dict[str, Any]:
 
 
 def at_step(run: Run, identity: str, step: str, seconds: float = 120.0) -> None:
-    """Until the operation has come to a step and has begun it."""
+    """Wait until the operation has begun a step."""
     def there() -> bool:
         found = operation(run, identity)
         assert found["state"] == "going", found
@@ -71,12 +71,12 @@ def planned(run: Run, name: str = "wider", **changes: Any) -> dict[str, Any]:
 
 
 def loose(plan: str) -> str:
-    """With bounds that a policy of a few minutes passes: it is close to uniform, and so are its values."""
+    """Return the plan with bounds that a policy of a few minutes meets; such a policy is almost uniform."""
     return plan + "bounds:\n  mean_kl: 0.5\n  mean_value_change: 5.0\n"
 
 
 def checked(run: Run, plan: str) -> str:
-    """Checks a plan; its digest."""
+    """Check a plan and return its digest."""
     answer = run.rest("POST", "surgery/check", json={"plan": plan})
     assert answer.status_code == 202, answer.text
     found = ended(run, answer.json()["id"])
@@ -223,7 +223,7 @@ def test_failed_surgery_restores_the_run(run: Run) -> None:
 
 
 def untouched(run: Run) -> None:
-    """Fails unless the run goes on as before any operation."""
+    """Fail unless the run goes on as before any operation."""
     record = run.state().record()
     assert record is not None
     assert (record.epoch, record.chain) == (1, ())
@@ -268,8 +268,8 @@ def test_surgery_survives_killing_all_processes(run: Run, step: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_surgery_survives_killing_each_process(run: Run) -> None:
-    """One surgery after another on one run; in each a process is killed at every step, in the next the next one there,
-    until each has been killed at each step. Games of other machines: tests/containers/test_surgery.py."""
+    """Surgeries in sequence on one run. Each kills one process at every step; the next surgery kills the next process.
+    Games on other machines: tests/containers/test_surgery.py."""
     run.start_new("services.controller.operations.pause_seconds=120")
     run.wait_version(4)
     waits = "".join(f"{order} wait 3\n" for order in ("check", "checkpoint", "transform", "publish"))
@@ -373,12 +373,12 @@ def test_rehearsal_learns_and_plays_the_version_before(run: Run) -> None:
 
 
 def now(run: Run, made: dict[str, Any]) -> dict[str, Any]:
-    """A rehearsal as it is."""
+    """Return a rehearsal's present state."""
     return dict(run.rest("GET", f"surgery/rehearsals/{made['id']}").json())
 
 
 def of_fork(path: str) -> list[int]:
-    """Processes of a fork's folder."""
+    """Return the processes of a fork's folder."""
     return [p.pid for p in psutil.process_iter(["cmdline"]) if any(path in word for word in p.info["cmdline"] or ())]
 
 

@@ -1,4 +1,4 @@
-"""What line-ups are worth, put together from what each team sees: equal to each in a game of its own."""
+"""Win probabilities of line-ups combined from each team's part equal those of real games."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Passwords of a local run's Redis: made once, kept, changed with both holding, and never readable by others."""
+"""Passwords of a local run's Redis: created once, private, and both accepted during a change."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A local run's passwords are changed by way of two, with real Redis servers."""
+"""Rotation of a local run's passwords on real Redis servers."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Who carries out a rehearsal: how it is told, stopped and left, on a real Redis and with real processes. A rehearsal
-from its fork to its match: tests/e2e/test_surgery.py."""
+"""Progress, cancellation and loss of rehearsals on a real Redis with real processes. A complete rehearsal:
+tests/e2e/test_surgery.py."""
 
 import os
 import signal
@@ -92,7 +92,7 @@ def test_progress_and_end_are_written(state: RunState, kept: Rehearsals) -> None
 
 
 def rehearsal_processes() -> list[int]:
-    """Processes of this one that carry a rehearsal out."""
+    """Return the child processes that run a rehearsal."""
     return [p.pid for p in psutil.Process().children(recursive=True) if "five.rehearsal" in " ".join(p.cmdline())]
 
 

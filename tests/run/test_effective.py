@@ -1,4 +1,4 @@
-"""What a service plays by, and how far its file lags behind."""
+"""The effective configuration of a service, and the drift of its file."""
 
 from pathlib import Path
 

@@ -85,7 +85,7 @@ def write(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(("frameskip", "seconds", "taken"),
                          [(4, 0.133333, True), (8, 0.2666667, True), (8, 0.133333, False)])
 def test_file_older_than_frameskip_is_read(tmp_path: Path, frameskip: int, seconds: float, taken: bool) -> None:
-    """Its file has the timestep's length, which follows from the frameskip now: no other length is taken."""
+    """Such a file has the timestep's length, which must agree with the frameskip."""
     path = tmp_path / "run.yaml"
     path.write_text(f"preset: laptop-1v1\ngame: {{frameskip: {frameskip}}}\n"
                     f"learning: {{timestep_seconds: {seconds}}}\n")

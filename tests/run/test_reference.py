@@ -1,4 +1,4 @@
-"""The reference of the configuration: complete, with a unit for every number, and nothing that is no key."""
+"""The reference of the configuration: every key, and a unit for every number."""
 
 import importlib
 

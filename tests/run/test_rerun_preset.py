@@ -1,5 +1,5 @@
-"""Every value that the paper (Berner et al. 2019) prints of Rerun beside the preset's: table 2, figure 7, section 2,
-appendices J (rating), N (past opponents) and O (environment)."""
+"""Every value that the paper (Berner et al. 2019) prints of Rerun, compared with the preset: table 2, figure 7, section
+2, appendices J (rating), N (past opponents) and O (environment)."""
 
 import json
 from collections.abc import Callable
@@ -121,7 +121,7 @@ def test_value_matches_the_paper(value: Printed) -> None:
 
 
 def test_documented_deviations_hold() -> None:
-    """Each difference that is listed is there, and as large as it says."""
+    """Each listed difference exists and is as large as stated."""
     assert RERUN.league.max_quality_drop == 1.0
     with torch.device("meta"):
         parameters = sum(p.numel() for p in Policy(Layout(RERUN.game), RERUN.model).parameters())
@@ -135,14 +135,14 @@ def test_values_not_in_the_paper_are_listed(name: str) -> None:
 
 
 def test_all_rows_of_table_2_are_compared() -> None:
-    """22 rows, Adam's counted as two. What changes during the run is checked at both ends."""
+    """22 rows, Adam's counted as two. Values that change during the run are compared at both ends."""
     assert len([*TABLE_2, "rollout CPUs"]) == 23 and "rollout CPUs" in OTHERWISE
     assert len({value.name for value in TABLE_2 + ELSEWHERE}) == len(TABLE_2) + len(ELSEWHERE)
 
 
 @pytest.mark.parametrize("version", FIGURE_7)
 def test_schedule_matches_figure_7(version: int) -> None:
-    """Before a change's version it is what it was; when the change has gone through, what the column says."""
+    """Before a change's version the old value holds, after the change the column's value."""
     past = 2_000 if version else 0
     columns = list(FIGURE_7)
     if version:
@@ -172,7 +172,7 @@ def test_heroes_are_those_of_the_finals() -> None:
 
 
 def test_all_randomisations_of_the_paper_are_on() -> None:
-    """Appendix O.2; magnitudes are not printed. Lineups are drawn for each team."""
+    """Appendix O.2 prints no magnitudes. Line-ups are sampled for each team."""
     values = RERUN.game.randomisation.magnitudes()
     assert values.keys() == {
         "attributes", "armor", "move_speed", "hp_regen", "mana_regen", "magic_resistance", "gold", "xp", "item_drop",
@@ -184,7 +184,7 @@ def test_all_randomisations_of_the_paper_are_on() -> None:
 
 
 def test_gradients_are_averaged_during_backward() -> None:
-    """Not behind it, as those of a recorded step are. Inference has its graphs all the same."""
+    """A recorded step would average them afterwards. Inference uses graphs in any case."""
     gpu = torch.device("cuda")
     assert uses_cuda_graphs(gpu, RERUN.compute) and SERVICES.inference.device == "cuda"
     begun = _begun_within_backward(uses_cuda_graphs(gpu, RERUN.compute, SERVICES.optimizer.cuda_graphs))
@@ -193,7 +193,7 @@ def test_gradients_are_averaged_during_backward() -> None:
 
 
 def _begun_within_backward(graphs: bool) -> int:
-    """Buckets of a small learner's step whose averaging had begun when the backward pass was over."""
+    """Return the buckets of a small learner's step whose averaging began before the backward pass ended."""
     begun, seen = list[Tensor](), list[int]()
 
     def begin(bucket: Tensor) -> Callable[[], None]:

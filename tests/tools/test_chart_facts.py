@@ -1,4 +1,4 @@
-"""The chart's facts of the presets are those of the presets, and its files are current."""
+"""The chart's facts match the presets, and its files are current."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The chart's schema of run.overrides accepts what RunConfig accepts, and refuses what it refuses."""
+"""The chart's schema of run.overrides accepts and refuses the same values as RunConfig."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def refused(check: Any, tree: Any) -> list[str]:
 
 
 def sections(schema: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Path and schema of every mapping of known keys that the preset lies below."""
+    """Yield path and schema of every mapping of known keys above a key of the preset."""
     if "properties" in schema:
         yield at, schema
         for key, below in schema["properties"].items():

@@ -1,4 +1,4 @@
-"""What the services read of the configuration is found in their source, all of it."""
+"""The keys that services read are found in their source, completely."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ UNREAD = {"services.rollout.processes", "services.optimizer.max_optimizers", "se
 
 
 def keys(at: tuple[str, ...] = ()) -> set[str]:
-    """Every key of the configuration."""
+    """Return every key of the configuration."""
     section = model_at(at)
     if section is None:
         return {".".join(at)}
@@ -24,7 +24,7 @@ def test_reads_file_is_current() -> None:
 
 
 def test_every_key_is_read_by_a_service() -> None:
-    """A key whose reading is overlooked would restart nobody when it changes."""
+    """A change of a key whose reader is overlooked would restart no service."""
     found = {path for paths in yaml.safe_load(FILE.read_text()).values() for path in paths}
     unread = {k for k in keys() if not any(k == p or k.startswith(f"{p}.") for p in found)}
     live = {k for k in unread if k.startswith("services.controller.autoscaler.")}

@@ -1,4 +1,4 @@
-"""docs/configuration.md and docs/cli.md are what the code says, and miss nothing of it."""
+"""docs/configuration.md, docs/cli.md and docs/rest.md are current and complete."""
 
 import re
 
@@ -28,7 +28,8 @@ def test_configuration_page_has_each_key_once() -> None:
 
 
 def leaves(tree: dict[str, object], path: str = "") -> set[str]:
-    """Dotted keys of a configuration's values; what is free in a mapping (signals, id spaces) is its own value."""
+    """Return the dotted keys of a configuration's values; a mapping with free keys (signals, id spaces) is one
+    value."""
     found = set()
     for name, value in tree.items():
         at = f"{path}{name}"

@@ -1,4 +1,4 @@
-"""What a recording core is run on: it plays on the core of the folder it is told, and to its end."""
+"""The training workload of the profile-guided build: it plays to its end on the core of the given folder."""
 
 import subprocess
 import sys
