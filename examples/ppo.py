@@ -42,7 +42,7 @@ class Agent(nn.Module):
         self.actor, self.critic = layer(width, actions, 0.01), layer(width, 1, 1.0)
 
     def forward(self, seen: torch.Tensor, mask: torch.Tensor) -> tuple[Categorical, torch.Tensor]:
-        """Return the distribution over valid actions and the value, for observations float32 [n, F] and masks int8 [n, N]."""
+        """Return the distribution over valid actions, and the value; inputs float32 [n, F] and int8 [n, N]."""
         hidden = self.body(seen)
         logits = self.actor(hidden).masked_fill(mask == 0, -1e8)
         return Categorical(logits=logits), self.critic(hidden).squeeze(-1)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from dota.config import GameConfig, RewardConfig
 from dota.rewards import signal_weights, time_weights
 from dota.spectator.camera import Camera
-from dota.spectator.recording import RecordingWriter
 from dota.spectator.policy_debug import building_slots, record_policy_outputs
+from dota.spectator.recording import RecordingWriter
 from dota.vec_game import VecGame
 from five.clients.inference import ActResult
 from five.services.evaluator.matches import Pairing

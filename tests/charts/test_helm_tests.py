@@ -21,8 +21,8 @@ import yaml
 
 from five.agent.config import SchedulesConfig
 from five.services.controller.http.app import create_app
-from five.services.controller.http.dependencies import Context
 from five.services.controller.http.auth import Authenticator
+from five.services.controller.http.dependencies import Context
 from five.services.controller.http.tokens import FixedTokens
 from rapid.config import RpcConfig, StoreConfig
 from rapid.embedded_redis import server_binary

@@ -85,8 +85,8 @@ def paid(world: Any, victim: int, killer: int) -> list[float]:
 
 
 def test_a_stack_pays_who_drew_it_whatever_camp_it_stands_in(new_world: Any, data: dict[str, Any]) -> None:
-    """Creeps of one camp are in another's box at the spawn time: their own camp refills and they are their hero's stack;
-    the other does not, and its creeps are nobody's."""
+    """Creeps of one camp are in another's box at the spawn time: their own camp refills and they are their hero's
+    stack; the other does not, and its creeps are nobody's."""
     world, first, second = drawn_camps(new_world, data, 0.5)
     old, others = of_camp(world, first), of_camp(world, second)
     place = data["map"]["camps"][second]

@@ -29,8 +29,8 @@ from five.services.inference.requests import (
     REPLAY,
     RESET,
     RESTORE,
-    WANT_STATE,
     WANT_POLICY_DEBUG,
+    WANT_STATE,
     Reply,
     Request,
 )

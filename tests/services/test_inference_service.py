@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pytest
 
-from five.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, WANT_POLICY_DEBUG, InferenceClient
+from five.clients.inference import NEWEST, RESET, RESTORE, WANT_POLICY_DEBUG, WANT_STATE, InferenceClient
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed

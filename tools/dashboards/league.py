@@ -6,8 +6,8 @@ from tools.dashboards.queries import increase, largest, series, total
 
 MU, SIGMA = series("five_evaluator_trueskill_rating"), series("five_evaluator_trueskill_sigma_rating")
 PAST = total(increase("five_rollout_games_total", opponent="past"))
-VARIANT_STATISTICS = total(increase("five_rollout_variant_hero_statistics_total", statistic="~last_hits|deaths"), "variant",
-                       "statistic")
+VARIANT_STATISTICS = total(increase("five_rollout_variant_hero_statistics_total", statistic="~last_hits|deaths"),
+                           "variant", "statistic")
 
 BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win rates, and the pool of past versions.", [
     Row("Rating", [
@@ -88,7 +88,8 @@ BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win r
               "complete.", Query(largest(series("five_evaluator_guard_paired_games")), "games"), least=0),
         chart("Length of games by variant", "Mean, in game time.",
               Query(f"{total(increase('five_rollout_variant_game_seconds_total'), 'variant')} / "
-                    f"{total(increase('five_rollout_variant_games_total'), 'variant')}", "{{variant}}"), unit="s", least=0),
+                    f"{total(increase('five_rollout_variant_games_total'), 'variant')}", "{{variant}}"),
+              unit="s", least=0),
         chart("Last hits and deaths by variant", "Of a hero that learns, means of the games of each variant.",
               Query(f"{VARIANT_STATISTICS} / on (variant) group_left () "
                     f"{total(increase('five_rollout_variant_games_total'), 'variant')}",
