@@ -34,7 +34,7 @@ def safe(call: ast.Call, name: str) -> bool:
 
 
 def offences(source: str) -> list[str]:
-    """What a module's source does that it must not, with line numbers."""
+    """Return the forbidden calls in a module's source, with line numbers."""
     tree = ast.parse(source)
     allowed = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call) and safe(n, dotted(n.func))}
     found = []

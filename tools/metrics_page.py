@@ -17,7 +17,7 @@ for `five train`, in its heartbeat). Names are `five_<service>_<what>_<unit>`; a
 histogram has `_bucket`, `_sum` and `_count`. This page is made from the definitions by `python -m tools.metrics_page`.
 
 Every series carries the labels `run` and `kind` (the kind of service: `rollout`, `optimizer`, ...) beside those in the
-tables, so runs that share a Prometheus stay apart however it finds them. What has not been measured yet is `NaN`, not
+tables, so runs that share a Prometheus stay apart however it finds them. Values that were not measured yet are `NaN`, not
 0. Each process also shows `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds`,
 `process_max_fds` and `process_start_time_seconds`.
 

@@ -57,7 +57,7 @@ def test_scale_without_results_is_empty() -> None:
 
 
 def test_bots_of_another_game_are_other_players() -> None:
-    """What an arm that is judged in its own game does to a bot there says nothing of it in the baseline's game."""
+    """A variant's results against a bot in its own game do not rate the bot in the baseline's game."""
     base = result("base", 20, random=(30, 0, 10), scripted=(8, 0, 32))
     wide = result("wide", 20, random=(30, 0, 10), scripted=(39, 0, 1))
     alone = fit_scale([base], (), RATING).skills["scripted"]

@@ -84,7 +84,7 @@ def test_defaults_and_invalid_configurations() -> None:
 
 @pytest.mark.parametrize(("seeds", "within"), [(8, 0.85), pytest.param(60, 0.92, marks=pytest.mark.slow)])
 def test_known_strengths_are_recovered_within_two_sigma(seeds: int, within: float) -> None:
-    """From random play to far above all bots, where errors of references accumulate."""
+    """Ratings range from random play to far above all bots, where errors of references accumulate."""
     config = RatingConfig(games_per_rating=60, games_per_round=60, games_per_anchor_pair=60)
     misses, deviations = [], []
     for seed in range(seeds):

@@ -140,7 +140,7 @@ def test_intake_and_learning_never_both_wait(events, target, arriving, minimum):
 
 @pytest.mark.parametrize("speed", [0.1, 1, 10])
 def test_reuse_target_holds_for_any_rollout_speed(speed):
-    """One batch a second is consumed, and ``speed`` batches a second are offered."""
+    """Consumes one batch a second while ``speed`` batches a second are offered."""
     p, offered, buffered = pacer(), 0.0, 0
     for _ in range(3000):
         offered = min(offered + speed * BATCH, 3 * BATCH)

@@ -19,7 +19,7 @@ LENGTH = 16
 
 @dataclasses.dataclass
 class Step:
-    """One recorded step."""
+    """Recorded step."""
 
     count: int
     state: float

@@ -21,7 +21,7 @@ def test_help_is_printed(words: tuple[str, ...], capsys: pytest.CaptureFixture[s
 
 
 def test_closed_pipe_is_no_error() -> None:
-    """As in `five config learning | head -1`."""
+    """Simulates `five config learning | head -1`."""
     program = subprocess.Popen([sys.executable, "-m", "five.cli.main", "config", "learning"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"})
     assert program.stdout is not None and program.stderr is not None

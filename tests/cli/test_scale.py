@@ -48,7 +48,7 @@ def test_scale_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_bench_inputs_match_the_benchmarks_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
-    # Of a row that stands in two tables the later one's is the newer.
+    # When two tables have the same row, the later table is the newer.
     rows = dict(re.findall(r"^\| `([a-z0-9_.]+)`[^|]*\| ([0-9.,]+) ", page, re.MULTILINE))
     for figure in inputs.FIGURES:
         if figure.source == "bench":

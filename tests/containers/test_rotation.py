@@ -136,7 +136,7 @@ def test_a_password_is_changed_by_way_of_two(host: Host) -> None:
     # Both rollouts were replaced, when the new password was in force and the old one still was.
     assert (replaced["service"], replaced["scale"]) == ("rollout", "rollout=2")
     assert replaced["env"]["FIVE_ROLLOUT_PASSWORD"] == new and replaced["env"]["FIVE_ROLLOUT_PASSWORD_OLD"] == old
-    # Who was in by the old one is out, and nobody else's has changed.
+    # Clients with the old password are disconnected; other users are unchanged.
     with pytest.raises(redis.AuthenticationError):
         connected.ping()
     login.password = new
@@ -174,8 +174,8 @@ def test_the_admin_and_the_token(host: Host) -> None:
     assert done.returncode == 0, done.stderr
     old, new = before["FIVE_TOKEN"], host.values()["FIVE_TOKEN"]
     assert new != old and "FIVE_TOKEN_ALSO" not in host.values()
-    # What is sent is always taken: by every server before anybody sends it, and after everybody has stopped. Nobody is
-    # replaced, and a process never finds half of a file.
+    # Servers accept a token before clients send it and until they stop. No container is replaced, and no process reads
+    # half of a file.
     assert seen == [(old,), (old, new), (new, old), (new,)]
     assert host.replaced() == []
     assert stat.S_IMODE(host.token.stat().st_mode) == 0o644, "containers read it as another user"
@@ -187,7 +187,7 @@ def test_what_has_no_secret_is_refused(host: Host) -> None:
         done = host.rotate(name)
         assert done.returncode == 2 and "has no secret" in done.stderr
     assert host.rotate().returncode == 2
-    # A server that refuses the admin is told of, and nothing is changed.
+    # The script reports a server that refuses the admin, and changes nothing.
     before = host.env_file.read_text()
     host.env_file.write_text(before.replace(host.secret("admin"), "0" * 48))
     done = host.rotate("rollout")

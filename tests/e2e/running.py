@@ -40,7 +40,7 @@ TINY = [
     "lifecycle.heartbeat_seconds=0.5", "lifecycle.lease_seconds=3", "lifecycle.poll_seconds=0.2",
     "lifecycle.grace_seconds=10"]
 
-# What is killed: the name of its log, and what its command line holds.
+# Processes that tests kill: the name of the log, and a part of the command line.
 KINDS = {
     "optimizer-0": "services.optimizer", "inference-0": "services.inference", "rollout-0": "services.rollout",
     "controller-0": "services.controller", "opponents-0": "services.opponents", "evaluator-0": "services.evaluator",

@@ -155,7 +155,7 @@ def test_harmful_change_is_reverted_retried_and_given_up(
     first = begun(run, name="two-kills", overrides={"kills_to_win": 2}, versions=20,
                   policy={"tries": 2, "slower": 2.0}, reason="to see it fail")
     base, identity = first["anneal"]["base"], first["anneal"]["id"]
-    # What is learned while games have the change walks to its death: the first version made under it and all others.
+    # Every version learned while games have the change walks into the enemy's tower.
     bad = walks_to_its_death(tensors(run, base))
     np.savez(run.place / "bad.npz", **bad)
     (run.place / "faults").write_text(f"version weights {run.place / 'bad.npz'}\n")
@@ -203,7 +203,7 @@ def test_harmful_change_is_reverted_retried_and_given_up(
     events = [e.what for e in run.state().events.last(1000) if e.what.startswith("anneal.")][::-1]
     assert [what for what in events if what != "anneal.holding"] == [
         "anneal.began", "anneal.failed", "anneal.ramping", "anneal.failed", "anneal.reverted"]
-    # It learns on from what it was, without the change and without the harm.
+    # Learning continues from the previous parameters, without the change.
     games(run, 12, newest_game(run))
     assert all("arm" not in game for game in games(run, 12, newest_game(run)))
     head = run.wait_version(run.head() + 3)

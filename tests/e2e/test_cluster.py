@@ -107,7 +107,7 @@ def test_killed_processes_and_runs_recover(run: Run) -> None:
     run.wait_version(2)
     for name in KINDS:
         run.kill(name)
-        # One more than is under way: it was learned from what was played after the death.
+        # At least one version was learned from games played after the kill.
         run.wait_version(run.head() + 3)
         run.check_versions()
     assert run.status() == "running"

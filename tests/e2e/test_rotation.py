@@ -82,7 +82,7 @@ async def test_certificates_and_token_rotate_during_training(run: Run, tmp_path:
     said = "\n".join(logs.values())
     assert not [token for token in tokens if token in said]
     assert "UNAUTHENTICATED" not in said and "no valid token" not in said
-    # Who has made no call since has not looked either: a rollout's streams last, and so do games of the preset's size.
+    # A process reads the token at its next call. Streams of rollouts and full-size games outlast the test.
     for name in ("rollout-0.log", "inference-0.log", "evaluator-0.log") if size == "tiny" else ():
         assert "token file reloaded" in logs[name], name
     text = changes.told(f"{ROUNDS} changes of certificates and token in {seconds:g} s of {size} training")

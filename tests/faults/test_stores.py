@@ -146,7 +146,7 @@ def test_full_volume_is_waited_for(tmp_path: Path, volume: Callable[[str], Path]
 
 
 def test_full_run_folder_is_waited_for(volume: Callable[[str], Path]) -> None:
-    """As on a laptop whose only disk is full: logs, blobs, append-only file, and what `five` reads."""
+    """The only disk is full: logs, blobs, append-only file, and the files that `five` reads."""
     place = volume("all")
     with running(place) as run:
         harmed(run, "run-folder-full", f"the volume of the whole run's folder full ({MEBIBYTES} MiB tmpfs)",

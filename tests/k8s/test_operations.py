@@ -33,7 +33,7 @@ def texts() -> str:
     return "\n".join(found)
 
 
-# What is filled in, and differs from case to case.
+# Placeholders, which differ between cases.
 FILLED = re.compile(r"^waiting: |\.\.\.|\d+|'[^']*'|redis://\S*|\(optimizer\)|SIGTERM|FIVE_STATE_PASSWORD|\bstate\b")
 
 

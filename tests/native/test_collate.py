@@ -61,7 +61,7 @@ def test_every_encoding_and_method_is_bit_exact(
 
 
 def test_every_byte_of_presence_bits() -> None:
-    """All 256 bytes, at every position up to the end of the buffer."""
+    """Tries all 256 bytes at every position up to the end of the buffer."""
     bits = np.arange(256, dtype=np.uint8)
     values = np.unpackbits(bits, bitorder="little").astype(np.uint16)
     values[values != 0] = np.arange(1, np.count_nonzero(values) + 1)

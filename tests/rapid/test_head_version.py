@@ -47,7 +47,7 @@ def test_invalid_pointer_is_refused() -> None:
 
 
 async def test_known_version_with_another_digest_is_a_new_head(store: ParameterStore, database: redis.Redis) -> None:
-    """As after a restored backup or a run started over, which reuse numbers."""
+    """Simulates a restored backup or a restarted run, which reuse numbers."""
     store.publish(5, tensors(5), {})
     seen: list[int] = []
 

@@ -33,7 +33,7 @@ def run(events: Any = (), **changes: list[Record]) -> RunRecords:
 
 
 def block(text: str, identity: str) -> str:
-    """What stands in one of the page's blocks of data."""
+    """Return the content of one of the page's data blocks."""
     found = re.search(rf'<script type="[a-z/]+" id="{identity}">([^<]*)</script>', text)
     assert found, identity
     return found[1]

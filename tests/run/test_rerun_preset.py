@@ -45,7 +45,7 @@ TABLE_2 = [
     Printed("batch per optimizer GPU (samples)", 120, LEARNING.batch_samples),
     Printed("total batch (samples)", 61_440, TOTAL_SAMPLES),
     Printed("total batch (timesteps)", 983_040, TOTAL_SAMPLES * LEARNING.lstm_unroll_length),
-    # How many servers and machines there are is no part of a run's configuration; docs/scale.md reckons with these.
+    # Numbers of servers and machines are not part of the configuration; docs/scale.md uses these.
     Printed("rollout (forward-pass) GPUs", 512, CLUSTER.inference),
     Printed("gradient steps per iteration", 32, LEARNING.gradient_steps_per_iteration),
     Printed("LSTM size", 4096, RERUN.model.lstm),

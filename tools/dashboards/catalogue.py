@@ -1,4 +1,4 @@
-"""All dashboards, in the order of their importance."""
+"""Catalogue of dashboards, most important first."""
 
 from tools.dashboards import cost, data_quality, game, inference, league, optimizer, system, training
 

@@ -41,8 +41,8 @@ DROPS = chart(
     Query(total(rate("five_optimizer_dropped_samples_total", WINDOW), "reason"), "{{reason}}"), unit="cps", least=0,
     stacked=True)
 
-BOARD = Board("data-quality", "Five / Data quality", "Staleness and reuse of what is learned from, and why.", [
-    Row("What is learned from", [STALENESS, REUSE]),
+BOARD = Board("data-quality", "Five / Data quality", "Staleness and reuse of training data, and their causes.", [
+    Row("Training data", [STALENESS, REUSE]),
     Row("Where it waits", [
         BUFFER_AGE, DROPS,
         heat("Staleness distribution", "Timesteps consumed a second, by age in versions.", Query(buckets(AGE, WINDOW))),
@@ -82,10 +82,10 @@ BOARD = Board("data-quality", "Five / Data quality", "Staleness and reuse of wha
               Query(f"{total(rate('five_rollout_stage_seconds_total', WINDOW), 'stage')} / ignoring (stage) "
                     f"group_left () {total(rate('five_rollout_stage_seconds_total', WINDOW))}", "{{stage}}"),
               unit="percentunit", stacked=True, least=0, most=1),
-        chart("Work lost", "Events an hour. recoveries: recurrent states rebuilt. abandoned: games given up with their "
-              "server or opponent. dropped: segments made for nothing. unassigned: self-play for want of an opponent. "
-              "refused: messages of another epoch of the run, while services renew themselves. matches: games "
-              "that the evaluator gave up.",
+        chart("Work lost", "Events an hour. recoveries: recurrent states rebuilt. abandoned: games lost with their "
+              "server or opponent. dropped: unused segments. unassigned: self-play without an assigned opponent. "
+              "refused: messages of another fencing epoch, while services restart themselves. matches: games "
+              "that the evaluator aborted.",
               *(Query(f"3600 * {total(rate(f'five_rollout_{name}_total', WINDOW))}", label) for name, label in (
                   ("recoveries", "recoveries"), ("abandoned_games", "abandoned"), ("dropped_segments", "dropped"),
                   ("unassigned_games", "unassigned"))),

@@ -61,7 +61,7 @@ BOARD = Board("game", "Five / Game", "Games played for training: results, length
         chart("Environment servers: open games", "Games being played, by server.",
               Query(total(series("five_env_open_games"), "instance"), "{{instance}}"), least=0, stacked=True)]),
     Row("Games that people play", [
-        chart("People", "Who is connected to a game, playing or watching it, and the games that are open.",
+        chart("People", "Players and spectators connected to games, and open games.",
               Query(total(series("five_play_connected_instances"), "doing"), "{{doing}}"),
               Query(total(series("five_play_open_games")), "games"),
               Query(total(series("five_controller_play_sockets_instances")), "browsers"), least=0),

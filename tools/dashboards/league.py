@@ -49,7 +49,7 @@ BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win r
               Query(largest(series("five_evaluator_mean_game_seconds")), "mean"), unit="s", least=0)]),
     Row("League", [
         chart("Win rate against past versions", "Of training games in the last hour, a draw being half. Near one half "
-              "the newest version is no better than those it came from.",
+              "the newest version is not better than its ancestors.",
               Query(f"({total(increase('five_rollout_games_total', opponent='past', outcome='won'))} + 0.5 * "
                     f"{total(increase('five_rollout_games_total', opponent='past', outcome='drawn'))}) / {PAST}",
                     "win rate"), unit="percentunit", least=0, most=1),

@@ -47,7 +47,7 @@ class EvaluationConfig(_Section):
 
 
 class AblationConfig(_Section):
-    """One ablation. Keys of ``set`` and of the variants (``arms``) are paths of the run's configuration (a.b.c)."""
+    """Configuration of an ablation. Keys of ``set`` and of the variants (``arms``) are paths of the run's configuration (a.b.c)."""
 
     name: str = Field(pattern=_NAME, description="Name of the ablation and of its folder.")
     question: str = Field("", description="Question that the ablation answers; heads the page.")
@@ -97,7 +97,7 @@ class AblationConfig(_Section):
 
 
 class Trial(NamedTuple):
-    """One run of an ablation: a variant (``arm``) and a seed."""
+    """Run of an ablation: a variant (``arm``) and a seed."""
 
     arm: str
     seed: int

@@ -26,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot. ``target``: a value drawn as a dashed line, with its name."""
+    """Line plot. ``target``: a named value drawn as a dashed line."""
 
     title: str
     unit: str

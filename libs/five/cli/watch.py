@@ -82,7 +82,7 @@ def caption(frame: dict[str, Any]) -> str:
 def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[Picture]:
     """Yield the film's pictures: ``speed`` game seconds a second, at most ``seconds`` long.
 
-    Raises ValueError for a file that is no replay.
+    Raises ValueError for a file that is not a replay.
     """
     patch = Replay.load(path).config.patch
     ground = Map(patch)

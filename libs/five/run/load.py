@@ -20,7 +20,7 @@ from five.run.config import RunConfig
 from five.run.renamed_keys import migrate, refusal
 
 _HERE = Path(__file__).resolve().parent
-# What is allowed, for keys whose regular expression is hard to read.
+# Allowed values of keys whose regular expression is hard to read.
 PATTERN_ERRORS = {"name": 'only lowercase letters, digits and "-" are allowed, 63 characters at most, no "-" at the '
                           "start"}
 
