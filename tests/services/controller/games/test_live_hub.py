@@ -258,7 +258,7 @@ async def test_a_source_is_never_waited_for_and_drops_the_oldest(redis_url: str)
     for k in range(MAX_QUEUED + 10):
         source.put("chunk", GAME, str(k).encode())
     source.put("chunk", GAME, b"x" * MAX_MESSAGE_BYTES)
-    assert [m.body for m in source._waiting] == [str(k).encode() for k in range(10, MAX_QUEUED + 10)]
+    assert [m.body for m in source._queue] == [str(k).encode() for k in range(10, MAX_QUEUED + 10)]
 
 
 def test_what_somebody_watches_ends_by_itself(redis_url: str) -> None:

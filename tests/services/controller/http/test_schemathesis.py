@@ -152,8 +152,8 @@ def test_documented_requests_are_accepted(store: Any) -> None:
             case.validate_response(answer, checks=CHECKS)
             return answer.json()
 
-        change = send("PUT", "/v1/schedules/{name}", "Ramp", name="learning_rate")["change"]
-        send("POST", "/v1/schedules/history/{change}/revert", "Revert", change=change)
+        change = send("PUT", "/v1/schedules/{name}", "RampRequest", name="learning_rate")["change"]
+        send("POST", "/v1/schedules/history/{change}/revert", "RevertChangeRequest", change=change)
         match = send("POST", "/v1/matches", "MatchRequest")["id"]
         send("GET", "/v1/matches/{identity}", identity=match)
         assert send("GET", "/v1/draft")["to_move"] == "D"
@@ -209,11 +209,11 @@ def anneal_and_revert(rest: LiveController, send: Callable[..., Any]) -> None:
         assert now is not None and now.game["patch"] == ("7.21d" if verb == "promote" else "7.19")
         rest.state.set_record(now, now.changed(new_epoch=False, game=old), "test", "record.set", {})
     annealed(rest)
-    send("PUT", "/v1/anneal/share", "Share")
+    send("PUT", "/v1/anneal/share", "ShareRequest")
     send("POST", "/v1/anneal/abort")
     blobs, store = rest.context.blobs, OperationStore(rest.state)
     assert blobs is not None
-    begun = send("POST", "/v1/anneal", "ToAnneal")["id"]
+    begun = send("POST", "/v1/anneal", "AnnealRequest")["id"]
     store.change(begun, lambda o: o.model_copy(update={"state": OperationState.DONE}))
     blobs.set_ref(preserved_checkpoint(RUN, 1, "anneal-1"), blobs.put(b"a checkpoint"))
     assert [row["version"] for row in send("GET", "/v1/revert/targets")["items"]] == [1]

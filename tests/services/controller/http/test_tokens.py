@@ -93,7 +93,7 @@ def test_a_broken_file_locks_nobody_out(path: Path, broken: str | None, caplog: 
     else:
         path.write_text(broken)
     assert [authenticator.authenticate(bearer(token)).name for _ in range(3)] == ["ada"] * 3
-    assert len([r for r in caplog.records if "tokens keeping the previous" in r.message]) == 1
+    assert len([r for r in caplog.records if "tokens are unreadable, keeping the previous" in r.message]) == 1
     with pytest.raises(ValueError, match=r"tokens\.json"):
         TokenFile(path)
 

@@ -195,7 +195,8 @@ def test_a_pause_waits_for_everybody_and_names_once_who_has_not_come_to_rest(
         with monkeypatch.context() as clocks:
             clocks.setattr(time, "time", lambda jump=jump: 1.8e9 + jump)
             assert not reconcile(state, lambda: 0, list, clock, pause_timeout_seconds=60.0)
-    assert [reconcile(state, lambda: 0, list, clock, pause_timeout_seconds=0.0) for _ in range(3)] == [True, False, False]
+    assert [reconcile(state, lambda: 0, list, clock, pause_timeout_seconds=0.0) for _ in range(3)] == [True,
+                                                                                                       False, False]
     (event,) = [e for e in state.events.read() if e.what == "run.pause_overdue"]
     assert event.details["waiting_for"] == ["rollout/b"]
     assert (now := state.status()) is not None and now.status is Status.PAUSING  # it goes on waiting

@@ -80,10 +80,13 @@ def test_of_two_writers_one_wins(rest: LiveController) -> None:
     assert sorted(answers) == [200, 412, 412, 412] and len(events(rest)) == 1
 
 
-@pytest.mark.parametrize(("start", "length", "to", "says"), [
-    (3, 5, 1e-6, "at least the newest"), (10, 5, 2.0, "between 0 and 1"), (10, 5, -1e-9, "between"), (-1, 5, 1e-6, "start"),
-    (10, -1, 1e-6, "length"), (10, 5, "NaN", "to"), (10, 5, None, "to"), (1.5, 5, 1e-6, "start"),
-    (10**400, 5, 1e-6, "start"), ("10", 5, 1e-6, "start")])
+@pytest.mark.parametrize(("start", "length", "to", "says"), [(3, 5, 1e-6, "at least the newest"),
+                                                             (10, 5, 2.0, "0 to 1 is allowed"),
+                                                             (10, 5, -1e-9, "0 to 1 is allowed"),
+                                                             (-1, 5, 1e-6, "start"), (10, -1, 1e-6, "length"),
+                                                             (10, 5, "NaN", "to"), (10, 5, None, "to"),
+                                                             (1.5, 5, 1e-6, "start"), (10**400, 5, 1e-6, "start"),
+                                                             ("10", 5, 1e-6, "start")])
 def test_what_no_run_can_use_is_refused(rest: LiveController, start: Any, length: int, to: Any, says: str) -> None:
     document = problem(put(rest, start, length, to), 422, "invalid")
     assert says in document["detail"] and document["errors"]
