@@ -292,7 +292,7 @@ def test_bench_uses_the_given_preset():
     asked = bench.size_of("publish", publish, "gpu-node", ["seed=2"])
     assert (asked.preset, asked.overrides) == ("gpu-node", ("seed=2",))
     assert bench.size_of("game", game, None, []) == game.GameWorkload()
-    with pytest.raises(RuntimeError, match=r"game is not measured by preset.*inference, experience, optimizer"):
+    with pytest.raises(RuntimeError, match=r"benchmark game takes no preset.*inference, experience, optimizer"):
         bench.size_of("game", game, "gpu-node", [])
 
 

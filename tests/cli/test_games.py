@@ -71,7 +71,7 @@ def test_log_accumulates_games_of_several_calls(tmp_path: Path, capsys: pytest.C
 
 
 def test_unknown_bots_are_named() -> None:
-    with pytest.raises(ValueError, match="no bot 'clever'"):
+    with pytest.raises(ValueError, match="unknown bot 'clever'"):
         play(quick_game_config(), "clever", "random", 1)
 
 
