@@ -77,7 +77,7 @@ def test_a_snapshot_of_something_else_is_refused(new_world: Any) -> None:
     saved = world.snapshot()
     refused(world, b"", "too few")
     refused(world, b"short", "too few")
-    refused(world, b"\0" * len(saved), "no snapshot of this kind")
+    refused(world, b"\0" * len(saved), "not a snapshot of this kind")
     refused(world, saved[:7] + b"9" + saved[8:], "its format is '9'")
     refused(world, saved[:8] + bytes(8) + saved[16:], "another build")
     refused(world, saved[:-1], "cut or added to")

@@ -299,7 +299,7 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
   if (!target.alive) return;
   each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
     if (n.prim == Prim::Proc &&
-        n.on == Trigger::TargetAttacked) {  // Nullifier: whoever strikes its bearer sets it off
+        n.on == Trigger::TargetAttacked) {  // Nullifier: an attack on its bearer triggers it
       Invocation inv = invocation_of(c, m);
       inv.child = true;
       return run_range(c, inv, n.then_first, n.then_count);

@@ -9,7 +9,7 @@ namespace dota {
 
 namespace {
 
-// What happens, once, to whoever has stood in the aura for so long.
+// Applies the effect of having stood in the aura for a given time, once for each unit.
 void after_a_while(Context& c, const Invocation& inv, const EffectNode& n, int node, const UnitList& near) {
   for (int i = 0; i < near.n; ++i) {
     Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
@@ -50,7 +50,7 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   const EffectNode& first = node_of(c, inv.ability, n.then_first);
   const float every =
       number(c, inv, n, Role::Interval, nullptr, number(c, inv, first, Role::Interval, nullptr, 1));
-  // A carrier that was dead or switched off does not make up for what it missed.
+  // A carrier that was dead or disabled does not make up for missed ticks.
   if (carrier.next_tick < w.time - 2 * std::max(every, kRenewed)) carrier.next_tick = w.time;
   for (; w.due(carrier.next_tick); carrier.next_tick += every)
     for (int i = 0; i < near.n; ++i) {

@@ -119,7 +119,7 @@ const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* l
 }
 
 bool castable(const Context& c, const Unit& u, int slot) {
-  // First what the unit itself says: most of what it cannot cast is not learned or not ready yet.
+  // Check the unit's own state first: most abilities that cannot be cast are not learned or not ready.
   if (const AbilityState* s = ability_state(c.world, u, slot)) {
     if (s->level <= 0 || !c.world.due(s->ready)) return false;
   } else if (const ItemState* held = item_state(c.world, u, slot)) {

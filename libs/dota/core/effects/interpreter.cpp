@@ -219,7 +219,7 @@ void run_node(Context& c, Invocation& inv, int node) {
   const Deeper effect(c);
   if (!effect) return;
   if (!inv.late && n.given(Role::Delay) && waits(n.prim)) {
-    // What goes with the pulses of a strike at a place (Dark Pact) comes with each of them.
+    // Effects tied to the pulses of an area strike (Dark Pact) run with each pulse.
     const EffectNode* strike = goes_with_pulses(n) ? pulsing_node(c, inv.ability) : nullptr;
     const int pulses = strike ? static_cast<int>(number(c, inv, *strike, Role::Pulses, nullptr, 1)) : 1;
     const float every = strike ? number(c, inv, *strike, Role::PulseInterval) : 0;

@@ -74,7 +74,8 @@ void end_area(Context& c, Area& a);
 bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter);
 
 Area* new_area(Context& c, const Invocation& inv, int node, Vec2 pos, float radius, float duration);
-Projectile* free_projectile(World& w);  // cleared, its kind to be set; nullptr, and counted, when there is none
+Projectile* free_projectile(
+    World& w);  // cleared, the caller sets its kind; nullptr, and counted, if the pool is full
 Projectile* new_projectile(Context& c, const Invocation& inv, int node, Projectile::Kind kind, Vec2 from);
 void delay(Context& c, const Invocation& inv, int node, float seconds);
 

@@ -61,8 +61,8 @@ void fill_slot(Context& c, HeroState& h, int slot, int item, int charges) {
 
 }  // namespace
 
-// Onto the same kind in the stash, else onto what the hero has with it, never from one to the other: who moves a
-// stack out of the stash would add it to itself. False: there is none with room.
+// Adds charges to a stack in the stash if `in_stash`, else to a stack carried by the hero. The two are kept apart,
+// because a stack moved out of the stash would be added to itself. Returns false if no stack has room.
 bool stack_item(Context& c, HeroState& h, int item, int charges, bool in_stash) {
   const int slot = stack_slot(c, h, item, charges, in_stash);
   if (slot < 0) return false;

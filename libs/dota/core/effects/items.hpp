@@ -20,6 +20,7 @@ void drop_items(Context& c, Unit& hero);             // what falls to the ground
 // Whether the hero's hands, inventory and backpack, have room for it: the stash is elsewhere.
 bool hands_take(const Context& c, const HeroState& h, int item, int charges);
 bool take_up(Context& c, HeroState& h, int item, int charges);  // false: they have none
-bool lay_down(Context& c, int item, int charges, Vec2 at);      // false, and counted, when no more can lie there
+bool lay_down(Context& c, int item, int charges,
+              Vec2 at);  // false, and counted, if the pool of ground items is full
 
 }  // namespace dota

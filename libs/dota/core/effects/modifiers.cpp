@@ -171,7 +171,7 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
     put(Stat::TrueSightR, number(c, inv, n, Role::R));
   if (n.prim == Prim::Hex) put(Stat::MsSet, number(c, inv, n, Role::MsSet));
   if (n.prim == Prim::Lifesteal) put(Stat::LifestealPct, number(c, inv, n, Role::Pct));
-  // What was drawn from one is the other's.
+  // A stat drained from one unit is added to the other.
   if (n.prim == Prim::StatDrain && !n.stats.empty()) put(n.stats[0].stat, self ? m.drawn : -m.drawn);
   if (n.prim == Prim::ToggleStat) {
     constexpr Stat kCycle[] = {Stat::Str, Stat::Agi, Stat::Int};
@@ -247,7 +247,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
     if (aura) m->flags = static_cast<std::uint8_t>((m->flags & ~kModPassive) | kModAura);
     if (n.given(Role::Fade)) m->ready = w.time + number(c, inv, n, Role::Fade);
   }
-  // What was filled in before and is the same again; a courier may have become another type of unit.
+  // Skip modifiers that are unchanged since the last pass; a courier may have become another type of unit.
   const bool same = !changed && n.fixed && m->ability == inv.ability && m->node == node && m->level == inv.level &&
                     target.kind != UnitKind::Courier;
   m->ability = inv.ability;

@@ -139,7 +139,7 @@ constexpr std::uint32_t on(T... triggers) {
 // by another effect.
 constexpr std::uint32_t kActs = on(Trigger::Cast, Trigger::Channel, Trigger::ChannelEnd, Trigger::Toggle,
                                    Trigger::InvisBreakAttack, Trigger::Death, Trigger::Then);
-// What is there for as long as the ability is learned or the item is held. At a root it needs no trigger said.
+// Triggers of effects that last while the ability is learned or the item is held. A root node may omit them.
 constexpr std::uint32_t kHeld = on(Trigger::Cast, Trigger::Passive);
 enum Stay : bool { kOnce = false, kLasts = true };  // kLasts: it leaves a modifier that carries its name
 
@@ -147,7 +147,7 @@ enum Stay : bool { kOnce = false, kLasts = true };  // kLasts: it leaves a modif
 struct PrimitiveSpec {
   Prim prim;
   Execute run;       // what being run does
-  std::uint32_t on;  // triggers it can stand under
+  std::uint32_t on;  // triggers that it supports
   Stay stay;
   std::uint32_t status;  // bits its modifier sets
   const char*

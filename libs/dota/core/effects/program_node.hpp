@@ -71,11 +71,10 @@ struct EffectNode {
   DamageType type = DamageType::Magical;
   bool global_radius = false, until_action = false, until_ability_end = false, by_distance = false, strong = false,
        dispels = false, unlimited_range = false;
-  bool stacking = false, apart = false;  // mod: applied again it counts higher; or stands beside itself
+  bool stacking = false, apart = false;  // modifier: a second application adds a stack; or a separate instance
   bool own_only = false, instant_attack = false;
   bool reappears = false;  // invis: an attack or a cast shows its bearer until it has faded again
-  // What it leaves has nothing to do before its end, and what it leaves as an aura on those near:
-  // modifiers_frame().
+  // Its modifier, and its aura's modifier on other units, need no work before they end: modifiers_frame().
   bool rests = false, rests_on_others = false;
   bool fixed = false;    // an aura: what it gives follows from its rank and from who bears it
   bool passive = false;  // there whenever the ability is learned or the item is held

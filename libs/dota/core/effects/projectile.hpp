@@ -5,8 +5,8 @@
 
 namespace dota {
 
-// The nearest enemy within range of `from` that is neither among `taken` (bits of unit slots; may be nullptr) nor
-// `not_this`: where a chain or a bounce goes on. nullptr: there is none.
+// Returns the next target of a chain or bounce: the nearest enemy within range of `from` that is neither in
+// `taken` (bits of unit slots; may be nullptr) nor `not_this`; nullptr if no enemy qualifies.
 Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 from, float range,
                 const std::uint64_t* taken, Handle not_this);
 

@@ -170,7 +170,7 @@ void turn_round(Projectile& p) {
   std::fill(std::begin(p.hit), std::end(p.hit), 0);
 }
 
-// Requiem's lines on their way home: a share of the first blow, which heals its caster by what it took.
+// Handles a hit of Requiem's returning lines: a share of the first damage, which heals the caster by that amount.
 void strike_on_return(Context& c, Invocation& inv, const EffectNode& n, Unit& u) {
   const EffectNode& blow = node_of(c, inv.ability, n.then_first);
   const float amount = number(c, inv, blow, Role::Amount) * number(c, inv, n, Role::ReturnDamagePct) / 100;

@@ -8,8 +8,8 @@
 namespace dota {
 namespace {
 
-// What he drops goes to the hero who killed him, or else to the nearest living ally with room in his hands; when
-// there is none it lies where he fell.
+// Gives Roshan's item to the hero who killed him, else to the nearest living ally with a free slot; without one
+// the item stays on the ground.
 void drop(Context& c, int item, int team, Vec2 at, HeroState* killer) {
   World& w = c.world;
   const int charges = c.tables.items[static_cast<std::size_t>(item)].initial_charges;

@@ -43,7 +43,7 @@ void add_items(const Context& c, const HeroState& h, StatTotals& t) {
   }
 }
 
-// What comes of the modifiers, each stat as stat_sum() has it, in one pass over them.
+// Adds the stats of all modifiers in one pass, each combined as stat_sum() does.
 void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
   std::array<float, kStats> sum{};
   float evasion = 1, miss = 1, resist = 1, status = 1;
@@ -84,7 +84,7 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
   }
   for (std::size_t i = 0; i < sum.size(); ++i)
     t.v[i] += sum[i];
-  // By way of percentages, as items' are told.
+  // Uses percentages, the unit of items' values.
   const auto pass = [](float& through, float rest) {
     if (rest != 1) through *= 1 - 100 * (1 - rest) / 100;
   };

@@ -26,7 +26,7 @@ ActionVocabulary::ActionVocabulary(const std::vector<ActionRow>& actions, const 
     : of_ability(tables.abilities.size(), 0) {
   if (casts.size() != actions.size())
     throw std::runtime_error("the vocabulary has " + std::to_string(actions.size()) +
-                             " actions, what is cast is told of " + std::to_string(casts.size()));
+                             " actions, but cast names for " + std::to_string(casts.size()));
   static constexpr const char* kNames[kBuiltIns] = {"none",  "noop",   "move",    "attack", "follow",
                                                     "glyph", "shrine", "buyback", "pickup"};
   for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -56,7 +56,7 @@ ActionVocabulary::ActionVocabulary(const std::vector<ActionRow>& actions, const 
     if (def.ability < 0 && ability != tables.ability_index.end()) def.ability = ability->second;
     if (def.ability < 0)
       throw std::runtime_error("action '" + def.name + "' casts '" + cast +
-                               "', which is no ability or item of the game data");
+                               "', which is neither an ability nor an item of the game data");
     const AbilityDef& a = tables.abilities[static_cast<std::size_t>(def.ability)];
     def.tree = a.target_tree && def.target == TargetType::None;
     def.hostile = def.target == TargetType::None && only_hostile(a.program);

@@ -21,7 +21,7 @@ constexpr float kDetectionFrom = 300, kSmokeFrom = 480, kGemFrom = 1200, kRaindr
 // room.
 enum class Step { Have, Bought, Done, Wait };
 
-// Unreliable gold goes first. What the courier carries is told as no GoldSpent.
+// Spends unreliable gold first. Items for the courier emit no GoldSpent signal.
 void spend(HeroState& h, float cost, bool by_courier) {
   const float loose = std::min(h.gold, cost);
   h.gold -= loose;
@@ -62,7 +62,7 @@ Step buy_basic(Context& c, HeroState& h, int item) {
   if (counter == Counter::Nowhere) h.secret_wish = static_cast<std::int16_t>(item);
   if (counter == Counter::Nowhere || !can_afford(h, static_cast<float>(def.cost))) return Step::Wait;
   const bool stash = counter == Counter::Stash;
-  // What is used up makes no room by selling something dearer.
+  // A consumable never replaces a more expensive item.
   const float most = def.consumable ? static_cast<float>(def.cost) : std::numeric_limits<float>::infinity();
   if ((item != c.tables.game->tp_item || stash) && free_slots(h, stash) == 0) {
     const bool stacks = def.stackable && held_charges(h, item) > 0;
@@ -218,7 +218,7 @@ bool enemies_hide(const Context& c, int team) {
   return false;
 }
 
-// A gem is dear: whoever has saved enough of its share for upkeep buys it, one for the team.
+// Buys one gem for the team. It is expensive, so a hero must have saved for it from its upkeep share.
 bool buy_gem(Context& c, HeroState& h) {
   World& w = c.world;
   const int item = c.tables.game->stock_items[0], team = static_cast<int>(&h - w.heroes.data()) / 5;
@@ -293,7 +293,7 @@ const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
 }
 
 void sell_item(Context& c, HeroState& h, int slot) {
-  // What was bought a moment ago goes back for all of its price.
+  // Recently bought items are refunded in full.
   const ItemState sold = h.items[static_cast<std::size_t>(slot)];
   const bool fresh = !c.world.due(sold.bought_at + c.tables.game->full_refund);
   const float gold = item_value(c, sold) * (fresh ? 1.0f : c.tables.game->sell_fraction);

@@ -61,7 +61,7 @@ void order_attack(Context& c, Unit& u, Handle target) {
   issue_order(c, u, o);
 }
 
-// Slot of the ability or item (16 + i) that can be cast now; -1 when there is none.
+// Returns the slot of the ability, or of the item (16 + i), that can be cast now; -1 if it cannot.
 int cast_slot(const Context& c, const HeroState& h, const Unit& u, int ability) {
   for (int i = 0; i < kAbilitySlots; ++i)
     if (h.abilities[static_cast<std::size_t>(i)].id == ability) return castable(c, u, i) ? i : -1;

@@ -35,7 +35,7 @@ void put_back(HeroState& h) {
   h.recipe_on_courier = false;
 }
 
-// All that lies in the stash goes with it.
+// Moves all items of the stash to the courier.
 void load(HeroState& h) {
   for (int slot = kStashFirst; slot < kTpSlot; ++slot)
     if (h.items[static_cast<std::size_t>(slot)].id >= 0) h.items[static_cast<std::size_t>(slot)].on_courier = true;
@@ -96,7 +96,7 @@ int choose_customer(const Context& c, int team) {
   return best;
 }
 
-// The next hero for whom it goes to the secret shop: with the gold, and room in the stash. -1: none.
+// Returns the next hero with an errand to the secret shop, enough gold and room in the stash; -1 if none has one.
 int choose_errand(const Context& c, int team) {
   for (int i = team * 5; i < team * 5 + 5; ++i) {
     const HeroState& h = c.world.heroes[static_cast<std::size_t>(i)];

@@ -8,7 +8,7 @@ namespace dota {
 
 void courier_frame(Context& c);
 
-// Sends it with all that lies in the hero's stash. Nothing is done unless `apply`.
+// Sends the courier with all items of the hero's stash. Only checks unless `apply`.
 Refusal send_courier(Context& c, HeroState& h, bool apply);
 // Calls it back from its way to this hero; what it carries is in the stash again when it is home.
 Refusal recall_courier(Context& c, HeroState& h, bool apply);

@@ -10,7 +10,7 @@
 namespace dota {
 namespace {
 
-constexpr float kPickUpReach = 150;  // of what lies on the ground; the script picks it up
+constexpr float kPickUpReach = 150;  // distance at which the script picks up ground items
 
 // What an item is worth a place in the inventory for; the Aegis works nowhere else.
 float place_value(const Context& c, const ItemState& s) {

@@ -5,7 +5,7 @@
 
 namespace dota {
 
-// False while it is not ready. The other team is told nothing of it.
+// Starts a scan; returns false while it is on cooldown. The other team gets no event.
 bool start_scan(Context& c, int team, Vec2 at);
 void scans_frame(Context& c);
 

@@ -1,5 +1,5 @@
-// Signals: what happened to a hero since its team was last observed, as quantities without weight or sign of
-// worth. Team events are told to every hero of the team that gains or suffers them: buildings, Ancient and Megas
+// Reward signals of a hero since its team was last observed, as quantities without weight or sign.
+// Every hero of the affected team gets team events: buildings, Ancient and Megas
 // to the team that attacks (a building destroyed sums to 1: two thirds with the health it loses, one third when it
 // falls; the Ancient to 1 with its health; healing takes back), CourierDeath to the courier's own team, Win to the
 // winners.

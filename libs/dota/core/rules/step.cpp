@@ -37,8 +37,8 @@ void regenerate(Unit& u) {
   if (u.mana < u.max_mana) u.mana = std::min(u.max_mana, u.mana + u.mana_regen * kDt);
 }
 
-// Which end of a list goes first in this frame, by lot: heroes, and creeps of a wave, stand in it side by side,
-// and whoever always came first would win every tie (the last hit of a creep that two strike at once).
+// Returns the iteration order of this frame, chosen at random: heroes and creeps of a wave are adjacent in a list,
+// and a fixed order would decide every tie (two attackers of a creep in one frame) for the same unit.
 bool backwards(const World& w) {
   std::uint64_t h = w.seed + 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(w.frame + 1);
   h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;

@@ -9,7 +9,7 @@
 namespace dota {
 
 void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes>& lineup);  // -1: no hero
-// Whether the commands of the timestep to come are chosen by policies: the others' only go on with what they do.
+// Returns whether policies choose commands in the next timestep; otherwise their heroes continue.
 inline bool policies_choose(const World& w, const GameSettings& s) {
   return w.step_index % s.timesteps_per_action == 0;
 }

@@ -17,7 +17,7 @@ bool valid_target(const Context& c, const Unit& tower, const Unit* u) {
   return u && u->alive && in_attack_range(tower, *u) && can_attack(c, tower, *u);
 }
 
-// Whether u is attacking an allied hero of the tower that stands in its range: highest and second priority.
+// Returns whether u attacks an allied hero of the tower within its range: the tower's first two priorities.
 bool attacks_allied_hero(const Context& c, const Unit& tower, const Unit& u) {
   if (u.act != Act::AttackWindup && u.act != Act::AttackBackswing) return false;
   const Unit* victim = c.world.get(u.attack_target);

@@ -126,7 +126,7 @@ class State {
   bool order(const Order& o) const {
     return (o.slot == -1 || within(o.slot, 16 + kItemSlots)) && within_or_none(o.tree, map_.trees.size());
   }
-  // What ticks does so again, and not without end for what it has missed.
+  // Returns whether a periodic effect ticks at a finite rate and does not owe an unbounded number of ticks.
   bool ticks(double next, float interval) const {
     return interval <= 0 || (interval >= kShortestInterval && (w_.time - next) / interval < kMostTicks);
   }

@@ -10,9 +10,8 @@
 
 namespace dota {
 
-// What is wrong with a state ("" when nothing is): an index that points nowhere, a NaN, a list
-// that does not end. A state without fault can be stepped without reading or writing outside of it, whatever else
-// it says.
+// Returns the first fault of a state, "" if it has none: an index out of range, a NaN, an endless list. A state
+// without a fault can be stepped without any access outside of it.
 std::string world_fault(const Context& c, const World& w);
 
 // Where what the world keeps besides, for speed, no longer follows from the rest: Nav's lists and bodies,
@@ -20,8 +19,8 @@ std::string world_fault(const Context& c, const World& w);
 std::string derived_fault(const Context& c);
 
 std::vector<std::uint8_t> world_snapshot(const Context& c);
-// Throws std::invalid_argument when the bytes are no snapshot of this core, these data and these settings, or hold
-// a faulty state; nothing changes then.
+// Throws std::invalid_argument when the bytes are not a snapshot of this core, these data and these settings, or
+// hold a faulty state; nothing changes then.
 void restore_world(Context& c, const void* bytes, std::size_t size);
 
 }  // namespace dota

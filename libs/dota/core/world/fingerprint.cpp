@@ -89,7 +89,7 @@ SnapshotHead read_snapshot_head(const char* magic, const void* bytes, std::size_
     throw std::invalid_argument("snapshot: " + std::to_string(size) + " bytes are too few to be one");
   std::memcpy(&head, bytes, sizeof head);
   if (std::memcmp(head.magic, magic, sizeof head.magic - 1) != 0)
-    throw std::invalid_argument("snapshot: these bytes are no snapshot of this kind");
+    throw std::invalid_argument("snapshot: the bytes are not a snapshot of this kind");
   if (head.magic[7] != magic[7])
     throw std::invalid_argument(std::string("snapshot: its format is '") + head.magic[7] +
                                 "', this program reads '" + magic[7] + "'");

@@ -1,6 +1,5 @@
-// The checksum of a world, field by field: the bytes between fields mean nothing and may differ between equal
-// states. It covers what decides how the game goes on. What is only told of it (signals, events) is left out:
-// whether anybody reads it must not show in the hash.
+// Checksum of a world, field by field, because padding may differ between equal states. It covers everything that
+// affects the rest of the game. Outputs (signals, events) are left out: reading them must not change the hash.
 #include <cstring>
 #include <type_traits>
 

@@ -1,4 +1,4 @@
-// A hero beyond its unit: abilities, items, gold, what its policy ordered and what is told of it.
+// State of a hero beyond its unit: abilities, items, gold, its policy's command and its outputs.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct ItemState {
   float bought_at = -999;                 // from a shop; one that was assembled never was
 };
 
-// What a unit that is no hero can use: world/kit.hpp.
+// Abilities and items of a unit other than a hero: world/kit.hpp.
 struct Kit {
   bool used = false;
   std::array<AbilityState, kAbilitySlots> abilities{};
@@ -70,8 +70,9 @@ constexpr int kSignals = static_cast<int>(Signal::Count);
 // Whether a person decides what scripts else decide for a hero: skills, purchases, where its items lie. Like who
 // plays a team it comes from outside the world, so that the checksum leaves it out.
 enum Hand : std::uint8_t {
-  kByHand = 1u << 0,     // now
-  kWasByHand = 1u << 1,  // at some time: the scripts go by what the hero has, not by what they did
+  kByHand = 1u << 0,  // now
+  kWasByHand = 1u
+      << 1,  // at any time: the scripts then follow the hero's actual state instead of their own record
 };
 
 struct HeroState {
@@ -94,8 +95,8 @@ struct HeroState {
       -1;  // randomisation: item of the hero's pool that comes before the rest of the order
   std::array<std::uint8_t, kKept> keep{};  // charges that the buyer keeps: tango, salve, clarity, scroll
   float keep_until = 0;                    // game time until which it keeps all but scrolls
-  std::int16_t recipe = -1;       // item whose recipe lies in the stash, for the courier to bring to its parts
-  std::int16_t secret_wish = -1;  // item that only a secret shop sells: the courier fetches it
+  std::int16_t recipe = -1;                // item whose recipe is in the stash, for delivery by courier
+  std::int16_t secret_wish = -1;           // item that only a secret shop sells: the courier fetches it
   bool recipe_on_courier = false;
   std::uint8_t lanes_allowed = 7;  // bit per lane; 7 = all
   float lanes_until = 0;

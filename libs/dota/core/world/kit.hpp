@@ -1,6 +1,6 @@
-// Abilities and items as a component of a unit: a hero's lie in its HeroState, any other unit's in a pool of the
-// world. Whatever casts, pays, cools down or holds asks here, so that it does not matter what kind of unit does
-// it.
+// Abilities and items as a component of a unit: a hero's are in its HeroState, those of other units in a pool of
+// the world. Casting, costs, cooldowns and inventory use this interface, so that all kinds of units share their
+// code.
 #pragma once
 
 #include "world/world.hpp"

@@ -1,4 +1,4 @@
-// What changes on the map: runes, camps, what a team sees, where units can go.
+// Mutable state of the map: runes, camps, vision of a team, walkability.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace dota {
 
-// What lies on the ground. World::pickups[0-3] are the bounty spots, [4-5] the power spots, in the map's order.
+// Runes. World::pickups[0-3] are the bounty spots, [4-5] the power spots, in the map's order.
 enum class PickupKind : std::int8_t { Bounty, DoubleDamage, Haste, Invisibility, Regeneration, Arcane, Count };
 struct Pickup {  // runes
   bool present = false;
@@ -18,7 +18,7 @@ struct Pickup {  // runes
   std::array<std::uint8_t, kTeams> known{};  // 0 unknown, 1 present, 2 absent, as far as the team has seen
 };
 
-// An item that lies on the ground (Gem, Divine Rapier).
+// Item on the ground (Gem, Divine Rapier).
 struct GroundItem {
   std::int16_t id = -1;  // Tables::items; -1: nothing
   std::int8_t charges = 0;

@@ -30,7 +30,7 @@ enum class Refusal : std::uint8_t {
   Points,
   Level,
   Taken,    // the rank, or the talent of that level, is had already
-  Courier,  // there is none to be sent, or nothing for it to do
+  Courier,  // no courier is available, or it has nothing to do
   Busy,
   NotHeld,  // no person plays this hero
   GameOver,

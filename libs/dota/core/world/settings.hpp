@@ -31,7 +31,7 @@ struct GameSettings {
         random_magic_resist = 0, random_gold = 0, random_xp = 0, random_item_drop = 0, random_item_insert = 0,
         random_consumables = 0, random_lane = 0, random_skill = 0, random_roshan = 0;
   float random_lane_until_s = 600;            // latest game time to which an assignment of lanes is drawn
-  const ActionVocabulary* actions = nullptr;  // what Command::action indexes; owned by whoever made the game
+  const ActionVocabulary* actions = nullptr;  // indexed by Command::action; owned by the creator of the game
 };
 
 }  // namespace dota

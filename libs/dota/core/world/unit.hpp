@@ -1,4 +1,4 @@
-// A unit: what it is, what it may do, what it was told and what it is doing.
+// State of a unit: type, capabilities, order and current action.
 #pragma once
 
 #include <array>

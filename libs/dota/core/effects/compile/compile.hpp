@@ -19,7 +19,7 @@ bool gives_fixed_stats(const EffectNode& n);
 bool passive_at_root(const EffectNode& n, bool passive_behavior);
 // The stat of a node's key, with the names that only effects use; Stat::Count when it is not a stat.
 Stat node_stat(const std::string& key, float* sign);
-bool list_holds(const Node* list, const std::string& word);  // false when it is no list
+bool list_holds(const Node* list, const std::string& word);  // false if it is not a list
 
 // Compiles one ability's, item's or rune's nodes. Every error is a std::runtime_error that names the ability.
 class ProgramCompiler {

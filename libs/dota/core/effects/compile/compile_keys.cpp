@@ -33,7 +33,7 @@ constexpr Word<Trigger> kTriggers[] = {{"cast", Trigger::Cast},
                                        {"interval", Trigger::Interval},
                                        {"attack_landed", Trigger::AttackLanded},
                                        {"attacked", Trigger::Attacked},
-                                       // 7.19 Frost Armor slows whoever attacks.
+                                       // 7.19 Frost Armor slows every attacker.
                                        {"attacked_melee_or_any", Trigger::Attacked},
                                        {"damaged_by_enemy", Trigger::DamagedByEnemy},
                                        {"own_ability_cast", Trigger::OwnAbilityCast},

@@ -22,7 +22,7 @@ const HeroDef* owner_of(const Tables& t, const Program& p) {
   return it == t.hero_index.end() ? nullptr : &t.heroes[static_cast<std::size_t>(it->second)];
 }
 
-// Index of the hero's talent of that name, which is thereby one that changes something; -1: he has it not.
+// Returns the index of the hero's talent of that name and marks it as used; -1 if the hero does not have it.
 int used_talent(Tables& t, const HeroDef* hero, const std::string& name) {
   if (!hero) return -1;
   for (std::size_t i = 0; i < hero->talents.size(); ++i) {
@@ -231,8 +231,8 @@ void link_changes(Tables& t, const HeroDef* hero, AbilityDef& a) {
   }
 }
 
-// What a talent is said to affect does name it, and every talent changes something: one that did nothing would
-// look like the others to whoever takes it.
+// Checks that the specials and fields listed by a talent refer to it, and that every talent has an effect: one
+// without an effect would look like the others to a player.
 void check_talents(const Tables& t, const HeroDef& h) {
   for (const TalentDef& talent : h.talents) {
     if (talent.ability < 0) continue;

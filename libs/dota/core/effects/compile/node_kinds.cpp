@@ -15,7 +15,7 @@ bool leaves_modifier(const EffectNode& n) {
 
 namespace {
 
-// What it gives stays as it was given.
+// Returns whether the node's stats never change after they were applied.
 bool steady(const EffectNode& n) {
   const bool by_charges =
       std::any_of(n.stats.begin(), n.stats.end(), [](const NodeStat& s) { return s.set == StatSet::PerCharge; });

@@ -187,7 +187,7 @@ bool draw_stat(Context& c, Invocation& inv, const EffectNode& n, const Area& a) 
   return true;
 }
 
-// Spirits that are home go for somebody in reach, each for whom it likes.
+// Sends each returned spirit to a random enemy in range.
 void send_spirits(Context& c, Area& a, const EffectNode& n) {
   if (a.to_come > 0) {
     --a.to_come;

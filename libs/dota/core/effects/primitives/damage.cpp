@@ -166,7 +166,7 @@ void mana_burn(Context& c, Invocation& inv, const EffectNode& n, int) {
   }
 }
 
-// Every few seconds the target takes a share of what it has lost since it was cursed.
+// Deals damage every few seconds: a share of the health that the target lost since the curse began.
 void hp_lost_burst(Context& c, Invocation& inv, const EffectNode& n, int node) {
   UnitList list;
   select_targets(c, inv, n, list);

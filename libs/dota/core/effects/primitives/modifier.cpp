@@ -25,7 +25,7 @@ void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
   }
 }
 
-// A carrier on whoever the aura is around: the caster, or the target it was cast on.
+// Puts the aura's carrier on its centre: the caster, or the target of the cast.
 void aura(Context& c, Invocation& inv, const EffectNode& n, int node) {
   Unit* u = c.world.get(n.at == Where::Target ? inv.target : inv.caster);
   if (u && u->alive)

@@ -14,7 +14,7 @@ namespace dota {
 namespace {
 
 void jump(Context& c, Unit& u, Vec2 p) {
-  unlist_unit(c.world, u);  // it does not stand in its own way
+  unlist_unit(c.world, u);  // the unit must not block itself
   place_unit(c.world, u, free_place(c.world, *c.tables.map, p, u.radius));
   u.velocity = Vec2{};
   u.path = -1;
@@ -161,7 +161,7 @@ bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u
 }
 
 void settle(Context& c, Unit& u) {
-  unlist_unit(c.world, u);  // it does not stand in its own way
+  unlist_unit(c.world, u);  // the unit must not block itself
   place_unit(c.world, u, free_place(c.world, *c.tables.map, u.pos, u.radius));
 }
 
