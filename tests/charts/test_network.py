@@ -31,7 +31,7 @@ def services_of(config: RunConfig) -> list[str]:
 def called_in_code(component: str) -> set[str]:
     """Return the services whose address sections a service's own code reads."""
     found: set[str] = set()
-    for file in (ROOT / "services" / component.replace("-", "_")).glob("*.py"):
+    for file in (ROOT / "services" / component.replace("-", "_")).rglob("*.py"):
         named = r"\.services\.(inference|optimizer|opponents|dota_env|evaluator|play)\b"
         found |= set(re.findall(named, file.read_text()))
     return {name.replace("_", "-") for name in found} - {component}

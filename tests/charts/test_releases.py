@@ -240,7 +240,6 @@ def test_a_size_that_an_autoscaler_has_set_stays(fresh: Release) -> None:
         back += " --force-conflicts"
     fresh.done(back)
     assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 4
-    assert "--force-conflicts" in section("Grow and shrink") and "keeps the pods" in section("Grow and shrink")
 
 
 def test_a_size_that_kubectl_has_set(fresh: Release) -> None:

@@ -93,7 +93,7 @@ def test_what_may_not_be_changed_is_found_here() -> None:
         assert refused(objects(DEFAULTS), objects(Values(change, sets=(change,)))), change
     table = (CHART / "values.yaml").read_text()
     assert table.count("Kubernetes lets no upgrade change it") == 2
-    assert table.count("Not to be changed by an upgrade") == 2
+    assert table.count("Do not change it in an upgrade") == 2
 
 
 def test_a_new_chart_is_taken_and_restarts_nothing() -> None:
