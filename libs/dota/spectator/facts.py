@@ -6,7 +6,6 @@ Everything is read from the patch's data files (libs/dota/data/SCHEMA.md); the p
 
 import functools
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -49,7 +48,7 @@ def play_facts(config: GameConfig) -> dict[str, Any]:
                   for shop in _data(config.patch, "map")["shops"]],
         "buildings": [[building["kind"], building["team"], building["x"], building["y"]]
                       for building in _data(config.patch, "map")["buildings"]],
-        "buyback": [float(number) for number in re.findall(r"[\d.]+", rules["buyback"]["cost"])],
+        "buyback": [float(rules["buyback"]["cost"][name]) for name in ("base", "networth_divisor")],
         "day_seconds": [rules["time"]["day_length_s"], rules["time"]["night_length_s"]],
     }
 

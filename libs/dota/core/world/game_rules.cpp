@@ -14,31 +14,6 @@ const Node& block(const Rules& rules, const char* name) {
   return (inner ? *inner : rules.root).at(name);
 }
 
-// The numbers in a sentence such as "110 + 8*victim_level", in the order they stand.
-std::vector<float> numbers_in(const std::string& text) {
-  std::vector<float> out;
-  for (std::size_t i = 0; i < text.size();) {
-    const bool starts = std::isdigit(static_cast<unsigned char>(text[i])) &&
-                        (i == 0 || (!std::isalnum(static_cast<unsigned char>(text[i - 1])) && text[i - 1] != '_'));
-    if (!starts) {
-      ++i;
-      continue;
-    }
-    std::size_t used = 0;
-    out.push_back(std::stof(text.substr(i), &used));
-    i += used;
-  }
-  return out;
-}
-
-std::vector<float> formula(const Node& node, const char* key, std::size_t at_least) {
-  std::vector<float> v = numbers_in(node.str(key));
-  if (v.size() < at_least)
-    throw std::runtime_error(std::string("rules.json: '") + key + "' should hold " + std::to_string(at_least) +
-                             " numbers: " + node.str(key));
-  return v;
-}
-
 float item_num(const Node& list, std::size_t i) {
   if (i >= list.list.size()) throw std::runtime_error("rules.json: a list is too short");
   return static_cast<float>(list.list[i].number);
@@ -90,9 +65,9 @@ void read_heroes_part(GameRules& g, const Rules& r) {
       g.hero_xp_c2.push_back(item_num(c2, i));
     }
   } else {
-    const auto kill = formula(xp, "hero_kill", 2);
-    g.hero_xp_base = kill[0];
-    g.hero_xp_frac = kill[1];
+    const Node& kill = xp.at("hero_kill");
+    g.hero_xp_base = kill.num("base");
+    g.hero_xp_frac = kill.num("share_of_victim_xp");
   }
   if (const Node* streak = xp.find("hero_kill_streak_xp"); streak && streak->is(Node::Type::Object)) {
     g.streak_xp_lo = streak->num("3");
@@ -103,9 +78,9 @@ void read_heroes_part(GameRules& g, const Rules& r) {
   const Node& death = gold.at("death_loss");
   g.death_base = death.num("base");
   g.death_divisor = death.num("nw_divisor");
-  const auto kill = formula(gold, "hero_kill_last_hit", 2);
-  g.kill_base = kill[0];
-  g.kill_per_level = kill[1];
+  const Node& kill = gold.at("hero_kill_last_hit");
+  g.kill_base = kill.num("base");
+  g.kill_per_level = kill.num("per_victim_level");
   for (const auto& [key, value] : gold.at("streak_bonus").object)
     if (const int n = std::stoi(key); n >= 0 && n < 11)
       g.streak_gold[static_cast<std::size_t>(n)] = static_cast<float>(value.number);
@@ -119,9 +94,9 @@ void read_heroes_part(GameRules& g, const Rules& r) {
     for (std::size_t k = 0; k <= n; ++k)
       g.killer_rank[n][k] = item_num(ranks, k);
   }
-  const auto comeback = formula(area, "comeback_factor", 2);
-  g.comeback_frac = comeback[0];
-  g.comeback_base = comeback[1];
+  const Node& comeback = area.at("comeback_factor");
+  g.comeback_frac = comeback.num("share_of_victim_networth");
+  g.comeback_base = comeback.num("base");
   g.sell_fraction = gold.num("sell_fraction");
   g.full_refund = gold.num("full_refund_within_s");
   g.stack_bonus = gold.num("stack_bonus_pct") / 100;
@@ -130,9 +105,9 @@ void read_heroes_part(GameRules& g, const Rules& r) {
   g.aegis_delay = respawn.num("aegis_delay_s");
   g.buyback_extra = respawn.num("buyback_extra_next_death_s");
   const Node& buyback = block(r, "buyback");
-  const auto cost = formula(buyback, "cost", 2);
-  g.buyback_base = cost[0];
-  g.buyback_divisor = cost[1];
+  const Node& cost = buyback.at("cost");
+  g.buyback_base = cost.num("base");
+  g.buyback_divisor = cost.num("networth_divisor");
   g.buyback_cooldown = buyback.num("cooldown_s");
   for (const Node& level : block(r, "ability_points").at("levels_without_point").list)
     g.levels_without_point |= 1u << static_cast<unsigned>(level.number);
@@ -224,9 +199,9 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   const Node& bounty = runes.at("bounty");
   g.bounty_first = bounty.num("first_s");
   g.bounty_every = bounty.num("every_s");
-  const auto gold = formula(bounty, "gold_each_team_hero", 2);
-  g.bounty_base = gold[0];
-  g.bounty_per_min = gold[1];
+  const Node& gold = bounty.at("gold_each_team_hero");
+  g.bounty_base = gold.num("base");
+  g.bounty_per_min = gold.num("per_minute");
   g.power_first = runes.at("power").num("first_s");
   g.power_every = runes.at("power").num("every_s");
   g.bottle_expires = runes.at("bottle").num("expires_s");
@@ -254,7 +229,7 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.neutral_first = neutrals.num("first_s");
   g.neutral_every = neutrals.num("every_s");
   g.neutral_chase = neutrals.num("leash_chase_s");
-  g.neutral_acquire = formula(neutrals, "acquire_at_day", 1)[0];
+  g.neutral_acquire = neutrals.num("acquire_at_day");
   g.neutral_sleep = flag(neutrals, "sleep_at_night");
   g.neutral_not_twice = flag(neutrals, "same_set_not_twice");
   const Node& roshan = block(r, "roshan");
@@ -276,11 +251,11 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.aegis_item = find(t.item_index, "item_aegis");
   g.roshan_unit = need(t.unit_index, "npc_dota_roshan", "units.json");
   const Node& ward = block(r, "wards").at("observer");
-  const auto ward_gold = formula(ward, "bounty_gold", 2), ward_xp = formula(ward, "bounty_xp", 2);
-  g.ward_gold = ward_gold[0];
-  g.ward_gold_min = ward_gold[1];
-  g.ward_xp = ward_xp[0];
-  g.ward_xp_min = ward_xp[1];
+  const Node &ward_gold = ward.at("bounty_gold"), &ward_xp = ward.at("bounty_xp");
+  g.ward_gold = ward_gold.num("base");
+  g.ward_gold_min = ward_gold.num("per_minute");
+  g.ward_xp = ward_xp.num("base");
+  g.ward_xp_min = ward_xp.num("per_minute");
   const Node& courier = block(r, "courier");
   g.courier_flying_at = courier.num("flying_at_s");
   g.courier_respawn = courier.num("respawn_s");
@@ -289,7 +264,7 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.courier_unit = need(t.unit_index, "npc_dota_courier", "units.json");
   g.flying_courier_unit = need(t.unit_index, "npc_dota_flying_courier", "units.json");
   g.backpack_delay = block(r, "inventory").num("backpack_swap_delay_s");
-  g.shop_radius = formula(block(r, "inventory"), "shops", 1)[0];
+  g.shop_radius = block(r, "inventory").at("shops").num("radius");
   const Node& teleport = block(r, "teleport");
   for (std::size_t k = 0; k < teleport.at("repeat_channel_s").list.size(); ++k)
     g.repeat_channel.push_back(item_num(teleport.at("repeat_channel_s"), k));
