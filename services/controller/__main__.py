@@ -114,8 +114,8 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     if rest.started:
         service.announce(rest.servers[0].sockets[0].getsockname()[1], settings.host)
     # Scaling and playing matches return at once if they are disabled.
-    tasks = [service.critical_tasks.task(keep.__name__.replace("_", " "), keep(service),
-                                may_end=keep in (keep_scaling, keep_playing))
+    tasks = [service.critical_tasks.task(keep.__name__.replace("_", "-"), keep(service),
+                                         may_end=keep in (keep_scaling, keep_playing))
              for keep in (keep_reconciling, keep_operating, keep_annealing, keep_metrics_current, keep_scaling,
                           keep_playing)]
     drained = asyncio.create_task(service.lifecycle.wait_drained())

@@ -32,7 +32,7 @@ log = logging.getLogger("five.services.inference")
 
 
 def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, Models, Batcher]:
-    """The service's parts, not started."""
+    """Create the components of the service without starting them."""
     config, settings = service.config, service.config.services.inference
     device = torch.device(settings.device)
     layout = Layout(config.game)
@@ -46,7 +46,7 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
                                                                   models.past_bytes),
                     on_past=lambda served: meter.past_loaded(served, len(models.resident), models.past_bytes))
     table = SessionTable(specs, device, settings.max_sessions, settings.session_seconds)
-    # Every server samples from a stream of its own.
+    # Each server has its own random stream.
     seed = torch.seed() if settings.seed == 0 else settings.seed + zlib.crc32(service.id.encode())
     forward = forward_on(device, table, seed, layout.array_specs(), specs, settings.max_batch,
                          loader.create_dense if uses_cuda_graphs(device, config.compute) else None)
@@ -60,17 +60,17 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
 
 
 async def follow(service: Service[RunConfig], models: Models) -> None:
-    """Wakes the loader as soon as a version is announced; without announcements it looks by itself."""
+    """Wake the loader when a version is announced. Without announcements the loader polls."""
     async for _ in service.parameters.watch():
         models.wake()
 
 
 async def tell_ready(server: RpcServer, models: Models, batcher: Batcher) -> None:
-    """Ready once there is something to play with."""
+    """Report ready once a version is loaded and the forward pass is prepared."""
     while models.newest is None or not batcher.prepared.is_set():
         await asyncio.sleep(0.1)
     await server.set_serving(True)
-    log.info("version %d is served", models.newest)
+    log.info("serving version=%d", models.newest)
 
 
 async def serve_actions(service: Service[RunConfig]) -> None:
@@ -81,25 +81,26 @@ async def serve_actions(service: Service[RunConfig]) -> None:
                          [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, servicer)], config.rpc,
                          service.token, serving=False)
 
-    def quiet() -> bool:
-        """Whether the run is paused and no batch is under way."""
+    def is_idle() -> bool:
+        """Return whether the run is paused and no request is unanswered."""
         return not service.lifecycle.active and batcher.idle
 
     def stats() -> dict[str, Any]:
         return {"version": -1 if models.newest is None else models.newest, **meter.recent()}
 
     service.stats = stats
-    service.is_idle = quiet
+    service.is_idle = is_idle
     service.not_ready = lambda: "no version has been loaded yet" if models.newest is None else ""
     service.announce(server.port)
     models.start(service.critical_tasks)
     batcher.start(service.critical_tasks)
-    tasks = [service.critical_tasks.task("following versions", follow(service, models)),
-             service.critical_tasks.task("telling that a version is served", tell_ready(server, models, batcher), may_end=True)]
+    tasks = [service.critical_tasks.task("version-follower", follow(service, models)),
+             service.critical_tasks.task("readiness-reporter", tell_ready(server, models, batcher),
+                                         may_end=True)]
     await service.lifecycle.wait_drained()
     for task in tasks:
         task.cancel()
-    # Clients restore their sessions at another server; there is nothing to wait for.
+    # Clients restore their sessions at another server, so nothing needs to be waited for.
     await server.stop(1.0)
     await asyncio.to_thread(batcher.close)
     await asyncio.to_thread(models.close)

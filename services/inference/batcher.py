@@ -1,4 +1,4 @@
-"""Dynamic batching: requests of many streams become one forward pass, and their rows go back where they came from."""
+"""Dynamic batching: evaluate requests of many streams in one forward pass and return each row to its request."""
 
 import contextlib
 import logging
@@ -34,12 +34,12 @@ from rapid.critical_tasks import CriticalTasks, Watchdog
 from rapid.rpc.errors import Unavailable
 
 log = logging.getLogger(__name__)
-FAILURES_IN_A_ROW = 20  # batches; after them it is the device that has failed, not a batch
+FAILURES_IN_A_ROW = 20  # batches; after that many the device has failed, not a batch
 
 
 @dataclass(frozen=True)
 class BatcherOptions:
-    """See five.run.config.inference for the meaning of each."""
+    """Options of the batcher (five.run.config.inference documents them)."""
 
     max_batch: int = 256
     queue_delay_seconds: float = 0.001
@@ -49,7 +49,7 @@ class BatcherOptions:
 
 @dataclass
 class Observer:
-    """What the batcher tells of its work; services.inference.service counts it."""
+    """Callbacks through which the batcher reports its work (services.inference.metrics counts it)."""
 
     batch: Callable[[int, float], None] = lambda rows, forward_seconds: None
     queued: Callable[[float], None] = lambda seconds: None
@@ -58,14 +58,14 @@ class Observer:
 
 
 class RequestTimeout(Unavailable):
-    """A request waited longer than a request may."""
+    """Error of a request that waited longer than ``request_timeout_seconds``."""
 
 
 class Batcher:
-    """One thread that runs the forward passes of the batches of a queue (``BatchQueue``), by default on the CPU.
+    """Thread that runs the forward passes of the batches of a queue (``BatchQueue``), by default on the CPU.
 
-    A request for a version that is not in memory waits for it apart from the queue. After a request that failed, its
-    sessions are forgotten: their states may be half a step ahead.
+    A request for a version that is not in memory waits outside the queue. When a request fails, its sessions are
+    closed, because their states may be half a step ahead.
     """
 
     def __init__(self, models: Models, table: SessionTable, options: BatcherOptions,
@@ -87,14 +87,14 @@ class Batcher:
         self._failed_in_a_row = 0
 
     def start(self, critical_tasks: CriticalTasks | None = None) -> None:
-        """Begin to serve; with ``critical_tasks`` the death of its thread ends the process."""
+        """Start the thread. With ``critical_tasks``, the death of the thread ends the process."""
         if critical_tasks is not None:
             self._watchdog = critical_tasks.watchdog("forward-passes")
             self._thread = critical_tasks.thread("forward-passes", self._run, may_end=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End after the batch under way; requests still waiting fail with VersionUnavailable."""
+        """Stop after the current batch. Requests still waiting fail with VersionUnavailable."""
         self._queue.close()
         if self._thread.is_alive():
             self._thread.join()
@@ -103,22 +103,22 @@ class Batcher:
 
     @property
     def idle(self) -> bool:
-        """Whether no request waits for its batch or its version, and none is being evaluated."""
+        """Return whether every request has been answered."""
         return not self._unanswered
 
     def submit(self, request: Request) -> "Future[Reply]":
-        """Queue a request. Raises ValueError when it can never be served: empty, too large, or a session twice.
+        """Queue a request. Raise ValueError if it is empty, too large, or names a session twice.
 
-        The future raises VersionUnavailable, SessionsExhausted or RequestTimeout; cancelling it frees its place.
+        The future raises VersionUnavailable, SessionsExhausted or RequestTimeout. Cancelling it removes the request.
         """
         rows = len(request.sessions)
         if not 0 < rows <= self._options.max_batch:
-            raise ValueError(f"a request carries 1 to {self._options.max_batch} team-steps, this one {rows}")
+            raise ValueError(f"sessions: {rows} team-steps in a request; 1 to {self._options.max_batch} are allowed")
         if len(set(request.sessions)) != rows:
-            raise ValueError("a request names a session twice: its second step needs the state after the first")
+            raise ValueError("sessions: a session occurs twice in a request; send its second step in another one")
         lowest = int(request.policies.min())
         if lowest < NEWEST:
-            raise ValueError(f"policy {lowest}: a version is 0 or more, and -1 is the newest")
+            raise ValueError(f"policies: {lowest} is not a version; allowed are -1 (the newest) and numbers from 0")
         self._forward.stage(request)
         pending = Pending(request, Future(), self._clock())
         self._unanswered.add(pending.future)
@@ -158,11 +158,11 @@ class Batcher:
     # ------------------------------------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        self._forward.prepare(self._turn)
+        self._forward.prepare(self._beat)
         self.prepared.set()
         swept = self._clock()
         while not self._queue.closed:
-            self._turn()
+            self._beat()
             batch = self._queue.take()
             if batch:
                 self._serve(batch)
@@ -173,7 +173,7 @@ class Batcher:
         if self._watchdog is not None:
             self._watchdog.stop()
 
-    def _turn(self) -> None:
+    def _beat(self) -> None:
         if self._watchdog is not None:
             self._watchdog.beat()
 
@@ -202,7 +202,7 @@ class Batcher:
             _set_result(pending.future, reply)
 
     def _admit(self, pending: Pending, now: float) -> bool:
-        """Whether the request is to be evaluated; gives its rows their slots. Otherwise it has been answered."""
+        """Assign state slots to the rows of a request. Return False if the request was answered without evaluation."""
         request = pending.request
         if not pending.future.set_running_or_notify_cancel():
             self._observer.dropped("cancelled", 1)
@@ -244,18 +244,18 @@ class Batcher:
         policies = joined([p.request.policies for p in live])
         versions = np.where(policies == NEWEST, newest.version, policies)
         greedy = flags & GREEDY != 0
-        want, thinks = flags & WANT_STATE != 0, flags & WANT_POLICY_DEBUG != 0
+        want, want_debug = flags & WANT_STATE != 0, flags & WANT_POLICY_DEBUG != 0
         batch = self._forward.join([p.request for p in live])
         replayed = self._replayed(live, flags)
         served = {version: held for pending in live for version, held in pending.served.items()}
-        served[newest.version] = newest  # also where a request still holds that number under another digest
+        served[newest.version] = newest  # even if a request still holds that number with another digest
 
         began = time.perf_counter()
         launched = [(rows, self._forward.launch(served[version], batch,
-                                                Part.of(rows, slots, want, thinks, is_greedy, replayed)))
+                                                Part.of(rows, slots, want, want_debug, is_greedy, replayed)))
                     for (version, is_greedy), rows in groups(versions, greedy)]
         outputs = [(rows, results()) for rows, results in launched]
-        merged = merge(outputs, len(slots), {"state": want, "aux": want, "thought": thinks})
+        merged = merge(outputs, len(slots), {"state": want, "aux": want, "debug": want_debug})
         forward = time.perf_counter() - began
         self._observer.batch(len(slots), forward)
 
@@ -263,10 +263,10 @@ class Batcher:
         if closing.any():
             sessions = [s for p in live for s in p.request.sessions]
             self._table.close([s for s, c in zip(sessions, closing, strict=True) if c])
-        return self._split(live, merged, versions, want, thinks, now, forward, newest.reward_std)
+        return self._split(live, merged, versions, want, want_debug, now, forward, newest.reward_std)
 
     def _replayed(self, live: list[Pending], flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
-        """int16 [rows, H, 6]: the action to take, -1 where the policy chooses; None when no row is replayed."""
+        """Return int16 [rows, H, 6]: the action to take, -1 where the policy chooses. None if no row is replayed."""
         replay = flags & REPLAY != 0
         if not replay.any():
             return None
@@ -276,22 +276,22 @@ class Batcher:
         return out
 
     def _split(self, live: list[Pending], merged: Arrays, versions: npt.NDArray[np.int64],
-               want: npt.NDArray[np.bool_], thinks: npt.NDArray[np.bool_], now: float, forward: float,
+               want: npt.NDArray[np.bool_], want_debug: npt.NDArray[np.bool_], now: float, forward: float,
                reward_std: float) -> list[Reply]:
         replies = []
-        start, wanted, thought = 0, 0, 0
+        start, wanted, debugged = 0, 0, 0
         for pending in live:
             rows = slice(start, start + pending.rows)
             kept = slice(wanted, wanted + int(want[rows].sum()))
-            watched = slice(thought, thought + int(thinks[rows].sum()))
-            start, wanted, thought = rows.stop, kept.stop, watched.stop
+            watched = slice(debugged, debugged + int(want_debug[rows].sum()))
+            start, wanted, debugged = rows.stop, kept.stop, watched.stop
             some, seen = kept.stop > kept.start, watched.stop > watched.start
             replies.append(Reply(
                 [], merged["actions"][rows], merged["logp"][rows], merged["values"][rows], versions[rows],
                 {n[6:]: a[kept] for n, a in merged.items() if some and n.startswith("state/")},
                 {n[4:]: a[kept] for n, a in merged.items() if some and n.startswith("aux/")},
                 int((now - pending.enqueued) * 1e6), int(forward * 1e6), reward_std,
-                {n[8:]: a[watched] for n, a in merged.items() if seen and n.startswith("thought/")}))
+                {n[6:]: a[watched] for n, a in merged.items() if seen and n.startswith("debug/")}))
         return replies
 
     def _fail(self, pending: Pending, error: BaseException) -> None:
@@ -305,7 +305,7 @@ class Batcher:
 
 
 def _set_result(future: "Future[Reply]", reply: Reply) -> None:
-    with contextlib.suppress(InvalidStateError):  # its client gave it up meanwhile
+    with contextlib.suppress(InvalidStateError):  # its client cancelled it
         future.set_result(reply)
 
 

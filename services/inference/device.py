@@ -1,4 +1,4 @@
-"""The forward pass on a GPU: nothing of it makes the host wait but the results."""
+"""The forward pass on a GPU. The host waits only for the results."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from five.services.inference.forward import Forward, HostForward, Part, flattened, policy_debug
-from five.services.inference.graphs import Graphs, Specs, bucket_of, settle
+from five.services.inference.graphs import Graphs, Specs, bucket_of, synchronize
 from five.services.inference.models import Served
 from five.services.inference.requests import Arrays, Request
 from five.services.inference.sessions import SessionTable
@@ -20,11 +20,12 @@ Tensors = dict[str, torch.Tensor]
 
 
 class DeviceForward:
-    """Requests are staged as they arrive; batches run in a stream of their own, as CUDA graphs where ``graphs`` makes
-    some; what a client wants comes back through page-locked memory, with one wait for all of it.
+    """Forward passes on a device.
 
-    ``dtypes`` of the observations. Rows that are greedy or replayed run kernel by kernel: they are few. On a CPU
-    (in tests) the same is done without streams.
+    Requests are staged as they arrive. Batches run in their own CUDA stream, as CUDA graphs where ``graphs`` provides
+    them. Results are copied through page-locked memory with one wait for all of them. ``dtypes`` are those of the
+    observations. Greedy and replayed rows run kernel by kernel, because they are few. On a CPU (in tests) the same
+    code runs without streams.
     """
 
     packed = True
@@ -41,47 +42,47 @@ class DeviceForward:
         self._stager = Stager(device)
         self._cuda = device.type == "cuda"
 
-    def prepare(self, turn: Callable[[], None]) -> None:
-        """Makes the graphs. Where that fails, it is said once, and batches run kernel by kernel."""
+    def prepare(self, beat: Callable[[], None]) -> None:
+        """Capture the graphs. If that fails, log it once and run batches kernel by kernel."""
         if self._cuda:
-            settle(self._device)  # the table was made in another stream
+            synchronize(self._device)  # the table was created in another stream
             self._take_stream()
         if self._make is None:
             return
         try:
             graphs = self._make()
-            turn()
-            graphs.capture(turn)
+            beat()
+            graphs.capture(beat)
         except Exception as error:
             log.warning("no CUDA graphs: their capture failed (%s: %s). Batches run kernel by kernel, which is slower "
                         "for small ones; compute.cuda_graphs=false does without the attempt", type(error).__name__,
                         error)
             if self._cuda:
-                self._take_stream()  # what was broken off leaves nothing behind in a new one
+                self._take_stream()  # a new stream has no trace of the failed capture
             return
         self._graphs = graphs
         log.info("forward passes of up to %d team-steps run as CUDA graphs", graphs.buckets[-1])
 
     def _take_stream(self) -> None:
-        """A stream of this thread's own, from here on."""
+        """Give this thread a CUDA stream of its own."""
         stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         for storage in self._table.storage.values():
-            storage.record_stream(stream)  # or its memory would be taken again too soon when the table grows
+            storage.record_stream(stream)  # otherwise its memory would be reused too early when the table grows
         torch.cuda.set_stream(stream)
 
     def stage(self, request: Request) -> None:
-        """Begins the copy of its observations, and lets the host's go."""
+        """Begin to copy the observations of a request to the device, and release the host's arrays."""
         request.staged = self._stager.stage(request.observations)
         request.observations = {}
 
     def join(self, requests: Sequence[Request]) -> Tensors:
-        """The batch's arrays on the device."""
+        """Return the arrays of the batch on the device."""
         staged: list[Staged] = [request.staged for request in requests if request.staged is not None]
         with torch.inference_mode():
             return self._stager.join(staged)
 
     def launch(self, served: Served, batch: Tensors, part: Part) -> Callable[[], Arrays]:
-        """Returns when everything is queued on the device."""
+        """Queue the forward pass on the device. The returned function waits for the results."""
         count = len(part.slots)
         with torch.inference_mode():
             index = to_device(part.slots, self._device)
@@ -95,14 +96,14 @@ class DeviceForward:
             else:
                 before = self._table.gather_at(index)
                 acted = self._one_by_one(served, batch, rows, before, part)
-            wanted: Tensors = {"results": _in_one(acted)}
+            wanted: Tensors = {"results": _pack_results(acted)}
             if part.want.any():
                 of = to_device(np.flatnonzero(part.want), self._device)
                 wanted |= {f"state/{name}": state.index_select(0, of) for name, state in before.items()}
                 wanted |= {name: head.index_select(0, of) for name, head in acted.items() if name.startswith("aux/")}
-            if part.thinks.any():
-                of = to_device(np.flatnonzero(part.thinks), self._device)
-                wanted |= {f"thought/{name}": shown.half() for name, shown in policy_debug(acted, of).items()}
+            if part.want_debug.any():
+                of = to_device(np.flatnonzero(part.want_debug), self._device)
+                wanted |= {f"debug/{name}": shown.half() for name, shown in policy_debug(acted, of).items()}
             self._table.scatter_at(index, {name[6:]: state for name, state in acted.items()
                                            if name.startswith("state/")})
             return self._fetch(wanted)
@@ -131,15 +132,18 @@ class DeviceForward:
             if done is not None:
                 done.synchronize()
             out = {name: there.numpy() for name, there in host.items()}
-            return out | _apart(out.pop("results"))
+            return out | _unpack_results(out.pop("results"))
 
         return arrays
 
 
 def forward_on(device: torch.device, table: SessionTable, seed: int, observations: Specs, states: Specs, max_batch: int,
                dense: Callable[[], Any] | None) -> Forward:
-    """The forward passes of a server on ``device``. ``observations`` and ``states``: shape and dtype of each array of
-    one team-step. ``dense`` makes the policy that CUDA graphs run; None: without them."""
+    """Create the forward pass of a server on ``device``.
+
+    ``observations`` and ``states`` give shape and dtype of each array of one team-step. ``dense`` creates the policy
+    that CUDA graphs run; None disables graphs.
+    """
     if device.type != "cuda":
         return HostForward(table, seed)
 
@@ -151,15 +155,15 @@ def forward_on(device: torch.device, table: SessionTable, seed: int, observation
                          None if dense is None else graphs)
 
 
-def _in_one(acted: Tensors) -> torch.Tensor:
-    """int32 [n, H, 5]: bits of log-probabilities, values and actions, so that one copy brings them."""
+def _pack_results(acted: Tensors) -> torch.Tensor:
+    """Pack log-probabilities, values and actions bit for bit into int32 [n, H, 5], so that one copy transfers them."""
     one = (acted["logp"].float().view(torch.int32)[..., None], acted["values"].float().view(torch.int32)[..., None],
            acted["actions"].contiguous().view(torch.int32))
     return torch.cat(one, -1)
 
 
-def _apart(words: npt.NDArray[np.int32]) -> Arrays:
-    """What `_in_one` put together."""
+def _unpack_results(words: npt.NDArray[np.int32]) -> Arrays:
+    """Unpack the words that `_pack_results` packed."""
     return {"logp": np.ascontiguousarray(words[..., 0]).view(np.float32),
             "values": np.ascontiguousarray(words[..., 1]).view(np.float32),
             "actions": np.ascontiguousarray(words[..., 2:]).view(np.int16)}

@@ -1,4 +1,4 @@
-"""The forward pass of a batch's rows, by the device: what the batcher asks of it, and how a CPU does it."""
+"""The forward pass of a batch: the interface that the batcher uses, and its implementation on the CPU."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,57 +17,62 @@ from five.services.inference.sessions import SessionTable
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a batch that one version plays. ``rows`` int64 [n]: which they are, None for all. The rest is theirs
-    alone: ``slots`` int64 [n] of their states, ``replayed`` int16 [n, H, 6] (-1: to be chosen), ``want`` and ``thinks``
-    bool [n]: whether their states, and their thoughts, are asked for."""
+    """Rows of a batch that one version plays.
+
+    ``rows`` int64 [n] are their indices in the batch; None means all. The other arrays hold only these rows:
+    ``slots`` int64 [n] of their states, ``replayed`` int16 [n, H, 6] (-1: the policy chooses), ``want`` and
+    ``want_debug`` bool [n] (the client requested the state, and the policy debug data).
+    """
 
     rows: npt.NDArray[np.int64] | None
     slots: npt.NDArray[np.int64]
     want: npt.NDArray[np.bool_]
-    thinks: npt.NDArray[np.bool_]
+    want_debug: npt.NDArray[np.bool_]
     greedy: bool = False
     replayed: npt.NDArray[np.int16] | None = None
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.int64] | None, slots: npt.NDArray[np.int64], want: npt.NDArray[np.bool_],
-           thinks: npt.NDArray[np.bool_], greedy: bool, replayed: npt.NDArray[np.int16] | None) -> "Part":
-        """These rows of a whole batch's arrays."""
+           want_debug: npt.NDArray[np.bool_], greedy: bool, replayed: npt.NDArray[np.int16] | None) -> "Part":
+        """Select these rows from the arrays of a whole batch."""
         if rows is None:
-            return cls(None, slots, want, thinks, greedy, replayed)
-        return cls(rows, slots[rows], want[rows], thinks[rows], greedy, None if replayed is None else replayed[rows])
+            return cls(None, slots, want, want_debug, greedy, replayed)
+        return cls(rows, slots[rows], want[rows], want_debug[rows], greedy,
+                   None if replayed is None else replayed[rows])
 
 
 class Forward(Protocol):
-    """How rows are evaluated. The batcher's thread alone calls it, but for ``stage``.
+    """Interface of a forward pass. Only the batcher's thread calls it, except for ``stage``.
 
     ``packed``: whether requests may hold observations in the sparse encoding (`rapid.packed_array.PackedArray`).
     """
 
     packed: bool
 
-    def prepare(self, turn: Callable[[], None]) -> None:
-        """What is to be done before the first batch; ``turn`` is called now and then."""
+    def prepare(self, beat: Callable[[], None]) -> None:
+        """Prepare for the first batch. Call ``beat`` regularly, so that the watchdog sees progress."""
         ...
 
     def stage(self, request: Request) -> None:
-        """Begins to bring a request's observations to the device, on the thread that submits it."""
+        """Begin to copy the observations of a request to the device, on the thread that submits it."""
         ...
 
     def join(self, requests: Sequence[Request]) -> Any:
-        """The observations of a batch, request after request."""
+        """Concatenate the observations of the requests of a batch."""
         ...
 
     def launch(self, served: Served, batch: Any, part: Part) -> Callable[[], Arrays]:
-        """Begins one version's forward pass and moves the states on; what it returns waits for the results.
+        """Begin one version's forward pass and update the states. The returned function waits for the results.
 
-        ``actions`` int16 [n, H, 6], ``logp`` and ``values`` float32 [n, H]; ``state/...`` (before the step) and
-        ``aux/...`` lead with the rows that want their state, ``thought/...`` with those that are watched.
+        The results are ``actions`` int16 [n, H, 6], and ``logp`` and ``values`` float32 [n, H]. ``state/...`` (before
+        the step) and ``aux/...`` have one row for each row that wants its state, and ``debug/...`` one for each
+        watched row.
         """
         ...
 
 
 class HostForward:
-    """On the CPU, as arrays come."""
+    """Forward passes on the CPU, on the arrays as they arrive."""
 
     packed = False
 
@@ -76,21 +81,24 @@ class HostForward:
         self._generator = torch.Generator()
         self._generator.manual_seed(seed)
 
-    def prepare(self, turn: Callable[[], None]) -> None:
-        """As many threads as the process has are said to this one too: MKL's functions of vectors go by a thread's own
-        number, and would take all cores for a few hundred logarithms, and wait for more with the cores in hand."""
+    def prepare(self, beat: Callable[[], None]) -> None:
+        """Set the number of threads of this thread to that of the process.
+
+        The vector functions of MKL use a number per thread. Without it they would use all cores for a few hundred
+        logarithms, and block those cores while they wait for more work.
+        """
         torch.set_num_threads(torch.get_num_threads())
 
     def stage(self, request: Request) -> None:
-        """They are where they are needed."""
+        """Do nothing: the arrays are in host memory already."""
 
     def join(self, requests: Sequence[Request]) -> Arrays:
-        """Arrays; those of a single request as they are."""
+        """Concatenate the arrays; return those of a single request uncopied."""
         return {name: joined([cast(Array, request.observations[name]) for request in requests])
                 for name in requests[0].observations}
 
     def launch(self, served: Served, batch: Arrays, part: Part) -> Callable[[], Arrays]:
-        """Evaluates at once."""
+        """Run the forward pass at once."""
         if part.rows is not None:
             batch = {name: array[part.rows] for name, array in batch.items()}
         actor = getattr(served.policy, "actor", None)
@@ -110,14 +118,14 @@ class HostForward:
                     out[f"state/{name}"] = to_numpy(state[wanted], np.float32)
                 for name, head in acted.aux.items():
                     out[f"aux/{name}"] = to_numpy(head[wanted], np.float32)
-            if part.thinks.any():
-                watched = torch.from_numpy(np.flatnonzero(part.thinks))
-                out |= {f"thought/{name}": to_numpy(shown, np.float16)
+            if part.want_debug.any():
+                watched = torch.from_numpy(np.flatnonzero(part.want_debug))
+                out |= {f"debug/{name}": to_numpy(shown, np.float16)
                         for name, shown in policy_debug(flattened(acted), watched).items()}
         return lambda: out
 
     def _act_natively(self, actor: PolicyActor, batch: Arrays, part: Part) -> Callable[[], Arrays]:
-        """As the bytes came: nothing of a message is copied."""
+        """Run the native policy on the bytes of the message without copying them."""
         before = self._table.take(part.slots)
         acted = actor(batch, before, self._generator, part.greedy)
         self._table.put(part.slots, acted.state)
@@ -125,15 +133,18 @@ class HostForward:
         if part.want.any():
             out |= {f"state/{name}": state[part.want] for name, state in before.items()}
             out |= {f"aux/{name}": head[part.want] for name, head in acted.aux.items()}
-        if part.thinks.any():
+        if part.want_debug.any():
             shown = {**acted.aux, "choice": np.exp(acted.primary), "aim": np.exp(acted.unit)}
-            out |= {f"thought/{name}": array[part.thinks].astype(np.float16) for name, array in shown.items()}
+            out |= {f"debug/{name}": array[part.want_debug].astype(np.float16) for name, array in shown.items()}
         return lambda: out
 
 
 def flattened(acted: Any) -> dict[str, torch.Tensor]:
-    """What a policy returned, by name: ``actions``, ``logp``, ``values``, ``state/...`` (after the step), ``aux/...``;
-    ``choice`` and ``aim`` where it tells its log-probabilities of primary actions and of targets."""
+    """Return the outputs of a policy by name.
+
+    The names are ``actions``, ``logp``, ``values``, ``state/...`` (after the step) and ``aux/...``. ``choice`` and
+    ``aim`` are present if the policy returns its log-probabilities of primary actions and of targets.
+    """
     out = {"actions": acted.actions, "logp": acted.logp, "values": acted.values}
     out |= {f"state/{name}": state for name, state in acted.state.items()}
     out |= {f"aux/{name}": head for name, head in acted.aux.items()}
@@ -142,10 +153,11 @@ def flattened(acted: Any) -> dict[str, torch.Tensor]:
 
 
 def policy_debug(acted: dict[str, torch.Tensor], rows: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What is shown of rows to who watches them, of what `flattened` gave."""
+    """Return the policy debug data of ``rows``, from the outputs that `flattened` returned."""
     out = {name[4:]: head[rows] for name, head in acted.items() if name.startswith("aux/")}
     return out | {name: acted[name][rows].exp() for name in ("choice", "aim") if name in acted}
 
 
 def _tensor(array: Array) -> torch.Tensor:
-    return torch.from_numpy(array if array.flags.writeable else array.copy())  # else a view of a message's bytes
+    # A read-only array is a view of a message.
+    return torch.from_numpy(array if array.flags.writeable else array.copy())

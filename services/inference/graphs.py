@@ -1,9 +1,8 @@
-"""One policy's forward pass as CUDA graphs: hundreds of kernels launched as one, which is what bounds small batches.
+"""CUDA graphs of one policy's forward pass: hundreds of kernels in one launch. Launches bound small batches.
 
-A graph reads and writes fixed memory. So all versions share the graphs of one policy, into which the parameters of the
-version that is to play are copied on the device (a fraction of a millisecond, and only where it is another one than
-before), and there is a graph for each of a few batch sizes: a batch is padded to the next with team-steps of which
-everything is absent.
+A graph reads and writes fixed memory. All versions therefore share the graphs of one policy. Before another version
+plays, its parameters are copied into that policy on the device, which takes a fraction of a millisecond. There is one
+graph for each of a few batch sizes. A batch is padded to the next size with team-steps in which everything is absent.
 """
 
 import contextlib
@@ -22,38 +21,38 @@ from five.services.inference.staging import carried
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 Tensors = dict[str, torch.Tensor]
-MOST_ROWS = 1024  # beyond it launches are a small part of a forward pass
-WARM_UPS = 2  # passes before a capture, in which libraries choose their kernels and take their memory
+MOST_ROWS = 1024  # above it, launches are a small part of a forward pass
+WARM_UPS = 2  # passes before a capture, in which libraries choose kernels and allocate memory
 _capturing = threading.Lock()  # one at a time in a process
 
 
 def buckets_of(max_batch: int) -> list[int]:
-    """Batch sizes that have a graph: powers of two, and ``max_batch`` itself, up to MOST_ROWS."""
+    """Return the batch sizes that have a graph: powers of two, and ``max_batch`` itself, up to MOST_ROWS."""
     most = min(max_batch, MOST_ROWS)
     return [*(1 << i for i in range((most - 1).bit_length())), most]
 
 
 def bucket_of(rows: int, buckets: list[int]) -> int | None:
-    """The smallest size that ``rows`` fit; None where there is none."""
+    """Return the smallest batch size that holds ``rows``, or None if all are too small."""
     return next((bucket for bucket in buckets if bucket >= rows), None)
 
 
-def settle(device: torch.device) -> None:
-    """Waits for all that is queued on a device. A capture does not bear that beside it: it ends first."""
+def synchronize(device: torch.device) -> None:
+    """Wait for everything that is queued on a device. A capture fails while other work is queued."""
     with _capturing:
         torch.cuda.synchronize(device)
 
 
 class CannotCapture(Exception):
-    """The forward pass does something that no graph can hold, or there is no room for it."""
+    """Error of a forward pass that a graph cannot hold, or that does not fit in device memory."""
 
 
 class Graphs:
-    """Forward passes of ``policy``, whose act must have no sizes that follow from the data and never wait for the host
-    (`Policy.dense`). The thread that captures is the one that runs.
+    """CUDA graphs of the forward pass of ``policy``.
 
-    ``observations`` and ``states`` give shape and dtype of each array of one team-step. On a CPU the same is done
-    without graphs, kernel by kernel.
+    The policy's ``act`` must have no sizes that depend on data and must never wait for the host (`Policy.dense`). The
+    thread that captures the graphs must also run them. ``observations`` and ``states`` give shape and dtype of each
+    array of one team-step. On a CPU the same code runs kernel by kernel, without graphs.
     """
 
     def __init__(self, policy: Any, observations: Specs, states: Specs, max_batch: int, device: torch.device,
@@ -66,7 +65,7 @@ class Graphs:
         most = self.buckets[-1]
         self.inputs = {name: torch.zeros((most, *shape), dtype=carried(np.dtype(dtype)), device=device)
                        for name, (shape, dtype) in observations.items()}
-        # What a policy sees has the layout's dtypes; the memory is the same.
+        # The policy reads the same memory with the layout's dtypes.
         self._seen = {name: self.inputs[name].view(torch.from_numpy(np.empty(0, dtype)).dtype)
                       for name, (_, dtype) in observations.items()}
         self.states = {name: torch.zeros((most, *shape), device=device) for name, (shape, _) in states.items()}
@@ -74,10 +73,10 @@ class Graphs:
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._loaded: Callable[[], Served | None] = lambda: None
 
-    def capture(self, turn: Callable[[], None] = lambda: None) -> None:
-        """Makes the graphs, in the stream of this thread, the largest first: the others fit into its memory.
+    def capture(self, beat: Callable[[], None] = lambda: None) -> None:
+        """Capture the graphs in the stream of this thread, the largest first, so that the others fit into its memory.
 
-        ``turn`` is called after each. Raises CannotCapture with the reason.
+        ``beat`` is called after each. Raise CannotCapture with the reason.
         """
         pool: Any = None
         for rows in reversed(self.buckets):
@@ -87,7 +86,7 @@ class Graphs:
                 graph = self._captured(rows, pool)
                 pool = pool or graph.pool()
                 self._graphs[rows] = graph
-            turn()
+            beat()
 
     def _captured(self, rows: int, pool: Any) -> torch.cuda.CUDAGraph:
         stream = torch.cuda.current_stream(self._device)
@@ -96,11 +95,11 @@ class Graphs:
             graph = torch.cuda.CUDAGraph()
             graph.register_generator_state(self.generator)
             try:
-                # Other threads stage requests and load versions meanwhile: they may.
+                # Other threads may stage requests and load versions during the capture.
                 with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                     self._pass(rows)
             except Exception as error:
-                # torch leaves allocations marked as the graph's if the end of the capture fails as well.
+                # If the end of the capture fails too, torch leaves allocations marked as the graph's.
                 with contextlib.suppress(Exception):
                     torch._C._cuda_endAllocateToPool(self._device.index or 0, graph.pool())
                 cause = error.__context__ if isinstance(error.__context__, Exception) else error
@@ -108,7 +107,7 @@ class Graphs:
         return graph
 
     def load(self, served: Served) -> None:
-        """From the next pass on, ``served`` plays."""
+        """Copy the parameters of ``served`` into the graphs' policy for the next pass."""
         if self._loaded() is served:
             return
         self._loaded = lambda: None
@@ -120,13 +119,14 @@ class Graphs:
             of.append(new[name])
         with torch.no_grad():
             for into, of in kinds.values():
-                torch._foreach_copy_(into, of)  # a few kernels for all of a kind
+                torch._foreach_copy_(into, of)  # a few kernels for all tensors of a dtype
         self._loaded = weakref.ref(served)
 
     def fill(self, batch: Mapping[str, torch.Tensor], rows: torch.Tensor | None, count: int) -> Tensors:
-        """Takes ``count`` team-steps of a batch (``rows`` int64 [count] of it, None: all), padded to their bucket.
+        """Copy ``count`` team-steps of a batch (``rows`` int64 [count] of it, None: all) into the graph, padded to its
+        size.
 
-        Returns where the states before the step, [count, ...], are to be written.
+        Return the tensors [count, ...] into which the states before the step must be written.
         """
         bucket = bucket_of(count, self.buckets)
         assert bucket is not None
@@ -141,7 +141,8 @@ class Graphs:
         return {name: state[:count] for name, state in self.states.items()}
 
     def run(self, count: int) -> Tensors:
-        """What `flattened` gives for the ``count`` team-steps filled in; it holds until the next run."""
+        """Run the graph on the ``count`` team-steps filled in. Return the outputs of `flattened`, valid until the next
+        run."""
         bucket = bucket_of(count, self.buckets)
         assert bucket is not None
         graph = self._graphs.get(bucket)

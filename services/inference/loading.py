@@ -1,4 +1,4 @@
-"""From the parameter store into a policy on its device."""
+"""Loading of versions from the parameter store into policies on a device."""
 
 import logging
 import threading
@@ -27,7 +27,7 @@ REDUCED = (nn.Linear, nn.Conv2d, nn.LSTM)  # layers that compute in bfloat16 und
 
 
 class OlderVersions:
-    """Versions of schemas that the run has left, brought to the present one through its chain of plans."""
+    """Versions with earlier schemas of the run, migrated to the present schema by its chain of surgery plans."""
 
     def __init__(self, migrated: MigratedVersions, schema: str, layout: str) -> None:
         self._migrated = migrated
@@ -36,18 +36,18 @@ class OlderVersions:
 
     @classmethod
     def of(cls, state: RunState, blobs: BlobStore, record: RunRecord, spec: AgentSpec) -> "OlderVersions | None":
-        """Those of a run; None when no plan was applied to it. Raises BrokenChain."""
+        """Return the older versions of a run, or None if no plan was applied to it. Raise BrokenChain."""
         if not record.chain:
             return None
         chain = chain_of(record, PlanStore(state).all())
         return cls(MigratedVersions(chain, blobs, state.run, record.epoch), spec.schema, spec.layout.hash)
 
     def has(self, meta: Mapping[str, Any]) -> bool:
-        """Whether a version with that metadata is one of them."""
+        """Return whether a version with that metadata has an earlier schema."""
         return str(meta.get("schema", self._schema)) != self._schema
 
     def bring(self, store: ParameterStore, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
-        """A version in the present schema. Raises BrokenChain, and what ``fetch`` raises."""
+        """Return a version in the present schema. Raise BrokenChain, and what ``fetch`` raises."""
         tensors, meta = store.fetch(version)
         record = store.record(version)
         made = self._migrated.get(version, "" if record is None else record.digest, tensors, str(meta["schema"]))
@@ -56,8 +56,11 @@ class OlderVersions:
 
 
 class StoreSource:
-    """Versions of a ParameterStore. ``pinned``: arrays arrive in page-locked memory, one buffer a thread, and hold
-    until that thread's next fetch. ``older`` brings those of earlier schemas over."""
+    """Version source that reads a ParameterStore.
+
+    ``pinned``: arrays arrive in page-locked memory, one buffer for each thread, valid until that thread's next fetch.
+    ``older`` migrates versions with earlier schemas.
+    """
 
     def __init__(self, store: ParameterStore, pinned: bool, older: OlderVersions | None = None) -> None:
         self._store = store
@@ -86,11 +89,11 @@ class StoreSource:
 
 
 class PolicyLoader:
-    """Makes policies of one layout and configuration, and fills them with versions.
+    """Factory of policies of one layout and configuration, which also loads versions into them.
 
-    Where the model computes in bfloat16, past versions keep the weights of their layers so: half the memory, and the
-    same products as of weights that are rounded at each step. On a GPU versions are copied in a stream of their own:
-    neither the copy nor the wait for it is in the way of a batch.
+    If the model computes in bfloat16, past versions store the weights of their layers in bfloat16. That halves their
+    memory and gives the same products as weights that are rounded at each step. On a GPU, versions are copied in a
+    separate stream, so that neither the copy nor the wait for it delays a batch.
     """
 
     def __init__(self, layout: Layout, config: ModelConfig, device: torch.device) -> None:
@@ -102,31 +105,31 @@ class PolicyLoader:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def create(self, past: bool = False) -> Policy:
-        """A policy ready to be loaded into."""
+        """Create a policy that a version can be loaded into."""
         policy = Policy(self._layout, self._config).to(self._device).eval()
         if past and self._config.precision == "bfloat16":
             for module in policy.modules():
                 if isinstance(module, REDUCED):
                     module.to(torch.bfloat16)
         if self._device.type == "cuda":
-            # It is filled in another stream. Not the whole device: graphs may be captured on it meanwhile.
+            # Another stream fills it. Waiting for the whole device would break a capture of graphs.
             torch.cuda.current_stream(self._device).synchronize()
         return policy.requires_grad_(False)
 
     def create_dense(self) -> Policy:
-        """One that CUDA graphs can run: it computes on all slots, and in the fewest bytes."""
+        """Create a policy that CUDA graphs can run: it computes all slots, with weights in the smallest dtype."""
         policy = self.create(past=True)
         policy.dense = True
         return policy
 
     def nbytes(self, policy: Any) -> int:
-        """Bytes of the policy's tensors, and of what acts in its place."""
+        """Return the bytes of the policy's tensors and of its native actor."""
         beside = 0 if policy.actor is None else policy.actor.nbytes
         own = sum(t.numel() * t.element_size() for t in (*policy.parameters(), *policy.buffers()))
         return int(own + beside)
 
     def load(self, policy: Any, tensors: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        """Overwrite all of a policy. Raises ValueError when the version is of another layout or model."""
+        """Overwrite all tensors of a policy. Raise ValueError if the version has another layout or model."""
         layout = meta.get("layout", self._layout.hash)
         if layout != self._layout.hash:
             raise ValueError(f"the version was made for layout {layout}, this server has {self._layout.hash}: the "

@@ -1,4 +1,4 @@
-"""What an inference server shows on its metrics page."""
+"""Prometheus metrics of an inference server."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ for _reason in ("cancelled", "error", "expired", "refused", "unknown_sessions", 
 
 
 class Meter:
-    """Counts a server's work, and sums the last seconds up for its heartbeat."""
+    """Counters of a server's work, with a summary of the last seconds for its heartbeat."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,11 +43,11 @@ class Meter:
 
     @property
     def observer(self) -> Observer:
-        """For the batcher."""
+        """Return the callbacks for the batcher."""
         return Observer(self._batch, self._queue, self._drop, self._sessions)
 
     def swapped(self, served: Served, seconds: float, resident: int, past_bytes: int) -> None:
-        """A newer version took over."""
+        """Record that a newer version was swapped in."""
         PAST_BYTES.set(past_bytes)
         NEWEST.set(served.version)
         RESIDENT.set(resident)
@@ -55,13 +55,13 @@ class Meter:
         SWAP_SECONDS.observe(seconds)
 
     def past_loaded(self, served: Served, resident: int, past_bytes: int) -> None:
-        """A past version was loaded."""
+        """Record that a past version was loaded."""
         PAST_BYTES.set(past_bytes)
         PAST_LOADS.inc()
         RESIDENT.set(resident)
 
     def recent(self) -> dict[str, Any]:
-        """Rates and means since the last call, and totals since the start: JSON values."""
+        """Return rates and means since the last call, and totals since the start, as JSON values."""
         with self._lock:
             now = time.monotonic()
             seconds = max(now - self._since, 1e-3)

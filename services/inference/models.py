@@ -1,4 +1,4 @@
-"""The versions that play: the newest, swapped in between batches, and past ones kept beside it."""
+"""Resident versions: the newest, swapped in between batches, and past ones."""
 
 import logging
 import random
@@ -19,11 +19,11 @@ from rapid.rpc.errors import NotFound, Unavailable
 log = logging.getLogger(__name__)
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-FETCH_TRIES = 5  # of a version whose contents are replaced while they are read
+FETCH_TRIES = 5  # to read a version whose contents are replaced during the read
 
 
 class Acted(Protocol):
-    """What a policy returns for B teams of H heroes."""
+    """Output of a policy for B teams of H heroes."""
 
     @property
     def actions(self) -> torch.Tensor:
@@ -63,43 +63,45 @@ class ActingPolicy(Protocol):
 
 
 class VersionSource(Protocol):
-    """Where versions come from (rapid.store.parameters.ParameterStore)."""
+    """Source of versions (rapid.store.parameters.ParameterStore)."""
 
     def head(self) -> int | None: ...
 
     def digests(self, versions: Sequence[int]) -> dict[int, str]:
-        """Digests of the contents that the run knows these versions by; those it does not know are left out."""
+        """Return the digests of the contents of these versions in the run. Unknown versions are left out."""
         ...
 
     def fetch(self, version: int) -> tuple[Arrays, Mapping[str, Any]]: ...
 
 
 class PolicyBuilder(Protocol):
-    """Makes policies and fills them with a version's tensors."""
+    """Factory of policies, which also loads a version's tensors into them."""
 
     def create(self, past: bool = False) -> ActingPolicy:
-        """A policy to be loaded into; one for ``past`` versions may be kept in fewer bytes."""
+        """Create a policy to load a version into. A policy for ``past`` versions may use less memory."""
         ...
 
     def nbytes(self, policy: ActingPolicy) -> int:
-        """Memory that the policy takes on its device."""
+        """Return the memory that the policy uses on its device, in bytes."""
         ...
 
     def load(self, policy: ActingPolicy, tensors: Arrays, meta: Mapping[str, Any]) -> None: ...
 
 
 class VersionUnavailable(Unavailable):
-    """A version could not be loaded now, or none has been published yet."""
+    """Error of a version that could not be loaded now, or of a server without any version."""
 
 
 class VersionNotFound(NotFound):
-    """A version that does not exist, or no longer."""
+    """Error of a version that does not exist or was deleted."""
 
 
 @dataclass
 class Served:
-    """A resident version: a number and the digest of its contents. ``users`` counts the requests that still need it.
-    ``past``: made for past versions."""
+    """Resident version: a number and the digest of its contents.
+
+    ``users`` counts the requests that still need it. ``past``: the policy was created for past versions.
+    """
 
     version: int
     digest: str
@@ -112,17 +114,17 @@ class Served:
 
 
 class Models:
-    """Resident versions by number. What a version is, its digest says: a number that comes to stand for other contents
-    (a revert makes it so) is loaded again.
+    """Resident versions by number. The digest identifies the contents of a version.
 
-    One thread looks for a newer version and loads it into a policy that nobody uses, made beforehand, then makes it
-    the newest: a batch that is under way ends with the parameters it began with. Another thread loads past versions
-    on demand. Versions without users stay beside the newest as long as all past ones take ``past_bytes`` at most; those
-    that requests wait for are never evicted.
+    When the contents of a number change (after a revert), the version is loaded again. One thread polls for a newer
+    version, loads it into an unused policy that was created beforehand, and makes it the newest. A batch that is
+    running ends with the parameters it began with. Another thread loads past versions on demand. Versions without users
+    stay resident while all past versions together use at most ``past_bytes``. Versions that requests wait for are never
+    evicted.
 
-    Who is about to play a past version says so first (`want`), and plays another until it is there. A version that was
-    asked for within ``play_seconds`` is in play; while those in play leave no room, no other is loaded that way: it
-    would be loaded again and again in turn with them.
+    A client announces a past version before it plays it (`want`), and plays another version until it is resident. A
+    version that was requested within ``play_seconds`` is in play. While the versions in play use all the memory, no
+    other version is loaded that way: the server would load them again and again in turn.
     """
 
     def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past_bytes: int, poll_seconds: float,
@@ -154,16 +156,17 @@ class Models:
         self._swap_lock = threading.Lock()
 
     def start(self, critical_tasks: CriticalTasks | None = None) -> None:
-        """Begin to follow the newest version; with ``critical_tasks`` the death of its thread ends the process."""
+        """Start the threads. With ``critical_tasks``, the death of the thread that follows the newest version ends the
+        process."""
         if critical_tasks is None:
             self._watcher = threading.Thread(target=self._watch, name="newest-version", daemon=True)
         else:
-            self._watcher = critical_tasks.thread("following the newest version", self._watch, may_end=True)
+            self._watcher = critical_tasks.thread("newest-version-loader", self._watch, may_end=True)
         self._critical_tasks = critical_tasks
         self._watcher.start()
 
     def close(self) -> None:
-        """Stop both threads; a load under way is finished first."""
+        """Stop both threads after the current load."""
         self._closing.set()
         self._wake.set()
         if self._watcher is not None:
@@ -171,29 +174,30 @@ class Models:
         self._loader.shutdown(cancel_futures=True)
 
     def wake(self) -> None:
-        """Look for a newer version now (a notification of the store may call this from any thread)."""
+        """Look for a newer version now. Any thread may call this, for instance on a notification of the store."""
         self._wake.set()
 
     @property
     def newest(self) -> int | None:
-        """Number of the newest loaded version; None before the first."""
+        """Return the number of the newest loaded version, or None before the first."""
         return self._newest
 
     @property
     def past_bytes(self) -> int:
-        """Memory of the versions beside the newest."""
+        """Return the memory of all versions except the newest, in bytes."""
         with self._lock:
             return sum(s.nbytes for s in self._resident.values() if s.version != self._newest)
 
     @property
     def resident(self) -> list[int]:
-        """Numbers of the versions in memory, ascending."""
+        """Return the numbers of the versions in memory, ascending."""
         with self._lock:
             return sorted(self._resident)
 
     @contextmanager
     def use_newest(self) -> Iterator[Served]:
-        """The newest version, kept while the block runs. Raises VersionUnavailable before the first."""
+        """Yield the newest version and keep it resident while the block runs. Raise VersionUnavailable before the
+        first."""
         with self._lock:
             if self._newest is None:
                 raise VersionUnavailable("no version has been published yet: the optimizer publishes the first")
@@ -205,9 +209,9 @@ class Models:
             self.release(served)
 
     def reserve(self, version: int) -> "Future[Served]":
-        """A future of the version that is resolved once it is in memory, and keeps it there until ``release``.
+        """Return a future that resolves to the version once it is in memory. The version stays there until ``release``.
 
-        The future raises VersionNotFound or VersionUnavailable when the version cannot be loaded.
+        The future raises VersionNotFound or VersionUnavailable if the version cannot be loaded.
         """
         with self._lock:
             served = self._resident.get(version)
@@ -226,8 +230,11 @@ class Models:
             return waiting
 
     def want(self, version: int) -> bool:
-        """Whether a version is in memory. If not, its load begins where there is room beside the past versions in play;
-        whoever wants it asks again later. One that was asked for counts as in play."""
+        """Return whether a version is in memory, and mark it as in play.
+
+        If it is not in memory, its load begins when the past versions in play leave enough memory. The caller must ask
+        again later.
+        """
         now = time.monotonic()
         with self._lock:
             served = self._resident.get(version)
@@ -245,16 +252,15 @@ class Models:
             return False
 
     def release(self, served: Served) -> None:
-        """Give back one use."""
+        """Release one use of a version."""
         with self._lock:
             served.users -= 1
             self._evict()
 
     def refresh(self) -> bool:
-        """Load and swap in the newest version if it is not the one served, by number and digest; says whether it was
-        swapped. Past versions whose digest has changed are let go, and loaded again when they are asked for.
+        """Load and swap in the newest version if its number or digest differs. Return whether it was swapped.
 
-        Raises what the source raises.
+        Past versions whose digest changed are released, and loaded again on demand. Raise what the source raises.
         """
         with self._swap_lock:
             head = self._source.head()
@@ -265,7 +271,8 @@ class Models:
             with self._lock:
                 already = self._resident.get(head)
                 if already is not None and already.digest != digests.get(head, already.digest):
-                    log.info("version %d has other contents now (%s, it was %s)", head, digests[head], already.digest)
+                    log.info("version contents changed version=%d digest=%s previous=%s", head, digests[head],
+                             already.digest)
                     already = None
                 if already is not None and head == self._newest:
                     return False
@@ -280,18 +287,21 @@ class Models:
         return True
 
     def _forget_changed(self, digests: Mapping[int, str]) -> None:
-        """Lets past versions go that the run knows by another digest now. Requests that hold one end with it; the
-        newest stays until its successor is there."""
+        """Release past versions whose digest in the run changed.
+
+        Requests that hold such a version finish with it. The newest version stays until its successor is loaded.
+        """
         with self._lock:
             changed = [s for s in self._resident.values()
                        if s.version != self._newest and s.digest != digests.get(s.version, s.digest)]
             for served in changed:
                 del self._resident[served.version]
         for served in changed:
-            log.info("version %d has other contents now: it is loaded again when it is asked for", served.version)
+            log.info("version contents changed, reload on demand version=%d", served.version)
 
     def stock(self) -> None:
-        """Have a policy at hand for the next version: making one of the paper's size takes longer than loading it."""
+        """Create a spare policy for the next version. At the paper's size, creating one takes longer than loading
+        it."""
         with self._lock:
             if self._spare:
                 return
@@ -309,13 +319,13 @@ class Models:
                 self.stock()
                 delay = self._poll
             except Exception:
-                log.exception("the newest version could not be loaded; version %s goes on serving", self._newest)
+                log.exception("loading the newest version failed, keeping version=%s", self._newest)
                 delay = min(2 * delay, 30.0)
             self._wake.wait(delay)
             self._wake.clear()
 
     def _await_turn(self) -> None:
-        """Waits a random part of ``load_jitter_seconds`` where a newer version is out; the first is wanted at once."""
+        """Wait a random part of ``load_jitter_seconds`` before loading any version but the first."""
         if self._spread and self._newest is not None and self._source.head() != self._newest:
             self._closing.wait(random.uniform(0.0, self._spread))
 
@@ -324,16 +334,16 @@ class Models:
         self._loader.submit(self._load_past, version).add_done_callback(self._loaded)
 
     def _loaded(self, load: "Future[None]") -> None:
-        """A load that died left requests waiting that nobody answers."""
+        """End the process after an unexpected error in a load, whose requests would never be answered."""
         error = None if load.cancelled() else load.exception()
         if error is not None and self._critical_tasks is not None:
-            self._critical_tasks.fail("loading past versions", error)
+            self._critical_tasks.fail("past-version-loader", error)
 
     def _load_past(self, version: int) -> None:
         try:
             served = self._fetch(version, past=True)
         except Exception as cause:
-            log.warning("version %d could not be loaded: %s", version, cause)
+            log.warning("loading failed version=%d: %s", version, cause)
             with self._lock:
                 waiters = self._loading.pop(version)
             for waiting in waiters:

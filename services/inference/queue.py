@@ -1,4 +1,4 @@
-"""The queue in front of the forward passes: which requests share a batch, and when one is closed."""
+"""The queue in front of the forward passes, which decides what requests share a batch and when a batch is closed."""
 
 import threading
 import time
@@ -13,12 +13,15 @@ import numpy.typing as npt
 from five.services.inference.models import Served
 from five.services.inference.requests import Reply, Request
 
-LOOK_SECONDS = 1.0  # without a request a taker comes back after so long
+LOOK_SECONDS = 1.0  # a taker returns after so long without a request
 
 
 @dataclass
 class Pending:
-    """A request that waits for its answer. ``served``: the versions held for it; ``slots`` int64 [n] of its states."""
+    """Request that waits for its answer.
+
+    ``served`` holds the versions reserved for it, ``slots`` int64 [n] those of its states.
+    """
 
     request: Request
     future: "Future[Reply]"
@@ -28,16 +31,16 @@ class Pending:
 
     @property
     def rows(self) -> int:
-        """Team-steps of the request."""
+        """Return the number of team-steps of the request."""
         return len(self.request.sessions)
 
 
 class BatchQueue:
-    """Requests in order of arrival. Threads may put and take at once.
+    """Thread-safe queue of requests in order of arrival.
 
-    A batch is closed when it has ``max_batch`` team-steps, when the oldest request in it has waited ``delay_seconds``,
-    or when every open stream has a request in it. Two requests of one session never share a batch, and are served in
-    their order.
+    A batch is closed when it has ``max_batch`` team-steps, when its oldest request has waited ``delay_seconds``, or
+    when every open stream has a request in it. Two requests of one session never share a batch, and are served in
+    order.
     """
 
     def __init__(self, max_batch: int, delay_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -50,18 +53,18 @@ class BatchQueue:
         self.closed = False
 
     def open_stream(self, stream: int) -> None:
-        """A client is connected: batches wait for its request, within the delay."""
+        """Register a connected client: batches wait for its request, at most for the delay."""
         with self._condition:
             self._streams.add(stream)
 
     def close_stream(self, stream: int) -> None:
-        """The client is gone."""
+        """Remove a client that disconnected."""
         with self._condition:
             self._streams.discard(stream)
             self._condition.notify_all()
 
     def put(self, pending: Pending) -> bool:
-        """Queues a request; False when the queue is closed."""
+        """Queue a request. Return False if the queue is closed."""
         with self._condition:
             if not self.closed:
                 self._waiting.append(pending)
@@ -69,20 +72,20 @@ class BatchQueue:
             return not self.closed
 
     def close(self) -> None:
-        """Takes no more requests, and wakes who waits for a batch."""
+        """Refuse further requests, and wake threads that wait for a batch."""
         with self._condition:
             self.closed = True
             self._condition.notify_all()
 
     def drain(self) -> list[Pending]:
-        """What is left, removed."""
+        """Remove and return all requests in the queue."""
         with self._condition:
             left = list(self._waiting)
             self._waiting.clear()
             return left
 
     def take(self) -> list[Pending]:
-        """The next batch, in order of arrival; empty when there was no request for LOOK_SECONDS."""
+        """Return the next batch in order of arrival, or an empty list after LOOK_SECONDS without a request."""
         with self._condition:
             if not self._waiting:
                 self._condition.wait(LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""A client's message and its answer, as arrays."""
+"""Requests and replies as arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,10 +28,10 @@ Arrays = dict[str, Array]
 
 @dataclass
 class Request:
-    """One client message, decoded: n team-steps of n different sessions.
+    """Decoded client message: n team-steps of n different sessions.
 
-    ``observations`` lead with n (in the sparse encoding only where the batcher takes it); ``states`` with the number of
-    RESTORE rows, ``replayed`` int16 [m, H, 6] with the number of REPLAY rows.
+    The arrays of ``observations`` have n rows (sparse only if the batcher supports it), those of ``states`` one row for
+    each RESTORE row, and ``replayed`` int16 [m, H, 6] one for each REPLAY row.
     """
 
     sessions: list[int]
@@ -45,16 +45,16 @@ class Request:
 
     @property
     def nbytes(self) -> int:
-        """What its arrays take, as they came; before it is staged."""
+        """Return the bytes of the arrays as received, before they are staged."""
         return sum(array.nbytes for arrays in (self.observations, self.states or {}) for array in arrays.values())
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer: rows in the request's order. With ``unknown`` sessions nothing was evaluated and the rest is empty.
+    """Reply with rows in the order of the request. If sessions are ``unknown``, nothing was evaluated and it is empty.
 
-    ``states`` and ``auxiliary`` lead with the number of WANT_STATE rows, in their order, ``thoughts`` with that of
-    WANT_POLICY_DEBUG rows.
+    ``states`` and ``auxiliary`` have one row for each WANT_STATE row, in their order, and ``policy_debug`` one for each
+    WANT_POLICY_DEBUG row.
     """
 
     unknown: list[int]
@@ -71,6 +71,6 @@ class Reply:
 
 
 def unknown_reply(sessions: list[int]) -> Reply:
-    """The answer to a request whose sessions are not all known: nothing of it was evaluated."""
+    """Return the reply to a request with unknown sessions. Nothing of it was evaluated."""
     none = np.zeros(0, np.float32)
     return Reply(sessions, none.astype(np.int16), none, none, none.astype(np.int64), {}, {}, 0, 0, 1.0)

@@ -1,4 +1,4 @@
-"""Rows of a batch: which of them one forward pass takes, and how its results come back in order."""
+"""Selection of the rows of a batch for each forward pass, and the merge of their results in order."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from five.services.inference.requests import Array
 
 def groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]
             ) -> list[tuple[tuple[int, bool], npt.NDArray[np.int64] | None]]:
-    """Rows of each (version, greedy); None for all rows when there is one group."""
+    """Return the rows of each (version, greedy) pair; None for all rows if there is one pair."""
     keys = versions * 2 + greedy
     if (keys == keys[0]).all():
         return [((int(keys[0]) >> 1, bool(keys[0] & 1)), None)]
@@ -22,11 +22,14 @@ def groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]
 
 def merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], rows: int,
            chosen: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Array]:
-    """Puts the groups' rows back in order. Arrays lead with the rows; those named ``prefix/...`` with the rows among
-    them that ``chosen`` bool [rows] has for the prefix."""
+    """Merge the groups' rows in order.
+
+    Arrays have one row for each row of the batch. Arrays named ``prefix/...`` have one for each row that is true in
+    ``chosen[prefix]``, bool [rows].
+    """
     if len(outputs) == 1:
         return outputs[0][1]
-    places = {prefix: np.cumsum(of) - 1 for prefix, of in chosen.items()}  # row -> its place among those chosen
+    places = {prefix: np.cumsum(of) - 1 for prefix, of in chosen.items()}  # row -> its index among the chosen rows
     merged: dict[str, Array] = {}
     for group, arrays in outputs:
         assert group is not None
@@ -39,10 +42,10 @@ def merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], 
 
 
 def joined(arrays: Sequence[Array]) -> Array:
-    """The arrays one after another; a single one as it is."""
+    """Concatenate arrays; return a single one uncopied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def to_numpy(tensor: torch.Tensor, dtype: Any) -> Array:
-    """A tensor of any device as an array of ``dtype``."""
+    """Copy a tensor from any device into an array of ``dtype``."""
     return np.asarray(tensor.detach().cpu().numpy(), dtype)

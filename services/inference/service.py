@@ -1,4 +1,4 @@
-"""The RPC servicer of inference: messages in, messages out, everything checked before it is queued."""
+"""The gRPC servicer of inference, which validates and decodes every message before it is queued."""
 
 import asyncio
 import itertools
@@ -23,11 +23,11 @@ Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 ACTION_PARTS = 6
 KNOWN_FLAGS = 0x7F
 MAX_WANTED = 64
-MAX_REQUESTS_OF_A_STREAM = 64  # read ahead; beyond it the transport holds the client back
+MAX_REQUESTS_OF_A_STREAM = 64  # read ahead; above it, the transport blocks the client
 
 
-class _Ahead:
-    """Bytes of one stream's requests that are not answered yet."""
+class _ReadAheadLimit:
+    """Limit on the bytes of one stream's unanswered requests."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -35,29 +35,29 @@ class _Ahead:
         self._room = asyncio.Event()
         self._room.set()
 
-    def more(self, size: int) -> None:
-        """A request was read."""
+    def add(self, size: int) -> None:
+        """Count a request that was read."""
         self._bytes += size
         if self._bytes >= self._most:
             self._room.clear()
 
-    def less(self, size: int) -> None:
-        """It was answered."""
+    def remove(self, size: int) -> None:
+        """Remove a request that was answered from the count."""
         self._bytes -= size
         if self._bytes < self._most:
             self._room.set()
 
-    async def room(self) -> None:
-        """Waits until another request may be read."""
+    async def wait(self) -> None:
+        """Wait until another request may be read."""
         await self._room.wait()
 
 
 class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
-    """Decodes requests, lets the batcher evaluate them, and answers each stream in order.
+    """gRPC servicer that decodes requests, submits them to the batcher, and answers each stream in order.
 
     ``observation_specs`` and ``state_specs`` give shape and dtype of each array of one team-step and of one team's
-    state; ``heroes`` is H; ``epoch`` is the run's that this process serves; ``read_ahead`` bounds the bytes of a
-    stream's requests that are not answered yet (one is always read).
+    state. ``heroes`` is H. ``epoch`` is the epoch of the run that this process serves. ``read_ahead`` limits the bytes
+    of a stream's unanswered requests; one request is always read.
     """
 
     def __init__(self, run: str, schema_id: str, layout_hash: str, observation_specs: Specs, state_specs: StateSpecs,
@@ -75,10 +75,10 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         self._streams = itertools.count()
 
     async def GetModel(self, request: inference_pb2.GetModelRequest, context: Any) -> inference_pb2.GetModelResponse:
-        """What is served. newest_version is -1 before the first version. Loads of versions that are wanted begin."""
+        """Return what is served (newest_version -1: no version yet), and begin to load ``wanted_versions``."""
         wanted = list(request.wanted_versions)
         if len(wanted) > MAX_WANTED or min(wanted, default=0) < 0:
-            raise ValueError(f"wanted_versions: at most {MAX_WANTED} numbers of versions, not {wanted[:5]} ...")
+            raise ValueError(f"wanted_versions: {wanted[:5]} ...: at most {MAX_WANTED} numbers from 0 are allowed")
         for version in wanted:
             self._models.want(version)
         newest = self._models.newest
@@ -89,12 +89,15 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
 
     async def Act(self, request_iterator: AsyncIterator[inference_pb2.ActRequest], context: Any
                   ) -> AsyncIterator[inference_pb2.ActResponse]:
-        """One stream of a client. A bad request ends it with INVALID_ARGUMENT or FAILED_PRECONDITION, and so does one
-        of an older epoch; one of a newer ends it with UNAVAILABLE."""
+        """Serve one stream of a client.
+
+        A bad request or one of an older epoch ends it with INVALID_ARGUMENT or FAILED_PRECONDITION. A request of a
+        newer epoch ends it with UNAVAILABLE.
+        """
         stream = next(self._streams)
         waiting: asyncio.Queue[tuple[int, asyncio.Future[Reply], int] | BaseException | None] = asyncio.Queue(
             MAX_REQUESTS_OF_A_STREAM)
-        ahead = _Ahead(self._read_ahead)
+        ahead = _ReadAheadLimit(self._read_ahead)
         reader = asyncio.create_task(self._read(request_iterator, stream, waiting, ahead))
         self._batcher.open_stream(stream)
         try:
@@ -103,12 +106,12 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
                     raise item
                 request_id, future, size = item
                 reply = await future
-                ahead.less(size)
+                ahead.remove(size)
                 yield self._encode(request_id, reply)
         finally:
             self._batcher.close_stream(stream)
             reader.cancel()
-            # A client that went away: what it still waits for need not be computed.
+            # The client disconnected: its unanswered requests need not be computed.
             while not waiting.empty():
                 left = waiting.get_nowait()
                 if isinstance(left, tuple):
@@ -116,19 +119,19 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
 
     async def _read(self, requests: AsyncIterator[inference_pb2.ActRequest], stream: int,
                     waiting: "asyncio.Queue[tuple[int, asyncio.Future[Reply], int] | BaseException | None]",
-                    ahead: "_Ahead") -> None:
+                    ahead: "_ReadAheadLimit") -> None:
         try:
             async for message in requests:
-                # First of all: what belongs to another epoch may have another layout.
+                # Check this first, because a message of another epoch may have another layout.
                 require_epoch(self._epoch, message.epoch)
                 if self._models.newest is None:
                     raise Unavailable("no version has been published yet: the optimizer publishes the first")
                 request = self._decode(message, stream)
                 size = request.nbytes
-                ahead.more(size)
+                ahead.add(size)
                 future = self._batcher.submit(request)
                 await waiting.put((message.request_id, asyncio.wrap_future(future), size))
-                await ahead.room()
+                await ahead.wait()
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -138,13 +141,13 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
 
     def _decode(self, message: inference_pb2.ActRequest, stream: int) -> Request:
         if len(message.sessions) % 8:
-            raise ValueError(f"sessions: {len(message.sessions)} bytes are no int64 values")
+            raise ValueError(f"sessions: {len(message.sessions)} bytes are not whole int64 values")
         n = len(message.sessions) // 8
         sessions = wire.decode_bytes("sessions", message.sessions, np.int64, (n,))
         policies = wire.decode_bytes("policies", message.policies, np.int64, (n,))
         flags = wire.decode_bytes("flags", message.flags, np.uint8, (n,))
         if n and int(flags.max()) > KNOWN_FLAGS:
-            raise ValueError(f"flags: {int(flags.max()):#x} has bits that mean nothing here")
+            raise ValueError(f"flags: {int(flags.max()):#x} has bits without a meaning")
         observations: Mapping[str, npt.NDArray[Any] | PackedArray] = (
             wire.decode_packed_set if self._batcher.takes_packed else wire.decode_set)(
             message.observations, self._layout)
@@ -155,12 +158,12 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
             states = wire.decode_set(message.states, self._layout)
             wire.require_layout(states, self._states, restored)
         elif message.states.tensors:
-            raise ValueError("states are sent, but no session is flagged RESTORE")
+            raise ValueError("states: sent, but no session has the flag RESTORE")
         played = int(np.count_nonzero(flags & REPLAY))
         replayed = wire.decode_bytes("replayed_actions", message.replayed_actions, np.int16,
                                      (played, self._heroes, ACTION_PARTS))
         if played and int(replayed.min()) < 0:
-            raise ValueError("replayed_actions: an action that was taken has no negative part")
+            raise ValueError(f"replayed_actions: {int(replayed.min())}: parts of an action must be 0 or more")
         return Request(sessions.tolist(), policies, flags, observations, states, replayed if played else None, stream)
 
     def _encode(self, request_id: int, reply: Reply) -> inference_pb2.ActResponse:

@@ -1,4 +1,4 @@
-"""Recurrent states of the sessions: batched storage, one slot a session, kept under a lease."""
+"""Recurrent states of the sessions in batched storage, one slot for each session, held under a lease."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,14 +15,14 @@ _INITIAL_SLOTS = 64
 
 
 class SessionsExhausted(Exhausted):
-    """The table holds as many sessions as it may."""
+    """Error of a table that holds ``max_sessions`` sessions."""
 
 
 class SessionTable:
-    """States of all sessions in one tensor per name, [slots, ...], so that a batch is one index operation.
+    """States of all sessions in one tensor for each name, [slots, ...]: a batch is one index operation.
 
-    Not thread safe: the batcher's thread alone uses it. A session that made no request for ``lease_seconds`` is
-    forgotten at the next ``expire``.
+    Not thread safe: only the batcher's thread uses it. ``expire`` closes sessions without a request for
+    ``lease_seconds``.
     """
 
     def __init__(self, specs: StateSpecs, device: torch.device, max_sessions: int, lease_seconds: float) -> None:
@@ -42,14 +42,14 @@ class SessionTable:
         return len(self._slots)
 
     def find(self, sessions: Sequence[int]) -> npt.NDArray[np.int64]:
-        """Slots of the sessions, UNKNOWN (-1) for those without one."""
+        """Return the slots of the sessions, UNKNOWN (-1) for sessions without one."""
         get = self._slots.get
         return np.array([get(session, UNKNOWN) for session in sessions], np.int64)
 
     def open(self, sessions: Sequence[int], slots: npt.NDArray[np.int64]) -> None:
-        """Give every session whose entry in ``slots`` is UNKNOWN a slot, in place; its state is zero.
+        """Assign a zeroed slot, in place, to every session whose entry in ``slots`` is UNKNOWN.
 
-        Raises SessionsExhausted, and opens none, when the table would outgrow its bound.
+        Raise SessionsExhausted, and open none, if the table would exceed its limit.
         """
         missing = np.flatnonzero(slots == UNKNOWN)
         if len(self._slots) + len(missing) > self._max:
@@ -68,7 +68,7 @@ class SessionTable:
             self.clear(slots[missing])
 
     def close(self, sessions: Sequence[int]) -> None:
-        """Forget the sessions; those that are unknown are passed over."""
+        """Close the sessions. Unknown sessions are ignored."""
         for session in sessions:
             slot = self._slots.pop(session, None)
             if slot is not None:
@@ -79,7 +79,7 @@ class SessionTable:
         self._used_at[slots] = now
 
     def expire(self, now: float) -> int:
-        """Forget the sessions whose lease ran out before ``now``; returns how many."""
+        """Close the sessions whose lease ended before ``now``. Return their number."""
         if not self._slots:
             return 0
         open_slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
@@ -88,15 +88,16 @@ class SessionTable:
         return len(lapsed)
 
     def clear(self, slots: npt.NDArray[np.int64]) -> None:
-        """Put the states of ``slots`` to zero, as at a game's start."""
+        """Set the states of ``slots`` to zero, as at the start of a game."""
         index = self._index(slots)
         for storage in self.storage.values():
             storage.index_fill_(0, index, 0.0)
 
     def write(self, slots: npt.NDArray[np.int64], states: Mapping[str, npt.NDArray[np.float32]]) -> None:
-        """Overwrite the states of ``slots`` with arrays [len(slots), ...]. Raises ValueError where they do not fit."""
+        """Overwrite the states of ``slots`` with arrays [len(slots), ...]. Raise ValueError if names or shapes
+        differ."""
         if set(states) != set(self._specs):
-            raise ValueError(f"states {sorted(states)} sent, this model has {sorted(self._specs)}")
+            raise ValueError(f"states: {sorted(states)} were sent; this model has {sorted(self._specs)}")
         for name, shape in self._specs.items():
             if states[name].shape != (len(slots), *shape):
                 raise ValueError(f"state {name!r} has shape {states[name].shape}, expected {(len(slots), *shape)}")
@@ -105,12 +106,12 @@ class SessionTable:
             storage[index] = self._there(torch.from_numpy(np.array(states[name], np.float32)))
 
     def gather(self, slots: npt.NDArray[np.int64]) -> dict[str, torch.Tensor]:
-        """States [len(slots), ...], copied."""
+        """Return a copy of the states, [len(slots), ...]."""
         index = self._index(slots)
         return {name: storage[index] for name, storage in self.storage.items()}
 
     def gather_at(self, index: torch.Tensor, out: dict[str, torch.Tensor] | None = None) -> dict[str, torch.Tensor]:
-        """The same for slots that are on the device already, int64 [n]; into ``out`` [n, ...], where it is given."""
+        """Return a copy of the states of slots on the device, int64 [n]; write into ``out`` [n, ...] if given."""
         if out is None:
             return {name: storage.index_select(0, index) for name, storage in self.storage.items()}
         for name, storage in self.storage.items():
@@ -118,20 +119,20 @@ class SessionTable:
         return out
 
     def take(self, slots: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float32]]:
-        """States [len(slots), ...] as arrays, copied, of a table in the host's memory."""
+        """Return a copy of the states [len(slots), ...] as arrays, from a table in host memory."""
         return {name: storage.numpy()[slots] for name, storage in self.storage.items()}
 
     def put(self, slots: npt.NDArray[np.int64], states: Mapping[str, npt.NDArray[np.float32]]) -> None:
-        """Stores states [len(slots), ...] that ``take`` gave and a forward pass moved on."""
+        """Store states [len(slots), ...] that ``take`` returned and a forward pass updated."""
         for name, storage in self.storage.items():
             storage.numpy()[slots] = states[name]
 
     def scatter(self, slots: npt.NDArray[np.int64], states: Mapping[str, torch.Tensor]) -> None:
-        """Store states [len(slots), ...] that ``gather`` gave and a forward pass moved on."""
+        """Store states [len(slots), ...] that ``gather`` returned and a forward pass updated."""
         self.scatter_at(self._index(slots), states)
 
     def scatter_at(self, index: torch.Tensor, states: Mapping[str, torch.Tensor]) -> None:
-        """The same for slots that are on the device already, int64 [n]."""
+        """Store states of slots that are on the device, int64 [n]."""
         for name, storage in self.storage.items():
             storage[index] = states[name].to(storage.dtype)
 
@@ -139,7 +140,7 @@ class SessionTable:
         return self._there(torch.from_numpy(slots))
 
     def _there(self, tensor: torch.Tensor) -> torch.Tensor:
-        """On the device, without a wait for it."""
+        """Copy a tensor to the device without waiting for it."""
         return tensor.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else tensor
 
     def _grow(self, slots: int) -> None:
@@ -150,5 +151,5 @@ class SessionTable:
         for name, storage in self.storage.items():
             fresh = torch.zeros((more, *self._specs[name]), device=self._device)
             self.storage[name] = torch.cat([storage, fresh])
-        # The lowest slots are handed out first: they stay together in memory.
+        # The lowest slots are used first, so that they are contiguous in memory.
         self._free = [*range(slots - 1, before - 1, -1), *self._free]

@@ -1,7 +1,7 @@
-"""A request's observations on their way to the device, while another batch is evaluated there.
+"""Asynchronous copies of a request's observations to the device while another batch is evaluated.
 
-They are written once, into page-locked memory, and copied from there in a stream of their own. What came in the sparse
-encoding is unpacked on the device: fewer bytes move, and the CPU has no part in it.
+Observations are written once, into page-locked memory, and copied from there in a separate stream. Sparse observations
+are unpacked on the device: fewer bytes are transferred, and the CPU does no work.
 """
 
 import math
@@ -16,12 +16,12 @@ from five.services.inference.requests import Array
 from rapid.packed_array import PackedArray
 
 ALIGNED = 16  # bytes at which each array begins
-# Kernels for unsigned 16-bit numbers are few: they travel as signed ones of the same bits.
+# torch has few kernels for uint16, so such arrays are copied as int16 with the same bits.
 CARRIED = {np.dtype(np.uint16): np.dtype(np.int16), np.dtype(np.bool_): np.dtype(np.uint8)}
 
 
 class Sparse(NamedTuple):
-    """The sparse encoding of float16 values on the device: ``mask`` uint8, ``values`` float16."""
+    """Sparse encoding of float16 values on the device: ``mask`` uint8, ``values`` float16."""
 
     mask: torch.Tensor
     values: torch.Tensor
@@ -30,15 +30,15 @@ class Sparse(NamedTuple):
 
 @dataclass(frozen=True)
 class Staged:
-    """Observations on the device once ``copied``; ``whole`` is the memory that all of them lie in."""
+    """Observations on the device, valid once ``copied``; ``buffer`` is the memory of all of them."""
 
     arrays: dict[str, torch.Tensor | Sparse]
-    whole: torch.Tensor
+    buffer: torch.Tensor
     copied: torch.cuda.Event | None
 
 
 class Stager:
-    """Copies requests to a device. Any thread may stage, another may join what was staged."""
+    """Copier of requests to a device. Any thread may stage; another thread may join the staged requests."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -47,7 +47,7 @@ class Stager:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def stage(self, observations: Mapping[str, Array | PackedArray]) -> Staged:
-        """Begins one copy of all arrays; the host does not wait for it."""
+        """Begin one copy of all arrays without waiting for it."""
         pieces: list[Array] = []
         for array in observations.values():
             pieces += _bytes_of(array)
@@ -56,9 +56,9 @@ class Stager:
             offsets.append(size)
             size += -(-piece.size // ALIGNED) * ALIGNED
         host = torch.empty(max(size, 1), dtype=torch.uint8, pin_memory=self._stream is not None)
-        room = host.numpy()
+        buffer = host.numpy()
         for offset, piece in zip(offsets, pieces, strict=True):
-            room[offset:offset + piece.size] = piece
+            buffer[offset:offset + piece.size] = piece
         copied = None
         if self._stream is None:
             there = host
@@ -77,29 +77,29 @@ class Stager:
         return Staged(arrays, there, copied)
 
     def join(self, staged: Sequence[Staged]) -> dict[str, torch.Tensor]:
-        """Requests one after another, in the stream of this thread; dtypes as `carried` has them."""
+        """Concatenate requests in the stream of this thread; dtypes are those of `carried`."""
         if self._stream is not None:
             stream = torch.cuda.current_stream(self._device)
             for one in staged:
                 if one.copied is not None:
                     stream.wait_event(one.copied)
-                one.whole.record_stream(stream)
+                one.buffer.record_stream(stream)
         return {name: _joined([one.arrays[name] for one in staged], self._device) for name in staged[0].arrays}
 
 
 def carried(dtype: "np.dtype[np.generic]") -> torch.dtype:
-    """What an array of ``dtype`` is on the device until the policy sees it."""
+    """Return the dtype that an array of ``dtype`` has on the device until the policy reads it."""
     return torch.from_numpy(np.empty(0, CARRIED.get(dtype, dtype))).dtype
 
 
 def to_device(array: Array, device: torch.device) -> torch.Tensor:
-    """A small array on the device; the host waits for nothing."""
+    """Copy a small array to the device without waiting for it."""
     tensor = torch.from_numpy(array)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 def unpacked(parts: Sequence[Sparse], device: torch.device) -> torch.Tensor:
-    """float16 [rows of all parts, ...]: what was packed, part after part. All sizes are known to the host."""
+    """Unpack the parts one after another into float16 [rows of all parts, ...]. The host knows all sizes."""
     inner = parts[0].shape[1:]
     width = math.prod(inner)
     starts, base = [], 0  # the bit at which each row begins
@@ -110,7 +110,7 @@ def unpacked(parts: Sequence[Sparse], device: torch.device) -> torch.Tensor:
     bit = (start[:, None] + torch.arange(width, dtype=torch.int32, device=device)).flatten()
     mask = torch.cat([part.mask for part in parts]).index_select(0, bit >> 3)
     present = (mask >> (bit & 7)) & 1
-    # An absent value is taken from the zero in front; those that are there lie in their order.
+    # An absent value reads the zero in front; present values follow in order.
     zero = torch.zeros(1, dtype=torch.float16, device=device)
     values = torch.cat([zero, *(part.values for part in parts)])
     return values.index_select(0, present.cumsum(0, dtype=torch.int32) * present).view(len(start), *inner)
@@ -128,6 +128,6 @@ def _joined(arrays: Sequence[torch.Tensor | Sparse], device: torch.device) -> to
     packed = [array for array in arrays if isinstance(array, Sparse)]
     if len(packed) == len(arrays):
         return unpacked(packed, device)
-    # Clients differ in their encoding.
+    # The clients use different encodings.
     plain = [unpacked([array], device) if isinstance(array, Sparse) else array for array in arrays]
     return plain[0] if len(plain) == 1 else torch.cat(plain)

@@ -27,7 +27,7 @@ CONTROLLER = "controller"
 
 
 class AnnealError(ValueError):
-    """A change that cannot be annealed; the message gives the reason."""
+    """Error of a change that cannot be annealed; the message gives the reason."""
 
 
 def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> GameConfig:
@@ -70,8 +70,8 @@ def replace_anneal(state: RunState, before: Anneal | None, after: Anneal, who: s
 
 def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any]) -> str:
     """Begin the requested anneal at version ``kept["head"]``; repeating it has no further effect. Return '' or the
-    reason why
-    it cannot begin."""
+    reason why it cannot begin.
+    """
     asked, record = operation.request.anneal, state.record()
     if asked is None or record is None or kept.get("head") is None:
         return "the run has no version to revert to yet"
@@ -93,7 +93,7 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
 
 
 def end_anneal(state: RunState, operation: Operation) -> str:
-    """End an anneal that began after the version an operator reverts to. Return its id, or '' if there is none."""
+    """End an anneal that began after the version an operator reverts to. Return its id, or '' without one."""
     target = operation.request.to_version
     while operation.request.anneal is None and target is not None:
         anneal = read_anneal(state)

@@ -40,8 +40,8 @@ POD_PAGE = 500
 
 class Scale(NamedTuple):
     """A Deployment's scale: requested ``replicas``, existing pods ``present``, the pods' label selector, and the
-    resource
-    ``version``. A write with an outdated version is refused."""
+    resource ``version``. A write with an outdated version is refused.
+    """
 
     replicas: int
     present: int
@@ -58,7 +58,7 @@ class Pod(NamedTuple):
 
 
 class ApiFailed(ConnectionError):
-    """A failed request. ``status`` is the HTTP status, or 0 without a response."""
+    """Error of a failed request. ``status`` is the HTTP status, or 0 without a response."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -66,11 +66,11 @@ class ApiFailed(ConnectionError):
 
 
 class Conflict(ApiFailed):
-    """The object was changed since it was read."""
+    """Error of a write to an object that was changed since it was read."""
 
 
 class OutsideCluster(RuntimeError):
-    """The process does not run in a pod with a service account."""
+    """Error of a process that does not run in a pod with a service account."""
 
 
 class KubernetesApi:

@@ -55,7 +55,7 @@ class _DeploymentSize:
 
 
 class ScalingLoop:
-    """One pass of the autoscaler at a time. Blocking. ``clock`` returns monotonic seconds."""
+    """The autoscaler's loop, which makes one blocking pass at a time. ``clock`` returns monotonic seconds."""
 
     def __init__(self, config: AutoscalerConfig, api: Api, state: RunState,
                  clock: Callable[[], float] = time.monotonic) -> None:

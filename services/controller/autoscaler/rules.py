@@ -36,7 +36,7 @@ REGRET_WINDOWS = 4.0  # down windows before a size that was too small is tried a
 
 
 class Reason(StrEnum):
-    """Why a size is changed or kept."""
+    """The reason for a change of size, or for keeping it."""
 
     STARVED = "optimizers_wait"  # rollouts grow
     THROTTLED = "rollouts_throttled"  # rollouts shrink
@@ -77,7 +77,7 @@ class Decision:
 
     @property
     def changes(self) -> bool:
-        """Whether the size has to be set."""
+        """Return whether the size must be set."""
         return self.after != self.before
 
 
@@ -98,8 +98,8 @@ def desired_rollouts(signals: Signals, rule: ScalingRule, current: int) -> Scale
 
 def desired_inference(signals: Signals, rule: ScalingRule, current: int, best_pace: float = 0.0) -> ScaleRequest:
     """Return the number of inference pods that queue time asks for. ``best_pace`` is the highest
-    `Signals.inference_pace`
-    seen so far."""
+    `Signals.inference_pace` seen so far.
+    """
     if signals.queue_seconds is None or signals.inference <= 0:
         return ScaleRequest(current, Reason.MEASURING)
     ratio = signals.queue_seconds / rule.target
@@ -231,7 +231,7 @@ class Autoscaler:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds that are scaled."""
+        """Return the kinds that are scaled."""
         return tuple(self._scalers)
 
     def reset(self) -> None:

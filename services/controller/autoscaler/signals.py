@@ -41,10 +41,8 @@ class Signals:
     """Measurements over a window.
 
     ``rollouts``, ``inference`` and ``optimizers`` are mean numbers of live instances. Shares are fractions of their
-    time.
-    None means that nothing was measured. ``inference_pace`` is team-steps per second of forward passes; it grows
-    with the
-    batch size.
+    time. None means that nothing was measured. ``inference_pace`` is team-steps per second of forward passes; it grows
+    with the batch size.
     """
 
     rollouts: float = 0.0
@@ -107,8 +105,8 @@ class SignalWindow:
 
     def observe(self, now: float, beats: Iterable[HeartbeatSample]) -> None:
         """Add the newest heartbeat of each live instance; repeated heartbeats are ignored. ``now`` is the caller's
-        clock, which
-        need not agree with the instances' clocks."""
+        clock, which need not agree with the instances' clocks.
+        """
         for beat in beats:
             names = COUNTERS.get(beat.kind)
             if names is None:

@@ -87,7 +87,7 @@ class Sessions:
         return OpenedSession(secret, caller)
 
     def caller(self, secret: str) -> Caller:
-        """Return the caller of a session. Raise Problem 401 if there is none or its token is no longer valid."""
+        """Return the caller of a session. Raise Problem 401 without a session, or if its token is no longer valid."""
         digest, now = token_hash(secret), time.monotonic()
         with self._lock:
             known = self._cache.get(digest)
@@ -138,8 +138,8 @@ def cookie_value(headers: Iterable[tuple[bytes, bytes]], name: str) -> str:
 
 def require_same_origin(headers: Mapping[bytes, bytes], changes: bool) -> None:
     """Raise Problem 403 unless a request with a cookie comes from the console itself. A change or a web socket must
-    send its
-    Origin."""
+    send its Origin.
+    """
     site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")
     own = site in (b"same-origin", b"none")
     if origin is None:

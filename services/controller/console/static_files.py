@@ -42,7 +42,7 @@ Run <code>make console</code>, then restart the run. Images and wheels contain t
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One built file: media type, bytes, gzip-compressed bytes where that is smaller, and entity tag."""
+    """A built file: media type, bytes, gzip-compressed bytes where that is smaller, and entity tag."""
 
     media_type: str
     body: bytes

@@ -63,9 +63,8 @@ class GameFeed:
 
 
 class LiveHub:
-    """The live games of one controller. It starts with the first request and stops when nobody watches. Belongs to one
-    event
-    loop."""
+    """The live games of one controller, used in one event loop. It starts with the first request and stops when nobody
+    watches."""
 
     def __init__(self, watching: LiveChannel, leases: Leases, max_viewers: int) -> None:
         self._watching = watching
@@ -80,13 +79,13 @@ class LiveHub:
 
     @property
     def full(self) -> bool:
-        """Whether the maximum number of viewers is reached."""
+        """Return whether the maximum number of viewers is reached."""
         return self._viewers >= self._max_viewers
 
     async def games(self) -> list[dict[str, Any]]:
         """Return the games in progress as last listed by their sources, and ask the sources to keep listing them. The
-        list is
-        empty right after an idle period. Raise redis.RedisError."""
+        list is empty right after an idle period. Raise redis.RedisError.
+        """
         self._listed_at = time.monotonic()
         await asyncio.to_thread(self._renew)
         self._start()
@@ -127,8 +126,8 @@ class LiveHub:
 
     async def chunks(self, feed: GameFeed, after: int = 0, heartbeat: float = 15.0) -> AsyncIterator[bytes]:
         """Yield the game's header, the buffered chunks from number ``after`` on, and new chunks until the game ends.
-        Yield b""
-        after each ``heartbeat`` seconds without a chunk."""
+        Yield b"" after each ``heartbeat`` seconds without a chunk.
+        """
         yield feed.header
         at = max(feed.first, min(after, feed.end))
         caught_up = False

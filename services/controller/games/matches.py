@@ -87,7 +87,7 @@ class RequestedMatch(BaseModel):
 
 
 class QueueFull(ValueError):
-    """The maximum number of matches is already waiting."""
+    """Error of a match queue that holds the maximum number of waiting matches."""
 
 
 class MatchQueue:
@@ -125,7 +125,7 @@ class MatchQueue:
         return match
 
     def transition(self, identity: str, to: MatchState, **values: Any) -> RequestedMatch | None:
-        """Bring an open match to another state. Return the match afterwards, or None if there is none."""
+        """Change the state of an open match. Return the match afterwards, or None if it does not exist."""
         result: RequestedMatch | None = None
 
         def change(rows: dict[str, Any]) -> dict[str, Any] | None:
@@ -148,8 +148,8 @@ Play = Callable[[RequestedMatch], Awaitable[MatchResult]]
 
 class MatchRunner:
     """Plays waiting matches, one at a time. An interrupted match continues after its finished games, which the
-    evaluator
-    stores under the match's id."""
+    evaluator stores under the match's id.
+    """
 
     def __init__(self, matches: MatchQueue, play: Play, retry_seconds: float = 5.0, poll_seconds: float = 1.0) -> None:
         self._matches = matches

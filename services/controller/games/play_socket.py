@@ -64,7 +64,7 @@ class ControlMessage(_Message):
 
 
 class LeaveMessage(_Message):
-    """The person leaves."""
+    """A message that the person leaves the game."""
 
     type: Literal["leave"]
 
@@ -132,8 +132,8 @@ def game_state_json(state: play_pb2.GameState) -> dict[str, Any]:
 
 class PlaySocket:
     """Relays messages between an accepted web socket and a game until either ends. ``revalidate`` raises Problem once
-    the
-    person's token or session has ended; it blocks."""
+    the person's token or session has ended; it blocks.
+    """
 
     def __init__(self, socket: WebSocket, joined: GameConnection, revalidate: Callable[[], object]) -> None:
         self._socket = socket

@@ -49,8 +49,7 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
     """Create the application; its OpenAPI document is at /openapi.json.
 
     ``not_ready`` returns the reason why the service is not ready, or ''. ``why_dead`` returns the reason why the
-    process is
-    unhealthy, or ''.
+    process is unhealthy, or ''.
     """
     # FastAPI's own docs pages load scripts from other hosts; the console has a page for the API instead.
     app = FastAPI(title="Five", version="1", description="Control of a training run.", docs_url=None, redoc_url=None,

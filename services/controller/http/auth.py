@@ -81,13 +81,13 @@ class Authenticator:
 
     @property
     def is_open(self) -> bool:
-        """Whether every caller is an operator."""
+        """Return whether every caller is an operator."""
         return self._tokens is None
 
     def caller_by_hash(self, sha256: str, role: Role) -> Caller:
         """Return the caller of the token with that hash, with ``role`` at most. Raise Problem 401 if the token is no
-        longer listed
-        or has expired."""
+        longer listed or has expired.
+        """
         if self._tokens is None:
             return Caller(ANONYMOUS.name, min(ANONYMOUS.role, role))
         for entry in self._tokens.entries():

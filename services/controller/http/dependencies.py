@@ -40,8 +40,7 @@ class Context:
 
     ``configured`` are the configuration's schedules. ``evaluator`` tells whether matches can be played.
     ``overview_seconds`` is the maximum age of a cached status. ``blobs`` holds the checkpoints. ``play`` creates the
-    client
-    of the play service, once, in the server's event loop; None without a play service.
+    client of the play service, once, in the server's event loop; None without a play service.
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,

@@ -65,8 +65,7 @@ class IdempotencyStore:
         """Claim a key for a request, or return the response to the first request with it.
 
         Raise Problem 422 for an invalid key or one used for another request, 409 while the first request is in
-        progress, and
-        redis.RedisError.
+        progress, and redis.RedisError.
         """
         if not _KEY.fullmatch(key):
             raise Problem(422, "Idempotency-Key: 1 to 128 visible ASCII characters are allowed, such as a UUID",

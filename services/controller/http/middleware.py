@@ -87,12 +87,9 @@ class RequestMiddleware:
     """The middleware of all requests.
 
     For paths below /v1 it sets in ``scope["state"]``: ``caller``; ``revalidate``, a blocking function that raises
-    Problem
-    401 once the caller is no longer valid; and, with a cookie, ``session``, its secret. ``on_change`` is called
-    before the
-    response to a request that may have changed something. Web sockets are authenticated like requests; with a cookie
-    they
-    must send the console's Origin.
+    Problem 401 once the caller is no longer valid; and, with a cookie, ``session``, its secret. ``on_change`` is called
+    before the response to a request that may have changed something. Web sockets are authenticated like requests; with
+    a cookie they must send the console's Origin.
     """
 
     def __init__(self, app: Application, authenticator: Authenticator, sessions: Sessions,

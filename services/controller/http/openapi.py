@@ -73,7 +73,7 @@ def _problem(status: int, given: dict[str, Any]) -> dict[str, Any]:
     if described in ("", "Validation Error"):
         described = f"{HTTPStatus(status).phrase}: {TITLES[kind][0].lower()}{TITLES[kind][1:]}."
     example = {"type": f"urn:five:problem:{kind}", "title": TITLES[kind], "status": status,
-               "detail": "What is wrong, and how to fix it.", "instance": "/v1/..."}
+               "detail": "The error, the allowed values, and the fix.", "instance": "/v1/..."}
     answer: dict[str, Any] = {"description": described,
                               "content": {MEDIA_TYPE: {"schema": _REFERENCE, "example": example}}}
     if status in _HEADERS:

@@ -59,11 +59,11 @@ class FieldError(BaseModel):
     """An invalid field of a request."""
 
     where: str = Field(description="Location of the field: body, query, path or header, then its path.")
-    what: str = Field(description="What is wrong with it.")
+    what: str = Field(description="The error.")
 
 
 class ProblemDetails(BaseModel):
-    """Why a request was not carried out (RFC 9457)."""
+    """The reason for refusing a request (RFC 9457)."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{
         "type": "urn:five:problem:illegal-transition", "title": TITLES["illegal-transition"], "status": 409,
@@ -73,7 +73,7 @@ class ProblemDetails(BaseModel):
     type: str = Field(description="Kind of problem: urn:five:problem: and a word from docs/api.md.")
     title: str = Field(description="Title of the kind.")
     status: int = Field(description="HTTP status.")
-    detail: str = Field(description="What is wrong, and how to fix it.")
+    detail: str = Field(description="The error, the allowed values, and the fix.")
     instance: str = Field(description="Path of the request.")
     errors: list[FieldError] | None = Field(None, description="Invalid fields, with a 422.")
 

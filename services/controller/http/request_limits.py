@@ -120,8 +120,8 @@ class RequestLimits:
 
     async def read_body(self, receive: Callable[[], Any]) -> bytes | None:
         """Read the whole body; None if the client has disconnected. Raise Problem 413 as soon as it is too large, and
-        408 if it
-        takes too long."""
+        408 if it takes too long.
+        """
         pieces: list[bytes] = []
         size = 0
         try:

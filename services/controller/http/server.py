@@ -86,9 +86,8 @@ def create_server(app: FastAPI, limits: LimitsConfig, host: str, port: int) -> R
 def create_context(service: Service[RunConfig]) -> Context:
     """Return the run's context for requests.
 
-    Its Redis connections have short timeouts, so that an unavailable store costs a request one second instead of
-    six. Raise
-    ValueError if the tokens cannot be read.
+    Its Redis connections have short timeouts, so that an unavailable store costs a request one second instead of six.
+    Raise ValueError if the tokens cannot be read.
     """
     config = service.config
     limits = config.services.controller.limits

@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 class SingleFlightCache(Generic[T]):
     """A value at most ``seconds`` old that never predates the last ``invalidate``. Thread-safe. Callers that waited for
-    a
-    failed computation get the same exception."""
+    a failed computation get the same exception.
+    """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds

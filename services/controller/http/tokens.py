@@ -42,7 +42,7 @@ class Role(IntEnum):
 
 
 class TokenEntry(BaseModel):
-    """One named token, without its text."""
+    """A named token, stored without its text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,7 +60,7 @@ class TokenEntry(BaseModel):
 
     @property
     def level(self) -> Role:
-        """The role as a comparable value."""
+        """Return the role as a comparable value."""
         return Role[self.role.upper()]
 
     def expired(self, now: float) -> bool:
@@ -128,9 +128,8 @@ def write(path: Path, entries: Iterable[TokenEntry]) -> None:
 class TokenFile:
     """The tokens of a file, reloaded when it changes. Thread-safe.
 
-    If the file becomes unreadable later, the previous tokens stay valid, so that a half-finished rotation locks
-    nobody out.
-    Raise ValueError if it cannot be read initially.
+    If the file becomes unreadable later, the previous tokens stay valid, so that a half-finished rotation locks nobody
+    out. Raise ValueError if it cannot be read initially.
     """
 
     def __init__(self, path: Path) -> None:

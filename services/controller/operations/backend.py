@@ -19,12 +19,12 @@ class StepLimits:
 
 class OperationBackend(Protocol):
     """A run. Every effect is idempotent. Any method may raise redis.RedisError or rapid.rpc.errors.Unavailable; the
-    engine
-    then advances the same step again."""
+    engine then advances the same step again.
+    """
 
     @property
     def limits(self) -> StepLimits:
-        """The limits of steps."""
+        """Return the limits of steps."""
         ...
 
     def now(self) -> float:
@@ -56,7 +56,7 @@ class OperationBackend(Protocol):
         ...
 
     def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Job:
-        """Return the job with that id; create it if there is none."""
+        """Return the job with that id; create it if it does not exist."""
         ...
 
     def withdraw_jobs(self, operation: Operation) -> None:
@@ -90,6 +90,6 @@ class OperationBackend(Protocol):
 
     def not_renewed(self, operation: Operation) -> list[str]:
         """Return the services that have not restarted under the run's current record. The optimizer counts until it has
-        committed
-        the staged checkpoint."""
+        committed the staged checkpoint.
+        """
         ...

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class OperationKind(StrEnum):
-    """What an operation does."""
+    """The kind of an operation."""
 
     CHECK = "check"  # measures a plan on the newest version without changing anything
     SURGERY = "surgery"  # applies a plan
@@ -48,7 +48,7 @@ PUBLISH = "publish"
 
 
 class OperationStep(BaseModel):
-    """One step. Times are seconds since the epoch; ``deadline`` None means no limit."""
+    """A step of an operation. Times are seconds since the epoch; ``deadline`` None means no limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -59,7 +59,7 @@ class OperationStep(BaseModel):
     ended_at: float | None = Field(None, description="When it ended, in seconds since the epoch.")
     deadline: float | None = Field(None, description="Deadline, in seconds since the epoch; null: none.")
     error: str = Field("", description="Last error.")
-    waiting_for: tuple[str, ...] = Field((), description="What it waits for.")
+    waiting_for: tuple[str, ...] = Field((), description="Services or tasks that must finish first.")
     result: dict[str, Any] = Field(default_factory=dict, description="Its result.")
 
 
@@ -106,12 +106,12 @@ EXAMPLE: dict[str, Any] = {
 
 
 class Operation(BaseModel):
-    """One operation. Documents are immutable; ``changes`` counts the revisions."""
+    """An operation of the run. Documents are immutable; ``changes`` counts the revisions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [EXAMPLE]})
 
     id: str = Field(description="Its id, for /v1/operations/{id}.")
-    kind: OperationKind = Field(description="What it does.")
+    kind: OperationKind = Field(description="Kind of the operation.")
     who: str = Field(description="Name of the requesting token, or controller.")
     reason: str = Field("", description="Why.")
     request: OperationRequest = Field(description="The request.")
@@ -123,18 +123,18 @@ class Operation(BaseModel):
     cancel: OperatorDecision | None = Field(None, description="The decision to cancel; null: none.")
     go_on: OperatorDecision | None = Field(None, description="The decision to continue past the hold; null: none.")
     failed_at: str = Field("", description="The step at which it failed or was cancelled.")
-    waiting_for: tuple[str, ...] = Field((), description="What the rollback waits for.")
+    waiting_for: tuple[str, ...] = Field((), description="Services or tasks that must finish first in a rollback.")
     outcome: str = Field("", description="How it ended.")
     changes: int = Field(0, description="Revision of this document.")
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Return whether it has ended."""
         return self.state in FINAL_STATES
 
     @property
     def current(self) -> OperationStep | None:
-        """The first unfinished step, or None."""
+        """Return the first unfinished step, or None."""
         return next((s for s in self.steps if s.state in (StepState.WAITING, StepState.GOING)), None)
 
     def step(self, name: str) -> OperationStep | None:
@@ -143,13 +143,13 @@ class Operation(BaseModel):
 
     @property
     def publishing(self) -> bool:
-        """Whether publishing has begun: from then on it cannot be cancelled."""
+        """Return whether publishing has begun. From then on it cannot be cancelled."""
         step = self.step(PUBLISH)
         return step is not None and step.state is not StepState.WAITING and step.state is not StepState.SKIPPED
 
     @property
     def published(self) -> bool:
-        """Whether the run was cut over: from then on there is no rollback."""
+        """Return whether the run was cut over. From then on there is no rollback."""
         step = self.step(PUBLISH)
         return step is not None and step.state is StepState.DONE
 

@@ -88,8 +88,8 @@ def _start_rollback(operation: Operation, step: OperationStep, why: str) -> Oper
 
 def _continue_rollback(operation: Operation, backend: OperationBackend) -> Operation:
     """Roll the run back: leave ``operating``, withdraw jobs, remove staged blobs and pins, and resume if it was
-    running. Each
-    part is idempotent."""
+    running. Each part is idempotent.
+    """
     if backend.published(operation):
         return _resume_after_cut_over(operation, backend)
     pause = operation.step("pause")

@@ -25,9 +25,8 @@ NEEDED = ("inference", "optimizer", "rollout")
 class RunBackend:
     """Implementation of operations.backend.OperationBackend.
 
-    ``schema_of`` computes the model schema of a record without one. ``configured`` are the configuration's
-    schedules, which
-    apply until others are set.
+    ``schema_of`` computes the model schema of a record without one. ``configured`` are the configuration's schedules,
+    which apply until others are set.
     """
 
     def __init__(self, state: RunState, store: ParameterStore, blobs: BlobStore, limits: StepLimits,
@@ -85,7 +84,7 @@ class RunBackend:
                 and operation.request.digest in record.chain)
 
     def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Job:
-        """Return the job with that id; create it if there is none."""
+        """Return the job with that id; create it if it does not exist."""
         return self._jobs.submit(identity, kind, payload)
 
     def withdraw_jobs(self, operation: Operation) -> None:

@@ -6,28 +6,28 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Wait:
-    """The step is waiting for others."""
+    """Result of a step that waits for others."""
 
     waiting_for: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Done:
-    """The step succeeded."""
+    """Result of a step that succeeded."""
 
     result: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The attempt failed; another attempt may succeed."""
+    """Result of an attempt that failed; another attempt may succeed."""
 
     error: str
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The step failed permanently."""
+    """Result of a step that failed permanently."""
 
     error: str
 

@@ -1,4 +1,4 @@
-"""The steps of operations: each reads the run's state, does what is due, and returns its progress.
+"""The steps of operations: each reads the run's state, does the next work, and returns its progress.
 
 A step may run any number of times, on any controller, before and after a crash.
 """

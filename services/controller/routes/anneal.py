@@ -240,8 +240,8 @@ def abort_anneal(caller: Operator, context: ContextDep, dry_run: DryRun = False)
 def revert_anneal(caller: Operator, context: ContextDep, body: Reason | None = None,
                   dry_run: DryRun = False) -> AnnealStatus:
     """Remove the change and revert the run to the last version before it, without another attempt. The revert is an
-    operation:
-    see GET /v1/operations."""
+    operation: see GET /v1/operations.
+    """
     why = body.reason if body else ""
     return _apply_change(context, caller.name, dry_run, lambda a, version: fail_on_request(a, caller.name, why))
 

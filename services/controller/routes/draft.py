@@ -63,7 +63,7 @@ class DraftTable(BaseModel):
 
 
 class DraftTables(BaseModel):
-    """All tables."""
+    """The draft tables of the run."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tables": [_TABLE]}]})
 
@@ -99,7 +99,7 @@ class Draft(BaseModel):
 
 
 class CalibrationBin(BaseModel):
-    """Games whose prediction lies in an interval. All but the first three members are null without games."""
+    """Games with a prediction in an interval. All but the first three members are null without games."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_BIN]})
 
@@ -131,8 +131,8 @@ class DraftCalibration(BaseModel):
 @router.get("/draft/tables")
 def draft_tables(caller: Viewer, context: ContextDep) -> DraftTables:
     """Return the draft tables. `five draft --make` creates one; the evaluator does so for rated versions with a small
-    hero
-    pool."""
+    hero pool.
+    """
     return DraftTables.model_validate({"tables": context.drafts.tables()})
 
 
@@ -150,8 +150,8 @@ def draft(caller: Viewer, context: ContextDep, radiant: Heroes = "", dire: Heroe
           table: Annotated[str | None, Query(pattern=r"^version-[0-9]{1,15}(-[0-9a-f]{8})?$", description="A table's "
                                              "name; by default the newest.")] = None) -> Draft:
     """Return the win probability of each possible pick if both teams then pick optimally, and how often its heroes met
-    in
-    training."""
+    in training.
+    """
     try:
         found = context.drafts.draft(table, _split(radiant), _split(dire), _split(banned), order)
     except BlobMissing as error:

@@ -46,7 +46,7 @@ class ReplayEntry(BaseModel):
 
 
 class RecordingList(BaseModel):
-    """All recordings."""
+    """The recordings of the run."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"replays": []}]})
 

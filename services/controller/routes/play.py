@@ -75,7 +75,7 @@ class PlayedGames(BaseModel):
 
 
 class PlayOffer(BaseModel):
-    """What can be played."""
+    """The heroes, opponents and limits of the games that people can play."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "server": True, "why": "", "mode": "5v5", "patch": "7.21d", "heroes_per_team": 5, "heroes": ["sniper"],

@@ -85,8 +85,8 @@ class Overview(BaseModel):
 @router.get("/status", responses=responses(_404="There is no such run yet."))
 def status(caller: Viewer, context: ContextDep) -> Overview:
     """Return the run's status, newest version, live services and hyperparameters in force. Responses are shared for a
-    tenth of
-    a second. For dota_env, servers that rollouts report are counted."""
+    tenth of a second. For dota_env, servers that rollouts report are counted.
+    """
     return cast(Overview, context.overview_cache.get(lambda: overview(context)))
 
 

@@ -61,7 +61,7 @@ class RevertChangeRequest(BaseModel):
 
 
 class ScheduleState(BaseModel):
-    """One schedule and its current value."""
+    """A schedule and its current value."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_STATE]})
 

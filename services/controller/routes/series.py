@@ -22,7 +22,7 @@ class SeriesKind(StrEnum):
 
 
 class SeriesRecord(BaseModel):
-    """One record of a series."""
+    """A record of a series."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "id": "1789000000000-0", "at": 1789000000.0, "values": {"version": 1204, "mu": 21.3, "sigma": 0.9}}]})
@@ -36,8 +36,8 @@ class SeriesRecord(BaseModel):
 def series(caller: Viewer, context: ContextDep, kind: SeriesKind, limit: Limit = 100, after: AfterId = None,
            before: BeforeId = None) -> Page[SeriesRecord]:
     """Return the newest records of a series, newest first, or those before or after a cursor. The series hold one
-    record per
-    version, game, rating or match."""
+    record per version, game, rating or match.
+    """
     require_single_cursor(after, before)
     found = (context.series.following(kind, after, limit) if after else
              context.series.latest(kind, limit, before or ""))

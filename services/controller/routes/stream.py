@@ -86,8 +86,8 @@ class StreamReader:
 async def stream_messages(context: Context, request: Request, cursor: Cursor | None,
                           extra: Callable[[], Iterable[str]] = tuple) -> AsyncIterator[str]:
     """Yield the stream's text until the caller is no longer valid, including the messages of each call of ``extra``.
-    Decrement
-    the number of open streams at the end."""
+    Decrement the number of open streams at the end.
+    """
     reader = StreamReader(context, cursor)
     revalidate = request.state.revalidate
     context.open_streams += 1
@@ -130,8 +130,8 @@ async def stream(caller: Viewer, context: ContextDep, request: Request, last: An
 def start_stream(context: Context, request: Request, last: str | None, extra: Callable[[], Iterable[str]] = tuple
           ) -> StreamingResponse:
     """Return the response that streams the run from ``last`` on. Raise Problem 422 for an invalid cursor, and 429 if
-    too many
-    streams are open."""
+    too many streams are open.
+    """
     cursor = None
     if last:
         match = _CURSOR.fullmatch(last)

@@ -185,7 +185,7 @@ def read_surgery(caller: Operator, context: ContextDep, body: PlanText) -> PlanP
 
 
 def fit_plan(record: RunRecord, plan: str) -> OperationRequest:
-    """What a plan asks for, where it fits the run as it stands. Raises Problem 422 and 409."""
+    """Return the request of a plan that fits the run's present agent. Raise Problem 422 or 409."""
     try:
         read = read_plan(plan)
         request = surgery_request(read, plan, record)
@@ -231,13 +231,13 @@ def apply_surgery(caller: Operator, context: ContextDep, body: ApplyRequest, res
 
 @router.get("/log", responses=responses(_404=NO_RUN))
 def surgery_log(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Offset = 0) -> Slice[AppliedPlan]:
-    """The run's chain of plans, oldest first, each with its checksum and whether it revalidate holds."""
+    """Return the run's chain of plans, oldest first, each with its checksum and whether the checksum is still valid."""
     return make_slice(applied_plans(require_record(context), PlanStore(context.state).all()), offset, limit)
 
 
 @router.get("/checks/{digest}", responses=responses(_404="There is no check of such a plan."))
 def surgery_check(caller: Viewer, context: ContextDep, digest: Digest) -> CheckResult:
-    """The newest result of a plan's check."""
+    """Return the newest result of a plan's check."""
     row = PlanChecks(context.state).get(digest)
     if row is None:
         raise Problem(404, f"plan {digest} was not checked")

@@ -11,8 +11,8 @@ from rapid.store.state import RunState
 
 class RatingTable:
     """The rated players of a run with their positions: a version's number, and negative numbers for bots by name.
-    Blocking and
-    thread-safe."""
+    Blocking and thread-safe.
+    """
 
     def __init__(self, state: RunState) -> None:
         self._lock = threading.Lock()

@@ -19,8 +19,7 @@ def next_status(status: Status, head: int | None, live: list[Instance],
     """Return the transition that is due and its reason, or None.
 
     starting -> running once a version is published and each required kind of service is live; pausing -> paused once
-    all
-    services are idle.
+    all services are idle.
     """
     if status is Status.STARTING and head is not None:
         kinds = {i.kind for i in live}

@@ -17,7 +17,7 @@ SECTIONS = ("game", "model")
 
 
 class InvalidPlan(ValueError):
-    """An invalid plan or plan request; the message gives the reason."""
+    """Error of an invalid plan or plan request; the message gives the reason."""
 
 
 class PlanStep(BaseModel):

@@ -108,7 +108,7 @@ class Rehearsal(BaseModel):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Return whether it has ended."""
         return self.state not in OPEN
 
 
@@ -202,7 +202,7 @@ class Rehearsals:
                event: tuple[str, str, dict[str, Json]] | None = None) -> Rehearsal | None:
         """Change a rehearsal; ``make`` may run several times and raises to refuse.
 
-        Return it afterwards, or None if there is none. The event is appended if something changed.
+        Return it afterwards, or None if it does not exist. The event is appended if something changed.
         """
         result: Rehearsal | None = None
 

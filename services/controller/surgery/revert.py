@@ -52,7 +52,7 @@ class UndoneSchedule(BaseModel):
 
 
 class RevertPreview(BaseModel):
-    """What a revert to a version undoes. Nothing is deleted: the abandoned branch stays in the history."""
+    """The effects of a revert to a version. Nothing is deleted: the abandoned branch stays in the history."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
         "to_version": 800, "head": 1204, "complete": True, "versions": [{"first": 801, "last": 1204}],
@@ -89,7 +89,7 @@ class RevertTarget(BaseModel):
 
 
 class RevertError(ValueError):
-    """The run cannot revert to a version; the message gives the reason."""
+    """Error of a revert that the run cannot do; the message gives the reason."""
 
 
 def complete_versions(state: RunState, blobs: BlobStore) -> set[int]:
@@ -179,8 +179,8 @@ def _record_differences(path: str, now: Any, then: Any) -> list[str]:
 
 def restore_schedules(state: RunState, configured: SchedulesConfig, target: Any, who: str, operation: str) -> list[str]:
     """Restore the schedules of a checkpoint (JSON; None: unknown, no change), each with a history entry. Idempotent.
-    Return
-    the names of the changed schedules."""
+    Return the names of the changed schedules.
+    """
     if target is None:
         return []
     then, changed = load_schedules(target), []
