@@ -276,7 +276,7 @@ def wanted(s: Server, version: int) -> bool:
     return False
 
 
-def test_a_wanted_version_is_loaded_beside_and_kept_while_it_is_in_play() -> None:
+def test_wanted_version_is_loaded_and_stays_while_in_play() -> None:
     s = Server(Versions(0, 1, 2, 3, 9), past=2)
     try:
         assert not s.models.want(0)  # on its way
@@ -326,7 +326,7 @@ def test_cancelled_and_expired_requests_are_dropped() -> None:
         s.close()
 
 
-def test_after_a_broken_batch_its_sessions_are_unknown_and_serving_goes_on(server: Server) -> None:
+def test_failed_batch_closes_its_sessions_and_serving_continues(server: Server) -> None:
     server.ask([1], [1.0], RESET)
     policy = server.builder.created[0]
     policy.fail = True
@@ -348,7 +348,7 @@ def test_closing_fails_what_still_waits() -> None:
 
 
 @pytest.mark.parametrize("ask", [Models.want, Models.reserve])
-def test_a_load_that_dies_is_the_process_end_whoever_asked_for_it(ask: Callable[[Models, int], object]) -> None:
+def test_error_in_past_version_load_ends_the_process(ask: Callable[[Models, int], object]) -> None:
     drained: list[str] = []
 
     def fail(served: Served) -> None:

@@ -192,7 +192,7 @@ def test_a_state_handed_out_restores_the_session_elsewhere(servers: tuple[Server
     np.testing.assert_allclose(replies[1].values, reply.values, atol=1e-4)
 
 
-def test_a_capture_that_fails_is_said_once_and_batches_run_all_the_same(
+def test_failed_capture_is_logged_once_and_batches_still_run(
         device: torch.device, stored: Stored, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         server = Server(stored, device, broken=True)

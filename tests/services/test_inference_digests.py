@@ -48,7 +48,7 @@ def policy(served: object) -> CountingPolicy:
     return found
 
 
-def test_the_head_is_loaded_again_when_its_digest_moves_and_not_when_nothing_does(
+def test_newest_version_is_reloaded_only_when_its_digest_changes(
         store: ParameterStore, redis_client: redis.Redis) -> None:
     models = Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=60)
     publish(store, 1, 10)
@@ -65,7 +65,7 @@ def test_the_head_is_loaded_again_when_its_digest_moves_and_not_when_nothing_doe
     assert not models.refresh() and models.resident == [1, 2]
 
 
-def test_a_past_version_is_loaded_again_when_its_digest_has_moved(
+def test_past_version_is_reloaded_when_its_digest_changes(
         store: ParameterStore, redis_client: redis.Redis) -> None:
     models = Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=60)
     for version in (1, 2, 3):
@@ -84,7 +84,7 @@ def test_a_past_version_is_loaded_again_when_its_digest_has_moved(
     models.close()
 
 
-def test_rows_of_a_batch_that_name_the_newest_are_of_the_digest_that_is(
+def test_newest_rows_use_the_current_digest(
         store: ParameterStore, redis_client: redis.Redis) -> None:
     """A request that reserved the number before it changed its contents shares its batch with others."""
     models = Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=60)
@@ -112,7 +112,8 @@ def test_rows_of_a_batch_that_name_the_newest_are_of_the_digest_that_is(
 def test_a_newer_version_is_read_after_a_part_of_the_spread(store: ParameterStore) -> None:
     """The first is wanted at once; servers of one interval then begin at different times."""
     publish(store, 1, 10)
-    servers = [Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=0.01, load_jitter_seconds=0.5)
+    servers = [Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=0.01,
+                      load_jitter_seconds=0.5)
                for _ in range(6)]
     swapped: list[tuple[int, float]] = []
     for models in servers:

@@ -176,7 +176,7 @@ def test_each_version_plays_by_its_own_parameters(device: torch.device, precisio
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_draws_follow_the_probabilities_and_differ_from_step_to_step(device: torch.device) -> None:
+def test_samples_follow_probabilities_and_differ_between_steps(device: torch.device) -> None:
     world = OperationBackend(device, 64)
     world.graphs.capture()
     world.graphs.load(world.version(1))

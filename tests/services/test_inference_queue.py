@@ -28,7 +28,7 @@ def test_a_batch_ends_before_it_would_be_too_large() -> None:
     assert sessions(queue.take()) == [[4, 5], [6]]
 
 
-def test_two_requests_of_a_session_never_share_a_batch_and_keep_their_order() -> None:
+def test_requests_of_one_session_never_share_a_batch() -> None:
     queue = BatchQueue(max_batch=100, delay_seconds=0.0)
     for given in ([1, 2], [2, 3], [3], [4]):
         queue.put(pending(given))
@@ -51,7 +51,7 @@ def test_a_batch_waits_for_every_open_stream_within_the_delay() -> None:
     gone.join()
 
 
-def test_a_closed_queue_takes_nothing_and_gives_back_what_is_left() -> None:
+def test_closed_queue_refuses_requests_and_returns_the_rest() -> None:
     queue = BatchQueue(max_batch=4, delay_seconds=30.0)
     queue.put(pending([1]))
     queue.close()

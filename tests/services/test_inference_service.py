@@ -45,14 +45,15 @@ async def test_steps_through_the_wire(server: InferenceServer) -> None:
         assert (info.newest_version, info.layout_hash, info.resident_versions) == (0, LAYOUT.hash, (0,))
 
 
-async def test_thoughts_go_with_the_sessions_that_are_watched(server: InferenceServer) -> None:
+async def test_policy_debug_is_returned_for_watched_sessions(server: InferenceServer) -> None:
     async with client(server) as c:
         await one(c, 2, 3.0, RESET)
         flags = np.array([RESET | WANT_STATE, WANT_POLICY_DEBUG, RESET | WANT_POLICY_DEBUG], np.uint8)
         seen = {name: np.concatenate([array] * 3) for name, array in observations(1.0).items()}
         answer = await c.act(ids(1, 2, 3), ids(NEWEST, NEWEST, NEWEST), flags, seen)
         assert answer.states["count"].shape[0] == 1 and answer.auxiliary["win_probability"].shape == (1, 1)
-        assert answer.policy_debug["choice"].shape == (2, 1, 30) and answer.policy_debug["win_probability"].shape == (2, 1)
+        assert answer.policy_debug["choice"].shape == (2, 1, 30)
+        assert answer.policy_debug["win_probability"].shape == (2, 1)
         # Of the second session's second step, and of the third's first.
         np.testing.assert_allclose(answer.policy_debug["choice"][:, 0, 0], [1 / 3, 1 / 2], rtol=1e-3)
         assert "aim" not in answer.policy_debug
