@@ -104,7 +104,7 @@ def made() -> Segment:
     return Segment(segment(), 2, 1.0, 2.0, 8, 0, 0)
 
 
-async def test_an_older_epochs_segment_is_dropped_by_verdict_and_its_stream_lives_on() -> None:
+async def test_stale_segment_is_dropped_and_its_stream_continues() -> None:
     optimizer = Optimizer(2)
     address, before = await optimizer.start(), refused()
     counted = snapshot()["five_optimizer_received_segments_total"]
@@ -138,7 +138,7 @@ async def test_the_client_counts_what_was_stale_and_goes_on() -> None:
     assert len(optimizer.intake.buffer) == 0
 
 
-async def test_a_newer_epochs_segment_waits_until_the_optimizer_has_renewed_itself() -> None:
+async def test_newer_segment_waits_for_the_optimizers_restart() -> None:
     old, new = Optimizer(1), Optimizer(2)
     address, before = await old.start(), refused()
     async with ExperienceClient([address], RPC, LAYOUT.hash, "trial", "rollout-0", in_flight=2, epoch=2) as client:
@@ -192,7 +192,7 @@ def act(client: InferenceClient) -> Any:
                       observations(1.0))
 
 
-async def test_inference_refuses_an_older_epoch_naming_both_and_is_waited_for_by_a_newer() -> None:
+async def test_inference_refuses_older_and_delays_newer_epochs() -> None:
     async with InferenceServer(Versions(0), epoch=2) as server:
         async with InferenceClient([server.address], RPC, "feedfacefeedface", epoch=1) as behind:
             with pytest.raises(CallFailed, match="at epoch 2, the request at 1") as failure:
@@ -210,7 +210,7 @@ async def test_inference_refuses_an_older_epoch_naming_both_and_is_waited_for_by
         require_epoch(1, inference_pb2.ActRequest().epoch)
 
 
-async def test_a_server_that_answers_from_another_epoch_is_not_believed() -> None:
+async def test_response_from_another_epoch_is_ignored() -> None:
     class Careless(inference_pb2_grpc.InferenceServiceServicer):
         async def Act(self, request_iterator: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
             async for request in request_iterator:
@@ -223,7 +223,7 @@ async def test_a_server_that_answers_from_another_epoch_is_not_believed() -> Non
     await rpc.stop(0)
 
 
-async def test_a_rollout_that_is_left_behind_waits_for_its_renewal_instead_of_failing() -> None:
+async def test_outdated_rollout_waits_for_its_restart() -> None:
     """Inference renews itself first: the games stand still, and nothing of what was played is lost or wrong."""
     games, tasks = CountingGames(LENGTHS), []  # type: ignore[var-annotated]
     async with InferenceServer(Versions(0)) as server:
@@ -246,7 +246,7 @@ async def test_a_rollout_that_is_left_behind_waits_for_its_renewal_instead_of_fa
 # -------------------------------------------------------------------------------------------- unary services
 
 
-async def test_opponents_are_neither_assigned_nor_results_counted_for_another_epoch(redis_client: redis.Redis) -> None:
+async def test_opponents_service_ignores_other_epochs(redis_client: redis.Redis) -> None:
     pool = Pool(RunState(redis_client, "trial"), LeagueConfig(), seed=0)
     pool.on_version(0)
     rpc = await serve("127.0.0.1:0", [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server,

@@ -23,7 +23,7 @@ def value(metric: Any, *labels: str) -> float:
     return float((metric.labels(*labels) if labels else metric)._value.get())
 
 
-def test_every_sample_says_of_which_run_and_kind_it_is() -> None:
+def test_every_sample_has_run_and_kind_labels() -> None:
     page = LabelledRegistry()
     page.register(gauge("tested", "common", "ratio", "Of a test.", ("kind",)))
     family = next(f for f in page.collect() if f.name == "five_tested_common_ratio")
@@ -36,7 +36,7 @@ def test_every_sample_says_of_which_run_and_kind_it_is() -> None:
     assert [s.labels for s in family.samples] == []
 
 
-def test_what_is_not_measured_is_not_zero() -> None:
+def test_unmeasured_gauges_are_nan() -> None:
     assert math.isnan(value(set_unknown(gauge("tested", "unknown", "ratio", "Of a test."))))
 
 
@@ -130,7 +130,7 @@ def test_the_controller_shows_the_run_and_its_stores() -> None:
     assert value(controller.REDIS_SAVED, "state") == 0
 
 
-def test_environment_servers_are_those_that_rollouts_report() -> None:
+def test_environment_servers_come_from_rollouts() -> None:
     def said(identity: str, machine: str, *addresses: str, kind: str = "rollout") -> Instance:
         return Instance(kind, identity, "", f"{machine}:9100", 0.0, 0.0, {"environments": list(addresses)})
 

@@ -143,7 +143,7 @@ def test_a_change_that_cannot_be_annealed_is_refused_by_name(run: Run, overrides
     assert run.operations.all() == []
 
 
-def test_the_guards_pass_opens_the_gates_and_the_last_makes_it_the_game(run: Run) -> None:
+def test_guard_passes_open_gates_and_finish_the_anneal(run: Run) -> None:
     run.begin()
     run.publish(90)
     assert run.now() is AnnealState.HOLDING
@@ -320,7 +320,7 @@ def test_a_persons_revert_behind_an_anneal_ends_it(run: Run) -> None:
     assert "ada reverted the run to version 5" in anneal.said
 
 
-def test_where_one_can_go_back_to_is_not_told_as_nowhere_when_it_cannot_be_known(run: Run, tmp_path: Path) -> None:
+def test_unknown_revert_targets_are_not_reported_as_none(run: Run, tmp_path: Path) -> None:
     """A blob store that is missing or does not answer is a 503 that says so; nothing is told as an empty list."""
     paths = ("/v1/revert/targets", "/v1/revert/4")
     for path in paths:

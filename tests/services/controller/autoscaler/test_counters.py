@@ -15,7 +15,7 @@ from tests.services.optimizer_cases import Versions, feed, training, until
 from tests.services.test_rollout_sender import Optimizer, blocked, segment, sender
 
 
-async def test_a_rollout_counts_how_long_its_games_stand_still() -> None:
+async def test_rollout_counts_idle_time_of_games() -> None:
     async with Optimizer() as o:
         s = sender(o, max_unsent=1, in_flight=1)
         meter, groups = RolloutMeter(), [GroupProgress(), GroupProgress()]
@@ -36,7 +36,7 @@ async def test_a_rollout_counts_how_long_its_games_stand_still() -> None:
         await s.drain(2.0)
 
 
-def test_an_optimizer_counts_how_long_it_has_no_batch(tmp_path: Path) -> None:
+def test_optimizer_counts_time_without_a_batch(tmp_path: Path) -> None:
     run = training(tmp_path, Versions())
     run.start()
     feed(run, 4)
@@ -62,6 +62,6 @@ def test_inference_counts_requests_and_their_waits() -> None:
     assert set(COUNTERS["inference"]) <= set(told)
 
 
-def test_an_optimizer_tells_what_the_autoscaler_reads() -> None:
+def test_optimizer_reports_the_autoscalers_counters() -> None:
     source = inspect.getsource(optimizer_main.heartbeat_stats)
     assert all(f'"{name}":' in source for name in COUNTERS["optimizer"])

@@ -60,7 +60,7 @@ def test_a_write_to_an_object_that_changed_is_refused(api: KubernetesApi, server
     ("patch", lambda api: api.resize("five-rollout", 9, ""), r"cannot scale Deployment .* to 9 replicas: 403 .*patch"),
     ("pods", lambda api: api.pods("a=b"), "cannot list pods: 403"),
 ])
-def test_what_the_role_does_not_allow_is_said(api: KubernetesApi, server: ApiServer, deny: str, call: object,
+def test_forbidden_request_names_the_role(api: KubernetesApi, server: ApiServer, deny: str, call: object,
                                               words: str) -> None:
     server.deny.add(deny)
     with pytest.raises(ApiFailed, match=words) as caught:
@@ -83,7 +83,7 @@ def test_a_silent_server_costs_the_timeout_only(server: ApiServer) -> None:
         assert time.monotonic() - began < 1.5 and caught.value.status == 0
 
 
-def test_nobody_listening_is_said_at_once(server: ApiServer) -> None:
+def test_refused_connection_is_reported_at_once(server: ApiServer) -> None:
     with serving(server) as port:
         pass
     with pytest.raises(ApiFailed, match="does not respond"):

@@ -109,7 +109,7 @@ def shown(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(name, labels)
 
 
-def test_starved_optimizers_get_rollouts_until_reuse_is_at_its_target(
+def test_starved_optimizers_get_rollouts_until_target_reuse(
         state: RunState, api: KubernetesApi, server: ApiServer) -> None:
     cluster = Cluster(state.redis, server, needed=10)
     loop = looking(state, api, cluster)
@@ -191,13 +191,13 @@ def test_a_pod_that_becomes_ready_meanwhile_is_no_conflict(state: RunState, api:
     assert cluster.run(looking(state, api, cluster), 165)[-1] == 6
 
 
-def test_what_somebody_else_sets_meanwhile_stays(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
+def test_concurrent_external_size_is_kept(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
     cluster = Cluster(state.redis, server, needed=10)
     server.on_patch = lambda: server.resize("five-rollout", 7)
     assert cluster.run(looking(state, api, cluster), 135)[-1] == 7 and not scaled(state)
 
 
-def test_a_refused_write_is_told_once_and_tried_again(state: RunState, api: KubernetesApi, server: ApiServer,
+def test_refused_write_is_logged_once_and_retried(state: RunState, api: KubernetesApi, server: ApiServer,
                                                       caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(state.redis, server, needed=10)
     loop = looking(state, api, cluster)
@@ -230,7 +230,7 @@ def test_a_kind_without_a_deployment_is_left_alone(state: RunState, api: Kuberne
     assert all("five-inference" not in path for _, path in server.requests)
 
 
-def test_the_youngest_go_first_where_that_is_asked_for(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
+def test_youngest_pods_go_first_if_configured(state: RunState, api: KubernetesApi, server: ApiServer) -> None:
     cluster = Cluster(state.redis, server, needed=3)
     server.pods = {f"r{i}": {} for i in range(4)} | {"starting": {}, "x-ending": {}}
     config = settings().model_copy(update={"deletion_cost": True})
@@ -266,7 +266,7 @@ async def test_outside_a_cluster_it_is_off_and_says_so(state: RunState, monkeypa
     assert [r.message for r in caplog.records if "autoscaler is off" in r.message]
 
 
-async def test_switched_off_it_does_not_even_look_for_a_cluster(state: RunState, monkeypatch: pytest.MonkeyPatch
+async def test_disabled_autoscaler_never_contacts_a_cluster(state: RunState, monkeypatch: pytest.MonkeyPatch
                                                                 ) -> None:
     def fail(*_: object) -> None:
         raise OutsideCluster("looked")
@@ -275,7 +275,7 @@ async def test_switched_off_it_does_not_even_look_for_a_cluster(state: RunState,
     await asyncio.wait_for(keep_scaling(service(state, AutoscalerConfig(), 100)), 5)
 
 
-async def test_a_store_or_a_bug_that_fails_a_look_does_not_end_it(
+async def test_failed_check_does_not_end_the_loop(
         state: RunState, api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     failures = [redis.ConnectionError("away"), RuntimeError("a bug"), None]
     looks: list[int] = []
@@ -301,7 +301,7 @@ async def test_a_target_that_pacing_contradicts_is_pointed_out(
     assert "buffer.sample_reuse" in caplog.text
 
 
-async def test_bounds_that_change_in_the_file_hold_from_the_next_look_on(
+async def test_changed_bounds_apply_at_the_next_check(
         state: RunState, api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As a ConfigMap's folder changes: a link to another folder."""
     def put(name: str, most: int) -> None:

@@ -38,7 +38,7 @@ def queued(inference: float, seconds: float | None) -> Signals:
 
 @pytest.mark.parametrize(("throttled", "starved", "reuse"), [
     (0.0, 0.0, 1.0), (0.5, 0.0, 0.5), (0.0, 0.5, 2.0), (0.2, 0.2, 1.0), (0.0, 0.875, 8.0)])
-def test_unpaced_reuse_is_what_reuse_would_be_if_nobody_waited(throttled: float, starved: float, reuse: float) -> None:
+def test_unpaced_reuse_excludes_waiting(throttled: float, starved: float, reuse: float) -> None:
     """Half, a quarter and an eighth of the rollouts mean reuse of 2, 4 and 8: the paper changed it in this way."""
     assert played(8, throttled, starved).unpaced_reuse == pytest.approx(reuse)
 
@@ -92,13 +92,13 @@ def test_inference_follows_queue_time(signals: Signals, current: int, desired: S
     (1.0, 250.0, 1000.0, 2),  # busy with batches so small that a quarter of the servers could do it
     (1.0, 1000.0, 0.0, 4),
 ])
-def test_servers_go_only_where_the_others_can_do_their_work(busy: float, pace: float, best: float,
+def test_servers_shrink_only_if_the_rest_can_carry_the_load(busy: float, pace: float, best: float,
                                                             desired: int) -> None:
     signals = Signals(inference=4, queue_seconds=0.0005, inference_busy=busy, inference_pace=pace)
     assert desired_inference(signals, QUEUE, 4, best).replicas == desired
 
 
-def test_the_best_pace_is_remembered_until_the_run_stands_still() -> None:
+def test_best_rate_is_kept_until_the_run_stops() -> None:
     both = Autoscaler(None, QUEUE)
 
     def wanted(pace: float) -> int:
@@ -130,7 +130,7 @@ def test_growth_waits_for_its_window_and_is_bounded() -> None:
     assert {d.reason for d in made[:4]} == {Reason.STABILISING} and made[5].reason is Reason.COOLING
 
 
-def test_one_high_wish_does_nothing() -> None:
+def test_single_high_measurement_changes_nothing() -> None:
     assert not any(d.changes for d in feed(PoolScaler("rollout", RULE), [10, 50] * 40, 10))
 
 
@@ -140,12 +140,12 @@ def test_shrinking_waits_ten_times_as_long_and_is_slower() -> None:
     assert changes[0] == (600.0, 100, 90) and changes[1] == (720.0, 90, 81)
 
 
-def test_shrinking_goes_to_the_most_that_was_wanted_meanwhile() -> None:
+def test_shrinking_stops_at_the_windows_maximum() -> None:
     requests = [95 if i == 30 else 10 for i in range(41)]
     assert feed(PoolScaler("rollout", RULE), requests, 100)[-1].after == 95
 
 
-def test_at_least_one_pod_comes_and_goes() -> None:
+def test_changes_are_at_least_one_pod() -> None:
     assert feed(PoolScaler("rollout", RULE), [9] * 5, 1)[-1].after == 2
     assert feed(PoolScaler("rollout", RULE), [1] * 41, 2)[-1].after == 1
 
@@ -157,32 +157,32 @@ def test_bounds_hold_at_once_and_whatever_the_signal() -> None:
     assert (below.after, below.reason, above.after, above.reason) == (4, Reason.BELOW_MIN, 8, Reason.ABOVE_MAX)
 
 
-def test_a_wish_beyond_a_bound_says_so() -> None:
+def test_demand_beyond_a_bound_is_reported() -> None:
     rule = ScalingRule(min=2, max=8)
     assert feed(PoolScaler("rollout", rule), [20] * 9, 8)[-1] == Decision("rollout", 8, 8, Reason.AT_MAX, 20)
     assert feed(PoolScaler("rollout", rule), [1] * 60, 2)[-1] == Decision("rollout", 2, 2, Reason.AT_MIN, 1)
 
 
-def test_zero_replicas_are_somebody_elses_decision() -> None:
+def test_zero_replicas_are_left_alone() -> None:
     made = feed(PoolScaler("rollout", RULE), [50] * 20, 0)
     assert {(d.after, d.reason) for d in made} == {(0, Reason.SWITCHED_OFF)}
 
 
-def test_a_change_by_somebody_else_starts_the_pause() -> None:
+def test_external_change_starts_the_cooldown() -> None:
     scaler = PoolScaler("rollout", RULE)
     feed(scaler, [10] * 5, 10)
     made = feed(scaler, [50] * 12, 20, start=75.0)
     assert [d.after for d in made[:8]] == [20] * 8 and made[8].after == 30
 
 
-def test_what_was_wished_before_a_standstill_does_not_count() -> None:
+def test_demand_before_a_stop_is_forgotten() -> None:
     scaler = PoolScaler("rollout", RULE)
     feed(scaler, [10] * 41, 100)
     scaler.reset()
     assert not scaler.decide(2000.0, 90, ScaleRequest(10, Reason.THROTTLED)).changes
 
 
-def test_a_level_that_was_too_small_is_not_tried_again_soon() -> None:
+def test_too_small_size_is_not_retried_soon() -> None:
     scaler, current, now = PoolScaler("inference", RULE), 2, 0.0
     changes: list[float] = []
     while now < 6 * 3600:  # one is too few, two are too many
@@ -212,7 +212,7 @@ def test_rollouts_do_not_grow_while_they_wait_for_inference() -> None:
     assert both.decide(15.0, fast, {"rollout": 10, "inference": 2})[0].wanted == 20
 
 
-def test_inference_does_not_grow_while_learning_is_what_rollouts_wait_for() -> None:
+def test_inference_does_not_grow_while_rollouts_are_throttled() -> None:
     both = Autoscaler(RULE, QUEUE)
     rollout, inference = both.decide(0.0, played(10, 0.4, 0.0, inference=2.0, queue_seconds=0.2),
                                      {"rollout": 10, "inference": 2})

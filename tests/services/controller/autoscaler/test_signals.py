@@ -42,13 +42,13 @@ def test_rates_are_differences_over_the_window() -> None:
     assert found.as_dict()["unpaced_reuse"] == pytest.approx(1.08)
 
 
-def test_what_lies_before_the_window_is_forgotten() -> None:
+def test_samples_before_the_window_are_dropped() -> None:
     looks = [[rollout(15.0 * i, min(15.0 * i, 60.0))] for i in range(12)]  # throttled for the first minute only
     found = watched(*looks).signals()
     assert found is not None and found.rollouts_throttled == pytest.approx(0.0)
 
 
-def test_too_short_a_watch_says_nothing() -> None:
+def test_short_window_gives_no_signal() -> None:
     assert watched().signals() is None
     assert watched([rollout(0.0, 0.0)], [rollout(15.0, 0.0)]).signals() is None
     started = watched(*[[rollout(15.0 * i, 0.0)] for i in range(6)])
@@ -57,13 +57,13 @@ def test_too_short_a_watch_says_nothing() -> None:
     assert started.signals() is None
 
 
-def test_who_lived_for_a_part_counts_for_a_part() -> None:
+def test_partial_lifetime_counts_partially() -> None:
     looks = [[rollout(15.0 * i, 0.0), *([rollout(15.0 * i, 0.0, "late")] if i >= 2 else [])] for i in range(5)]
     found = watched(*looks).signals()
     assert found is not None and found.rollouts == pytest.approx(1.5)
 
 
-def test_who_is_gone_counts_less_and_less() -> None:
+def test_dead_instances_fade_out() -> None:
     window = SignalWindow(60.0)
     alive = []
     for i in range(12):
@@ -81,7 +81,7 @@ def test_a_process_that_was_started_again_begins_at_zero() -> None:
     assert found.reuse == pytest.approx(1.0) and found.optimizers_starved == pytest.approx(0.0)
 
 
-def test_a_missed_sign_of_life_and_a_wrong_clock_change_nothing() -> None:
+def test_missed_heartbeat_and_clock_skew_change_nothing() -> None:
     """Counters are read over each instance's own clock."""
     ahead = 86400.0
     looks = [[rollout(ahead + 15.0 * i, 3.0 * i)] if i != 2 else [] for i in range(5)]
@@ -90,7 +90,7 @@ def test_a_missed_sign_of_life_and_a_wrong_clock_change_nothing() -> None:
     assert found is not None and found.rollouts_throttled == pytest.approx(0.2) and found.rollouts == 1.0
 
 
-def test_who_does_not_count_yet_is_passed_over() -> None:
+def test_instances_without_counters_are_skipped() -> None:
     odd = [HeartbeatSample("rollout", "new", 0.0, 0.0, {}), HeartbeatSample("rollout", "odd", 0.0, 0.0,
                                                                             {
         "throttled_seconds": None}), HeartbeatSample("evaluator", "e", 0.0, 0.0, {"throttled_seconds": 1.0})]

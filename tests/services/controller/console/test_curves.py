@@ -44,13 +44,13 @@ def test_every_number_of_a_record_has_a_path() -> None:
     assert found == {"mu": 3.0, "win_rates/scripted": 0.5, "bounds/scripted/0": 0.4, "bounds/scripted/1": 0.6}
 
 
-def test_few_records_are_given_as_they_are() -> None:
+def test_few_records_are_returned_unchanged() -> None:
     found = downsample(records(50), ["version", "wave", "nothing"], 100, None, None)
     assert found["fields"]["version"]["mean"] == list(range(50)) and found["at"][0] == 1000.0
     assert "nothing" not in found["fields"] and "low" not in found["fields"]["wave"]
 
 
-def test_many_are_brought_down_to_points_and_no_spike_is_lost() -> None:
+def test_downsampling_keeps_spikes() -> None:
     columns = records(20_000)
     columns.column("wave")[12_345] = 40.0
     found = downsample(columns, ["wave", "sparse"], 200, None, None)
@@ -62,13 +62,13 @@ def test_many_are_brought_down_to_points_and_no_spike_is_lost() -> None:
     assert set(found["fields"]["sparse"]["mean"]) == {1.0}
 
 
-def test_a_stretch_goes_a_point_beyond_its_ends() -> None:
+def test_range_includes_one_point_beyond_each_end() -> None:
     found = downsample(records(1000), ["version"], 500, 1100.0, 1200.0)
     assert found["fields"]["version"]["mean"] == list(range(99, 202))
     assert (found["first"], found["last"]) == (1000.0, 1999.0)
 
 
-def test_a_stretch_in_which_nothing_came_is_a_gap() -> None:
+def test_range_without_records_is_a_gap() -> None:
     columns = records(30, step=2.0)
     columns.append(Record("9-0", 1000.0 + 29 * 2 + 600, {"version": 30}))
     assert downsample(columns, ["version"], 100, None, None)["gaps"] == [(1058.0, 1658.0)]
@@ -98,7 +98,7 @@ def test_curves_read_on_and_are_shared(redis_client: redis.Redis) -> None:
     assert curves.curves("versions", ["version"], 100)["fields"]["version"]["mean"] == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_is_marked_and_what_is_not(redis_client: redis.Redis) -> None:
+def test_timeline_marks_selected_events_only(redis_client: redis.Redis) -> None:
     events, series = Events(redis_client, "trial"), Series(redis_client, "trial")
     events.append("ada", "run.cut_over", {"operation": "surgery-1", "plan": "wider", "version": 250})
     events.append("ada", "run.cut_over", {"operation": "revert-1", "to_version": 9, "version": 260})

@@ -57,7 +57,7 @@ def test_a_link_logs_one_browser_in_once(rest: LiveController) -> None:
     assert first.ask("POST", "/v1/stop", params={"dry_run": True}).status_code == 200
 
 
-def test_the_cookie_is_named_by_run_and_hidden_from_scripts_and_other_sites(rest: LiveController) -> None:
+def test_cookie_is_per_run_http_only_and_same_site(rest: LiveController) -> None:
     browser = Browser(rest)
     said = browser.log_in().headers["set-cookie"].split("; ")
     assert said[0].startswith(f"{COOKIE}=") and len(said[0]) > len(COOKIE) + 40
@@ -146,7 +146,7 @@ def test_a_change_from_another_page_is_refused(rest: LiveController, foreign: di
     assert browser.ask("GET", "/v1/status").json()["status"] == "starting"
 
 
-def test_a_form_of_this_origin_without_the_consoles_mark_is_refused(rest: LiveController) -> None:
+def test_form_without_the_console_header_is_refused(rest: LiveController) -> None:
     browser = Browser(rest)
     browser.log_in()
     without = {key: value for key, value in browser.own.items() if key != "X-Five-Console"}
@@ -154,7 +154,7 @@ def test_a_form_of_this_origin_without_the_consoles_mark_is_refused(rest: LiveCo
     assert browser.ask("POST", "/v1/pause", params={"dry_run": True}).status_code != 403
 
 
-def test_nobody_is_logged_in_by_another_page(rest: LiveController) -> None:
+def test_login_from_another_origin_is_refused(rest: LiveController) -> None:
     code = rest.ask("POST", "/v1/session/links").json()["code"]
     for headers in ({}, {"Origin": "https://evil.example", "X-Five-Console": "x"}, {"Origin": rest.url}):
         problem(Browser(rest).ask("POST", "/v1/session", headers, json={"code": code}), 403, "cross-origin")

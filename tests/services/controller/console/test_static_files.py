@@ -36,7 +36,7 @@ def directives(answer: httpx.Response) -> dict[str, list[str]]:
     return {words[0]: words[1:] for words in map(str.split, answer.headers["content-security-policy"].split(";"))}
 
 
-def test_the_page_is_served_to_everybody_and_nothing_of_the_run_with_it(rest: LiveController) -> None:
+def test_page_is_public_and_holds_no_run_data(rest: LiveController) -> None:
     for path in ("/", *(f"/{page}" for page in PAGES), *(f"/{page}/12/events" for page in PAGES)):
         answer = rest.ask("GET", path, "")
         assert answer.status_code == 200 and answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -44,7 +44,7 @@ def test_the_page_is_served_to_everybody_and_nothing_of_the_run_with_it(rest: Li
     assert rest.ask("GET", "/v1/status", "").status_code == 401
 
 
-def test_the_policy_allows_no_inline_script_and_nothing_from_elsewhere(rest: LiveController) -> None:
+def test_csp_forbids_inline_scripts_and_other_origins(rest: LiveController) -> None:
     for path in ("/", "/assets/index-abc.js", "/build.json"):
         answer = rest.ask("GET", path, "")
         found = directives(answer)
@@ -57,7 +57,7 @@ def test_the_policy_allows_no_inline_script_and_nothing_from_elsewhere(rest: Liv
         assert answer.headers["referrer-policy"] == "no-referrer"
 
 
-def test_files_named_by_their_contents_are_kept_and_the_page_is_asked_for_again(rest: LiveController) -> None:
+def test_hashed_files_are_cached_and_the_page_revalidated(rest: LiveController) -> None:
     asset, page = rest.ask("GET", "/assets/index-abc.js", ""), rest.ask("GET", "/", "")
     assert asset.content == SCRIPT and "immutable" in asset.headers["cache-control"]
     assert page.headers["cache-control"] == "no-cache"
@@ -66,7 +66,7 @@ def test_files_named_by_their_contents_are_kept_and_the_page_is_asked_for_again(
     assert again.headers["content-security-policy"] == page.headers["content-security-policy"]
 
 
-def test_text_is_packed_for_whoever_takes_it(rest: LiveController) -> None:
+def test_text_is_compressed_if_accepted(rest: LiveController) -> None:
     with httpx.stream("GET", rest.url + "/assets/index-abc.js", headers={"Accept-Encoding": "gzip"}) as answer:
         packed = b"".join(answer.iter_raw())
     assert answer.headers["content-encoding"] == "gzip" and len(packed) < len(SCRIPT) / 10
@@ -77,7 +77,7 @@ def test_text_is_packed_for_whoever_takes_it(rest: LiveController) -> None:
 
 @pytest.mark.parametrize("path", ["/assets/../build.json", "/assets/%2e%2e/%2e%2e/pages.py", "/pages.py", "/assets/",
                                   "/assets/index-abd.js", "//etc/passwd"])
-def test_what_was_not_built_is_not_there(rest: LiveController, path: str) -> None:
+def test_unbuilt_files_are_not_found(rest: LiveController, path: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", rest.port)  # it sends the path as it is
     connection.request("GET", path)
     answer = connection.getresponse()

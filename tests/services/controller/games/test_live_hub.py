@@ -96,7 +96,7 @@ def until(found: Callable[[], Any], seconds: float = 20.0) -> Any:
     return value
 
 
-def test_a_game_is_listed_watched_and_ended_and_costs_nothing_before(redis_url: str) -> None:
+def test_live_game_is_listed_watched_and_ended(redis_url: str) -> None:
     with live(redis_url) as rest, playing(redis_url) as player:
         time.sleep(0.3)
         assert player.cameras == 0 and player.watching.watched() == NOTHING_WATCHED
@@ -123,7 +123,7 @@ def test_a_game_is_listed_watched_and_ended_and_costs_nothing_before(redis_url: 
         assert frames == list(range(frames[0], frames[0] + 4 * len(frames), 4))
 
 
-def test_who_comes_later_gets_what_is_kept_and_two_cost_the_source_what_one_does(redis_url: str) -> None:
+def test_late_viewers_share_one_buffered_feed(redis_url: str) -> None:
     with live(redis_url) as rest, playing(redis_url) as player:
         def watch(chunks: int) -> bytes:
             data = b""
@@ -202,7 +202,7 @@ def relay(url: str) -> LiveHub:
     return LiveHub(LiveChannel(state, RUN), Leases(state, RUN), 8)
 
 
-async def test_who_is_slow_goes_on_with_the_newest_chunk(redis_url: str) -> None:
+async def test_slow_viewer_skips_to_the_newest_chunk(redis_url: str) -> None:
     hub = relay(redis_url)
     view = hub.watch(GAME)
     assert view is not None
@@ -223,7 +223,7 @@ async def test_who_is_slow_goes_on_with_the_newest_chunk(redis_url: str) -> None
     hub.leave(view)
 
 
-async def test_what_is_kept_is_bounded(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_buffered_chunks_are_limited(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_hub, "MAX_BUFFERED_BYTES", 1000)
     hub = relay(redis_url)
     small, large = hub.watch("a" * 8), hub.watch("b" * 8)
@@ -243,7 +243,7 @@ async def test_what_is_kept_is_bounded(redis_url: str, monkeypatch: pytest.Monke
                                   LiveMessage("strange", "s", GAME).packed(),
                                   LiveMessage("chunk", "s" * 300, GAME).packed(),
                                   LiveMessage("chunk", "s", GAME, b"x" * MAX_MESSAGE_BYTES).packed()])
-def test_messages_that_are_none_are_refused(data: bytes) -> None:
+def test_malformed_messages_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         decode_message(data)
 
@@ -253,7 +253,7 @@ def test_a_message_is_read_as_it_was_sent() -> None:
     assert decode_message(message.packed()) == message
 
 
-async def test_a_source_is_never_waited_for_and_drops_the_oldest(redis_url: str) -> None:
+async def test_source_never_blocks_and_drops_the_oldest(redis_url: str) -> None:
     source = LiveSource(LiveChannel(redis.Redis.from_url(redis_url), RUN), "rollout/0", list)
     for k in range(MAX_QUEUED + 10):
         source.put("chunk", GAME, str(k).encode())

@@ -58,7 +58,7 @@ def pour(rest: LiveController, head: str, gigabytes: float = 1.0) -> tuple[int, 
     ("Transfer-Encoding: chunked", 401),
     (f"Transfer-Encoding: chunked\r\nAuthorization: Bearer {OPERATOR}", 413),
 ])
-def test_a_gigabyte_costs_nothing(rest: LiveController, head: str, status: int) -> None:
+def test_oversized_body_is_refused_without_reading(rest: LiveController, head: str, status: int) -> None:
     process = psutil.Process()
     before = process.memory_info().rss
     sent, answer = pour(rest, head)
@@ -160,7 +160,7 @@ def test_every_error_is_problem_details(rest: LiveController, method: str, path:
         "{", "[1]", '{"reason": 1}', '{"reason": "' + "x" * 501 + '"}', "\x00", '{"reason": "a", "b": 1}')),
     # What no parser should be made to take.
     ("[" * 100_000, 400, "bad-request"), ("1" * 5000, 400, "bad-request")], ids=range(8))
-def test_bodies_that_are_none(rest: LiveController, body: str, status: int, kind: str) -> None:
+def test_invalid_bodies_are_refused(rest: LiveController, body: str, status: int, kind: str) -> None:
     problem(rest.ask("POST", "/v1/pause", content=body, headers=JSON), status, kind)
 
 

@@ -126,7 +126,7 @@ def store(tmp_path: Path) -> Iterator[Any]:
         yield running
 
 
-def test_the_api_is_what_it_says(store: Any) -> None:
+def test_api_conforms_to_openapi(store: Any) -> None:
     with live(store.url, UNLIMITED) as rest:
         fill(rest)
         seen = ask_all(rest, EXAMPLES, CHECKS)
@@ -221,7 +221,7 @@ def anneal_and_revert(rest: LiveController, send: Callable[..., Any]) -> None:
     assert send("POST", "/v1/revert", given={"to": 1, "epoch": 1})["request"]["to_version"] == 1
 
 
-def test_the_api_is_what_it_says_with_its_store_away(store: Any) -> None:
+def test_api_conforms_to_openapi_without_its_store(store: Any) -> None:
     with live(store.url, UNLIMITED) as rest:
         fill(rest)
         store.kill()

@@ -12,7 +12,7 @@ from rapid.store.state import Status
 from tests.services.live_controller import LiveController, live
 
 
-def test_it_is_asked_for_once_a_moment() -> None:
+def test_concurrent_requests_share_one_load() -> None:
     now = [0.0]
     shared: SingleFlightCache[int] = SingleFlightCache(0.1, lambda: now[0])
     made: list[int] = []
@@ -43,7 +43,7 @@ def test_a_change_while_it_is_made_is_not_hidden() -> None:
     assert [shared.get(compute) for _ in range(3)] == ["before", "after", "after"]
 
 
-def test_who_waited_for_a_failure_does_not_wait_for_another() -> None:
+def test_waiters_of_a_failure_do_not_retry() -> None:
     shared: SingleFlightCache[int] = SingleFlightCache(0.05)
     tries: list[float] = []
     failures: list[str] = []

@@ -84,7 +84,7 @@ def test_a_secret_that_kubernetes_swaps_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["", "{", '{"name": "a"}', '[{"name": "a", "role": "king", "sha256": "00"}]', None])
-def test_a_broken_file_locks_nobody_out(path: Path, broken: str | None, caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_token_file_keeps_the_previous_tokens(path: Path, broken: str | None, caplog: pytest.LogCaptureFixture) -> None:
     token, entry = tokens.make("ada", "operator")
     tokens.write(path, [entry])
     authenticator = Authenticator(TokenFile(path))
@@ -116,7 +116,7 @@ def test_an_expired_token_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a b", "a/b", "../a", "x" * 65, "controller", "autoscaler", "a\n"])
-def test_names_that_cannot_be(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(ValidationError):
         tokens.make(name, "operator")
 
@@ -153,7 +153,7 @@ def test_the_services_own_token_opens_nothing(path: Path) -> None:
     assert refused(authenticator, service) and authenticator.authenticate(bearer(mine)).name == "ada"
 
 
-def test_where_tokens_come_from(path: Path) -> None:
+def test_token_sources(path: Path) -> None:
     token, entry = tokens.make("ada", "viewer")
     tokens.write(path, [entry])
     config = ControllerConfig()

@@ -106,7 +106,7 @@ def test_the_hold_waits_for_a_person() -> None:
     assert done.state is OperationState.DONE
 
 
-def test_a_check_that_is_out_of_bounds_ends_the_surgery_and_is_a_result_of_a_check() -> None:
+def test_check_out_of_bounds_ends_surgery_but_completes_check() -> None:
     run = MemoryBackend(out_of_bounds=True)
     failed = carry_on(surgery(run), run)
     untouched(run, failed)
@@ -136,7 +136,7 @@ def test_a_plan_that_has_become_stale_is_refused() -> None:
         assert run.publishes == 0
 
 
-def test_who_is_waited_for_is_named_and_the_deadline_names_it_too() -> None:
+def test_awaited_services_are_named_also_at_the_deadline() -> None:
     run = MemoryBackend(busy=["rollout-3"], limits=StepLimits({"pause": 10.0}))
     operation = until(surgery(run), run, "pause")
     operation = advance(operation, run)
@@ -148,7 +148,7 @@ def test_who_is_waited_for_is_named_and_the_deadline_names_it_too() -> None:
     untouched(run, failed)
 
 
-def test_a_run_that_somebody_resumes_or_stops_meanwhile_is_left_to_them() -> None:
+def test_resume_or_stop_by_others_during_surgery_is_kept() -> None:
     run = MemoryBackend(busy=["rollout-0"])
     operation = until(surgery(run), run, "pause")
     run.now_is = RunStatus(Status.RUNNING, run.clock, "bob", "")
@@ -168,7 +168,7 @@ def test_a_run_that_somebody_resumes_or_stops_meanwhile_is_left_to_them() -> Non
         untouched(run, failed, Status.STOPPING)
 
 
-def test_a_pause_that_somebody_asks_for_while_it_is_put_back_stays() -> None:
+def test_pause_requested_during_rollback_is_kept() -> None:
     run = MemoryBackend()
     operation = until(surgery(run, hold=True), run, "hold")
     operation = operation.model_copy(update={"cancel": OperatorDecision(who="ada", at=0.0)})
@@ -204,7 +204,7 @@ def test_the_controller_may_die_after_any_effect_of_a_surgery(was: Status) -> No
 
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
 @pytest.mark.parametrize("step", ORDERED)
-def test_the_controller_may_die_after_any_effect_of_a_surgery_that_fails(step: str, was: Status) -> None:
+def test_failed_surgery_survives_controller_death_anywhere(step: str, was: Status) -> None:
     def a_run(kill_after: int | None) -> MemoryBackend:
         return MemoryBackend(now_is=RunStatus(was, 0.0, "ada", ""), refusing={step}, kill_after=kill_after)
 
@@ -230,7 +230,7 @@ def test_the_controller_may_die_before_anything_is_saved() -> None:
     assert run.publishes == 1
 
 
-def test_an_order_that_was_published_just_before_it_was_given_up_goes_on() -> None:
+def test_job_published_just_before_cancellation_continues() -> None:
     run = MemoryBackend(limits=StepLimits({"publish": 5.0}))
     operation = until(surgery(run), run, "publish")
     order = next(o for o in run.jobs.values() if o.kind == "publish")
@@ -256,7 +256,7 @@ def test_an_optimizer_that_comes_too_late_cannot_publish() -> None:
     untouched(run, operation)
 
 
-def test_after_the_cut_over_it_only_goes_forward_and_says_whom_it_waits_for() -> None:
+def test_after_cut_over_surgery_only_moves_forward() -> None:
     run = MemoryBackend(behind=["rollout-1"], limits=StepLimits({"renew": 5.0}))
     operation = until(surgery(run), run, "renew")
     assert operation.published
@@ -284,7 +284,7 @@ def test_a_pause_during_the_warm_up_is_waited_out() -> None:
     assert carry_on(operation, run).state is OperationState.DONE
 
 
-def test_orders_that_kill_one_optimizer_after_another_are_given_up() -> None:
+def test_job_that_kills_optimizers_repeatedly_is_abandoned() -> None:
     run = MemoryBackend(limits=StepLimits(attempts=2))
     operation = until(surgery(run), run, "transform")
     identity, order = next((i, o) for i, o in run.jobs.items() if o.kind == "transform")

@@ -47,7 +47,7 @@ def test_a_controller_that_dies_at_any_effect_goes_on(kind: OperationKind) -> No
 
 
 @pytest.mark.parametrize("step", ["checkpoint", "transform"])
-def test_a_revert_that_cannot_be_leaves_the_run_as_it_was(step: str) -> None:
+def test_impossible_revert_leaves_the_run_unchanged(step: str) -> None:
     run = MemoryBackend(refusing={step})
     done = carry_on(operation(run, OperationKind.REVERT), run)
     untouched(run, done)

@@ -39,7 +39,7 @@ def test_one_at_a_time_and_the_second_is_told_of_the_first(store: OperationStore
     assert told == [("ada", "operation.began"), ("controller", "operation.done"), ("bob", "operation.began")]
 
 
-def test_who_read_an_older_document_changes_nothing(store: OperationStore) -> None:
+def test_outdated_writer_changes_nothing(store: OperationStore) -> None:
     run = MemoryBackend()
     read = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
     assert store.save(read, advance(read, run))

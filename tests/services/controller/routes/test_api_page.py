@@ -46,13 +46,13 @@ def test_the_curl_examples_work_from_top_to_bottom(rest: LiveController, tmp_pat
     assert "event: status" in done.stdout
 
 
-def test_the_problems_are_those_there_are() -> None:
+def test_documented_problems_match_the_code() -> None:
     section = PAGE[PAGE.index("## Errors"):PAGE.index("## Tokens")]
     told = re.findall(r"^\| `([a-z-]+)` \| [45]\d\d", section, re.M)
     assert len(told) == len(set(told)) and not TITLES.keys() - set(told)
 
 
-def test_the_resources_and_commands_are_those_there_are(rest: LiveController) -> None:
+def test_documented_routes_match_the_code(rest: LiveController) -> None:
     paths = rest.ask("GET", "/openapi.json", "").json()["paths"]
     for path in re.findall(r"`(?:GET |POST |PUT )?(/v1/[\w/{}]+)`", PAGE):
         assert path in paths, path

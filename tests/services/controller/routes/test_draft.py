@@ -89,7 +89,7 @@ def test_a_tree_is_solved_once_however_many_games_end(controller: LiveController
     assert len(solved) == 3
 
 
-def test_what_was_recorded_before_the_controller_began_is_counted(controller: LiveController,
+def test_records_before_the_controllers_start_are_counted(controller: LiveController,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("five.services.controller.games.drafts.PAGE", 3)
     table(controller, 4, 0)

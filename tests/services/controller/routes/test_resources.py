@@ -164,7 +164,7 @@ def until(rest: LiveController, path: str, state: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_match_is_played_and_its_evaluator_may_be_away_at_first(rest: LiveController) -> None:
+def test_match_waits_for_its_evaluator(rest: LiveController) -> None:
     asked: list[RequestedMatch] = []
 
     async def play(match: RequestedMatch) -> MatchResult:

@@ -178,7 +178,7 @@ def test_reconcile_acts_once(state: RunState, redis_client: redis.Redis) -> None
     assert not reconcile(state, lambda: 0, lambda: up, PauseClock())
 
 
-def test_a_pause_waits_for_everybody_and_names_once_who_has_not_come_to_rest(
+def test_pause_waits_for_all_and_names_busy_services_once(
         state: RunState, redis_client: redis.Redis, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     state.transition(Status.RUNNING, "test")
     rollouts = [Lease(redis_client, "trial", "rollout", name, 10.0) for name in ("a", "b")]

@@ -87,14 +87,14 @@ def test_of_two_writers_one_wins(rest: LiveController) -> None:
                                                              (10, 5, "NaN", "to"), (10, 5, None, "to"),
                                                              (1.5, 5, 1e-6, "start"), (10**400, 5, 1e-6, "start"),
                                                              ("10", 5, 1e-6, "start")])
-def test_what_no_run_can_use_is_refused(rest: LiveController, start: Any, length: int, to: Any, says: str) -> None:
+def test_unusable_ramps_are_refused(rest: LiveController, start: Any, length: int, to: Any, says: str) -> None:
     document = problem(put(rest, start, length, to), 422, "invalid")
     assert says in document["detail"] and document["errors"]
     assert not events(rest) and rest.state.schedules() is None
 
 
 @pytest.mark.parametrize("name", ["gamma", "..", "learning_rate%00", "..%2f..%2fetc%2fpasswd", "LEARNING_RATE", "é"])
-def test_names_that_are_none(rest: LiveController, name: str) -> None:
+def test_unknown_names_are_refused(rest: LiveController, name: str) -> None:
     answer = rest.ask("PUT", f"/v1/schedules/{name}", json={"start": 9, "length": 0, "to": 0.1},
                       headers={"If-Match": "*"})
     assert answer.status_code in (404, 405, 422) and answer.headers["content-type"] == "application/problem+json"

@@ -93,7 +93,7 @@ def test_the_stream_tells_what_happens_and_resumes(rest: LiveController) -> None
     problem(rest.ask("GET", "/v1/stream", headers={"Last-Event-ID": "garbage"}), 422, "invalid")
 
 
-def test_clients_of_the_stream_are_bounded_and_give_their_place_back(redis_client: redis.Redis, redis_url: str
+def test_stream_clients_are_limited_and_release_slots(redis_client: redis.Redis, redis_url: str
                                                                      ) -> None:
     with live(redis_url, LimitsConfig(streams=2)) as rest:
         listeners = [Listener(rest) for _ in range(2)]

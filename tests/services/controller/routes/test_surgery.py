@@ -61,7 +61,7 @@ def test_a_plan_says_what_changes_and_changes_nothing(rest: LiveController, redi
     assert {note["code"] for note in plan["lint"]} >= {"memory", "no-prior"}
 
 
-def test_a_written_plan_is_told_as_a_derived_one_and_changes_nothing(rest: LiveController,
+def test_written_plan_reads_like_a_derived_one(rest: LiveController,
                                                                      redis_client: redis.Redis) -> None:
     derived = planned(rest)
     before = {key: redis_client.dump(key) for key in redis_client.keys("*")}  # type: ignore[union-attr]
@@ -87,7 +87,7 @@ def test_a_written_plan_is_told_as_a_derived_one_and_changes_nothing(rest: LiveC
     (["game.heroes_per_team=5"], "heroes"),
     (["model.lstm"], "model.lstm"),
 ])
-def test_a_wish_that_cannot_be_is_explained(rest: LiveController, overrides: list[str], why: str) -> None:
+def test_impossible_change_is_explained(rest: LiveController, overrides: list[str], why: str) -> None:
     answer = rest.ask("POST", "/v1/surgery/plan", json={"name": "wider", "overrides": overrides})
     assert why in problem(answer, 422, "invalid")["detail"]
 
@@ -98,7 +98,7 @@ def test_a_wish_that_cannot_be_is_explained(rest: LiveController, overrides: lis
     f"name: wider\nparent: {OLD.schema}\nsteps:\n- kind: grow_lstm\n  to: 1000000000000\n",
     f"name: ../../etc\nparent: {OLD.schema}\nsteps:\n- kind: grow_lstm\n  to: 16\n",
     f"name: wider\nparent: {OLD.schema}\nsteps:\n- kind: grow_lstm\n  to: 4\n"])
-def test_a_plan_that_cannot_be_begins_nothing(rest: LiveController, plan: str) -> None:
+def test_invalid_plan_starts_nothing(rest: LiveController, plan: str) -> None:
     answer = rest.ask("POST", "/v1/surgery/check", json={"plan": plan})
     assert answer.status_code in (409, 422), answer.text
     assert OperationStore(rest.state).all() == []
@@ -110,7 +110,7 @@ def test_a_plan_that_cannot_be_begins_nothing(rest: LiveController, plan: str) -
     ("- kind: add_ids\n  rows: {unit: 1000000000000}\n", "rows"),
     ("- kind: slots\n  slots: {pickups: 1000000000000}\n", "less than or equal to 64"),
 ])
-def test_a_plan_that_asks_for_too_much_is_refused_before_anything_is_allocated(rest: LiveController, steps: str,
+def test_oversized_plan_is_refused_before_allocation(rest: LiveController, steps: str,
                                                                                why: str) -> None:
     process = psutil.Process()
     before = process.memory_info().rss
@@ -139,7 +139,7 @@ def test_a_check_is_an_operation_and_only_one_goes_on_at_a_time(rest: LiveContro
     assert [o["id"] for o in listed] == [operation["id"]]
 
 
-def test_apply_takes_the_digest_of_a_plan_that_was_checked_and_still_fits(rest: LiveController) -> None:
+def test_apply_needs_the_digest_of_a_current_checked_plan(rest: LiveController) -> None:
     plan = planned(rest)
     unknown = rest.ask("POST", "/v1/surgery/apply", json={"digest": plan["digest"]})
     assert "check first" in problem(unknown, 404, "not-found")["detail"]
@@ -175,7 +175,7 @@ def test_surgery_begins_on_a_run_that_plays_or_is_paused(rest: LiveController) -
     assert "the run is stopping" in problem(refused, 409, "illegal-transition")["detail"]
 
 
-def test_an_operation_is_cancelled_until_it_publishes_and_continued_at_its_hold(rest: LiveController) -> None:
+def test_operation_cancels_before_publish_and_continues_at_hold(rest: LiveController) -> None:
     digest = passed(rest, planned(rest))
     identity = rest.ask("POST", "/v1/surgery/apply", json={"digest": digest, "hold": True}).json()["id"]
     path = f"/v1/operations/{identity}"

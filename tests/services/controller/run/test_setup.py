@@ -91,7 +91,7 @@ def test_a_file_that_lags_behind_undoes_nothing(state: RunState, resume: bool) -
     assert state.config()["model"]["precision"] == "bfloat16"
 
 
-def test_a_run_of_an_earlier_release_gets_its_record_from_what_it_was_started_with(
+def test_earlier_release_gets_record_from_its_configuration(
         state: RunState, redis_client: redis.Redis) -> None:
     set_up_run(state, changed("model.lstm=24"), "controller")
     redis_client.delete(state.keys.record)
@@ -101,7 +101,7 @@ def test_a_run_of_an_earlier_release_gets_its_record_from_what_it_was_started_wi
     assert whats(state)[1:3] == ["record.adopted", "config.set"] or whats(state)[1:] == ["record.adopted"]
 
 
-def test_what_can_no_longer_be_read_of_an_earlier_release_is_the_files(
+def test_unreadable_earlier_values_come_from_the_file(
         state: RunState, redis_client: redis.Redis) -> None:
     state.create({"game": {"an_older_key": 1}, "model": {"another": 2}}, "test")
     redis_client.delete(state.keys.record)
@@ -109,7 +109,7 @@ def test_what_can_no_longer_be_read_of_an_earlier_release_is_the_files(
     assert state.record() == initial_record(CONFIG)
 
 
-def test_a_record_that_this_release_cannot_read_is_refused_by_name(state: RunState) -> None:
+def test_unreadable_record_is_refused_by_name(state: RunState) -> None:
     state.create(config_document(CONFIG), "test", RunRecord(revision=3, game={"a_newer_key": 1}))
     with pytest.raises(ConfigError, match=r"(?s)record of run 'laptop-1v1' \(revision 3\).*game.a_newer_key"):
         set_up_run(state, CONFIG, "controller")

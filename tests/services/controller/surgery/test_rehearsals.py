@@ -59,7 +59,7 @@ def told(rest: LiveController) -> list[tuple[str, str]]:
     return [(e.who, e.what) for e in rest.state.events.read() if e.what.startswith("rehearsal.")]
 
 
-def test_without_somebody_to_carry_it_out_it_is_refused_with_the_command(rest: LiveController, plan: dict[str, Any]
+def test_rehearsal_without_a_worker_names_the_command(rest: LiveController, plan: dict[str, Any]
                                                                          ) -> None:
     answer = rest.ask("POST", "/v1/surgery/rehearse", json={"plan": plan["plan"], "versions": 5, "games": 20})
     said = problem(answer, 409, "no-rehearser")
@@ -103,7 +103,7 @@ def test_what_cannot_be_rehearsed_is_refused(rest: LiveController, kept: Rehears
     assert kept.all() == []
 
 
-def test_one_that_waits_is_cancelled_at_once_and_one_that_goes_on_is_told(rest: LiveController, kept: Rehearsals
+def test_cancel_ends_queued_and_signals_running_rehearsals(rest: LiveController, kept: Rehearsals
                                                                          ) -> None:
     kept.announce(HERE)
     waiting = kept.begin(of())
@@ -124,7 +124,7 @@ def test_one_that_waits_is_cancelled_at_once_and_one_that_goes_on_is_told(rest: 
     problem(rest.ask("GET", "/v1/surgery/rehearsals/none"), 404, "not-found")
 
 
-def test_what_nobody_stands_behind_is_seen_as_abandoned_and_holds_nobody_up(rest: LiveController, kept: Rehearsals
+def test_orphaned_rehearsal_is_abandoned_and_blocks_nothing(rest: LiveController, kept: Rehearsals
                                                                            ) -> None:
     kept.announce(HERE)
     waiting = kept.begin(of())
@@ -161,7 +161,7 @@ def test_the_newest_are_kept(rest: LiveController, kept: Rehearsals) -> None:
     assert [r.name for r in kept.all()] == [f"plan-{n}" for n in range(MAX_RECORDS + 4, 4, -1)]
 
 
-def test_a_second_word_changes_nothing(rest: LiveController, kept: Rehearsals) -> None:
+def test_second_decision_changes_nothing(rest: LiveController, kept: Rehearsals) -> None:
     going = kept.begin(of(state=RehearsalState.LEARNING))
     kept.hold(going.id)
     first = OperatorDecision(who="ada", at=time.time(), reason="")
