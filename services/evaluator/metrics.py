@@ -26,8 +26,8 @@ WIN_RATE = gauge("evaluator", "win", "ratio", "Share of its games that the versi
 WIN_BOUND = gauge("evaluator", "win_bound", "ratio", "Ends of the 95 % interval of that share.", ("opponent", "end"))
 STATISTICS = gauge("evaluator", "hero", "statistic", "What a hero of the version rated last had at the end of a game: "
                    "mean over its games.", ("statistic",))
-GAME_SECONDS = set_unknown(gauge("evaluator", "mean_game", "seconds", "Mean length of the games of the version rated last, "
-                             "in game time."))
+GAME_SECONDS = set_unknown(gauge("evaluator", "mean_game", "seconds", "Mean length of the games of the version rated "
+                                 "last, in game time."))
 OUTCOMES = {0.0: "lost", 0.5: "drawn", 1.0: "won"}
 
 

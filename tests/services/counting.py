@@ -1,4 +1,4 @@
-"""A policy and versions that count: every number they give tells which steps led to it."""
+"""Policy and versions that count, so that every output identifies the steps that led to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,9 +36,11 @@ class Acted:
 
 
 class CountingPolicy:
-    """``count``: steps since the state was zero. ``trace``: a fading sum over all observations, and one over all
-    actions taken, so that a step left out, done twice or in another order shows. Values are the first trace,
-    log-probabilities minus the version; the primary action is the count plus ``bias``, modulo 7."""
+    """Policy with the state ``count``, steps since the zero state, and ``trace``, a decaying sum over all observations
+    and one
+    over all actions, which reveals a missing, repeated or reordered step. Values are the first trace,
+    log-probabilities are
+    minus the version; the primary action is the count plus ``bias``, modulo 7."""
 
     def __init__(self) -> None:
         self.version = -1.0
@@ -72,7 +74,7 @@ class CountingPolicy:
 
 
 class CountingBuilder:
-    """Fills counting policies from versions of a `Versions`. Each takes one byte."""
+    """Builder that loads counting policies from `Versions`. Each takes one byte."""
 
     def __init__(self) -> None:
         self.created: list[CountingPolicy] = []
@@ -91,7 +93,7 @@ class CountingBuilder:
 
 
 class Versions:
-    """A store of versions in memory; ``bias`` shifts the actions of those published from then on."""
+    """In-memory version store; ``bias`` shifts the actions of versions published later."""
 
     def __init__(self, *versions: int) -> None:
         self.published: dict[int, tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]] = {}
@@ -118,7 +120,7 @@ class Versions:
 
 
 def observations(*counts: float) -> dict[str, npt.NDArray[Any]]:
-    """Team-steps whose first shared value is the given count, and whose first action alone can be taken."""
+    """Return team-steps whose first shared value is the given count, and whose only available action is the first."""
     arrays = LAYOUT.allocate(len(counts))
     arrays["shared"][:, 0] = counts
     arrays["available"][:, :, 0] = 1
@@ -126,10 +128,16 @@ def observations(*counts: float) -> dict[str, npt.NDArray[Any]]:
 
 
 class CountingGames:
-    """G games that count. Of each side's observation the first shared values are the step of its game, the episode of
-    its place, and the place and side as one number; of the Dire's buildings, as their owner sees them, one falls after
-    ``falls_at`` steps. Radiant's hero gains as much gold in a step as the step's number. ``lengths[g][e]`` is episode
-    e's number of steps, the last entry holds for all that follow. Winners go round: Radiant, Dire, nobody."""
+    """G games that count.
+
+    The first shared values of each side's observation are the game's step, its episode in the slot, and slot and
+    side as one
+    number. One of the Dire's buildings, as its owner sees them, is destroyed after ``falls_at`` steps. Radiant's
+    hero gains
+    the step's number in gold. ``lengths[g][e]`` is the number of steps of episode e; the last entry repeats. Winners
+    rotate:
+    Radiant, Dire, draw.
+    """
 
     statistic_names = ("last_hits", "net_worth")
 

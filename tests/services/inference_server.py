@@ -1,4 +1,4 @@
-"""The real inference server, over counting versions, on a free port."""
+"""The real inference server with counting versions, on a free port."""
 
 import asyncio
 import math
@@ -21,7 +21,7 @@ QUICK = RPC.model_copy(update={"deadline_seconds": 1.0})
 
 
 class InferenceServer:
-    """Use as ``async with``; ``stop`` kills it at once."""
+    """Server as an ``async with`` context; ``stop`` kills it at once."""
 
     def __init__(self, versions: Versions, lease_seconds: float = 60.0, epoch: int = 1, **options: Any) -> None:
         self.versions = versions
@@ -47,7 +47,7 @@ class InferenceServer:
         self.address = f"127.0.0.1:{self._rpc.port}"
 
     async def renew(self, epoch: int) -> None:
-        """As a process that renews itself: at the same address, in another epoch, without the sessions' states."""
+        """Restart at the same address in another fencing epoch, without the sessions' states."""
         assert self._rpc is not None
         await self._rpc.stop(0)
         self.table.expire(math.inf)
@@ -58,7 +58,7 @@ class InferenceServer:
         await self.stop()
 
     async def stop(self) -> None:
-        """Ends without a word to anyone."""
+        """Stop without notifying clients."""
         if self._rpc is not None:
             rpc, self._rpc = self._rpc, None
             await rpc.stop(0)

@@ -1,4 +1,4 @@
-"""The controller's REST API as it is served: a real server at a port of this machine, on a Redis of the test's."""
+"""The controller's REST API on a local port, with the test's Redis."""
 
 import tempfile
 import threading
@@ -36,15 +36,15 @@ def authenticator() -> Authenticator:
 
 
 def context_at(url: str, limits: LimitsConfig, run: str = RUN) -> Context:
-    """As services.controller.server makes it."""
+    """Return a context as the controller's server creates it."""
     store = StoreConfig(archive_every=0, timeout_seconds=limits.store_seconds, reconnect_seconds=limits.store_seconds)
     client = connect(url, store, "state", retries=STORE_RETRIES)
-    return Context(run, RunState(client, run), ParameterStore(client, client, run, store), SchedulesConfig(), authenticator(),
-                   limits)
+    return Context(run, RunState(client, run), ParameterStore(client, client, run, store), SchedulesConfig(),
+                   authenticator(), limits)
 
 
 class LiveController:
-    """A served application. ``state`` is a connection of the test's own."""
+    """Served application. ``state`` is a separate connection of the test."""
 
     def __init__(self, redis_url: str, limits: LimitsConfig, run: str = RUN, **given: Any) -> None:
         self.context = context_at(redis_url, limits, run)
@@ -77,7 +77,7 @@ class LiveController:
 @contextmanager
 def live(redis_url: str, limits: LimitsConfig | None = None, create: bool = True, **given: Any
          ) -> Iterator[LiveController]:
-    """A served application whose run exists."""
+    """Serve the application with an existing run."""
     found = LiveController(redis_url, limits or LimitsConfig(), **given)
     try:
         if create:
@@ -88,7 +88,7 @@ def live(redis_url: str, limits: LimitsConfig | None = None, create: bool = True
 
 
 def problem(answer: httpx.Response, status: int, kind: str) -> dict[str, Any]:
-    """The problem details of an answer, which has to be of that status and kind."""
+    """Return a response's problem details; fail unless it has that status and kind."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     document: dict[str, Any] = answer.json()

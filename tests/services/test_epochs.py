@@ -1,4 +1,4 @@
-"""Work of another epoch of the run, at each service that takes work: refused by reason, counted, and lived through."""
+"""Requests of another fencing epoch at each service: refused with a reason, counted, and survived."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -56,7 +56,7 @@ RPC = RpcConfig(require_token=False, deadline_seconds=5, backoff_seconds=0.02, m
 
 
 def refused() -> dict[str, float]:
-    """Messages refused so far, by reason."""
+    """Return the number of refused messages by reason."""
     return {sample.labels["reason"]: sample.value for family in REFUSED.collect() for sample in family.samples
             if sample.name.endswith("_total")}
 
@@ -78,7 +78,7 @@ def test_the_rule() -> None:
 
 
 class Optimizer:
-    """The real intake of an optimizer at an epoch, behind a port that its successor can take over."""
+    """The optimizer's real intake in a fencing epoch, at a port that its successor can take over."""
 
     def __init__(self, epoch: int, active: Callable[[], bool] = lambda: True) -> None:
         self.intake: Intake = intake()
@@ -166,7 +166,7 @@ async def test_a_segment_without_an_epoch_is_malformed() -> None:
 
 
 async def test_in_a_pause_acknowledgements_do_not_wait_for_learning() -> None:
-    """Rollouts are quiet once all their segments are acknowledged; nobody learns then."""
+    """Rollouts are idle once all their segments are acknowledged, and nobody learns during a pause."""
     active = True
     optimizer = Optimizer(1, lambda: active)
     address = await optimizer.start()
@@ -224,7 +224,7 @@ async def test_response_from_another_epoch_is_ignored() -> None:
 
 
 async def test_outdated_rollout_waits_for_its_restart() -> None:
-    """Inference renews itself first: the games stand still, and nothing of what was played is lost or wrong."""
+    """Inference restarts first: games wait, and nothing that was played is lost or wrong."""
     games, tasks = CountingGames(LENGTHS), []  # type: ignore[var-annotated]
     async with InferenceServer(Versions(0)) as server:
 

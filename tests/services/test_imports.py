@@ -1,4 +1,4 @@
-"""What a service's image has to carry: only those that compute with the network need torch."""
+"""Imports of the services: only those that run the network need torch."""
 
 import subprocess
 import sys

@@ -25,7 +25,7 @@ from tests.services.counting import STATE_SPECS, CountingBuilder, Versions, obse
 
 
 class Server:
-    """A batcher over counting versions, driven without gRPC."""
+    """Batcher with counting versions, without gRPC."""
 
     def __init__(self, versions: Versions, lease: float = 60.0, past: int = 2, **options: float) -> None:
         self.versions = versions
@@ -268,7 +268,7 @@ def test_the_least_recently_used_past_version_leaves() -> None:
 
 
 def wanted(s: Server, version: int) -> bool:
-    """Asks for a version until it is there, as a rollout does."""
+    """Request a version until it is loaded, as a rollout does."""
     for _ in range(200):
         if s.models.want(version):
             return True

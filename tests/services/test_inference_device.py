@@ -1,4 +1,4 @@
-"""The forward pass of a GPU behind the batcher: the same answers as the CPU's."""
+"""The forward pass of a GPU behind the batcher gives the CPU's results."""
 
 import asyncio
 import logging
@@ -49,7 +49,7 @@ DEVICES = [torch.device("cpu"), pytest.param(torch.device("cuda"), marks=CUDA)]
 
 
 class Stored:
-    """A store of versions with parameters of their own."""
+    """In-memory store of versions with distinct parameters."""
 
     def __init__(self) -> None:
         self.versions = {0: self._made(0), 1: self._made(1)}
@@ -73,7 +73,7 @@ class Stored:
 
 
 class Server:
-    """A batcher over these versions: on the host where ``device`` is None, else as on a GPU."""
+    """Batcher with these versions: on the host if ``device`` is None, otherwise as on a GPU."""
 
     def __init__(self, stored: Stored, device: torch.device | None, graphed: bool = True, broken: bool = False) -> None:
         there = device or torch.device("cpu")
@@ -129,7 +129,7 @@ def servers(request: pytest.FixtureRequest, device: torch.device, stored: Stored
 
 
 def require_same(one: Reply, other: Reply, drawn: bool = False) -> None:
-    """All but what follows from the draw, where it was ``drawn``."""
+    """Compare results, except those that depend on sampling if ``drawn``."""
     assert one.versions.tolist() == other.versions.tolist() and one.unknown == other.unknown
     np.testing.assert_allclose(other.values, one.values, atol=1e-4)
     for name in ("states", "auxiliary"):
@@ -204,7 +204,7 @@ def test_failed_capture_is_logged_once_and_batches_still_run(
 
 
 def test_games_of_many_threads_are_answered_each_with_its_own(device: torch.device, stored: Stored) -> None:
-    """Requests are staged on the threads that submit them, while batches run."""
+    """Requests are staged on the submitting threads while batches run."""
     server, host = Server(stored, device), Server(stored, None)
     expected = {i: host.ask([i], i, RESET | GREEDY) for i in range(24)}
     wrong: list[int] = []
@@ -228,7 +228,8 @@ def test_games_of_many_threads_are_answered_each_with_its_own(device: torch.devi
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_the_host_waits_for_nothing_but_the_results(stored: Stored) -> None:
-    """A new game, a step on, two versions in a batch, states and thoughts wanted: PyTorch raises at any wait."""
+    """PyTorch raises at any synchronisation: a new game, a later step, two versions in a batch, states and debug
+    outputs."""
     device = torch.device("cuda")
     loader = PolicyLoader(LAYOUT, SMALL, device)
     versions = []
@@ -269,7 +270,7 @@ def test_the_host_waits_for_nothing_but_the_results(stored: Stored) -> None:
 
 
 async def test_through_the_service(device: torch.device, stored: Stored) -> None:
-    """Sparse observations go to the device as they came over the wire; malformed ones are refused all the same."""
+    """Sparse observations go to the device as received; malformed ones are refused."""
     server, host = Server(stored, device), Server(stored, None)
     servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), SPECS, LAYOUT.heroes,
                                 server.models, server.batcher, epoch=1)

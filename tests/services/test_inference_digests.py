@@ -1,5 +1,5 @@
-"""A version is a number and a digest: an inference server over a real parameter store, whose numbers come to stand for
-other contents."""
+"""Versions are identified by number and digest: an inference server over a real parameter store whose numbers are
+reused."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,7 @@ def publish(store: ParameterStore, version: int, bias: int) -> None:
 
 
 def replace(store: ParameterStore, client: redis.Redis, version: int, bias: int) -> None:
-    """The run goes back before that version and makes another of its number."""
+    """Revert the run before that version and publish another one with its number."""
     keys = Keys("r")
     client.hdel(keys.versions, str(version))
     head = store.head()
@@ -86,7 +86,7 @@ def test_past_version_is_reloaded_when_its_digest_changes(
 
 def test_newest_rows_use_the_current_digest(
         store: ParameterStore, redis_client: redis.Redis) -> None:
-    """A request that reserved the number before it changed its contents shares its batch with others."""
+    """A request that reserved the number before its contents changed shares a batch with others."""
     models = Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=60)
     publish(store, 1, 10)
     models.refresh()
@@ -110,7 +110,7 @@ def test_newest_rows_use_the_current_digest(
 
 
 def test_a_newer_version_is_read_after_a_part_of_the_spread(store: ParameterStore) -> None:
-    """The first is wanted at once; servers of one interval then begin at different times."""
+    """The first version is loaded at once; servers with the same jitter then start at different times."""
     publish(store, 1, 10)
     servers = [Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=0.01,
                       load_jitter_seconds=0.5)

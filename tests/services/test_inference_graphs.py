@@ -1,4 +1,4 @@
-"""Padded batches and static memory: what comes out is what the policy gives for the batch alone."""
+"""Padded batches and static memory: results equal those of the policy for the batch alone."""
 
 import threading
 from collections.abc import Callable
@@ -27,7 +27,7 @@ PRECISIONS = ["float32", "bfloat16"]
 apply_compute_config(ComputeConfig())
 
 
-class OperationBackend:
+class GraphBench:
     """Graphs of batches up to ``most``, and versions to load into them."""
 
     def __init__(self, device: torch.device, most: int, precision: str = "float32") -> None:
@@ -42,7 +42,7 @@ class OperationBackend:
             torch.cuda.set_stream(torch.cuda.Stream(device))
 
     def version(self, number: int, past: bool = False) -> Served:
-        """A version with parameters of its own."""
+        """Return a version with distinct parameters."""
         torch.manual_seed(number)
         tensors = {name: tensor.numpy() for name, tensor in Policy(LAYOUT, self.config).state_dict().items()}
         policy = self.loader.create(past)
@@ -50,7 +50,7 @@ class OperationBackend:
         return Served(number, "", policy, 1.0)
 
     def batch(self, rows: int, seed: int = 0) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """(team-steps, states)."""
+        """Return (team-steps, states)."""
         batch = self.stager.join([self.stager.stage(random_arrays(LAYOUT, rows, seed=seed))])
         states = {name: torch.from_numpy(self.rng.normal(size=(rows, *shape)).astype(np.float32)).to(self.device)
                   for name, (shape, _) in state_specs(LAYOUT, self.config).items()}
@@ -65,7 +65,8 @@ class OperationBackend:
 
     def eager(self, served: Served, batch: dict[str, torch.Tensor], states: dict[str, torch.Tensor], padded: int,
               seed: int, **more: Any) -> dict[str, torch.Tensor]:
-        """The policy itself, dense, on the batch padded with zeros to ``padded`` rows; its first rows."""
+        """Return the policy's results for the batch padded with zeros to ``padded`` rows, without graphs; only the
+        batch's rows."""
         policy: Any = served.policy
         policy.dense = True
         count = len(states["h"])
@@ -101,8 +102,8 @@ def test_the_sizes_that_have_a_graph() -> None:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_padded_batch_gives_what_the_policy_gives(device: torch.device, precision: str) -> None:
-    """With the same noise, for batches that fill their size and those that do not, one after another."""
-    world = OperationBackend(device, 60, precision)
+    """With the same noise, for full and partial batches in sequence."""
+    world = GraphBench(device, 60, precision)
     world.graphs.capture()
     served = world.version(1)
     world.graphs.load(served)
@@ -116,9 +117,9 @@ def test_a_padded_batch_gives_what_the_policy_gives(device: torch.device, precis
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_padding_changes_nothing(device: torch.device) -> None:
-    """Nothing but the draw depends on the rows beside a row: the state's h and c, the values and predictions are those
-    of the batch without padding, and with other rows beside it."""
-    world = OperationBackend(device, 8)
+    """Only sampling depends on other rows: states, values and predictions equal those without padding and with other
+    rows."""
+    world = GraphBench(device, 8)
     world.graphs.capture()
     served = world.version(1)
     world.graphs.load(served)
@@ -139,7 +140,7 @@ def test_padding_changes_nothing(device: torch.device) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_some_rows_of_a_batch(device: torch.device) -> None:
-    world = OperationBackend(device, 8)
+    world = GraphBench(device, 8)
     world.graphs.capture()
     served = world.version(1)
     world.graphs.load(served)
@@ -154,8 +155,8 @@ def test_some_rows_of_a_batch(device: torch.device) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_each_version_plays_by_its_own_parameters(device: torch.device, precision: str) -> None:
-    """In turn, past versions among them, and after other parameters were loaded into a policy that had played."""
-    world = OperationBackend(device, 4, precision)
+    """In turn, including past versions, and after other parameters were loaded into a used policy."""
+    world = GraphBench(device, 4, precision)
     world.graphs.capture()
     first, past = world.version(1), world.version(2, past=True)
     batch, states = world.batch(3)
@@ -177,7 +178,7 @@ def test_each_version_plays_by_its_own_parameters(device: torch.device, precisio
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_samples_follow_probabilities_and_differ_between_steps(device: torch.device) -> None:
-    world = OperationBackend(device, 64)
+    world = GraphBench(device, 64)
     world.graphs.capture()
     world.graphs.load(world.version(1))
     one, state = world.batch(1)
@@ -202,8 +203,8 @@ def test_samples_follow_probabilities_and_differ_between_steps(device: torch.dev
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_capture_leaves_other_threads_alone() -> None:
-    """Versions are loaded and policies made while graphs are captured."""
-    world = OperationBackend(torch.device("cuda"), 64)
+    """Versions are loaded and policies created while graphs are captured."""
+    world = GraphBench(torch.device("cuda"), 64)
     stop = threading.Event()
     errors: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""Versions on their way into a policy: past ones take half the memory and play the same."""
+"""Loading of versions into a policy: past ones take half the memory and play the same."""
 
 import copy
 
@@ -29,7 +29,7 @@ def acted(policy: Policy) -> tuple[torch.Tensor, ...]:
 
 @pytest.mark.parametrize("heroes", [1, 2])
 def test_a_past_version_in_bfloat16_plays_exactly_as_in_float32(heroes: int) -> None:
-    """Under autocast the weights of layers are rounded at each step anyway."""
+    """Autocast rounds the layers' weights at each step anyway."""
     torch.manual_seed(0)
     config = SMALL.model_copy(update={"precision": "bfloat16"})
     loader, made = PolicyLoader(layout(heroes), config, torch.device("cpu")), Policy(layout(heroes), config)

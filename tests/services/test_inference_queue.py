@@ -1,4 +1,4 @@
-"""Which requests share a batch, and when one is closed, without a model behind the queue."""
+"""Batch composition and closing times of the request queue, without a model."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Observations on their way to the device: what arrives is what was sent, however it was encoded."""
+"""Transfer of observations to the device is lossless for every encoding."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ DEVICES = [torch.device("cpu"), pytest.param(torch.device("cuda"), marks=[
 
 
 def request(rows: int, seed: int, *packed: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | PackedArray]]:
-    """(team-steps, the same with the named arrays in the sparse encoding, all read-only as from a message)."""
+    """Return (team-steps, the same with the named arrays sparsely encoded), read-only like a message's arrays."""
     arrays = random_arrays(layout(5), rows, seed=seed)
     for name in ("shared", "private"):
         arrays[name][np.random.default_rng(seed).random(arrays[name].shape) < 0.7] = 0

@@ -1,4 +1,4 @@
-"""What the services' pages show of what they are told."""
+"""Metrics pages of the services."""
 
 import math
 from typing import Any
@@ -102,7 +102,7 @@ def test_versions_are_no_labels() -> None:
 
 
 class Answers:
-    """A Redis that says of itself what it is given."""
+    """Redis client whose INFO is given."""
 
     def __init__(self, **said: Any) -> None:
         self.said = said

@@ -47,7 +47,9 @@ class EvaluationConfig(_Section):
 
 
 class AblationConfig(_Section):
-    """Configuration of an ablation. Keys of ``set`` and of the variants (``arms``) are paths of the run's configuration (a.b.c)."""
+    """Configuration of an ablation. Keys of ``set`` and of the variants (``arms``) are paths of the run's configuration
+    (a.b.c).
+    """
 
     name: str = Field(pattern=_NAME, description="Name of the ablation and of its folder.")
     question: str = Field("", description="Question that the ablation answers; heads the page.")

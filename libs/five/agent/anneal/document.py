@@ -127,6 +127,8 @@ def merge_overrides(game: Mapping[str, Json], overrides: Mapping[str, Json]) -> 
     out = dict(game)
     for key, value in overrides.items():
         section = out.get(key)
-        merge = isinstance(section, Mapping) and isinstance(value, Mapping)
-        out[key] = merge_overrides(section, value) if merge else value
+        if isinstance(section, Mapping) and isinstance(value, Mapping):
+            out[key] = merge_overrides(section, value)
+        else:
+            out[key] = value
     return out

@@ -1,4 +1,4 @@
-"""The anneal as the controller keeps it, and what a revert would undo: through REST, on a real Redis and real blobs."""
+"""Anneals under the controller's reconciler, and the preview of a revert: through REST, with real Redis and blobs."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -42,7 +42,7 @@ WISH: dict[str, Any] = {"name": "patch", "overrides": {"patch": "7.21d"}, "versi
 
 
 class Run:
-    """A served controller over a run whose optimizer is the test."""
+    """Served controller of a run whose optimizer is the test."""
 
     def __init__(self, rest: LiveController, folder: Path) -> None:
         self.rest = rest
@@ -67,7 +67,7 @@ class Run:
         return answer.json()
 
     def apply_step(self, *kinds: str) -> None:
-        """The operation goes on until it waits; the optimizer answers orders of these kinds."""
+        """Advance the operation until it waits, answering optimizer jobs of these kinds."""
         for _ in range(10):
             advance_once(self.operations, self.backend)
             claimed = JobQueue(self.state).claim("optimizer-0", 1)
@@ -84,7 +84,7 @@ class Run:
         return str(self.ask("GET", "/v1/anneal")["anneal"]["id"])
 
     def play(self, new: float, count: int, old: float = 0.1, version: int = 20, share: float = 1.0) -> None:
-        """The evaluator has played pairs with these mean scores under each rule."""
+        """Record evaluator pairs with these mean scores under each rule."""
         anneal = read_anneal(self.state)
         assert anneal is not None
         rng = np.random.default_rng(1)
@@ -196,12 +196,12 @@ def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
 
 
 def ended(run: Run, operation: Operation, state: OperationState) -> None:
-    """The revert has ended, as the engine would say."""
+    """End the revert as the engine would."""
     assert run.operations.save(operation, operation.model_copy(update={"state": state, "ended_at": 1.0}))
 
 
 def test_a_revert_waits_until_its_checkpoint_is_the_runs(run: Run) -> None:
-    """What was staged is removed when the operation ends: an optimizer that is slow to come up must find it."""
+    """Staged blobs are removed when the operation ends: a slow optimizer must find its checkpoint before that."""
     run.begin()
     run.publish(30)
     run.ask("POST", "/v1/anneal/revert", json={"reason": "it looks odd"})
@@ -321,7 +321,7 @@ def test_a_persons_revert_behind_an_anneal_ends_it(run: Run) -> None:
 
 
 def test_unknown_revert_targets_are_not_reported_as_none(run: Run, tmp_path: Path) -> None:
-    """A blob store that is missing or does not answer is a 503 that says so; nothing is told as an empty list."""
+    """A missing or silent blob store gives status 503 with the reason, never an empty list."""
     paths = ("/v1/revert/targets", "/v1/revert/4")
     for path in paths:
         assert run.ask("GET", path)
@@ -336,7 +336,7 @@ def test_unknown_revert_targets_are_not_reported_as_none(run: Run, tmp_path: Pat
 
 
 class Away(BlobStore):
-    """A blob store whose volume is gone."""
+    """Blob store whose volume is gone."""
 
     def refs(self, prefix: str = "") -> list[str]:
         raise OSError("no route to the volume")

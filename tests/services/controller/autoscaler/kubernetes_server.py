@@ -1,7 +1,7 @@
-"""A small Kubernetes API server: the scale subresource of Deployments and their pods, behind a bearer token.
+"""Small Kubernetes API server: the scale subresource of Deployments and their pods, behind a bearer token.
 
-It answers as the real one does where the autoscaler looks: merge and strategic merge patches, resource versions and
-conflicts, statuses as bodies of errors, pages of a list.
+It behaves like the real one where the autoscaler depends on it: merge and strategic merge patches, resource versions
+and conflicts, Status bodies of errors, pages of a list.
 """
 
 import json
@@ -26,8 +26,8 @@ PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+js
 
 @dataclass
 class ApiServer:
-    """Deployments of namespace ``five``. ``deny``: verbs that the Role lacks; ``delay``: seconds before each answer;
-    ``on_patch``: called before a patch is looked at (somebody else may be faster)."""
+    """Deployments of namespace ``five``. ``deny``: verbs that the Role lacks; ``delay``: seconds before each response;
+    ``on_patch``: called before a patch is processed, to simulate a concurrent writer."""
 
     deployments: dict[str, int] = field(default_factory=dict)
     pods: dict[str, dict[str, str]] = field(default_factory=dict)  # annotations by name
@@ -38,12 +38,12 @@ class ApiServer:
     versions: dict[str, int] = field(default_factory=dict)
 
     def resize(self, name: str, replicas: int) -> None:
-        """What `kubectl scale` does."""
+        """Scale a Deployment as `kubectl scale` does."""
         self.deployments[name] = replicas
         self.touch(name)
 
     def touch(self, name: str) -> None:
-        """The object changes, as it does with every pod that becomes ready."""
+        """Change the object's resource version, as every pod that becomes ready does."""
         self.versions[name] = self.versions.get(name, 1) + 1
 
     def scale(self, name: str) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class HttpServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving(api: ApiServer, certificate: Path | None = None) -> Iterator[int]:
-    """Serves it at the port given; with a certificate (a file with its key) over TLS."""
+    """Serve it at the port; over TLS if given a certificate (a file with its key)."""
     http = HttpServer(("127.0.0.1", 0), Handler)
     http.api = api
     if certificate is not None:
@@ -164,7 +164,7 @@ def serving(api: ApiServer, certificate: Path | None = None) -> Iterator[int]:
 
 
 def connected(port: int, timeout_seconds: float = 5.0) -> KubernetesApi:
-    """The real client of a server without TLS."""
+    """Return the real client of a server without TLS."""
     configuration = client.Configuration(host=f"http://127.0.0.1:{port}")
     configuration.retries = False
     configuration.api_key["BearerToken"] = f"bearer {TOKEN}"

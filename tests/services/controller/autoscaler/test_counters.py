@@ -1,4 +1,4 @@
-"""What the autoscaler scales by is what the services really count: their own code, under its own keys."""
+"""The autoscaler's signals come from the counters of the services' own code, under its own keys."""
 
 import asyncio
 import inspect

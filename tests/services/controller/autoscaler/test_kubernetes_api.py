@@ -1,4 +1,4 @@
-"""The official client against a server that answers as Kubernetes does: sizes, conflicts, refusals, silence."""
+"""The official client against a simulated Kubernetes server: sizes, conflicts, refusals, silence."""
 
 import re
 import subprocess
@@ -39,7 +39,7 @@ def test_a_size_is_read_and_set(api: KubernetesApi, server: ApiServer) -> None:
 
 
 def test_only_the_scale_subresource_is_touched(api: KubernetesApi, server: ApiServer) -> None:
-    """The Role in the module's head is all that is needed: exactly these paths, with get and patch."""
+    """The Role in the module's docstring is sufficient: exactly these paths, with get and patch."""
     api.resize("five-rollout", 6, api.scale("five-rollout").version)
     path = "/apis/apps/v1/namespaces/five/deployments/five-rollout/scale"
     assert server.requests == [("GET", path), ("PATCH", path)]

@@ -1,4 +1,4 @@
-"""The loop against a real Redis and Kubernetes' real client: what it sets, writes down, leaves alone and survives."""
+"""The autoscaler's loop against real Redis and the real Kubernetes client: its writes, logs, omissions and failures."""
 
 import asyncio
 import json
@@ -36,9 +36,9 @@ def settings(**changes: Any) -> AutoscalerConfig:
 
 @dataclass
 class Cluster:
-    """A run whose optimizers need what ``needed`` rollouts make, and whose pods follow their Deployments at once.
+    """Run whose optimizers need the data of ``needed`` rollouts, and whose pods follow their Deployments at once.
 
-    Everybody's counters grow as they would; heartbeats lie in Redis as the services write them.
+    Counters grow as in real services; heartbeats are stored in Redis as services write them.
     """
 
     client: redis.Redis
@@ -69,7 +69,7 @@ class Cluster:
         self.client.zadd(Keys("trial").leases(kind), {identity: (time.time() + 60) * 1000})
 
     def run(self, loop: ScalingLoop, seconds: float) -> list[int]:
-        """Looks until the time has passed; the sizes of the rollouts' Deployment after each."""
+        """Run checks until the time has passed; return the size of the rollouts' Deployment after each."""
         sizes = []
         for _ in range(math.ceil(seconds / LOOK)):
             self.pass_time()
@@ -184,7 +184,7 @@ def test_after_a_pause_everything_is_measured_again(state: RunState, api: Kubern
 
 def test_a_pod_that_becomes_ready_meanwhile_is_no_conflict(state: RunState, api: KubernetesApi, server: ApiServer
                                                            ) -> None:
-    """The object's version moves all the time; only another size is somebody else's decision."""
+    """The resource version changes constantly; only another size is an external decision."""
     cluster = Cluster(state.redis, server, needed=10)
     busy = iter([True, True, False] * 10)
     server.on_patch = lambda: server.touch("five-rollout") if next(busy) else None
@@ -244,7 +244,8 @@ def test_youngest_pods_go_first_if_configured(state: RunState, api: KubernetesAp
 
 
 def service(state: RunState, config: AutoscalerConfig, looks: int, file: str = "laptop-1v1") -> Any:
-    """What keep_scaling reads of a service, whose configuration is in ``file``; it drains after so many looks."""
+    """Return the part of a service that keep_scaling uses, with its configuration in ``file``; it drains after some
+    checks."""
     left = iter([False] * looks + [True] * 100)
 
     class Life:
@@ -303,7 +304,7 @@ async def test_a_target_that_pacing_contradicts_is_pointed_out(
 
 async def test_changed_bounds_apply_at_the_next_check(
         state: RunState, api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As a ConfigMap's folder changes: a link to another folder."""
+    """Simulates a ConfigMap update: a symbolic link to another folder."""
     def put(name: str, most: int) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.yaml").write_text(yaml.safe_dump({"preset": "laptop-1v1", "services": {"controller": {

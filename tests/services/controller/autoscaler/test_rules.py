@@ -1,4 +1,4 @@
-"""What is asked for at which signal, and that sizes stay bounded, settle from any start and then stay."""
+"""Scaling rules: demand by signal, bounds, and convergence from any start."""
 
 import itertools
 import math
@@ -39,7 +39,7 @@ def queued(inference: float, seconds: float | None) -> Signals:
 @pytest.mark.parametrize(("throttled", "starved", "reuse"), [
     (0.0, 0.0, 1.0), (0.5, 0.0, 0.5), (0.0, 0.5, 2.0), (0.2, 0.2, 1.0), (0.0, 0.875, 8.0)])
 def test_unpaced_reuse_excludes_waiting(throttled: float, starved: float, reuse: float) -> None:
-    """Half, a quarter and an eighth of the rollouts mean reuse of 2, 4 and 8: the paper changed it in this way."""
+    """Half, a quarter and an eighth of the rollouts give a reuse of 2, 4 and 8, as in the paper's experiment."""
     assert played(8, throttled, starved).unpaced_reuse == pytest.approx(reuse)
 
 
@@ -113,7 +113,7 @@ def test_best_rate_is_kept_until_the_run_stops() -> None:
 # -------------------------------------------------------------------------------------------------------- the pace
 
 def feed(scaler: PoolScaler, requests: list[int], current: int, start: float = 0.0) -> list[Decision]:
-    """Decisions on one request after another, each applied at once."""
+    """Apply decisions for one demand after another."""
     made = []
     for i, wanted in enumerate(requests):
         decision = scaler.decide(start + LOOK * i, current, ScaleRequest(wanted, Reason.STARVED))
@@ -238,7 +238,7 @@ def test_nothing_is_changed_before_it_was_measured() -> None:
 # ----------------------------------------------------------------------------------------------------- properties
 
 def live(pods: int, needed: float, noise: float = 0.0) -> Signals:
-    """Signals of a run whose optimizers need what ``needed`` rollouts make."""
+    """Return signals of a run whose optimizers need the data of ``needed`` rollouts."""
     made = max(pods, 0.01) / needed * (1 + noise)
     return played(pods, max(1 - 1 / made, 0.0), max(1 - made, 0.0))
 
@@ -275,7 +275,7 @@ def test_no_signal_leads_outside_the_bounds(rule: ScalingRule, start: int,
 @given(rules(), st.integers(1, 4000), st.floats(0.3, 4000))
 @settings(max_examples=100, deadline=None)
 def test_it_settles_from_any_start_and_then_stays(rule: ScalingRule, start: int, needed: float) -> None:
-    """Under constant load: within the band or at a bound, and no change of direction on the way."""
+    """Under constant load sizes end within the band or at a bound, without a change of direction."""
     scaler, current, now = Autoscaler(rule, None), start, 0.0
     path = [start]
     quiet = rule.down_window_seconds + rule.cooldown_seconds + 2 * LOOK
@@ -310,7 +310,7 @@ def test_noise_within_the_band_changes_nothing(needed: float, noise: list[float]
 @given(st.integers(1, 60), st.floats(0.05, 40.0), st.floats(0.05, 0.95))
 @settings(max_examples=40, deadline=None)
 def test_inference_settles_however_its_queue_grows(start: int, load: float, floor: float) -> None:
-    """A server's queue grows as 1 / (1 - load) from a time that it always takes, a share ``floor`` of the target."""
+    """A server's queue time grows as 1 / (1 - load) above a constant, the share ``floor`` of the target."""
     rule = ScalingRule(min=1, max=100, target=0.02, tolerance=0.2)
     scaler, current, changes = Autoscaler(None, rule), start, []
     for i in range(12 * 60):

@@ -1,4 +1,4 @@
-"""Rates from counters: over one window, whoever comes, goes, starts again or is silent."""
+"""Rates from counters over one window, with instances that start, end, restart or go silent."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_a_process_that_was_started_again_begins_at_zero() -> None:
 
 
 def test_missed_heartbeat_and_clock_skew_change_nothing() -> None:
-    """Counters are read over each instance's own clock."""
+    """Rates use each instance's own clock."""
     ahead = 86400.0
     looks = [[rollout(ahead + 15.0 * i, 3.0 * i)] if i != 2 else [] for i in range(5)]
     looks[4] *= 2

@@ -1,4 +1,4 @@
-"""Curves and marks: so many points at most, no spike lost, gaps found, and read on from where they were."""
+"""Curves and timeline marks: bounded points, preserved spikes, gaps, and incremental reads."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Logging in to the console: links that work once, cookies of one browser, and nothing from other sites."""
+"""Console login: single-use links, per-browser cookies, and protection against other sites."""
 
 import asyncio
 import base64
@@ -28,7 +28,7 @@ def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
 
 
 class Browser:
-    """Asks as the console's script in a browser does: with its cookies, its origin and the console's mark."""
+    """Client that behaves like the console's script in a browser: cookies, origin and the console's header."""
 
     def __init__(self, rest: LiveController) -> None:
         self.rest = rest
@@ -39,7 +39,7 @@ class Browser:
         return self.client.request(method, path, headers=self.own if headers is None else headers, **given)
 
     def log_in(self, token: str = OPERATOR, role: str | None = None) -> httpx.Response:
-        """By a link that the token's holder has made."""
+        """Log in with a link created by the token's holder."""
         made = self.rest.ask("POST", "/v1/session/links", token, json={"role": role} if role else {})
         assert made.status_code == 200, made.text
         return self.ask("POST", "/v1/session", json={"code": made.json()["code"]})
@@ -112,7 +112,7 @@ def test_a_link_gives_no_more_than_its_makers_role(rest: LiveController) -> None
 
 
 def changes(rest: LiveController) -> list[tuple[str, str]]:
-    """Every operation of the API that changes something."""
+    """Return every operation of the API that changes something."""
     found = rest.ask("GET", "/openapi.json").json()["paths"]
     return [(method.upper(), path) for path, methods in found.items() for method in methods
             if method != "get" and not path.startswith("/v1/session")]
@@ -195,7 +195,7 @@ def test_a_session_outlives_the_controller(rest: LiveController, redis_url: str)
 
 
 def shake_hands(rest: LiveController, headers: dict[str, str]) -> str:
-    """What the application answers to a web socket's handshake first."""
+    """Return the application's first response to a WebSocket handshake."""
     sent: list[str] = []
 
     async def receive() -> dict[str, str]:

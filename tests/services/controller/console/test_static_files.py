@@ -1,4 +1,4 @@
-"""The console's files over HTTP: addresses, caching, and a policy that lets nothing in from elsewhere."""
+"""The console's files over HTTP: paths, caching, and the content security policy."""
 
 import gzip
 import http.client

@@ -1,4 +1,4 @@
-"""A live game on its way from who plays it to who watches, through a real Redis and a served controller."""
+"""A live game from a rollout to its viewers, through real Redis and a served controller."""
 
 import asyncio
 import threading
@@ -32,7 +32,7 @@ RULES = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"])
 
 
 class Player:
-    """A rollout's part: plays one game between bots, and shows it while somebody watches."""
+    """Rollout that plays one bot game and broadcasts it while somebody watches."""
 
     def __init__(self, url: str) -> None:
         self.watching = LiveChannel(redis.Redis.from_url(url), RUN)
@@ -88,7 +88,7 @@ def playing(url: str) -> Iterator[Player]:
 
 
 def until(found: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """What ``found`` gives once it gives something."""
+    """Return the first true result of ``found``."""
     end = time.monotonic() + seconds
     while not (value := found()):
         assert time.monotonic() < end, "it did not come"

@@ -1,4 +1,4 @@
-"""What was answered under a key is kept in the order in which it was, whatever the machine's clock does."""
+"""Stored responses are ordered by insertion, whatever the clock does."""
 
 import time
 

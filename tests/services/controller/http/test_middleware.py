@@ -1,4 +1,4 @@
-"""What requests may not do to the controller: bodies, floods, forged tokens, slow clients; and a store that is away."""
+"""Limits of requests (bodies, floods, forged tokens, slow clients), and behaviour without a store."""
 
 import json
 import os
@@ -30,8 +30,7 @@ def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
 
 
 def pour(rest: LiveController, head: str, gigabytes: float = 1.0) -> tuple[int, bytes]:
-    """Sends a head and then zeros, chunk after chunk, until the server has had enough. Returns how many bytes it took
-    and what it answered."""
+    """Send a head and then zeros until the server refuses. Return the accepted bytes and the response."""
     chunked = "chunked" in head
     piece = bytes(64 << 10)
     sent, answer = 0, b""

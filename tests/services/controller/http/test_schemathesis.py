@@ -1,4 +1,4 @@
-"""The API against its own OpenAPI, asked by a property-based tester: nothing undocumented, and never a 500."""
+"""The API against its own OpenAPI document, by property-based requests: nothing undocumented, and never a 500."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ ANNEALED = Anneal(id="patch-d4e5f6", overrides={"patch": "7.21d"}, base=0, began
 
 
 def fill(rest: LiveController) -> None:
-    """Something to read at each address."""
+    """Store something to read at each path."""
     for v in range(3):
         rest.context.store.publish(v, {"w": np.full(3, v, np.float32)}, {"reward_std": 1.0})
     rest.state.transition(Status.RUNNING, "test")
@@ -71,7 +71,7 @@ def fill(rest: LiveController) -> None:
 
 
 def annealed(rest: LiveController) -> None:
-    """A change is on its way into games, whatever there was before."""
+    """Ensure that an anneal is in progress."""
     AnnealStore(rest.state).change(lambda document: (ANNEALED.to_json(), "anneal.began", {}), "test")
 
 
@@ -82,7 +82,7 @@ def operations(rest: LiveController) -> list[Any]:
 
 
 def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, check: Callable[[Any, Any], None]) -> None:
-    """Sends that many requests of one kind, and has each answer checked."""
+    """Send that many requests of one kind and check each response."""
     turn = itertools.count()
 
     @hypothesis.settings(max_examples=examples, deadline=None, database=None, derandomize=True,
@@ -102,7 +102,7 @@ def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, chec
 
 def ask_all(rest: LiveController, examples: int, checks: list[Callable[..., Any]], expected: set[int] | None = None
             ) -> dict[str, set[int]]:
-    """Asks every operation with what fits its schema and with what does not. Returns the statuses of each."""
+    """Send valid and invalid requests to every operation. Return the statuses of each."""
     seen: dict[str, set[int]] = {}
 
     def check(case: Any, answer: Any) -> None:
@@ -165,7 +165,7 @@ def test_documented_requests_are_accepted(store: Any) -> None:
 
 
 def operate(rest: LiveController, send: Callable[..., Any]) -> None:
-    """Surgery with the documented plan, as far as it goes without an optimizer."""
+    """Run the documented surgery as far as it goes without an optimizer."""
     before = rest.state.record()
     assert before is not None
     small = AgentSpec(GAME, MODEL).trees()
@@ -196,7 +196,7 @@ def operate(rest: LiveController, send: Callable[..., Any]) -> None:
 
 
 def anneal_and_revert(rest: LiveController, send: Callable[..., Any]) -> None:
-    """The documented change, each word to an anneal, and a revert, as far as they go without an optimizer."""
+    """Run the documented anneal, each of its commands, and a revert, as far as they go without an optimizer."""
     before = rest.state.record()
     assert before is not None
     old = {**before.game, "patch": "7.19"}

@@ -1,4 +1,4 @@
-"""An answer that many share is asked for once, is never older than it may be, and never hides a change."""
+"""Shared responses are loaded once, never older than allowed, and never hide a change."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Named tokens: the file's format, rotation while the controller runs, and what opens nothing."""
+"""Named tokens: file format, rotation while the controller runs, and refusals."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def test_rotation_needs_no_restart(path: Path) -> None:
 
 
 def test_a_secret_that_kubernetes_swaps_is_read_again(tmp_path: Path) -> None:
-    """A mounted Secret is a link to a link to a folder that is replaced."""
+    """A mounted Secret is a link to a link to a folder that Kubernetes replaces."""
     old, first = tokens.make("ada", "operator")
     new, second = tokens.make("ada", "operator")
     for name, entry in (("one", first), ("two", second)):
@@ -84,7 +84,8 @@ def test_a_secret_that_kubernetes_swaps_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["", "{", '{"name": "a"}', '[{"name": "a", "role": "king", "sha256": "00"}]', None])
-def test_broken_token_file_keeps_the_previous_tokens(path: Path, broken: str | None, caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_token_file_keeps_the_previous_tokens(
+        path: Path, broken: str | None, caplog: pytest.LogCaptureFixture) -> None:
     token, entry = tokens.make("ada", "operator")
     tokens.write(path, [entry])
     authenticator = Authenticator(TokenFile(path))

@@ -1,4 +1,4 @@
-"""A run in memory for the engine of operations: statuses, orders, a cut-over, and processes that die when told to."""
+"""In-memory backend for the operation engine: statuses, jobs, a cut-over, and simulated process deaths."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,15 +24,16 @@ HEAD = 7
 
 
 class Killed(BaseException):
-    """The process that did this is gone."""
+    """Simulated death of the process."""
 
 
 @dataclass
 class MemoryBackend:
-    """Everything of a run that outlives its processes, and the optimizer's answers to orders.
+    """State of a run that outlives its processes, and the optimizer's responses to jobs.
 
-    ``kill_after`` counts effects of the controller: after that many it dies. ``failing`` names orders that the
-    optimizer fails (with how often), ``refusing`` those that it refuses.
+    ``kill_after``: number of effects after which the controller dies. ``failing``: jobs that the optimizer fails,
+    with how
+    often; ``refusing``: jobs that it refuses.
     """
 
     now_is: RunStatus = field(default_factory=lambda: RunStatus(Status.RUNNING, 0.0, "controller", ""))
@@ -140,7 +141,7 @@ class MemoryBackend:
     # Everybody else.
 
     def live(self) -> None:
-        """The others do what they do: services come to rest, the optimizer carries orders out, a run learns."""
+        """Advance the other processes: services become idle, the optimizer executes jobs, the run learns."""
         self.clock += 1.0
         status = self.now_is.status
         if status is Status.PAUSING and not self.busy:
@@ -152,7 +153,7 @@ class MemoryBackend:
                 self.jobs[identity] = self.carried_out(order)
 
     def carried_out(self, order: Job) -> Job:
-        """An order with its answer."""
+        """Return a job with its response."""
         mine = replace(order, state=JobState.CLAIMED, attempt=order.attempt + 1, holder="optimizer-0", fence=1)
         if order.kind in self.refusing:
             return replace(mine, state=JobState.REFUSED, error=f"{order.kind} cannot work out")
@@ -175,7 +176,7 @@ class MemoryBackend:
         return replace(mine, state=JobState.DONE, answer=answer)
 
     def cut_over(self, order: Job) -> None:
-        """What the store does in one step."""
+        """Perform the store's atomic step."""
         self.chain += (order.payload["digest"],)
         self.epoch += 1
         self.schema = "q" * 16
@@ -185,13 +186,13 @@ class MemoryBackend:
 
 
 def surgery(run: MemoryBackend, **request: Any) -> Operation:
-    """A surgery about to begin."""
+    """Return a new surgery."""
     return new_operation("surgery-1", OperationKind.SURGERY, "ada", REQUEST.model_copy(update=request), run.clock,
                run.now_is.status)
 
 
 def carry_on(operation: Operation, run: MemoryBackend, rounds: int = 400) -> Operation:
-    """Until it is over; a controller that dies is started again, and goes on with the document as it was saved."""
+    """Run the operation to its end; a controller that dies is restarted from the saved document."""
     for _ in range(rounds):
         try:
             after = advance(operation, run)
@@ -206,7 +207,7 @@ def carry_on(operation: Operation, run: MemoryBackend, rounds: int = 400) -> Ope
 
 
 def until(operation: Operation, run: MemoryBackend, step: str, rounds: int = 200) -> Operation:
-    """Until a step has begun and has been asked once."""
+    """Run until a step has begun and was polled once."""
     for _ in range(rounds):
         found = operation.step(step)
         after = advance(operation, run)
@@ -219,7 +220,7 @@ def until(operation: Operation, run: MemoryBackend, step: str, rounds: int = 200
 
 
 def untouched(run: MemoryBackend, operation: Operation, was: Status = Status.RUNNING) -> None:
-    """Fails unless the run is exactly where it was."""
+    """Fail unless the run is unchanged."""
     assert operation.state in (OperationState.FAILED, OperationState.CANCELLED)
     assert run.now_is.status is was
     assert (run.epoch, run.schema, run.chain, run.publishes) == (1, "p" * 16, (), 0)

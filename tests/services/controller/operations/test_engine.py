@@ -1,4 +1,4 @@
-"""The engine of operations on a run in memory: what fails leaves the run as it was, what dies goes on."""
+"""The operation engine on an in-memory run: failures leave the run unchanged, deaths do not stop an operation."""
 
 from dataclasses import replace
 
@@ -217,7 +217,7 @@ def test_failed_surgery_survives_controller_death_anywhere(step: str, was: Statu
 
 
 def test_the_controller_may_die_before_anything_is_saved() -> None:
-    """Each change of the document is thrown away once: the next controller finds it as it was."""
+    """Each change of the document is discarded once: the next controller finds the old document."""
     run = MemoryBackend()
     operation = surgery(run)
     for _ in range(400):

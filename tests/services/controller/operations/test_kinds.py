@@ -1,4 +1,4 @@
-"""Reverts and the beginning of an anneal through the engine: every step, every death, every refusal."""
+"""Reverts and the start of an anneal through the engine: every step, every death, every refusal."""
 
 import pytest
 

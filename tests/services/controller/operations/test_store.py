@@ -1,4 +1,4 @@
-"""The documents of operations in a real Redis: one at a time, compare-and-set, a bounded history."""
+"""Operation documents in real Redis: one active at a time, compare-and-set, a bounded history."""
 
 import pytest
 import redis

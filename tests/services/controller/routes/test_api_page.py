@@ -1,4 +1,4 @@
-"""docs/api.md: its curl examples run against a served controller, and what it says there is, is there."""
+"""docs/api.md: its curl examples run against a served controller, and its lists match the code."""
 
 import json
 import os

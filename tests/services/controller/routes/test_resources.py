@@ -1,4 +1,4 @@
-"""Resources of the REST API: pages both ways, matches, and what OpenAPI says of them."""
+"""REST resources: paging in both directions, matches, and their OpenAPI documents."""
 
 import asyncio
 import threading
@@ -41,7 +41,7 @@ def items(rest: LiveController, path: str, **query: Any) -> tuple[list[Any], dic
 
 
 def walk(rest: LiveController, path: str, way: str, cursor: str, **query: Any) -> list[Any]:
-    """All items from page to page."""
+    """Return the items of all pages."""
     found: list[Any] = []
     for _ in range(100):
         part, whole = items(rest, path, **query)
@@ -143,7 +143,7 @@ RESULT = MatchResult(7, 12, 6, 2, {"last_hits": 30.0}, {"last_hits": 20.0}, 600.
 
 @contextmanager
 def playing(rest: LiveController, play: Any) -> Iterator[None]:
-    """The controller's player of matches, on a loop of its own."""
+    """Run the controller's match runner on its own event loop."""
     over = threading.Event()
     player = MatchRunner(MatchQueue(rest.state), play, retry_seconds=0.01, poll_seconds=0.01)
     thread = threading.Thread(target=lambda: asyncio.run(player.run(over.is_set)))
@@ -279,7 +279,7 @@ def test_openapi_describes_every_answer(rest: LiveController) -> None:
 
 
 def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> None:
-    """Examples are checked against their own schemas: a stranger codes against them."""
+    """Examples are validated against their own schemas."""
     from jsonschema_rs import validator_for
 
     document = rest.ask("GET", "/openapi.json", "").json()

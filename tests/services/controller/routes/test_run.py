@@ -1,4 +1,4 @@
-"""The REST API against a real Redis: what it shows, who may change what, what it refuses."""
+"""The REST API with real Redis: responses, roles, refusals."""
 
 import time
 
@@ -92,7 +92,7 @@ def test_a_viewer_is_refused_every_change_there_is(client: TestClient, app: Fast
 
 
 def everything(redis_client: redis.Redis) -> dict[bytes, bytes | None]:
-    """Every key with its serialised value."""
+    """Return every key with its serialised value."""
     return {key: redis_client.dump(key) for key in redis_client.keys("*")}  # type: ignore[union-attr]
 
 

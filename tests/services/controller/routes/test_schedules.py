@@ -1,4 +1,4 @@
-"""Schedules through REST: the same PUT twice, two writers, what is past, history and the way back."""
+"""Schedules over REST: idempotent PUT, concurrent writers, past versions, history and reverts."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The stream of what happens in a run: what it tells, from where it goes on, who may listen, and for how long."""
+"""The event stream of a run: content, resumption, permissions, and lifetime."""
 
 import json
 import socket
@@ -25,7 +25,7 @@ def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
 
 
 class Listener:
-    """A client of the stream that reads in a thread."""
+    """Client of the stream that reads in a thread."""
 
     def __init__(self, rest: LiveController, token: str = VIEWER, **headers: str) -> None:
         self.messages: list[dict[str, str]] = []

@@ -1,4 +1,4 @@
-"""Surgery over REST, against a real Redis and the real library: what is planned, what is taken, what is refused."""
+"""Surgery over REST with real Redis and the real library: plans, accepted and refused requests."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,7 +41,7 @@ def planned(rest: LiveController, **changes: Any) -> dict[str, Any]:
 
 
 def passed(rest: LiveController, plan: dict[str, Any], ok: bool = True, epoch: int = 1) -> str:
-    """As a check leaves it."""
+    """Store the result of a passed check."""
     PlanChecks(rest.state).put(plan["digest"], {
         "plan": plan["plan"], "name": plan["name"], "parent": plan["parent"], "epoch": epoch, "bounds": {},
         "operation": "check-1", "who": "ada",
@@ -199,7 +199,7 @@ def test_operation_cancels_before_publish_and_continues_at_hold(rest: LiveContro
 
 
 def test_a_failed_order_puts_the_real_run_back(rest: LiveController, redis_client: redis.Redis, tmp_path: Any) -> None:
-    """The engine over the real stores: paused by nobody who lives, checked by an optimizer that refuses."""
+    """The engine with real stores: no live service to pause, and an optimizer that refuses the check."""
     digest = passed(rest, planned(rest))
     identity = rest.ask("POST", "/v1/surgery/apply", json={"digest": digest}).json()["id"]
     store = OperationStore(rest.state)

@@ -1,4 +1,4 @@
-"""How a run begins in its store, and that its record wins over every file that it goes on with."""
+"""First start of a run in its store, and precedence of its record over later files."""
 
 import json
 

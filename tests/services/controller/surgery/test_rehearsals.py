@@ -1,4 +1,4 @@
-"""Rehearsals over REST and in the run's state, on a real Redis: what is taken, refused, and seen as left behind."""
+"""Rehearsals over REST and in the run's state, with real Redis: accepted, refused and abandoned ones."""
 
 import time
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def plan(rest: LiveController) -> dict[str, Any]:
 
 
 def of(name: str = "wider", **changes: Any) -> Rehearsal:
-    """One that somebody has asked for."""
+    """Return a requested rehearsal."""
     return new_rehearsal(f"name: {name}\n", "ab" * 32, name, 1, "ada", SCOPE).model_copy(update=changes)
 
 
