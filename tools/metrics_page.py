@@ -16,9 +16,10 @@ Every process serves its metrics at `/metrics` of its metrics port (9100 in cont
 for `five train`, in its heartbeat). Names are `five_<service>_<what>_<unit>`; a counter ends in `_total`, a
 histogram has `_bucket`, `_sum` and `_count`. This page is made from the definitions by `python -m tools.metrics_page`.
 
-Every series carries the labels `run` and `kind` (the kind of service: `rollout`, `optimizer`, ...) in addition to those in the
-tables, so that runs can share a Prometheus. Values that were not measured yet are `NaN`, not 0. Each process also shows `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds`,
-`process_max_fds` and `process_start_time_seconds`.
+Every series carries the labels `run` and `kind` (the kind of service: `rollout`, `optimizer`, ...) in addition to
+those in the tables, so that runs can share a Prometheus. Values that were not measured yet are `NaN`, not 0. Each
+process also shows `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds`, `process_max_fds`
+and `process_start_time_seconds`.
 
 Prometheus must scrape each process by itself: every pod, not a service's address that balances between them. The
 dashboards (`charts/dashboards`, made by `python -m tools.dashboards`) and the alerts (`charts/files/rules.yaml`) need
