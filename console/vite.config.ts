@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig } from "vite";
 
-// The build's name: a page that is open for months sees by it that the controller serves another one.
+// Name of the build, by which a long-lived page detects that the controller serves another one.
 function nameOf(folder: string): string {
   const hash = createHash("sha256");
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
@@ -25,7 +25,7 @@ export default defineConfig({
     outDir: "../services/controller/console/built",
     emptyOutDir: true,
     target: "es2022",
-    // Everything comes from this server as a file of its own: its policy allows no inline script, style or data: script.
+    // Everything is a separate file of this server: its content security policy forbids inline scripts, styles and data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 400,

@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// The report's program: one script and one style sheet, which `libs/five/reports/html_page.py` puts into the page that it writes.
+// Build of the report: one script and one style sheet, which `libs/five/reports/html_page.py` embeds into the page.
 export default defineConfig({
   define: { __BUILD__: JSON.stringify("report") },
   publicDir: false,

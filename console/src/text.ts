@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formatting of numbers and times for people.
 
 export function number(value: unknown, digits = 2): string {
   if (typeof value !== "number" || !Number.isFinite(value)) return "–";

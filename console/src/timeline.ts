@@ -1,4 +1,4 @@
-// The one time line that all charts share: which stretch is shown, where the pointer is, what is marked.
+// Time line shared by all charts: the visible range, the pointer's position, and the annotations.
 import { computed, signal } from "@preact/signals";
 import { get } from "./api/client";
 import type { Mark } from "./api/types";

@@ -1,4 +1,4 @@
-// The controller's REST API (docs/api.md), as the console calls it: by its cookie, never with a token in hand.
+// The controller's REST API (docs/api.md), as the console calls it: with its cookie, never with a token.
 import { signal } from "@preact/signals";
 
 /** What problem details (RFC 9457) say. */
@@ -35,7 +35,7 @@ export async function ask(method: string, path: string, asking: Asking = {}): Pr
     if (value !== undefined) address.searchParams.set(name, String(value));
   const headers: Record<string, string> = {};
   if (method !== "GET") {
-    // A form or a link of another page cannot send this header: see services/controller/console/sessions.py.
+    // Forms and links of other pages cannot send this header: see services/controller/console/sessions.py.
     headers["X-Five-Console"] = __BUILD__;
     headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   }

@@ -1,4 +1,4 @@
-// Curves of so many points at most, made by the controller (services/controller/console/curves.py).
+// Curves with a limited number of points, computed by the controller (services/controller/console/curves.py).
 import { get } from "./client";
 
 export interface Field { mean: (number | null)[]; low?: (number | null)[]; high?: (number | null)[] }

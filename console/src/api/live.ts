@@ -1,4 +1,4 @@
-// One connection on which the controller tells everything that changes (services/controller/routes/console.py).
+// Event stream with all changes of a run (services/controller/routes/console.py).
 import { signal } from "@preact/signals";
 import { overview } from "./run";
 import { begin, who } from "./session";
@@ -23,7 +23,7 @@ export const moved = signal(0);
 export const served = signal(__BUILD__);
 
 let source: EventSource | null = null;
-let looked = false;  // whether this connection has said anything: from then on it tells all that happens
+let looked = false;  // whether this connection has delivered an event; all later events arrive on it
 
 function on<T>(kind: string, take: (data: T) => void): void {
   source?.addEventListener(kind, (event) => {
@@ -42,7 +42,7 @@ export function connect(): void {
   source.onerror = () => {
     link.value = "lost";
     looked = false;
-    // A session that has ended is answered with 401, and a browser does not ask again by itself.
+    // An ended session gets status 401, after which the browser does not reconnect by itself.
     if (source?.readyState === EventSource.CLOSED)
       setTimeout(() => void begin("").then(() => { if (who.value) connect(); }), 3000);
   };

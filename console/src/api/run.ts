@@ -1,4 +1,4 @@
-// What the run is doing, as it was last told.
+// Latest known state of the run.
 import { signal } from "@preact/signals";
 
 export type RunStatus = "starting" | "running" | "pausing" | "paused" | "stopping" | "stopped" | "failed" |

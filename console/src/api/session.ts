@@ -1,4 +1,4 @@
-// Who looks at the console: one-time links, and what this session may do.
+// Login with one-time links, and the permissions of this session.
 import { computed, signal } from "@preact/signals";
 import { Problem, ask, get, loggedOut, post } from "./client";
 
@@ -35,7 +35,7 @@ export async function begin(code: string): Promise<void> {
         return;
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
-        trouble.value = error.message;  // an old link in a browser that is logged in does no harm
+        trouble.value = error.message;  // ignore an old link in a browser that is already logged in
       }
     }
     took(await get<Who>("session"));

@@ -1,4 +1,4 @@
-// Documents of the REST API that pages read (docs/api.md has all of them).
+// REST API documents that the pages read (docs/api.md lists all).
 
 export interface Instance {
   kind: string; id: string; address: string; metrics_address: string; started_at: number; beaten_at: number;

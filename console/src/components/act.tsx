@@ -1,4 +1,4 @@
-// Every act of a person's: what it would do is shown first, from the controller's own dry run, and asked once.
+// Confirmation dialog of every change: shows the controller's dry run first and asks once.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { signal } from "@preact/signals";

@@ -1,4 +1,4 @@
-// A chart over the run's time line: zoom, hover and marks are shared by all charts of the page.
+// Chart over the run's time line. Zoom, hover and annotations are shared by all charts of a page.
 import { useEffect, useRef } from "preact/hooks";
 import { useSignalEffect } from "@preact/signals";
 import uPlot from "uplot";
@@ -30,7 +30,7 @@ export interface Picture {
 }
 
 const HEIGHT = 190;
-const LARGE = new Intl.NumberFormat("en-GB", { notation: "compact" }); // an axis has room for four digits
+const LARGE = new Intl.NumberFormat("en-GB", { notation: "compact" }); // an axis label has space for four digits
 const sync = uPlot.sync("time-line");
 
 type Row = (number | null)[];
@@ -44,7 +44,7 @@ export function rows(data: Curves, picture: Picture): uPlot.AlignedData {
     return v !== null && v !== undefined && undone.some((b) => v >= b.first && v <= b.last);
   });
   const at: number[] = [];
-  const from: number[] = [];  // which point a row is of; -1 breaks the line where nothing came
+  const from: number[] = [];  // index of each row's point; -1 breaks the line at a gap
   const breaks = data.gaps.map(([a]) => a);
   let b = 0;
   data.at.forEach((t, i) => {
@@ -65,7 +65,7 @@ export function rows(data: Curves, picture: Picture): uPlot.AlignedData {
     const of = (row: Row | undefined) => from.map((i) => (i < 0 ? null : row?.[i] ?? null));
     const mean = of(field?.mean);
     const aside = from.map((i) => i >= 0 && ghost[i]);
-    // The first point of what goes on belongs to both, so that lines meet where the run was reverted.
+    // The first point after a revert belongs to both lines, so that they meet there.
     out.push(mean.map((v, i) => (aside[i] ? null : v)));
     out.push(mean.map((v, i) => (aside[i] || aside[i + 1] ? v : null)));
     if (deviation) {
@@ -175,7 +175,7 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
     gaps.current = data.gaps;
     const range = stretch.peek() ?? known.peek();
     plot.current.setData(rows(data, picture), false);
-    // Either draws all of it. A redraw would take back a stretch that was set a moment ago, and draws axes as they were.
+    // Either call draws everything. A redraw would undo a range that was just set, and would keep the old axes.
     if (range) plot.current.setScale("x", { min: range.from, max: range.to });
     else plot.current.redraw(true, true);
     told(null);

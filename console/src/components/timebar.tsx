@@ -1,4 +1,4 @@
-// The time line itself: what part of the run is shown, and what happened on it.
+// Time bar: selects the visible part of the run and shows its events.
 import { useRef, useState } from "preact/hooks";
 import { branches } from "../api/live";
 import type { Mark } from "../api/types";

@@ -1,4 +1,4 @@
-// A game as it is watched, live or recorded: its chunks, and the frames of those that are looked at.
+// Game being watched, live or recorded: its chunks, and the decoded frames of the current ones.
 import { signal } from "@preact/signals";
 import type { GameEvent, Step } from "./decode/chunk.ts";
 import { readChunk } from "./decode/chunk.ts";
@@ -7,8 +7,8 @@ import { Splitter } from "./decode/stream.ts";
 import { Damaged } from "./decode/schema.ts";
 import { gameTime, netWorth, radiantWins } from "./reading.ts";
 
-const KEPT_CHUNKS = 6; // decoded ones
-const TRACK_STEPS = 10; // between two points of a track, as in libs/dota/spectator/camera.py
+const KEPT_CHUNKS = 6; // maximum number of decoded chunks
+const TRACK_STEPS = 10; // steps between two points of a track, as in libs/dota/spectator/camera.py
 
 export type TrackPoint = readonly [number, number | null, number, number];
 export interface TimedEvent { readonly time: number; readonly event: GameEvent }

@@ -1,4 +1,4 @@
-// Where in a game one is: a position in steps that goes on with the time, at a speed, or stays at the live edge.
+// Playback position in steps: advances with time at a speed, or stays at the live edge.
 import { signal } from "@preact/signals";
 import type { Film } from "./film.ts";
 
@@ -28,7 +28,7 @@ export class Playback {
     const rate = this.film.header.peek()?.steps_per_second ?? 7.5;
     let next = this.position.peek() + ms / 1000 * rate * this.speed.peek();
     if (this.live && this.atEdge.peek()) {
-      // A chunk behind what came, so that the next is there when this one ends; further behind, faster.
+      // Stay one chunk behind the newest, so that the next one is ready; play faster when further behind.
       const behind = this.last - next, wanted = 4 * rate;
       if (behind > 6 * wanted) next = this.last - wanted;
       else if (behind > wanted) next += ms / 1000 * rate * Math.min((behind - wanted) / wanted, 6);

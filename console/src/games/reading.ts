@@ -1,4 +1,4 @@
-// What the numbers of a frame stand for (libs/dota/core/bindings/tables_seen.cpp, libs/dota/spectator/camera.py).
+// Accessors for the numbers of a frame (libs/dota/core/bindings/tables_seen.cpp, libs/dota/spectator/camera.py).
 import type { Frame, Schema, Table } from "./decode/schema.ts";
 
 const tables = new WeakMap<Schema, Map<string, Table>>();

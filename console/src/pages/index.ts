@@ -1,6 +1,6 @@
-// Every page of the console. A page is loaded when it is first looked at; one that owns addresses below its own
-// ("/games/12") says so with `deep`, and reads them from shell/route. The controller serves exactly these addresses:
-// services/controller/console/static_files.py lists their first parts.
+// Pages of the console, loaded on first use. A page with paths below its own ("/games/12") sets `deep` and reads them
+// from shell/route. The controller serves exactly these paths: services/controller/console/static_files.py lists their
+// first parts.
 import type { ComponentType } from "preact";
 
 export interface PageDefinition {

@@ -1,4 +1,4 @@
-// What a key or a click asks for: at once, or a cursor that waits for its target.
+// Commands of keys and clicks: immediate, or with a cursor that waits for a target.
 import { signal } from "@preact/signals";
 import type { Aim, Used } from "./facts.ts";
 import type { Unit } from "./picking.ts";
@@ -37,7 +37,7 @@ export function resolve(aiming: Aiming, unit: Unit | null, at: Place): Order | n
   const base = { slot: aiming.slot, queue: aiming.queue };
   if (aiming.kind === "attack_move") return unit ? { kind: "attack", target: idOf(unit), queue: aiming.queue } : { kind: "attack_move", at, queue: aiming.queue };
   if (unit && aiming.aim.includes("unit")) return { ...base, kind: aiming.kind, target: idOf(unit), at };
-  // A tree is no unit: what takes one finds the nearest to the place.
+  // Trees are not units: abilities that target one use the tree nearest to the position.
   if (aiming.aim.includes("point") || aiming.sides.includes("custom")) return { ...base, kind: aiming.kind, at };
   return null;
 }

@@ -1,4 +1,4 @@
-// How long a person waits: of the last hundred orders the time from the key to the answer, and to the frame that shows it.
+// Input latency of the last hundred orders: from the key press to the response, and to the frame that shows it.
 const KEPT = 100;
 
 export class Delays {

@@ -1,4 +1,4 @@
-// What the header says of the game's data (libs/dota/spectator/facts.py), and how a hero stands in a frame.
+// Game data from the header (libs/dota/spectator/facts.py), and a hero's state in a frame.
 import type { Header } from "../games/decode/stream.ts";
 import type { Frame } from "../games/decode/schema.ts";
 import { moment, tableOf, value } from "../games/reading.ts";

@@ -1,5 +1,5 @@
-// One game that is played over one socket: what comes, what is told, and what became of each order. It comes back by
-// itself when the connection is lost; the seat is kept for a while by the server.
+// Game played over a WebSocket: received messages, sent commands, and the result of each order. It reconnects by itself;
+// the server reserves the seat for a while.
 import { signal } from "@preact/signals";
 import type { GameEvent } from "../games/decode/chunk.ts";
 import { Damaged } from "../games/decode/schema.ts";
@@ -70,7 +70,7 @@ export class Game {
       const data = new Uint8Array(message.data), at = performance.now();
       if (data[0] === 1) this.reading = this.begin(data.subarray(1), socket);
       else if (this.steps) this.see(data, at);
-      // The header is unpacked in the background: what comes meanwhile waits for it.
+      // The header is decompressed in the background; later messages wait for it.
       else this.reading = this.reading.then(() => { if (socket === this.socket && this.steps) this.see(data, at); });
     };
     socket.onclose = (event) => { if (socket === this.socket) this.lose(event.code, event.reason); };

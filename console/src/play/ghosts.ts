@@ -1,11 +1,11 @@
-// Enemy buildings that are out of sight: one knows where they stood, until one sees that they do no more.
+// Enemy buildings out of sight: shown at their last known position until they are seen to be gone.
 import type { Frame } from "../games/decode/schema.ts";
 import type { Header } from "../games/decode/stream.ts";
 import type { Facts } from "./facts.ts";
 import { quantised, units } from "./picking.ts";
 import type { Place } from "./wire.ts";
 
-const NEAR = 400; // 65535ths: two buildings stand further apart
+const NEAR = 400; // 65535ths; buildings are further apart than this
 const KINDS = new Set(["tower", "barracks", "fort", "shrine"]);
 
 export interface Ghost { readonly kind: string; readonly team: number; readonly at: Place; readonly x: number; readonly y: number }

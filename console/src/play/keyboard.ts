@@ -1,4 +1,4 @@
-// Keys of the play page as what the session does. A key that was taken is not the browser's.
+// Dispatch of keys to the session. Handled keys are not passed to the browser.
 import { ABILITY_KEYS, ITEM_KEYS, letter } from "./keys.ts";
 import { SCROLL, abilityKeys } from "./facts.ts";
 import type { Session } from "./session.ts";

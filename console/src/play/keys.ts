@@ -1,4 +1,4 @@
-// The keys of the play page. Letters are taken as the keyboard's layout has them.
+// Key bindings of the play page. Letters follow the keyboard layout.
 export const ITEM_KEYS = ["z", "x", "c", "v", "b", "n"] as const;
 export const ABILITY_KEYS = ["q", "w", "e", "r", "d", "f"] as const;
 

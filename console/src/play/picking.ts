@@ -1,4 +1,4 @@
-// What lies under the cursor, and where a unit stands in a picture between two frames.
+// Hit test under the cursor, and interpolated positions of units between two frames.
 import type { Header } from "../games/decode/stream.ts";
 import type { Frame } from "../games/decode/schema.ts";
 import { column, plain, tableOf, value } from "../games/reading.ts";

@@ -1,4 +1,4 @@
-// What a person does in a game, whichever key or click it came from: the hero that is led, the cursor, the view.
+// A person's interaction with a game, independent of key or click: controlled hero, cursor, view.
 import { signal } from "@preact/signals";
 import type { Header } from "../games/decode/stream.ts";
 import { moment, plain, value } from "../games/reading.ts";
@@ -72,7 +72,7 @@ export class Session {
       this.camera = new Camera([map.x + map.extent / 2, map.y + map.extent / 2], map.extent);
       this.camera.near(this.spectates ? 1 : NEAR);
     }
-    // As soon as it is known where the hero is.
+    // Runs as soon as the hero's position is known.
     if (!this.looked && this.game.steps?.last && this.hero.peek() >= 0) {
       this.looked = this.centre();
     }

@@ -1,4 +1,4 @@
-// The frames of a game as they come, thirty a second, and where between two of them the picture is.
+// Received frames of a game, thirty a second, and the render position between two of them.
 import type { GameEvent, Step } from "../games/decode/chunk.ts";
 import { readStep } from "../games/decode/chunk.ts";
 import type { Frame } from "../games/decode/schema.ts";
@@ -10,8 +10,8 @@ import { ENGINE_FRAMES_PER_SECOND } from "./wire.ts";
 
 const KEPT = 45, ARRIVALS = 60;
 const FRAME_MS = 1000 / ENGINE_FRAMES_PER_SECOND;
-const UNITS_A_FRAME = 100; // world units: what goes further in an engine frame was not walking
-const FURTHEST_BEHIND = 2, ASTRAY = 10, SLEW_MS = 250; // frames, frames, and how slowly the picture catches up
+const UNITS_A_FRAME = 100; // world units; a longer move within an engine frame was not walking
+const FURTHEST_BEHIND = 2, ASTRAY = 10, SLEW_MS = 250; // frames, frames, and the time constant of catching up
 
 type Bitmaps = Readonly<Record<string, Uint8Array>>;
 
@@ -64,7 +64,7 @@ export class Steps {
   /** The newest step. */
   get last(): Step | undefined { return this.kept[this.kept.length - 1]?.step; }
 
-  // What jumped is not drawn on its way: nobody went there.
+  // Jumps (blinks, teleports) are not interpolated.
   private mark(before: Frame, now: Frame, frames: number): void {
     const table = tableOf(this.header.schema, "unit"), a = before.tables.unit, b = now.tables.unit;
     if (!table || !a || !b) return;

@@ -1,4 +1,4 @@
-// The messages of a game that is played (docs/play.md): what the server says in text, and what it is told.
+// Messages of a played game (docs/play-protocol.md): the server's text messages, and the client's commands.
 
 export const ENGINE_FRAMES_PER_SECOND = 30;
 
@@ -62,7 +62,7 @@ export function told(text: string): Told | null {
   }
 }
 
-// Words of refusal (docs/play.md), and of the server's.
+// Reasons of refusals, of the game and of the server.
 const REASONS: Readonly<Record<string, string>> = {
   dead: "your hero is dead", alive: "your hero is alive", stunned: "your hero is stunned", silenced: "your hero is silenced", muted: "items cannot be used now",
   rooted: "your hero cannot move", disarmed: "your hero cannot attack", mana: "not enough mana", cooldown: "not ready yet", not_learned: "not learned yet",

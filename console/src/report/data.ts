@@ -1,4 +1,4 @@
-// What a report carries in itself: libs/five/reports/run_report.py writes it into the page.
+// Data embedded in a report; libs/five/reports/run_report.py writes it into the page.
 import type { Curves, Kind } from "../api/curves";
 import type { Branch, Mark, RunEvent } from "../api/types";
 

@@ -1,4 +1,4 @@
-// The report of a run: one file that a person keeps. The console's own parts, on what stands in the page; nothing is asked for.
+// Report of a run as a single file. It uses the console's components with data embedded in the page, without requests.
 import { render } from "preact";
 import { useMemo } from "preact/hooks";
 import "../style/base.css";
@@ -16,7 +16,7 @@ import { clock } from "../text";
 import { known, marks } from "../timeline";
 import { film, report } from "./data";
 
-const TERMS = 6; // lines of a chart
+const TERMS = 6; // maximum number of lines in a chart
 
 /** The terms that rewards were made of, the largest first. */
 function rewards(): Picture | null {
@@ -70,6 +70,6 @@ marks.value = report.marks;
 branches.value = report.branches;
 const root = document.getElementById("page");
 if (root) {
-  root.textContent = ""; // what stands there for who has no scripts
+  root.textContent = ""; // remove the message for browsers without scripts
   render(<ReportPage />, root);
 }

@@ -22,7 +22,7 @@ effect(() => {
   else disconnect();
 });
 
-// A page that is open for months takes a new build by itself, once, unless somebody is in the middle of something.
+// A long-lived page reloads itself for a new build, once, unless an action is in progress.
 effect(() => {
   const next = served.value;
   if (!next || next === __BUILD__ || document.querySelector("dialog[open], textarea:focus, input:focus")) return;

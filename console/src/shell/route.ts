@@ -1,8 +1,8 @@
-// Where in the console the person is: the address says all of it, so that it can be kept and sent.
+// Router. The URL holds the complete location in the console, so that it can be saved and shared.
 import { computed, signal } from "@preact/signals";
 
 const address = signal(new URL(location.href));
-// A page that lies in a file cannot change its address everywhere: what it shows changes all the same.
+// A page opened from a file cannot change its URL in every browser; navigation works without it.
 let fixed = false;
 
 /** The path, "/" for the first page. */

@@ -1,4 +1,4 @@
-// Light or dark, as the system says or as the person has chosen.
+// Light or dark theme: the system's setting or the person's choice.
 import { effect, signal } from "@preact/signals";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -1,5 +1,5 @@
-// Chunks of a recording (libs/dota/spectator/chunks.py has the format). Nothing of what they claim is believed: every
-// read is checked, and what is damaged or hostile ends as Damaged.
+// Decoder of a recording's chunks (format: libs/dota/spectator/chunks.py). Input is untrusted: every read is checked,
+// and damaged or hostile data throw Damaged.
 import type { Bits, Frame, Schema, Table } from "./schema.ts";
 import { Damaged, copyFrame, emptyFrame } from "./schema.ts";
 
@@ -182,6 +182,6 @@ function readEvents(cursor: Cursor): GameEvent[] {
   }
   const isEvent = (e: unknown): e is GameEvent =>
     typeof e === "object" && e !== null && !Array.isArray(e) && typeof (e as { kind?: unknown }).kind === "string";
-  if (!Array.isArray(events) || !events.every(isEvent)) throw new Damaged("a chunk's events are no list of events");
+  if (!Array.isArray(events) || !events.every(isEvent)) throw new Damaged("a chunk's events are not a list of events");
   return events;
 }

@@ -1,4 +1,4 @@
-// What a frame of a recording is made of, as the recording itself says (libs/dota/spectator/schema.py).
+// Frame layout of a recording, read from the recording (libs/dota/spectator/schema.py).
 
 export interface Table { readonly name: string; readonly rows: number; readonly fields: readonly string[]; readonly masks: number }
 export interface Bits { readonly name: string; readonly count: number }
@@ -39,13 +39,13 @@ export async function schemaOf(described: unknown): Promise<Schema> {
   const names = [...tables, ...bits].map((p) => p.name);
   if (new Set(names).size !== names.length || names.length > MAX_PARTS) throw new Damaged("its schema names a part twice");
   const text = JSON.stringify({ tables: tables.map((t) => [t.name, t.rows, t.fields]), bits: bits.map((b) => [b.name, b.count]) });
-  // Python writes what is not ASCII as escapes; names of the game are ASCII.
+  // Python escapes non-ASCII characters; names of the game are ASCII.
   const digest = await sha256(new TextEncoder().encode(text));
   return { tables, bits, hash: digest.slice(0, 16) };
 }
 
 async function sha256(data: Uint8Array<ArrayBuffer>): Promise<string> {
-  if (!globalThis.crypto?.subtle) return ""; // on plain HTTP other than localhost: what a chunk's hash is, is not checked
+  if (!globalThis.crypto?.subtle) return ""; // plain HTTP other than localhost has no crypto: chunk hashes are not checked
   return [...new Uint8Array(await crypto.subtle.digest("SHA-256", data))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 

@@ -1,4 +1,4 @@
-// A recording as it comes, from a file or from a game that is being played: header, chunks, and an index or an end.
+// Stream decoder of a recording, from a file or a live game: header, chunks, and an index or an end.
 import { HEAD, inflate, inflateUpTo, readHead } from "./chunk.ts";
 import type { Schema } from "./schema.ts";
 import { Damaged, schemaOf } from "./schema.ts";
@@ -47,7 +47,7 @@ export async function headerOf(packed: Uint8Array<ArrayBuffer>, size: number | n
   const isNumbers = (v: unknown): boolean => Array.isArray(v) && v.every((n) => Number.isFinite(n));
   if (!names || !["unit", "ability", "item", "kind", "action"].every((n) => Array.isArray(names[n]) &&
       (names[n] as unknown[]).every((t) => typeof t === "string")))
-    throw new Damaged("its header lacks the names of what is shown");
+    throw new Damaged("its header lacks required names");
   if (!map || ![map.x, map.y, map.extent, map.cells, map.fog_cells].every(Number.isFinite) || map.extent <= 0 ||
       map.cells < 1 || map.cells > 1024 || map.fog_cells < 1 || map.fog_cells > 256 || !isNumbers(map.elevation) ||
       !Array.isArray(map.trees) || !map.trees.every((t) => isNumbers(t) && t.length >= 2))

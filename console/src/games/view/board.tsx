@@ -17,7 +17,7 @@ export function Board({ film, playback, showing, choose, now }: {
   const camera = useRef<Camera | null>(null);
 
   useEffect(() => {
-    // Not read from the refs at each frame: an effect ends after the page has let its canvases go, and a frame may come between.
+    // Captured once: a frame may run after the page has released its canvases and before the effect's cleanup.
     const ground = still.current!, target = moving.current!, below = ground.getContext("2d")!, above = target.getContext("2d")!;
     let frame = 0, before = performance.now(), told = 0, scene: Scene | null = null, picture: HTMLCanvasElement | null = null;
     let drawn = "", dark = false, mean = 0;

@@ -1,4 +1,4 @@
-// Which part of the map is shown, and where a place of it lies on the canvas.
+// Visible part of the map, and the mapping from world to canvas coordinates.
 export class Camera {
   width = 1;
   height = 1;

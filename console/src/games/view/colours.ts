@@ -1,4 +1,4 @@
-// Colours of the map, from the page's own: they follow its theme. Teams differ in shape as well as in colour.
+// Map colours, derived from the page's theme. Teams differ in shape as well as in colour.
 export interface Colours {
   readonly teams: readonly [string, string, string]; readonly text: string; readonly dim: string; readonly card: string;
   readonly edge: string; readonly dark: boolean; readonly good: string; readonly accent: string;

@@ -30,7 +30,7 @@ export function Course({ track, time, go }: { track: readonly TrackPoint[]; time
   const first = track[0]?.[0] ?? 0, last = track[track.length - 1]?.[0] ?? 1, width = 600, height = 110;
   const x = (t: number): number => (t - first) / Math.max(last - first, 1) * width;
   const most = Math.max(1000, ...track.map((t) => Math.abs(t[2] - t[3])));
-  // Thinned: more points than pixels draw nothing more.
+  // Downsampled to the number of pixels.
   const every = Math.max(1, Math.ceil(track.length / width));
   const thin = track.filter((_, k) => k % every === 0);
   const wins = thin.filter((t) => t[1] !== null).map((t) => [x(t[0]), height * (1 - t[1]!)] as const);

@@ -1,4 +1,4 @@
-// The layer of the map that stands still: heights, trees. Drawn again when a tree falls, or the view moves.
+// Static layer of the map: heights, trees. Redrawn when a tree falls or the view moves.
 import type { Header } from "../decode/stream.ts";
 import type { Camera } from "./camera.ts";
 import type { Colours } from "./colours.ts";

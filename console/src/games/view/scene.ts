@@ -1,4 +1,4 @@
-// The layer of the map that moves: fog, areas, units, projectiles, names, drawn between two steps.
+// Dynamic layer of the map: fog, areas, units, projectiles, names, interpolated between two steps.
 import type { Step } from "../decode/chunk.ts";
 import type { Header } from "../decode/stream.ts";
 import { column, plain, tableOf, value } from "../reading.ts";
@@ -144,7 +144,7 @@ export class Scene {
         pen.arc(px, py, size, 0, 2 * Math.PI);
         pen.fill();
       }
-      // Creeps that were hit: a bar on every one would hide the rest.
+      // Only damaged creeps have a health bar: a bar on each would hide the rest.
       if (!BUILDINGS.has(name) && name !== "roshan" && a[at + hp]! < a[at + maxHp]!)
         this.bar(pen, px, py - size - 4, Math.max(size * 2, 8), 2, a[at + hp]! / Math.max(a[at + maxHp]!, 1), colours.good);
       if (name === "roshan") this.bar(pen, px, py - size - 6, 30, 3, a[at + hp]! / Math.max(a[at + maxHp]!, 1), colours.good);

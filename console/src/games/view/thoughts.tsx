@@ -32,7 +32,7 @@ export function Thoughts({ header, frame, earlier, hero }: { header: Header; fra
     return { what: what && `${what} (${["Radiant", "Dire", "neutral"][team] ?? ""})`, p };
   }).filter((a) => a.what && a.p > 0);
   const unitName = (unit: number): string => plain(names.unit?.[value(schema, frame, "unit", unit - 1, "type") - 1] ?? "").replace(/^(good|bad)guys /, "");
-  // Among its team's heroes there are: one alone is the richest in any case.
+  // Only for teams of several heroes: a single hero is always the richest.
   const team = Math.floor(hero / 5), mates = Array.from({ length: 5 }, (_, k) => team * 5 + k).filter((h) => heroName(header, frame, h)).length;
   const ranks = mates < 2 ? [] : RANKS.slice(0, mates).map((rank) => ({ rank, p: value(schema, frame, "rank", hero, rank) / 255 }));
   const falls = Array.from({ length: (tableOf(schema, "fall")?.rows ?? 0) / 2 }, (_, k) => team * (tableOf(schema, "fall")?.rows ?? 0) / 2 + k)

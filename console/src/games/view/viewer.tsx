@@ -22,7 +22,7 @@ export function Viewer({ address, live, title, data, still = false }: { address:
     void (data ? film.readBytes(data) : film.read(address, live));
     return () => film.close();
   }, [film]);
-  // A recording's moment stands in the address, ?t= in seconds since the horn: where one pauses or goes to, to be sent.
+  // The URL holds the position of a recording, ?t= in seconds since the horn, after a pause or a seek, for sharing.
   const linked = !live && !data, sought = useRef(false);
   useSignalEffect(() => {
     const asked = query.peek().get("t");

@@ -1,4 +1,4 @@
-// What the numbers stand on: how often heroes met in training, and how often the win head was right.
+// Evidence for the numbers: how often heroes met in training, and how often the win head was right.
 import { number } from "../../text";
 import type { Calibration, Draft, PairOfHeroes } from "./state";
 import { percent, said } from "./state";

@@ -1,4 +1,4 @@
-// A draft as the address says it, so that it can be kept and sent: ?radiant=lion,sven&dire=axe&banned=&order=&side=R.
+// Draft state in the URL, so that it can be saved and shared: ?radiant=lion,sven&dire=axe&banned=&order=&side=R.
 import { computed } from "@preact/signals";
 import { note, query } from "../../shell/route";
 

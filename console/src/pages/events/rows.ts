@@ -1,12 +1,12 @@
-// The events that the page holds: always one stretch without a gap, from some event on to the newest that was heard of.
+// Events of the page: one contiguous range up to the newest known event.
 import { signal } from "@preact/signals";
 import { get } from "../../api/client";
 import { told } from "../../api/live";
 import type { Page, RunEvent } from "../../api/types";
 
 const PAGE = 200;
-const MOST = 1000;  // of one answer; where more has come the page begins again at the newest
-const KEPT = 2000;  // rows that a page left open holds of what comes by itself; those asked for by hand come on top
+const MOST = 1000;  // events in a response; with more new ones the page restarts at the newest
+const KEPT = 2000;  // live rows that an open page keeps, in addition to rows requested by hand
 
 export const rows = signal<readonly RunEvent[]>([]);
 /** The cursor of what is older than the rows; null: there is nothing. */
@@ -14,7 +14,7 @@ export const older = signal<string | null>(null);
 export const trouble = signal("");
 
 let newest: string | null = null;
-let asked = 0;  // rows that somebody asked for by hand
+let asked = 0;  // rows requested by hand
 let busy = false;
 let again = false;
 
@@ -47,7 +47,7 @@ async function look(): Promise<void> {
     } while (again);
     trouble.value = "";
   } catch (error) {
-    trouble.value = (error as Error).message;  // the next event, or the next connection, asks again
+    trouble.value = (error as Error).message;  // the next event or connection retries
   } finally {
     busy = false;
   }
@@ -64,7 +64,7 @@ export async function more(): Promise<void> {
   if (!before) return;
   try {
     const page = await get<Page<RunEvent>>("events", { limit: PAGE, before });
-    if (older.peek() !== before) return;  // what is older has become something else meanwhile
+    if (older.peek() !== before) return;  // the older range changed during the request
     rows.value = [...rows.peek(), ...page.items];
     older.value = page.older;
     asked += page.items.length;

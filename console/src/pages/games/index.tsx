@@ -13,12 +13,12 @@ interface Listed {
 }
 interface Replay { name: string; bytes: number; facts: Record<string, unknown> }
 
-const LOOK_MS = 2000, LOOK_REPLAYS = 15; // every so many looks
+const LOOK_MS = 2000, LOOK_REPLAYS = 15; // replays are polled every so many polls
 const games = signal<readonly Listed[] | null>(null);
 const replays = signal<readonly Replay[] | null>(null);
 const problem = signal(""), wrongFile = signal("");
 const file = signal<{ name: string; data: Uint8Array<ArrayBuffer> } | null>(null);
-const MOST_FILE = 256 << 20; // bytes, as dota.spectator.recording has it
+const MOST_FILE = 256 << 20; // bytes, the limit of dota.spectator.recording
 
 const pair = (v: unknown): readonly [string, string] => Array.isArray(v) ? [String(v[0] ?? ""), String(v[1] ?? "")] : ["", ""];
 
@@ -33,7 +33,7 @@ function useLists(): void {
       } catch (error) {
         problem.value = error instanceof Problem ? error.message : String(error);
       }
-      // Sources list their games while somebody looks: a page in the background does not.
+      // Services list their games while somebody watches; a page in the background does not request it.
       if (!ended) timer = window.setTimeout(() => void (document.hidden ? wait() : look()), LOOK_MS);
     };
     const wait = (): void => { if (!ended) timer = window.setTimeout(() => void (document.hidden ? wait() : look()), LOOK_MS); };

@@ -49,7 +49,7 @@ function Over({ recorded }: { recorded: readonly Recorded[] }) {
 
 /** What a game is to be: the side, one's heroes, with whom and against whom. */
 function Open({ offer }: { offer: Offer }) {
-  // The address may say who is to play: that is how a draft ends.
+  // The URL may name the heroes: a finished draft links here.
   const wished = ["radiant", "dire"].map((name) => (query.peek().get(name) ?? "").split(",").filter((hero) => offer.heroes.includes(hero)));
   const given = wished.every((heroes) => heroes.length === offer.heroes_per_team);
   const team = useSignal(query.peek().get("side") === "D" ? 1 : 0), places = useSignal<readonly number[]>([0]), drawn = useSignal(!given), wrong = useSignal(""), opening = useSignal(false);

@@ -13,7 +13,7 @@ import { known, readMarks, stretch } from "../../timeline";
 import { SHEETS, fieldsOf, ratingPictures } from "./pictures";
 
 const POINTS = 400;
-const AGAIN_MS = 4000;  // between two requests for the same curves, however fast versions come
+const AGAIN_MS = 4000;  // minimum time between two requests for the same curves
 
 /** Curves that are asked for again when there is something new, or another stretch is shown. */
 function useCurves(kind: Kind, fields: readonly string[]): Curves | null {

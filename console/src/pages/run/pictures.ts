@@ -1,4 +1,4 @@
-// What the page of the run draws. Bands are the paper's (Berner et al. 2019, section 4.1 and table 1).
+// Charts of the run page. Bands are the paper's (Berner et al. 2019, section 4.1 and table 1).
 import type { Kind } from "../../api/curves";
 import type { Picture } from "../../components/chart";
 

@@ -1,4 +1,4 @@
-// A plan's rehearsal on a fork of the run: asked for, followed, cancelled; whoever carries it out writes how it goes.
+// Rehearsal of a plan on a fork of the run: request, progress, cancellation. The worker writes its progress.
 import { signal } from "@preact/signals";
 import { post } from "../../api/client";
 import { rehearsed } from "../../api/live";
@@ -8,7 +8,7 @@ import { ago, number } from "../../text";
 
 const OPEN = new Set(["waiting", "preparing", "warming", "learning", "playing"]);
 
-// Chosen in the dialog, after its act was made: the act reads them when it is carried out.
+// Chosen in the dialog after the action was created; the action reads them when it runs.
 const versions = signal(10);
 const games = signal(100);
 

@@ -18,7 +18,7 @@ steps:
 
 const TYPED_MS = 600;
 
-// Chosen in the dialog, after its act was made: the act reads it when it is carried out.
+// Chosen in the dialog after the action was created; the action reads it when it runs.
 const hold = signal(true);
 
 function Hold() {
@@ -75,7 +75,7 @@ export function Surgery() {
     }).catch((error: unknown) => setTrouble(said(error)));
   };
   const written = (text: string) => { setPlan(text); setPlanned(null); setDigest(""); setCheck(null); setTrouble(""); };
-  // A plan that was pasted or changed is read once nobody types any more: its table, its lint, and what a check of it has found.
+  // A pasted or edited plan is parsed after typing stops: its table, its lint, and the results of a check.
   useEffect(() => {
     if (planned || !plan.trim() || !isOperator.value) return;
     let here = true;

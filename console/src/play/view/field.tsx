@@ -19,7 +19,7 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
   const { game } = session;
 
   useEffect(() => {
-    // Not read from the ref at each frame: an effect ends after the page has let its canvas go, and a frame may come between.
+    // Captured once: a frame may run after the page has released its canvas and before the effect's cleanup.
     const target = moving.current!, canvases = [still.current!, target];
     const [ground, scenery] = canvases.map((c) => c.getContext("2d")!) as [CanvasRenderingContext2D, CanvasRenderingContext2D];
     let frame = 0, before = performance.now(), toldAt = 0, scene: Scene | null = null, of: Header | null = null, picture: HTMLCanvasElement | null = null;
@@ -57,7 +57,7 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
       frames++;
       whole += took;
       mean += (took - mean) * 0.05;
-      // What the page costs and what it knows, for who measures it.
+      // Measurements of the page's cost, for benchmarks.
       Object.assign(target.dataset, { ms: mean.toFixed(3), frames: String(frames), whole: whole.toFixed(1), frame: String(sample.frame), newest: String(steps.newest),
         acks: String(game.acks), answered50: game.answered.quantile(0.5).toFixed(1), answered99: game.answered.quantile(0.99).toFixed(1),
         shown50: game.shown.quantile(0.5).toFixed(1), shown99: game.shown.quantile(0.99).toFixed(1), bytes: String(steps.bytes) });

@@ -1,4 +1,4 @@
-// What is drawn above the scene: where one aims and how far it reaches, clicks until they are answered, pings.
+// Overlay above the scene: target and range, unanswered clicks, pings.
 import type { Header } from "../../games/decode/stream.ts";
 import type { Camera } from "../../games/view/camera.ts";
 import type { Colours } from "../../games/view/colours.ts";

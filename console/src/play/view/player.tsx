@@ -58,14 +58,14 @@ export function Player({ name, address, spectate, leave }: { name: string; addre
   const fullScreen = async (): Promise<void> => {
     if (document.fullscreenElement) { await document.exitFullscreen(); return; }
     await root.current?.requestFullscreen();
-    // Ctrl+W would close the page: where the browser lets a page have its keys on a full screen, it is a key of the game's.
+    // Ctrl+W would close the page. Browsers with keyboard lock give it to the game in full screen.
     await (navigator as unknown as { keyboard?: { lock?: (keys: string[]) => Promise<void> } }).keyboard?.lock?.(["KeyW", "KeyQ", "KeyE", "KeyR", "KeyD", "KeyF"]).catch(() => undefined);
     session.focus();
   };
   const end = game.end.value, time = header && frame ? gameTime(header.schema, frame) : 0;
   const own = header && frame && hero >= 0 ? heroNow(header, game.facts, frame, hero) : null;
   const feed = game.events.value.filter((e) => e.event.kind !== "item" && time - e.time < LINE_SECONDS).slice(-LINES);
-  // A fallen enemy has no unit that one sees: the seats have his name.
+  // A dead enemy has no visible unit: its name comes from the seats.
   const named = (place: number): string => (header && frame && heroName(header, frame, place)) || plain(state?.seats.find((s) => s.hero === place)?.name ?? "");
   const panel = session.panel.value;
   return <section ref={root} class="play" aria-label="Game" onKeyDown={key} onKeyUp={release}>
