@@ -22,13 +22,13 @@ from five.run.effective import overlay
 from five.run.load import load
 from five.services.evaluator import metrics as page
 from five.services.evaluator.cameras import Cameras
+from five.services.evaluator.cpu_limit import CpuLimit
 from five.services.evaluator.drafting import DraftReader
 from five.services.evaluator.guard_loop import GuardLoop
-from five.services.evaluator.kept import TABLE as MATCH_GAMES
+from five.services.evaluator.match_progress import TABLE as MATCH_GAMES
 from five.services.evaluator.matches import Inference, Matches, Pairing, Result
-from five.services.evaluator.pace import Pace
 from five.services.evaluator.rating_loop import RatingLoop, number
-from five.services.evaluator.recording import Films, Recorder, tidy
+from five.services.evaluator.recording import Recorder, SpectatorRecordings, tidy
 from five.services.evaluator.service import PLAYERS, EvaluatorService
 from rapid import codec
 from rapid.live_source import LiveSource
@@ -49,8 +49,8 @@ SEED_OFFSET = 7_919_000  # apart from the seeds of training games
 
 
 def newest_kept(parameters: ParameterStore, every: int) -> int | None:
-    """The newest version that is rated: it stays in the archive, so that it can be played for as long as its rating
-    takes, and is not part of a warm-up."""
+    """Return the newest permanently archived version outside a warm-up: it can be loaded for as long as its rating
+    takes."""
     if every == 0:
         return None  # none is kept
     return next((r.version for r in parameters.newest_records(every) if r.blob and not r.warming), None)
@@ -58,17 +58,20 @@ def newest_kept(parameters: ParameterStore, every: int) -> int | None:
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: Inference, game: GameConfig,
                playing: set[Matches], folder: Path, source: LiveSource, playing_now: list[Listing]) -> None:
-    """Rates versions, and plays the pairs of an anneal's guard, until the service drains; its games are among those
-    ``playing`` meanwhile, and ``folder`` gets a recording of each rated version. ``source`` shows games live;
-    ``playing_now`` gets what lists them."""
+    """Rate versions and play the pairs of an anneal's guard until the service drains.
+
+    Its games are listed in ``playing``; ``folder`` gets a recording of each rated version. ``source`` broadcasts
+    games live;
+    ``playing_now`` receives the function that lists them.
+    """
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
     lifecycle = service.lifecycle
 
-    pace = Pace(settings.cpu_share)
+    pace = CpuLimit(settings.cpu_share)
     cameras = Cameras(games, service.config.name, service.config.rewards, source)
     playing_now.append(cameras.games)
-    films = Films(cameras, service.blobs, folder)
+    films = SpectatorRecordings(cameras, service.blobs, folder)
     recorder = Recorder(games.record, games.hash, folder, settings.keep_replays, films,
                         lambda: tidy(folder, settings.replay_days, settings.replay_mebibytes * 2**20, films))
     rng = np.random.default_rng(service.config.seed)
@@ -157,7 +160,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
         return newest_kept(service.parameters, config.store.archive_every)
 
     def quiet() -> bool:
-        """Whether the run is paused and no game goes on: those that have begun are held between two steps."""
+        """Return whether the run is paused and every game is held between two steps."""
         return (not service.lifecycle.active and all(matches.resting for matches in tuple(playing))
                 and drafter.resting)
 

@@ -1,4 +1,4 @@
-"""Cameras on the evaluator's games: for recordings, and for whoever watches one live."""
+"""Cameras of the evaluator's games, for recordings and live viewers."""
 
 import logging
 import time
@@ -25,7 +25,8 @@ FIRST_STEPS = 6  # of the first chunk of a live game
 
 
 class Cameras:
-    """Of one vector of games. ``rewards`` says what is shown as earned; ``source`` None: nothing is shown live."""
+    """Cameras of one vector of games. ``rewards`` defines the shown rewards; ``source`` None disables live
+    broadcasts."""
 
     def __init__(self, games: VecGame, run: str, rewards: RewardConfig, source: LiveSource | None = None) -> None:
         self._games = games
@@ -39,13 +40,12 @@ class Cameras:
         self._live: dict[int, Camera] = {}
 
     def began(self, place: int, pairing: Pairing, game: str) -> None:
-        """A game begins at a place, or begins again."""
+        """Handle the start or restart of a game in a slot."""
         self.drop([place])
         self._pairings[place] = game, pairing, time.monotonic()
 
     def film(self, place: int, path: Path) -> None:
-        """Records the game at a place, which has just begun, to a file. One that cannot be written costs the
-        recording, not the game."""
+        """Record the game that has just begun in a slot to a file. A write error costs the recording, not the game."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             film = self._films[place] = RecordingWriter(path, self._config(place), self._about(place))
@@ -54,7 +54,7 @@ class Cameras:
             self._lose(place, error)
 
     def wants(self, place: int) -> bool:
-        """Whether somebody looks at a place; begins to show a game live that somebody has begun to watch."""
+        """Return whether a slot is recorded or watched; start the broadcast for a new viewer."""
         known = self._pairings.get(place)
         if self._source is not None and known is not None:
             wanted = self._source.wants(known[0])
@@ -65,8 +65,9 @@ class Cameras:
         return place in self._films or place in self._live
 
     def think(self, places: Array, sides: Array, asked: npt.NDArray[np.bool_], answer: ActResult) -> None:
-        """What the policies made of what was last looked at. Rows of the answer are ``places`` and ``sides``; thoughts
-        were ``asked`` of some."""
+        """Record the policies' outputs for the last frames. Rows of the answer are ``places`` and ``sides``; debug
+        outputs were
+        ``asked`` for some."""
         for thought, row in enumerate(np.flatnonzero(asked).tolist()):
             if not answer.policy_debug:
                 return
@@ -79,7 +80,7 @@ class Cameras:
                     self._lose(place, error)
 
     def look(self, places: Collection[int]) -> None:
-        """After a step of these places."""
+        """Record these slots after a step."""
         for place in places:
             for camera in self._cameras(place):
                 weights = self._weights * time_weights(self._games.game_time[place], self._rewards)
@@ -91,7 +92,7 @@ class Cameras:
                     self._lose(place, error)
 
     def ended(self, place: int) -> bool:
-        """The game at a place is over. Whether its recording is whole, in its place."""
+        """End a slot's recording; return whether it is complete and stored."""
         if place in self._live:
             self._live.pop(place).end()
             assert self._source is not None
@@ -107,7 +108,7 @@ class Cameras:
             return False
 
     def drop(self, places: Collection[int] | None = None) -> None:
-        """The games at these places (all of them) are lost."""
+        """Discard the games in these slots (all of them by default)."""
         for place in list(self._pairings if places is None else places):
             if (film := self._films.pop(place, None)) is not None:
                 film.drop()
@@ -117,14 +118,14 @@ class Cameras:
             self._pairings.pop(place, None)
 
     def facts(self, place: int) -> dict[str, Any]:
-        """What a list of recordings says of the game at a place, once it is over."""
+        """Return the list entry of a slot's ended game."""
         kills = self._games.stats[place, :, :, 2].sum(axis=1)
         return {**self._about(place), "seconds": round(float(self._games.game_time[place]), 1), "at": time.time(),
                 "winner": int(self._games.winner[place]) - 1, "kills": [int(k) for k in kills],
                 "mode": self._config(place).mode, "patch": self._config(place).patch}
 
     def games(self) -> list[dict[str, Any]]:
-        """Games in progress, for a list of them."""
+        """Return the games in progress for a list."""
         found = []
         for place, (game, _, since) in self._pairings.items():
             stats = self._games.stats[place]

@@ -1,4 +1,4 @@
-"""The table of a draft of each rated version, where its line-ups are few enough to be read beside training."""
+"""Draft tables of rated versions, if the pool has few enough line-ups to evaluate during training."""
 
 import asyncio
 import itertools
@@ -28,8 +28,9 @@ BATCH = 16  # line-ups of one request
 
 
 class DraftReader:
-    """Makes tables and keeps the newest. ``game`` is the game as it is evaluated; ``most`` bounds a table's line-ups,
-    0: none is made; ``rated`` is the version that was rated last."""
+    """Builder of draft tables, which keeps the newest. ``game`` is the evaluated game; ``most`` limits a table's
+    line-ups, 0
+    disables tables; ``rated`` returns the version rated last."""
 
     def __init__(self, game: GameConfig, inference: Inference, tables: draft_tables.DraftTables, most: int,
                  rated: Callable[[], int]) -> None:
@@ -48,7 +49,7 @@ class DraftReader:
             log.info("no tables of drafts are made: %s", error)
 
     async def run(self, active: Callable[[], bool], draining: Callable[[], bool]) -> None:
-        """Until the service drains: a table for each version that has been rated, the newest first."""
+        """Build a table for each rated version, the newest first, until the service drains."""
         if self.pool is None:
             return
         line_ups = LineUps(self._game, self.pool, min(BATCH, self.pool.line_ups))
@@ -81,7 +82,7 @@ class DraftReader:
         self._made = version
 
     async def _read(self, seen: Mapping[str, npt.NDArray[Any]], k: int, version: int) -> Floats:
-        """What k line-ups are worth by the first observations of both teams, float32 [k]."""
+        """Return the value of k line-ups by both teams' first observations, float32 [k]."""
         sessions: Ints = np.array([next(self._session) for _ in range(k * TEAMS)], np.int64)
         policies = np.full(k * TEAMS, version, np.int64)
         flags = np.full(k * TEAMS, RESET | WANT_STATE | CLOSE, np.uint8)

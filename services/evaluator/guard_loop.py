@@ -1,4 +1,4 @@
-"""Plays the pairs of an anneal's guard beside the rating: the newest version against the last before the change."""
+"""Games of an anneal's guard, played during ratings: the newest version against the last one before the change."""
 
 import itertools
 import logging
@@ -25,7 +25,7 @@ LOOK_SECONDS = 2.0
 
 @dataclass
 class _Open:
-    """A pair that is being played: what it needs to be kept, and the results so far by the newest version's side."""
+    """Pair in progress: its record's data, and the results so far by the newest version's side."""
 
     trial: str
     rule: Variant
@@ -37,10 +37,11 @@ class _Open:
 
 @dataclass
 class GuardLoop:
-    """Gives out the games of the guard's pairs and keeps those of which both have ended.
+    """Source of the guard's pairings, which records pairs whose games have both ended.
 
-    ``read`` is the anneal's document, ``newest`` the version to be compared, ``game`` what is evaluated without the
-    change. A pair whose games are lost is played again under its number: none is ever left out.
+    ``read`` returns the anneal's document, ``newest`` the tested version, ``game`` the evaluated game without the
+    change. A
+    pair with lost games is replayed under its number: none is left out.
     """
 
     read: Callable[[], Any]
@@ -60,7 +61,7 @@ class GuardLoop:
         self._games: list[tuple[Pairing, _Open]] = []
 
     def next_pairing(self) -> Pairing | None:
-        """The next game to play; None when nothing is annealed or all pairs are played."""
+        """Return the next game; None when nothing is annealed or all pairs are played."""
         self._look()
         if self._anneal is None:
             return None
@@ -69,7 +70,7 @@ class GuardLoop:
         return self._waiting.pop() if self._waiting else None
 
     def on_result(self, result: Result) -> bool:
-        """A game has ended. Returns whether it was one of the guard's."""
+        """Record an ended game. Return whether it belongs to the guard."""
         for i, (pairing, pair) in enumerate(self._games):
             if pairing is result.pairing:
                 del self._games[i]
@@ -80,14 +81,14 @@ class GuardLoop:
         return False
 
     def drop(self) -> None:
-        """Games that were under way are lost: their pairs are played again."""
+        """Discard games in progress: their pairs are replayed."""
         self._waiting.clear()
         self._open.clear()
         self._games.clear()
 
     @property
     def played(self) -> int:
-        """Pairs of the present attempt that are kept."""
+        """Number of recorded pairs of the current attempt."""
         return sum(map(len, self._done.values()))
 
     def _look(self) -> None:
@@ -109,7 +110,7 @@ class GuardLoop:
             self._anneal = None
 
     def _begin(self, anneal: Anneal) -> None:
-        """Another attempt: what was played of it before, and of others nothing any more."""
+        """Switch to another attempt: load its recorded pairs and forget those of others."""
         self._changed = GameConfig.model_validate(merge_overrides(self.game.model_dump(mode="json"), anneal.overrides))
         self.drop()
         self._done = {rule: set() for rule in VARIANTS}
@@ -123,7 +124,7 @@ class GuardLoop:
         self._trial = anneal.trial
 
     def _assign(self, anneal: Anneal) -> None:
-        """Both games of the next pair, under the rule of which fewer pairs have been given out."""
+        """Queue both games of the next pair, under the rule with fewer assigned pairs."""
         version = self.newest()
         if version is None or version <= max(anneal.began, anneal.base):
             return

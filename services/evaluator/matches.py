@@ -1,4 +1,4 @@
-"""Plays games between versions and scripted bots, many at a time."""
+"""Player of games between versions and bots, many at a time."""
 
 import asyncio
 import itertools
@@ -20,7 +20,7 @@ DRAW = 3
 
 
 class Games(Protocol):
-    """The part of dota.VecGame that matches need."""
+    """Part of dota.VecGame that matches need."""
 
     obs: dict[str, Array]  # [G, 2, ...]
     controllers: Array  # uint8 [G, 2]
@@ -35,28 +35,28 @@ class Games(Protocol):
     def add_variant(self, config: GameConfig) -> int: ...
 
     def step(self, actions: Array, which: Array) -> None:
-        """One timestep of the games ``which``; ``actions`` int16 [G, 2, H, 6] of all."""
+        """Play one step of the games ``which``; ``actions`` int16 [G, 2, H, 6] for all."""
         ...
 
 
 class Watcher(Protocol):
-    """Who looks at games while they are played (services.evaluator.cameras)."""
+    """Observer of games during play (services.evaluator.cameras)."""
 
     def wants(self, place: int) -> bool:
-        """Whether it looks at the game at a place now, and wants to know what its policies think."""
+        """Return whether it observes a slot's game and needs the policies' debug outputs."""
         ...
 
     def think(self, places: Array, sides: Array, asked: npt.NDArray[np.bool_], answer: ActResult) -> None:
-        """What the policies made of the step; ``asked`` bool [rows] were wanted."""
+        """Receive the policies' outputs of a step; ``asked`` bool [rows] marks those with debug outputs."""
         ...
 
     def look(self, places: Collection[int]) -> None:
-        """These places have been stepped."""
+        """Observe these slots after their step."""
         ...
 
 
 class Inference(Protocol):
-    """The part of five.clients.inference.InferenceClient that matches need."""
+    """Part of five.clients.inference.InferenceClient that matches need."""
 
     async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array]
                   ) -> ActResult: ...
@@ -64,7 +64,7 @@ class Inference(Protocol):
 
 @dataclass(frozen=True)
 class Player:
-    """Who plays a team: a bot of the game's core (``controller`` > 0), or a version of the policy (-1: the newest)."""
+    """Player of a team: a bot of the core (``controller`` > 0), or a version (-1: the newest)."""
 
     name: str
     controller: int = 0
@@ -73,10 +73,10 @@ class Player:
 
 @dataclass(frozen=True)
 class Pairing:
-    """The agent that is measured against an opponent; ``side`` 0 or 1 is the agent's.
+    """Game between the measured agent and an opponent; ``side`` 0 or 1 is the agent's.
 
-    ``seed``: the game's, where it matters; ``rules``: what is played, where it is not what the games were made for;
-    ``game``: its id, where it is one that was assigned; ``number``: which of a match it is, from 0.
+    ``seed``: the game's, if it matters; ``rules``: the game's configuration, if it differs; ``game``: its id, if it was
+    assigned; ``number``: its number in a match, from 0.
     """
 
     agent: Player
@@ -90,7 +90,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Result:
-    """A finished game. ``score`` 1 the agent won, 0.5 a draw, 0 lost; statistics float32 [K], means over heroes."""
+    """Finished game. ``score``: 1 the agent won, 0.5 a draw, 0 lost; statistics float32 [K], means over heroes."""
 
     pairing: Pairing
     score: float
@@ -101,7 +101,7 @@ class Result:
 
 
 class Matches:
-    """Keeps a vector of games busy with pairings."""
+    """Runner that keeps a vector of games busy with pairings."""
 
     def __init__(self, games: Games, inference: Inference, heroes: int, watcher: Watcher | None = None) -> None:
         self._games = games
@@ -121,10 +121,14 @@ class Matches:
     async def play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
                    pause: Callable[[], bool] = lambda: False, rest: Callable[[], float] = lambda: 0.0,
                    on_start: Callable[[int], None] = lambda game: None) -> None:
-        """Plays until ``next_pairing`` gives no more and every game has ended. A place for which there was none is
-        offered again whenever a game ends. ``pause`` holds all games; ``rest`` says for how many seconds to rest after
-        a step; ``on_start`` is told the place of each game that begins. Raises CallFailed when inference refuses for
-        good; games that have not ended then have no result."""
+        """Play until ``next_pairing`` returns None and every game has ended.
+
+        An idle slot asks again whenever a game ends. ``pause`` holds all games; ``rest`` returns the seconds to
+        sleep after a
+        step; ``on_start`` receives the slot of each new game. Raises CallFailed when inference refuses permanently;
+        unfinished
+        games then have no result.
+        """
         self._on_start = on_start
         self.resting = False
         try:
@@ -161,15 +165,15 @@ class Matches:
 
     @property
     def under_way(self) -> int:
-        """Games that have begun and not ended."""
+        """Number of games in progress."""
         return sum(p is not None for p in self._pairings)
 
     def pairing(self, place: int) -> Pairing | None:
-        """What is played at a place."""
+        """Return the pairing of a slot."""
         return self._pairings[place]
 
     def _start(self, games: list[int], next_pairing: Callable[[], Pairing | None] | None) -> None:
-        """Begins new games; without ``next_pairing`` the same pairings again (their policies' states were lost)."""
+        """Start new games; without ``next_pairing`` restart the same pairings, whose policies' states were lost."""
         begun = []
         for i in games:
             pairing = self._pairings[i] if next_pairing is None else next_pairing()
@@ -198,7 +202,7 @@ class Matches:
             self._on_start(i)
 
     async def _act(self) -> bool:
-        """Actions of every team that a policy plays. False when the server has lost their states."""
+        """Return the actions of every team with a policy; False when the server lost their states."""
         rows = self._policy_rows([i for i, p in enumerate(self._pairings) if p is not None])
         if not len(rows[0]):
             return True
@@ -219,7 +223,7 @@ class Matches:
         return True
 
     async def _close(self, ended: list[int]) -> None:
-        """Lets the server forget the sessions of ended games; it would do so by itself when their lease ends."""
+        """Close ended games' sessions at the server, which would otherwise expire with their lease."""
         rows = self._policy_rows(ended)
         if len(rows[0]):
             flags = np.full(len(rows[0]), CLOSE, np.uint8)

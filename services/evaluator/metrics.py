@@ -1,4 +1,4 @@
-"""What the evaluator shows on its metrics page."""
+"""Metrics of the evaluator."""
 
 import math
 from collections.abc import Mapping
@@ -42,19 +42,19 @@ PAIRED = gauge("evaluator", "guard_paired", "games", "Games of the anneal's pres
 
 
 def count_guard_game(rule: str, score: float, pairs: int) -> None:
-    """One of the guard's games ended; ``pairs`` are played."""
+    """Count an ended guard game; ``pairs`` are complete."""
     GUARD_GAMES.labels(rule, OUTCOMES[score]).inc()
     PAIRED.set(2 * pairs)
 
 
 def count_game(pairing: Pairing, score: float) -> None:
-    """A rated game ended. Opponents that are versions are counted together: each by name would be too many series."""
+    """Count an ended rated game. Opponents that are versions share one series: one for each would be too many."""
     opponent = "anchor" if pairing.agent.controller else pairing.opponent.name
     GAMES.labels("version" if pairing.opponent.version >= 0 else opponent, OUTCOMES[score]).inc()
 
 
 def show_rating(record: Mapping[str, Any], references: int) -> None:
-    """Brings the gauges to a finished rating, as `services.evaluator.rating_loop` records it."""
+    """Set the gauges to a finished rating, as `services.evaluator.rating_loop` records it."""
     RATED.set(record["version"])
     RATING.set(record["mu"])
     SIGMA.set(record["sigma"])

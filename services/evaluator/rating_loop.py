@@ -1,4 +1,4 @@
-"""Rates one version after another, beside training: plays what the ladder assigns, and keeps what came of it."""
+"""Rating of one version after another during training: plays the ladder's games and persists the results."""
 
 import logging
 from collections import Counter
@@ -24,12 +24,13 @@ TRIES = 3  # of a game that is lost again and again; then it is aborted
 
 @dataclass
 class RatingLoop:
-    """Gives out the ladder's games and takes results in.
+    """Source of the ladder's pairings and sink of their results.
 
-    Each step of the ladder is one atomic write of what changed: a game, or a rating with its record in the series.
-    ``newest`` is the version to rate next; ``keep`` is told of a version before it becomes a reference;
-    versions that are none of ``ours``, as the run has gone back behind them, are references no more; their ratings
-    stay.
+    Each step of the ladder is one atomic write: a game, or a rating with its record in the series. ``newest`` is the
+    next
+    version to rate; ``keep`` receives a version before it becomes a reference; versions that are not in ``ours``,
+    because the
+    run was reverted, are no longer references and keep their ratings.
     """
 
     config: RatingConfig
@@ -59,7 +60,7 @@ class RatingLoop:
 
     @property
     def version(self) -> int:
-        """The version under test, or that was rated last; -1: none yet."""
+        """Version being rated or rated last; -1 before the first."""
         trial, last = self.ladder.trial, self.ladder.last_rated
         if trial is not None and trial.player != ANCHORS:
             return number(trial.player)
@@ -67,11 +68,11 @@ class RatingLoop:
 
     @property
     def games(self) -> int:
-        """Games of the rating under way that have ended."""
+        """Number of ended games of the current rating."""
         return 0 if self.ladder.trial is None else len(self.ladder.trial.ended)
 
     def next_pairing(self) -> Pairing | None:
-        """The next game to be played; None when nothing is to be rated, or all games of a round have begun."""
+        """Return the next game; None when nothing is to be rated, or all games of a round have begun."""
         self._proceed()
         if self.ladder.trial is None:
             self._begin()
@@ -94,7 +95,7 @@ class RatingLoop:
         return self.bots[name] if name in self.bots else Player(name, version=number(name))
 
     def drop(self) -> int:
-        """The games under way are lost. They are played again, and after some tries count as aborted: how many now."""
+        """Replay the games in progress; after some attempts they count as aborted. Return how many do now."""
         lost, self._under_way = self._under_way, set()
         aborted = 0
         for game in lost:
@@ -105,11 +106,11 @@ class RatingLoop:
         return aborted
 
     def put_off(self) -> None:
-        """The games under way cannot be kept now, as the store is away: they are played again, however often."""
+        """Replay the games in progress, without limit, because the store is unavailable."""
         self._under_way.clear()
 
     def on_result(self, result: Result) -> bool:
-        """A game has ended. Returns whether it counts: told of again, or given up meanwhile, it does not."""
+        """Record an ended game. Return whether it counts: duplicates and abandoned games do not."""
         game = result.pairing.game
         self._under_way.discard(game)
         counted = self._table.update(lambda: self.ladder.report_game(
@@ -118,7 +119,7 @@ class RatingLoop:
         return counted
 
     def _proceed(self) -> None:
-        """Takes the ladder's next step, when every game of the round has ended."""
+        """Advance the ladder when every game of the round has ended."""
         outcome: RatingOutcome | None = None
 
         def change() -> dict[str, Any] | None:
@@ -146,14 +147,14 @@ class RatingLoop:
                      "all others: %s", ", ".join(f"{s.player} {s.mu:.1f} ± {s.sigma:.1f}" for s in outcome.refitted))
 
     def _records(self, outcome: RatingOutcome | None) -> list[tuple[str, ...]]:
-        """The series' records of an outcome: one of the version that was rated by it."""
+        """Return the series' records of an outcome: one for a rated version."""
         if outcome is None:
             return []
         return [self.series.command("ratings", self.record(outcome)) for s in outcome.standings
                 if s.player not in self.bots]
 
     def record(self, outcome: RatingOutcome) -> dict[str, Any]:
-        """What the series keeps of a version's rating: its own games alone, against bots by name."""
+        """Return the series' record of a version's rating: its own games, with bots by name."""
         standing = outcome.standings[0]
         bots = {name: scores for name, scores in standing.scores.items() if name in self.bots}
         means = np.mean([g["statistics"] for g in outcome.games], axis=0)
@@ -168,7 +169,7 @@ class RatingLoop:
 
 
 def number(player: str) -> int:
-    """The version that a player is. Raises ValueError for a bot."""
+    """Return a player's version number. Raises ValueError for a bot."""
     version = player_version(player)
     if version is None:
         raise ValueError(f"{player!r} is no version")

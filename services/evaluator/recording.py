@@ -1,4 +1,4 @@
-"""One recording of each version that is rated: its orders, and what is to be seen of it (dota.spectator)."""
+"""Recording of one game of each rated version: its commands, and the spectator's view (dota.spectator)."""
 
 import json
 import logging
@@ -16,9 +16,10 @@ log = logging.getLogger(__name__)
 REPLAYS = "replays/"  # in the blob store
 
 
-class Films:
-    """What is to be seen of games, on its way into the blob store, where the controller finds it. ``folder`` is where
-    it lies while the game is played."""
+class SpectatorRecordings:
+    """Spectator recordings on their way to the blob store, where the controller finds them. ``folder`` holds them
+    during the
+    game."""
 
     def __init__(self, cameras: Cameras, blobs: BlobStore, folder: Path) -> None:
         self._cameras = cameras
@@ -26,11 +27,11 @@ class Films:
         self._folder = folder
 
     def begin(self, place: int) -> None:
-        """The game at a place, which has just begun, is recorded."""
+        """Record the game that has just begun in a slot."""
         self._cameras.film(place, self._at(place))
 
     def keep(self, place: int, name: str) -> None:
-        """The game at a place is over: its recording goes into the store under a name."""
+        """Store the recording of a slot's ended game under a name."""
         facts = self._cameras.facts(place)
         if not self._cameras.ended(place):
             return
@@ -42,7 +43,7 @@ class Films:
             path.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """Forgets a recording."""
+        """Remove a recording."""
         for suffix in (SUFFIX, ".json"):
             self._blobs.remove_ref(f"{REPLAYS}{name}{suffix}")
 
@@ -50,9 +51,10 @@ class Films:
         return self._folder / f".game-{os.getpid()}-{id(self._cameras):x}-{place}{SUFFIX}"
 
 
-def tidy(folder: Path, days: float, most_bytes: float, films: "Films | None" = None) -> list[str]:
-    """Removes recordings of matches on request that are older than ``days``, and the oldest of all while they take more
-    than ``most_bytes``. Returns the names of those that went."""
+def tidy(folder: Path, days: float, most_bytes: float, films: "SpectatorRecordings | None" = None) -> list[str]:
+    """Remove recordings of requested matches older than ``days``, and the oldest of all above ``most_bytes``. Return
+    the removed
+    names."""
     found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in folder.glob("*.replay"))
     total = sum(size for _, size, _ in found)
     gone = []
@@ -69,14 +71,15 @@ def tidy(folder: Path, days: float, most_bytes: float, films: "Films | None" = N
 
 
 class Recorder:
-    """Records the first rated game of each version into ``folder``, as PLAYER.replay, and keeps the newest ``keep``.
+    """Recorder of each version's first rated game into ``folder``, as PLAYER.replay, which keeps the newest ``keep``.
 
-    ``record`` begins the recording of the game at a place, ``final_hash`` is the state that it ended in. With
-    ``films`` what is to be seen of a game goes into their store as well. ``tidy`` makes room, after each.
+    ``record`` starts the recording of a slot's game, ``final_hash`` returns its final state. With ``films`` the
+    spectator's
+    view is stored as well. ``tidy`` runs after each.
     """
 
     def __init__(self, record: Callable[[int], Replay], final_hash: Callable[[int], int], folder: Path, keep: int,
-                 films: "Films | None" = None, tidy: Callable[[], object] = lambda: None) -> None:
+                 films: "SpectatorRecordings | None" = None, tidy: Callable[[], object] = lambda: None) -> None:
         self._films = films
         self._tidy = tidy
         self._record = record
@@ -86,7 +89,7 @@ class Recorder:
         self._running: dict[int, tuple[str, Replay]] = {}  # by place
 
     def began(self, place: int, player: str) -> None:
-        """A rated game of a player begins at a place, or begins again."""
+        """Handle the start or restart of a player's rated game in a slot."""
         again = self._running.get(place, ("", None))[0] == player
         others = any(name == player for name, _ in self._running.values())
         if again or not (others or self._path(player).exists()):
@@ -95,7 +98,7 @@ class Recorder:
                 self._films.begin(place)
 
     def ended(self, place: int) -> None:
-        """The game at a place has ended. A folder that cannot be written costs the recording, not the rating."""
+        """Handle the end of a slot's game. A folder that is not writable costs the recording, not the rating."""
         if place not in self._running:
             return
         player, replay = self._running.pop(place)
@@ -115,7 +118,7 @@ class Recorder:
             log.warning("a game of %s is not kept: %s", player, error)
 
     def drop(self) -> None:
-        """The games under way are lost."""
+        """Discard the recordings of lost games."""
         self._running.clear()
 
     def _path(self, player: str) -> Path:

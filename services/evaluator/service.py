@@ -1,4 +1,4 @@
-"""The RPC servicer of the evaluator: ratings, and matches on request."""
+"""RPC servicer of the evaluator: ratings, and matches on request."""
 
 import asyncio
 import logging
@@ -16,12 +16,12 @@ from dota.replay import Replay
 from dota.vec_game import BOTS, STATS, VecGame
 from five.agent.standings import player_name, player_version
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
-from five.services.evaluator import kept
+from five.services.evaluator import match_progress
 from five.services.evaluator.cameras import Cameras
 from five.services.evaluator.matches import Inference, Matches, Pairing, Player, Result
 from five.services.evaluator.metrics import DROPPED
 from five.services.evaluator.rating_loop import RatingLoop
-from five.services.evaluator.recording import Films
+from five.services.evaluator.recording import SpectatorRecordings
 from rapid.blobs import BlobStore
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
 from rapid.rpc.fencing_epoch import is_stale_epoch, require_epoch
@@ -33,7 +33,7 @@ PLAYERS = {name: Player(name, int(controller)) for name, controller in BOTS.item
 
 
 def player(name: str) -> Player:
-    """A bot by its name, or a version by its number. Raises ValueError listing the bots."""
+    """Return the bot of a name, or the version of a number. Raises ValueError that lists the bots."""
     if name in PLAYERS:
         return PLAYERS[name]
     if name.isdigit():
@@ -43,9 +43,12 @@ def player(name: str) -> Player:
 
 @dataclass
 class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
-    """Answers for one run in its ``epoch``. ``inference`` makes a client for a match; ``replays`` is where recordings
-    go; ``paused`` holds all games; what is being played is in ``playing``; ``match_games`` keeps the games of matches
-    that have an id."""
+    """Servicer for one run in its fencing ``epoch``.
+
+    ``inference`` creates a client for a match; ``replays`` is the folder of recordings; ``paused`` holds all games;
+    games in
+    progress are in ``playing``; ``match_games`` persists the games of matches with an id.
+    """
 
     run: str
     game: GameConfig
@@ -59,7 +62,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     playing: set[Matches] = field(default_factory=set)
     blobs: BlobStore | None = None
     rewards: RewardConfig = field(default_factory=RewardConfig)
-    match_games: kept.Rows | None = None
+    match_games: match_progress.Rows | None = None
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -67,9 +70,9 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
 
     async def PlayMatch(self, request: evaluator_pb2.PlayMatchRequest, context: Any
                         ) -> evaluator_pb2.PlayMatchResponse:
-        """Plays the games of a match, half of them on each side, all of them in one epoch of the run or none.
+        """Play the games of a match, half on each side, all in one epoch of the run or none.
 
-        Of one that was asked for before under the same id, those that had not ended by then.
+        A repeated request with the same id plays the games that had not ended.
         """
         self._check(request.run)
         require_epoch(self.epoch, request.epoch)
@@ -77,7 +80,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
             raise ValueError(f"games is {request.games}; a match has 1 to {MAX_GAMES}")
         version = request.version if request.version >= 0 else self.newest()
         opponent = player(request.against)
-        before = await self._kept(request, version, opponent)
+        before = await self._progress(request, version, opponent)
         version = version if before.version is None else before.version
         if version is None:
             raise NotFound("no version has been published yet")
@@ -95,7 +98,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
         path = before.replay
         cameras = Cameras(games, self.run, self.rewards)
-        films = None if self.blobs is None else Films(cameras, self.blobs, self.replays)
+        films = None if self.blobs is None else SpectatorRecordings(cameras, self.blobs, self.replays)
 
         def on_start(game: int) -> None:
             if request.replay and not recorded and not path:
@@ -132,15 +135,17 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
             await asyncio.gather(*keeping)
         return self._answer(version, results, path)
 
-    async def _kept(self, request: evaluator_pb2.PlayMatchRequest, version: int | None, opponent: Player) -> kept.Kept:
-        """What there is of the match; nothing where its store does not answer."""
-        nothing = kept.Kept(None, {}, "")
+    async def _progress(self, request: evaluator_pb2.PlayMatchRequest, version: int | None,
+                        opponent: Player) -> match_progress.MatchProgress:
+        """Return the match's progress; empty if its store does not answer."""
+        nothing = match_progress.MatchProgress(None, {}, "")
         if self.match_games is None or not request.match:
             return nothing
         agent = Player("", version=-1 if version is None else version)
         pairings = [Pairing(agent, opponent, i % 2, number=i) for i in range(request.games)]
         try:
-            found = await asyncio.to_thread(kept.load, self.match_games, self._identity(request.match), pairings)
+            found = await asyncio.to_thread(match_progress.load, self.match_games, self._identity(request.match),
+                                            pairings)
         except redis.RedisError as error:
             log.warning("match %s begins with its first game: %s", request.match, error)
             return nothing
@@ -155,8 +160,8 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         if self.match_games is None or not match:
             return
         try:
-            await asyncio.to_thread(kept.keep, self.match_games, self._identity(match), version, result.pairing.number,
-                                    result, path, time.time())
+            await asyncio.to_thread(match_progress.keep, self.match_games, self._identity(match), version,
+                                    result.pairing.number, result, path, time.time())
         except redis.RedisError as error:
             log.warning("a game of match %s is not kept: %s", match, error)
 
@@ -171,7 +176,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
 
     async def GetRatings(self, request: evaluator_pb2.GetRatingsRequest, context: Any
                          ) -> evaluator_pb2.GetRatingsResponse:
-        """All who are rated."""
+        """Return all ratings."""
         self._check(request.run)
         found = []
         for s in self.ratings.ladder.standings.values():

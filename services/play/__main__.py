@@ -1,6 +1,6 @@
-"""The play service: games at real speed in which people take heroes.
+"""The play service: games at real speed in which people control heroes.
 
-It sends nothing to the optimizers and knows no address of theirs: what people do is never learned from.
+It has no address of an optimizer and sends nothing to one: people's games are never trained on.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The agents of a game that people play: what they are shown and what they choose, without anybody waiting for them."""
+"""Agents of a played game: observations and actions without blocking the game."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ REBUILD_TRIES = 20  # of a server that loses what it was just given
 
 
 class Inference(Protocol):
-    """The part of five.clients.inference_pools.InferencePools that a game needs."""
+    """Part of five.clients.inference_pools.InferencePools that a game needs."""
 
     async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array],
                   states: Mapping[str, Array] | None = None, replayed_actions: Array | None = None) -> ActResult: ...
@@ -31,8 +31,8 @@ class Inference(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """What the agents chose for a timestep: ``actions`` int16 [2, H, 6], zeros for a side that no agent plays; the
-    ``seconds`` that it took."""
+    """Agents' actions for a timestep: ``actions`` int16 [2, H, 6], zeros for a side without an agent; ``seconds`` it
+    took."""
 
     timestep: int
     actions: npt.NDArray[np.int16]
@@ -40,16 +40,19 @@ class Answer:
 
 
 class AgentsLost(RuntimeError):
-    """The agents cannot go on: what inference refused for good."""
+    """Permanent refusal by inference, after which the agents cannot continue."""
 
 
 class Agents:
-    """The sides of one game that versions play, ``versions`` by side.
+    """Sides of one game that versions play, ``versions`` by side.
 
-    A session for each side goes over the whole game, whoever holds its heroes: its observations are the side's, so a
-    hero that a person leaves is played on by a policy that has seen all of it. ``ask`` at each timestep's observation,
-    ``take`` before the timestep's last engine frame. While an answer is due nothing else is asked: one that comes too
-    late for its own timestep is for the one in which it comes, and the timesteps between are never seen by the policy.
+    One session for each side lasts the whole game, whoever controls its heroes: its observations are the side's, so
+    that a
+    policy which takes over a hero from a person has seen the whole game. Call ``ask`` at each timestep's
+    observation, and
+    ``take`` before the timestep's last engine frame. Only one request is pending: a late answer applies to the
+    timestep in
+    which it arrives, and the policy never sees the timesteps between.
     """
 
     def __init__(self, inference: Inference, versions: Mapping[int, int], heroes: int) -> None:
@@ -67,11 +70,12 @@ class Agents:
 
     @property
     def any(self) -> bool:
-        """Whether a version plays a side."""
+        """Return whether a version plays a side."""
         return bool(len(self._sides))
 
     def ask(self, timestep: int, observations: Mapping[str, Array]) -> None:
-        """Shows the agents a timestep's observation, arrays leading with [2]; not when an answer is still due."""
+        """Request actions for a timestep's observation, arrays of leading dimension [2], unless a request is
+        pending."""
         if not self.any or (self._asked is not None and not self._asked.done()):
             return
         self._result()
@@ -80,8 +84,11 @@ class Agents:
         self._asked = asyncio.get_running_loop().create_task(self._ask(timestep, seen))
 
     def take(self, timestep: int) -> Answer | None:
-        """The answer to that timestep's observation, or the late one to an observation before it that is there now;
-        None when there is none. All but the first is counted as late. Raises AgentsLost."""
+        """Return the answer to that timestep's observation, or a late one to an earlier observation; None if none has
+        arrived.
+
+        Late answers are counted. Raises AgentsLost.
+        """
         if not self.any:
             return None
         answer = self._result() if self._asked is not None and self._asked.done() else None
@@ -126,8 +133,8 @@ class Agents:
         return Answer(timestep, actions, self.seconds)
 
     async def _rebuilt(self, flags: Array, seen: dict[str, Array]) -> ActResult:
-        """The answer to an observation, from sessions put back to the state that is known and led through what they saw
-        and did since. Its ``unknown_sessions`` are those that were lost again."""
+        """Return the answer after the sessions were restored and replayed. ``unknown_sessions`` lists those lost
+        again."""
         flags = flags & WANT_STATE
         for i, (past, chosen) in enumerate(self._past):
             first = (RESET if self._states is None else RESTORE) if i == 0 else 0
@@ -141,7 +148,7 @@ class Agents:
         return await self._inference.act(self._sessions, self._policies, flags, seen)
 
     async def close(self, observations: Mapping[str, Array]) -> None:
-        """The game is over: inference may forget its sessions."""
+        """End the game's sessions at the inference server."""
         if not self.any:
             return
         if self._asked is not None:

@@ -1,4 +1,4 @@
-"""A game as spectators see it: whole, and late, so that nobody tells a player what the other side does."""
+"""Delayed broadcast of a whole game for spectators, so that they cannot inform players."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class _Step:
 
 
 class Broadcast:
-    """Keeps what was seen for ``delay`` seconds, a step every timestep, and sends it on then.
+    """Buffer that sends each timestep's step after ``delay`` seconds.
 
-    A step's keyframe is kept for each KEYFRAME_EVERY, so that who comes can begin; the rest are changes.
+    Every KEYFRAME_EVERY steps it keeps a keyframe, at which new spectators start; other steps are differences.
     """
 
     def __init__(self, delay: float) -> None:
@@ -32,11 +32,11 @@ class Broadcast:
 
     @property
     def waits(self) -> bool:
-        """Whether something has not been sent yet."""
+        """Return whether unsent steps remain."""
         return bool(self._steps)
 
     def show(self, view: View, now: float) -> None:
-        """The whole game after a timestep, at ``now`` seconds; sends what has become old enough."""
+        """Add the whole game after a timestep, at ``now`` seconds, and send the steps that are old enough."""
         keyed = self._made % KEYFRAME_EVERY == 0
         whole = message_of(view.engine_frame, True, view.keyframe(), view.events) if keyed else b""
         self._made += 1
@@ -44,7 +44,7 @@ class Broadcast:
         self.send(now)
 
     def send(self, now: float) -> None:
-        """Sends what is older than the delay."""
+        """Send the steps older than the delay."""
         while self._steps and now - self._steps[0].at >= self.delay:
             step = self._steps.popleft()
             self._outboxes = [outbox for outbox in self._outboxes if not outbox.ended]
@@ -63,11 +63,11 @@ class Broadcast:
                 self._new = []
 
     def enter(self, outbox: Outbox) -> None:
-        """Somebody watches from the next keyframe on."""
+        """Add a spectator, starting at the next keyframe."""
         self._new.append(outbox)
 
     def leave(self, outbox: Outbox) -> None:
-        """He does no more."""
+        """Remove a spectator."""
         for outboxes in (self._new, self._outboxes):
             if outbox in outboxes:
                 outboxes.remove(outbox)

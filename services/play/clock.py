@@ -1,16 +1,18 @@
-"""The clock of a game that people play: engine frames at 30 a second of real time."""
+"""Clock of a played game: 30 engine frames a second in real time."""
 
 FRAME_SECONDS = 1.0 / 30.0
 MOST_BEHIND = 4  # frames that are made up for back to back, one timestep; what is later than that stays late
 
 
 class FrameClock:
-    """When each engine frame is due, in seconds of a monotonic clock.
+    """Due time of each engine frame, in seconds of a monotonic clock.
 
-    Frames are due at whole multiples of 1/30 s from the start, so that nothing adds up. A frame that begins late is
-    counted in ``late``, and those behind it follow at once until the clock is caught up; but never more than
-    MOST_BEHIND of them: people would see a burst that no one could have reacted to. What is behind by more is left out
-    of the reckoning (``slipped``, in seconds), and the game goes on at its pace from there.
+    Frames are due at whole multiples of 1/30 s from the start, so that errors do not accumulate. A late frame is
+    counted in
+    ``late``; following frames run immediately until the clock has caught up, at most MOST_BEHIND of them, because
+    people
+    cannot react to a longer burst. The remaining lag is added to ``slipped``, in seconds, and the game continues
+    from there.
     """
 
     def __init__(self, now: float) -> None:
@@ -21,11 +23,11 @@ class FrameClock:
 
     @property
     def due(self) -> float:
-        """When the next frame is due."""
+        """Return the due time of the next frame."""
         return self._start + self._frames * FRAME_SECONDS
 
     def begin(self, now: float) -> float:
-        """The next frame begins; by how many seconds it is late, 0 when it is not."""
+        """Begin the next frame; return its lateness in seconds, 0 if it is on time."""
         behind = now - self.due
         if behind > MOST_BEHIND * FRAME_SECONDS:
             excess = behind - MOST_BEHIND * FRAME_SECONDS
@@ -37,5 +39,5 @@ class FrameClock:
         return max(behind, 0.0)
 
     def stand_still(self, now: float) -> None:
-        """The game was held: the next frame is due now, and none was missed."""
+        """Restart the schedule after the game was held: the next frame is due now, and no frame was missed."""
         self._start = now - self._frames * FRAME_SECONDS

@@ -1,4 +1,4 @@
-"""One game that people play, at real speed: its clock, its heroes' masters, and what each of its people is shown."""
+"""EndedGame game at real speed: its clock, control of its heroes, and each person's view."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from five.services.play.clock import FrameClock
 from five.services.play.orders import Rate, order_of
 from five.services.play.outbox import Outbox
 from five.services.play.players import Begin, Player
-from five.services.play.ratings import Person, Played
+from five.services.play.ratings import EndedGame, Person
 from five.services.play.recordings import Recorded, Recorder
 from five.services.play.seats import TEAM_HEROES, NoSeat, Seats
 from five.services.play.views import View, header_of, map_of
@@ -33,14 +33,15 @@ CLOSE_SECONDS = 2.0  # that inference gets to forget a game's sessions
 
 
 class Match:
-    """A game from its opening to its end. ``run`` plays it; the rest is called meanwhile, in the same loop.
+    """Game from its opening to its end. ``run`` plays it; call the other methods in the same event loop.
 
-    ``active`` says whether the run goes on: the clock stands while it is paused. ``rate`` takes the game in once it has
-    ended, and returns whose rating it has moved; ``keep`` takes its recording in, if people were in it.
+    ``active`` returns whether the run is active: the clock stops during a pause. ``rate`` rates the ended game and
+    returns
+    the people whose rating changed; ``keep`` stores its recording if people took part.
     """
 
     def __init__(self, begin: Begin, settings: PlayConfig, inference: Inference, active: Callable[[], bool],
-                 rate: Callable[[Played], Mapping[str, Person]],
+                 rate: Callable[[EndedGame], Mapping[str, Person]],
                  keep: Callable[[Recorded], object] | None = None) -> None:
         self.begin = begin
         self._settings = settings
@@ -82,7 +83,7 @@ class Match:
     # ------------------------------------------------------------------------------------------------ the game
 
     async def run(self) -> None:
-        """Plays the game until it has a winner, nobody is left, or it is ended."""
+        """Play the game until it has a winner, nobody is left, or it is ended."""
         how = "lost"
         try:
             self._clock = FrameClock(time.monotonic())
@@ -99,7 +100,7 @@ class Match:
             await self._end()
 
     async def _step(self) -> None:
-        """One timestep. Every ``frameskip`` frames the agents are shown an observation, and think while frames are
+        """Play one timestep. Every ``frameskip`` frames the agents get an observation, and compute while frames are
         played."""
         game = self.game
         if not self._active():
@@ -145,7 +146,7 @@ class Match:
         self._tell()
 
     def _look_after(self) -> None:
-        """After each timestep: what has been left alone, and how it stands."""
+        """Check after each timestep for abandonment, and publish the state."""
         now = time.monotonic()
         if any(player.heroes for player in self._players):
             self._empty_since = now
@@ -155,7 +156,7 @@ class Match:
             self._tell()
 
     def _show(self) -> None:
-        """The present frame to everybody who is to see it. A game that ends by its clock has no frame more."""
+        """Send the current frame to everybody who may see it. A game that ends by its clock has no further frame."""
         game = self.game
         fresh, self._shown = game.engine_frame != self._shown, game.engine_frame
         for view in self._views if fresh else ():
@@ -175,11 +176,11 @@ class Match:
 
     @property
     def winner(self) -> int:
-        """0 nobody yet, 1 Radiant, 2 Dire, 3 nobody: a draw."""
+        """Winner: 0 undecided, 1 Radiant, 2 Dire, 3 a draw."""
         return int(self.game.winner)
 
     def end(self, how: str) -> None:
-        """Has the game end without a winner: "abandoned", "closed", "drained"."""
+        """End the game without a winner: "abandoned", "closed", "drained"."""
         self._ending = self._ending or how
 
     async def _end(self) -> None:
@@ -205,7 +206,7 @@ class Match:
             pass  # inference forgets the sessions by itself
 
     async def show_rest(self) -> None:
-        """After the game's end: shows spectators what they have not seen yet, as late as all before it."""
+        """Send the remaining steps to spectators after the game's end, with the usual delay."""
         while any(not p.outbox.ended for p in self._players) and self.broadcast.waits and self._ending != "drained":
             self.broadcast.send(time.monotonic())
             await asyncio.sleep(0.1)
@@ -214,7 +215,7 @@ class Match:
                                             recorded=self._was_recorded))
 
     async def _recorded(self, winner: int) -> bool:
-        """Hands the recording over; whether there is one. A game in which nobody was is not worth its room."""
+        """Store the recording and return whether there is one. A game without people is not stored."""
         if self._keep is None or not self._came:
             return False
         players = self.seats.sides([filler.name for filler in self.begin.fillers], self._came)
@@ -237,7 +238,7 @@ class Match:
         player.outbox.send(play_pb2.JoinResponse(end=end))
         player.outbox.end()
 
-    def _played(self, winner: int) -> Played:
+    def _played(self, winner: int) -> EndedGame:
         held = self.seats.held()
         people: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for hero, seat in self.seats.seats.items():
@@ -245,13 +246,13 @@ class Match:
                 side = people[hero // TEAM_HEROES]
                 side[seat.who] = side.get(seat.who, 0) + 1
         playing = {name for side in people for name in side}
-        return Played(self.begin.game, winner, people, sorted(self.seats.people() - playing),
+        return EndedGame(self.begin.game, winner, people, sorted(self.seats.people() - playing),
                       [filler.name for filler in self.begin.fillers], self.game.layout.heroes)
 
     # ------------------------------------------------------------------------------------------------ its people
 
     def enter(self, who: str, spectate: bool, wanted: Sequence[int]) -> Player:
-        """Somebody joins. Raises NoSeat: too many are there, or he can have no hero."""
+        """Add a person. Raises NoSeat when the game is full or no hero is available."""
         if len(self._players) >= self._settings.max_connections:
             raise NoSeat("full")
         if self.ended.is_set() or self._ending:
@@ -279,7 +280,7 @@ class Match:
         return player
 
     def leave(self, player: Player) -> None:
-        """A connection is gone: the agent plays his heroes at once."""
+        """Remove a connection: the agent controls the person's heroes at once."""
         if player not in self._players:
             return  # another connection of his has taken over
         self._remove(player)
@@ -291,7 +292,7 @@ class Match:
             self._tell()
 
     def order(self, player: Player, message: play_pb2.Order) -> None:
-        """An order of his: checked now, acknowledged with the frame in which it takes effect."""
+        """Check a person's order and acknowledge it with the frame in which it takes effect."""
         reason = self._order(player, message)
         page.ORDERS.labels(reason or "done").inc()
         if reason:
@@ -324,7 +325,7 @@ class Match:
         return "" if verdict.ok else verdict.reason
 
     def ping(self, player: Player, at: play_pb2.MapPoint) -> None:
-        """A ping on the map for the people of his side."""
+        """Send a map ping to the people on the person's side."""
         if not player.heroes or not player.rest.take() or max(at.x, at.y) > 65535:
             return
         for other in self._players:
@@ -332,7 +333,7 @@ class Match:
                 other.outbox.send(play_pb2.JoinResponse(ping=play_pb2.Ping(who=player.who, at=at)))
 
     def hand(self, player: Player, hero: int | None, held: bool) -> None:
-        """Gives a hero of his to the agent, or takes it back."""
+        """Give one of the person's heroes to the agent, or take it back."""
         if not player.heroes or not player.rest.take():
             player.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="rate")))
             return
@@ -347,7 +348,7 @@ class Match:
     # ------------------------------------------------------------------------------------------------ what is told
 
     def state(self) -> play_pb2.GameState:
-        """How the game stands."""
+        """Return the state of the game."""
         versions = [filler.version for filler in self.begin.fillers if filler.version >= 0]
         return play_pb2.GameState(
             game=self.begin.game, opened_by=self.begin.who, opened_at=self.opened_at,
@@ -366,7 +367,7 @@ class Match:
 
     @staticmethod
     def _blind(state: play_pb2.GameState) -> play_pb2.GameState:
-        """What a spectator is told: nothing of how the game stands now."""
+        """Return the state for a spectator, without the current score."""
         found = play_pb2.GameState()
         found.CopyFrom(state)
         found.time = 0.0
@@ -374,7 +375,7 @@ class Match:
         return found
 
     def _take(self) -> None:
-        """Tells the core whose each hero is now."""
+        """Update the core's control of each hero."""
         held = self.seats.held()
         for hero in self.seats.seats:
             self.game.take(hero, hero in held)

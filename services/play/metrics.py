@@ -1,4 +1,4 @@
-"""What the play service shows on its metrics page."""
+"""Metrics of the play service."""
 
 from rapid.telemetry.metrics import counter, gauge, histogram
 

@@ -1,4 +1,4 @@
-"""What people send, checked before it comes near a game: orders as the core takes them, and how many of them."""
+"""Validation of people's orders, and their rate limit."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ SIDE = 65535  # of the map, in the view's units
 
 
 class Rate:
-    """So many a second, and up to a second's worth at once."""
+    """Token bucket with a burst of one second."""
 
     def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = per_second
@@ -20,7 +20,7 @@ class Rate:
         self._at = clock()
 
     def take(self) -> bool:
-        """Whether one more may be."""
+        """Take a token; return whether there was one."""
         now = self._clock()
         self._there = min(self._there + (now - self._at) * self._rate, max(self._rate, 1.0))
         self._at = now
@@ -31,8 +31,9 @@ class Rate:
 
 
 def order_of(message: play_pb2.Order, x: float, y: float, extent: float) -> Order | None:
-    """A person's order as the core takes it; None for one that means nothing. The map begins at world units ``x``,
-    ``y`` and is ``extent`` wide."""
+    """Convert a person's order to the core's form; None for a meaningless one. The map starts at world units ``x``,
+    ``y`` and
+    is ``extent`` wide."""
     if message.kind not in KINDS or len(message.item) > MOST_ITEM_NAME:
         return None
     target = (message.target.slot, message.target.generation) if message.HasField("target") else None

@@ -1,4 +1,4 @@
-"""What waits to be sent to one person: messages in their order, and frames, of which a slow client skips some."""
+"""Send queue of a connection: messages in order, and frames, of which slow clients skip some."""
 
 import asyncio
 from collections import deque
@@ -14,10 +14,11 @@ MOST_MESSAGES = 4096  # answers that wait: orders are bounded, so that only who 
 
 
 class Outbox:
-    """One connection's: ``send`` messages, ``show`` each frame of a view; read by ``async for``.
+    """Queue of one connection: ``send`` adds messages, ``show`` a view's frame; iterate it with ``async for``.
 
-    Frames are changes against the one before. When more than MOST_FRAMES of them wait, or more than ``most_bytes``, all
-    of those are dropped and the present one goes out whole: who is slow sees fewer frames, each of them new.
+    Frames are differences to the previous one. When more than MOST_FRAMES of them or more than ``most_bytes`` are
+    queued, all
+    are dropped and the current frame is sent whole: slow clients get fewer, but current frames.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -31,18 +32,18 @@ class Outbox:
         self.bytes = 0  # of them
 
     def begin(self, header: bytes) -> None:
-        """The header, before all frames."""
+        """Queue the header, before all frames."""
         self._put(None, play_pb2.JoinResponse(frame=bytes([HEADER]) + header))
 
     def send(self, response: play_pb2.JoinResponse) -> None:
-        """A message, which is never dropped; but who lets thousands of them wait is gone."""
+        """Queue a message, which is never dropped; a client with thousands of queued messages is disconnected."""
         if len(self._waiting) > MOST_MESSAGES:
             self._waiting.clear()
             self.end()
         self._put(None, response)
 
     def show(self, view: View) -> None:
-        """A view has its next frame."""
+        """Queue a view's next frame."""
         if self.behind:
             self.drop_frames()
         events = [*self._missed, *view.events]
@@ -53,11 +54,11 @@ class Outbox:
 
     @property
     def behind(self) -> bool:
-        """Whether more waits than may."""
+        """Return whether the queue exceeds its limits."""
         return self.frames >= MOST_FRAMES or self.bytes > self._most_bytes
 
     def drop_frames(self) -> None:
-        """Forgets the frames that wait; the next one is to be whole."""
+        """Drop queued frames; the next one is sent whole."""
         page.SKIPPED.inc(self.frames)
         missed = [event for events, _ in self._waiting for event in events or ()]
         self._missed = missed[-MOST_EVENTS:]
@@ -66,17 +67,17 @@ class Outbox:
         self._whole = False
 
     def show_message(self, message: bytes) -> None:
-        """A frame that is kept ready (services.play.broadcast)."""
+        """Queue an encoded frame (services.play.broadcast)."""
         self._put([], play_pb2.JoinResponse(frame=message))
 
     def end(self) -> None:
-        """Nothing more comes: what waits is sent, then reading ends."""
+        """Close the queue: remaining messages are sent, then iteration ends."""
         self._ended = True
         self._news.set()
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more comes."""
+        """Return whether the queue is closed."""
         return self._ended
 
     def _put(self, events: list[dict[str, Any]] | None, response: play_pb2.JoinResponse) -> None:

@@ -1,4 +1,4 @@
-"""Who plays a game: its people, and where no person does versions that stay in the archive, and the game's bots."""
+"""Players of a game: people, archived versions, and bots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_OFFERED = 20  # versions
 
 @dataclass(frozen=True)
 class Filler:
-    """Who plays a side's heroes that no person holds: a bot of the core (``controller`` > 0), or a version."""
+    """Player of a side's heroes that no person controls: a bot of the core (``controller`` > 0), or a version."""
 
     name: str  # as the ladder calls him
     controller: int = 0
@@ -26,7 +26,7 @@ class Filler:
 
 @dataclass(frozen=True)
 class Begin:
-    """What a game is opened with."""
+    """Parameters of a new game."""
 
     game: str
     who: str
@@ -39,7 +39,7 @@ class Begin:
 
 @dataclass
 class Player:
-    """Somebody who is connected: his outbox, what he may still send, and his heroes (none: he watches)."""
+    """Connected person: outbox, rate limit, and heroes (none for a spectator)."""
 
     who: str
     outbox: Outbox
@@ -50,13 +50,14 @@ class Player:
 
     @property
     def team(self) -> int:
-        """His side."""
+        """The person's side."""
         return self.heroes[0] // TEAM_HEROES
 
 
 def kept_versions(parameters: ParameterStore, every: int, most: int = MOST_OFFERED) -> list[int]:
-    """The newest versions that stay in the archive, so that a game's can be loaded until it ends, and are none of a
-    warm-up; newest first. Raises redis.RedisError."""
+    """Return the newest permanently archived versions outside a warm-up, newest first: they can be loaded until a game
+    ends.
+    Raises redis.RedisError."""
     if every == 0:
         return []
     found: list[int] = []
@@ -69,8 +70,9 @@ def kept_versions(parameters: ParameterStore, every: int, most: int = MOST_OFFER
 
 
 def filler(name: str, newest: int | None, known: ParameterStore) -> Filler:
-    """Who is meant by a name: "agent" and "newest" the newest version, a number, or a bot. Raises ValueError saying
-    what there is."""
+    """Return the player of a name: "agent" and "newest" are the newest version, a number, or a bot. Raises ValueError
+    that lists
+    the known names."""
     if name in BOTS:
         return Filler(name, int(BOTS[name]))
     if name in (AGENT, NEWEST):

@@ -1,8 +1,9 @@
-"""Ratings of people, kept apart from those of versions: no person's game moves a version's rating or the league.
+"""People's ratings, separate from versions': a person's game changes neither a version's rating nor the league.
 
-TrueSkill (Herbrich et al. 2006) as it is filtered game by game, since people learn: each game moves the ratings of the
-people in it, and nobody else's. Who fills a side's other heroes has the rating that the run's ladder gives that version
-or bot (random play is 0), or what is believed of anybody before the first game; it counts by its heroes.
+TrueSkill (Herbrich et al. 2006), updated game by game because people learn: each game changes the ratings of its people
+only. The player of a side's other heroes has the rating of that version or bot on the run's ladder (random play is
+0), or
+the prior; it counts by its heroes.
 """
 
 import time
@@ -24,10 +25,11 @@ DRAW = 3
 
 
 @dataclass(frozen=True)
-class Played:
-    """A game of people that has ended. ``winner``: 0 nobody (it was abandoned), 1 Radiant, 2 Dire, 3 a draw;
-    ``people`` by side: how many of its heroes each held to the end; ``away`` those who had one and left;
-    ``fillers`` by side: the ladder's name of who plays the rest; ``heroes``: of a side."""
+class EndedGame:
+    """Ended game with people. ``winner``: 0 none (abandoned), 1 Radiant, 2 Dire, 3 a draw; ``people`` by side: heroes
+    that each
+    controlled to the end; ``away``: those who left; ``fillers`` by side: the ladder's name of the other heroes' player;
+    ``heroes``: of a side."""
 
     game: str
     winner: int
@@ -39,7 +41,7 @@ class Played:
 
 @dataclass
 class Person:
-    """A rated person: TrueSkill points, and games by how they ended for him."""
+    """Rated person: TrueSkill points, and games by result."""
 
     name: str
     mu: float = MEAN
@@ -53,7 +55,7 @@ class Person:
 
 
 class People:
-    """The table of people of one run. Blocking."""
+    """Table of a run's people. Blocking."""
 
     def __init__(self, state: RunState, config: RatingConfig) -> None:
         self._table = state.table(TABLE)
@@ -61,14 +63,15 @@ class People:
         self._config = config
 
     def all(self) -> list[Person]:
-        """Everybody who has played, the strongest first."""
+        """Return all people, the strongest first."""
         return people_of(self._table.all())
 
-    def ended(self, played: Played) -> dict[str, Person]:
-        """Takes a game in, once however often it is told of. Returns those whose rating it has moved.
+    def ended(self, played: EndedGame) -> dict[str, Person]:
+        """Rate an ended game once, also if it is reported again. Return the people whose rating changed.
 
-        Who left is counted as having abandoned it, and so is everybody when nobody won: neither moves a rating.
-        Raises redis.RedisError.
+        People who left are counted as having abandoned it, and so is everybody when nobody won: neither changes a
+        rating. Raises
+        redis.RedisError.
         """
         skills = self._skills(played.fillers)
         moved: dict[str, Person] = {}
@@ -103,7 +106,7 @@ class People:
         return moved
 
     def _skills(self, fillers: Sequence[str]) -> dict[str, Skill]:
-        """What the ladder knows of who fills the sides."""
+        """Return the ladder's ratings of the fillers."""
         found = {}
         for name in fillers:
             row = self._standings.get(f"rated:{name}")
@@ -111,7 +114,7 @@ class People:
                 found[name] = Skill(float(row["mu"]), max(float(row["sigma"]), 1e-3))
         return found
 
-    def _rated(self, played: Played, people: Mapping[str, Person], skills: Mapping[str, Skill]) -> dict[str, Skill]:
+    def _rated(self, played: EndedGame, people: Mapping[str, Person], skills: Mapping[str, Skill]) -> dict[str, Skill]:
         sigma = self._config.sigma
         env = trueskill.TrueSkill(mu=MEAN, sigma=sigma, beta=self._config.beta, tau=sigma * TAU,
                                   draw_probability=self._config.draw_probability)
@@ -136,5 +139,5 @@ class People:
 
 
 def people_of(rows: Mapping[str, Any]) -> list[Person]:
-    """The people in the rows of the table, the strongest first."""
+    """Return the people in the table's rows, the strongest first."""
     return sorted((Person(**row) for row in rows.values()), key=lambda p: (-p.mu, p.name))

@@ -1,7 +1,6 @@
-"""Games that people have played, to be watched again: the whole game, as spectators have seen it.
+"""Recordings of people's games: the whole game as spectators saw it.
 
-They lie in a folder, where the next process of the service finds them, bounded in number and bytes. Whoever wants one
-for good takes the file.
+They are stored in a folder for the service's next process, limited in number and bytes. Users can save the files.
 """
 
 import json
@@ -33,9 +32,9 @@ GAME = re.compile(r"[0-9a-f]{32}")
 
 
 class Recorder:
-    """Makes a recording of one game while it is played, of the steps that a view has encoded for spectators anyway.
+    """Recorder of one game during play, from the steps that a view encodes for spectators.
 
-    Beyond ``most`` bytes nothing is added: such a game is kept from its beginning on, as far as that goes.
+    Beyond ``most`` bytes it adds nothing: the recording holds the beginning of such a game.
     """
 
     def __init__(self, most: int) -> None:
@@ -50,7 +49,7 @@ class Recorder:
         self.size = 0  # of what is packed
 
     def add(self, view: View) -> None:
-        """The game after a timestep; the view is one of the whole game."""
+        """Add the game after a timestep; the view is one of the whole game."""
         clock = view.frame["clock"][0]
         self._time, self._kills = game_time(clock), [int(clock[column]) for column in self._columns]
         if self.size >= self._most:
@@ -70,7 +69,7 @@ class Recorder:
         self._parts, self._facts = [], None
 
     def recorded(self, begin: Begin, about: Mapping[str, Any], people: list[str], winner: int) -> "Recorded":
-        """The recording of the game, which is over. ``about``: what its header says of it, ``players`` among it."""
+        """Return the recording of the ended game. ``about``: header entries, including ``players``."""
         time_of_last, kills = self._time, self._kills
         data = self._packed(begin.config, {**about, "seed": str(begin.seed)})
         return Recorded(begin.game, list(about["players"]), people, time_of_last, time.time(), winner, kills,
@@ -89,9 +88,9 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A game that is over: who played each side, the people in it, seconds since the horn, when it ended, who won (0
-    nobody, 1 Radiant, 2 Dire, 3 a draw), kills of each side, the recording's size, and the recording itself where it
-    is in memory."""
+    """Ended game: players of each side, its people, seconds since the horn, end time, winner (0 none, 1 Radiant, 2
+    Dire, 3 a
+    draw), kills of each side, the recording's size, and the recording if it is in memory."""
 
     game: str
     players: list[str]
@@ -104,13 +103,13 @@ class Recorded:
     data: bytes = b""
 
     def facts(self) -> dict[str, Any]:
-        """What a list says of it, as JSON values; ``recorded_of`` reads them."""
+        """Return the list entry as JSON values; ``recorded_of`` reads them."""
         return {"game": self.game, "players": self.players, "people": self.people, "seconds": self.seconds,
                 "at": self.at, "winner": self.winner, "kills": self.kills}
 
 
 def recorded_of(facts: Any, size: int) -> Recorded:
-    """A recording of that many bytes from what was written of it. Raises ValueError for what is no such thing."""
+    """Parse an entry of a recording of that many bytes. Raises ValueError for anything else."""
     try:
         found = Recorded(str(facts["game"]), [str(name) for name in facts["players"]],
                          [str(name) for name in facts["people"]], float(facts["seconds"]), float(facts["at"]),
@@ -124,9 +123,9 @@ def recorded_of(facts: Any, size: int) -> Recorded:
 
 
 class Recordings:
-    """The newest games, at most ``games`` of them and ``most`` bytes; the oldest make room. They lie in ``folder``,
-    beginning with those that are there; in memory without one, and where the folder cannot be written.
-    Blocking, and safe to share between threads."""
+    """The newest recordings, at most ``games`` and ``most`` bytes; the oldest are removed. They are stored in
+    ``folder``,
+    including existing ones; in memory without a folder or if it is not writable. Blocking and thread-safe."""
 
     def __init__(self, games: int, most: int, folder: Path | None = None) -> None:
         self._games = games
@@ -140,7 +139,7 @@ class Recordings:
             self._make_room()
 
     def keep(self, recorded: Recorded) -> None:
-        """Takes one in."""
+        """Store a recording."""
         with self._lock:
             if self._folder is not None:
                 try:
@@ -152,13 +151,12 @@ class Recordings:
             self._make_room()
 
     def all(self) -> list[Recorded]:
-        """The newest first."""
+        """Return all recordings, the newest first."""
         with self._lock:
             return list(reversed(self._kept.values()))
 
     def piece(self, game: str, offset: int, most: int) -> tuple[bytes, int] | None:
-        """Bytes of a recording from an offset on, and the size of all of it; None where it is not kept, or not any
-        more."""
+        """Return bytes of a recording from an offset on, and its size; None if it is not stored."""
         with self._lock:
             recorded = self._kept.get(game)
             if recorded is None:

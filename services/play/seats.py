@@ -1,4 +1,4 @@
-"""Who plays which hero of a game: people while they are there, the agent otherwise."""
+"""Assignment of a game's heroes to people while they are connected, and to the agent otherwise."""
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,13 +7,14 @@ TEAM_HEROES = 5
 
 
 class NoSeat(ValueError):
-    """A hero cannot be had; the message is a word for the person's screen."""
+    """Unavailable hero; the message is a code for the person's screen."""
 
 
 @dataclass
 class Seat:
-    """A hero of the game. ``who``: whose it is, '' the agent's; ``there``: whether he is connected; ``handed``:
-    whether he has given it to the agent for a while; ``left_at``: since when he is away."""
+    """Hero of the game. ``who``: owner, '' for the agent; ``there``: whether the owner is connected; ``handed``:
+    whether the
+    owner gave it to the agent for a while; ``left_at``: since when the owner is away."""
 
     hero: int
     name: str
@@ -24,13 +25,13 @@ class Seat:
 
     @property
     def held(self) -> bool:
-        """Whether a person plays it now."""
+        """Return whether a person controls it now."""
         return bool(self.who) and self.there and not self.handed
 
 
 @dataclass
 class Seats:
-    """The heroes of a game, by number (team * 5 + place). ``kept_seconds``: how long one stays his who is away."""
+    """Heroes of a game, by number (team * 5 + seat). ``kept_seconds``: reservation time of an absent person."""
 
     names: dict[int, str]
     kept_seconds: float
@@ -40,15 +41,16 @@ class Seats:
         self.seats = {hero: Seat(hero, name) for hero, name in self.names.items()}
 
     def reserve(self, who: str, heroes: Iterable[int], now: float) -> None:
-        """Makes heroes somebody's who is not there yet. Raises NoSeat."""
+        """Reserve heroes for a person who has not joined yet. Raises NoSeat."""
         for hero in heroes:
             self._free(hero, who, now)
             seat = self.seats[hero]
             seat.who, seat.there, seat.handed, seat.left_at = who, False, False, now
 
     def enter(self, who: str, wanted: Iterable[int], now: float) -> list[int]:
-        """Somebody is there: with the heroes that are his, and those that he wants as well. Raises NoSeat for one that
-        is another's or on the other side of his, and when he would have none."""
+        """Add a person with reserved and requested heroes. Raises NoSeat for a hero of another person or of the other
+        side, and when
+        the person would have none."""
         mine = self.of(who)
         asked = [*mine, *(hero for hero in wanted if hero not in mine)]
         if not asked:
@@ -65,13 +67,13 @@ class Seats:
         return sorted(asked)
 
     def leave(self, who: str, now: float) -> None:
-        """Somebody's connection is gone."""
+        """Mark a person as disconnected."""
         for hero in self.of(who):
             seat = self.seats[hero]
             seat.there, seat.left_at = False, now
 
     def hand(self, who: str, hero: int | None, held: bool) -> None:
-        """Gives one of somebody's heroes (None: all) to the agent, or takes it back. Raises NoSeat."""
+        """Give one of a person's heroes (None: all) to the agent, or take it back. Raises NoSeat."""
         heroes = self.of(who) if hero is None else [hero]
         if not set(heroes) <= set(self.of(who)):
             raise NoSeat("not_yours")
@@ -79,20 +81,20 @@ class Seats:
             self.seats[h].handed = not held
 
     def of(self, who: str) -> list[int]:
-        """Somebody's heroes."""
+        """Return a person's heroes."""
         return [hero for hero, seat in self.seats.items() if seat.who == who and who]
 
     def held(self) -> set[int]:
-        """Heroes that people play now."""
+        """Return the heroes that people control now."""
         return {hero for hero, seat in self.seats.items() if seat.held}
 
     def people(self) -> set[str]:
-        """Everybody who has a hero."""
+        """Return everybody who has a hero."""
         return {seat.who for seat in self.seats.values() if seat.who}
 
     def sides(self, fillers: Sequence[str], came: Container[str]) -> list[str]:
-        """Who plays each side, for people to read: those of its people who ``came``, and its filler (by side) where it
-        had heroes to play all the time."""
+        """Return each side's players for display: its people who ``came``, and its filler if it controlled a hero
+        throughout."""
         found = []
         for side, filler in enumerate(fillers):
             who = [seat.who for hero, seat in self.seats.items() if hero // TEAM_HEROES == side]

@@ -1,4 +1,4 @@
-"""The RPC servicer of play: games are opened, listed and closed, and people join them."""
+"""RPC servicer of play: open, list and close games, and join them."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from five.services.play import metrics as page
 from five.services.play.agents import Inference
 from five.services.play.match import Match
 from five.services.play.players import Begin, Filler, Player
-from five.services.play.ratings import Person, Played
+from five.services.play.ratings import EndedGame, Person
 from five.services.play.recordings import Recordings
 from five.services.play.seats import TEAM_HEROES, NoSeat
 from rapid.rpc.errors import Conflict, Exhausted, NotFound, RpcError, Unavailable
@@ -30,10 +30,14 @@ PIECE_BYTES = 1 << 20  # of a recording, in one answer
 
 @dataclass
 class PlayService(play_pb2_grpc.PlayServiceServicer):
-    """Holds the games of one run in its ``epoch``. ``versions`` gives those that can be played, newest first, and
-    ``filler`` who is meant by a name (both ask a store, and block); ``inference`` is shared by all games; ``rate``
-    takes a game in that has ended; ``active`` says whether the run goes on, ``draining`` whether this process ends;
-    recordings lie in ``folder``, None: in memory."""
+    """Games of one run in its fencing ``epoch``.
+
+    ``versions`` returns the playable versions, newest first, and ``filler`` the player of a name (both query a store
+    and
+    block); ``inference`` is shared by all games; ``rate`` rates an ended game; ``active`` returns whether the run is
+    active,
+    ``draining`` whether this process ends; recordings are stored in ``folder``, None: in memory.
+    """
 
     run: str
     epoch: int
@@ -42,7 +46,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
     inference: Inference
     versions: Callable[[], list[int]]
     filler: Callable[[str], Filler]
-    rate: Callable[[Played], Mapping[str, Person]]
+    rate: Callable[[EndedGame], Mapping[str, Person]]
     active: Callable[[], bool] = lambda: True
     draining: Callable[[], bool] = lambda: False
     folder: Path | None = None
@@ -59,11 +63,11 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
 
     @property
     def resting(self) -> bool:
-        """Whether no game goes on: there is none, or a pause holds them all."""
+        """Return whether no game is in progress: there is none, or a pause holds all."""
         return all(not match.running for match in self.matches.values())
 
     def _refused(self) -> RpcError | None:
-        """Why no game can be opened now."""
+        """Return why no game can be opened now."""
         if self.draining():
             return Unavailable("the play service is about to end, or to renew itself: try again in a moment")
         if not self.active():
@@ -74,7 +78,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         return None
 
     async def Offer(self, request: play_pb2.OfferRequest, context: Any) -> play_pb2.OfferResponse:
-        """What can be played."""
+        """Return the playable versions, bots and heroes."""
         self._check(request.run)
         versions = await asyncio.to_thread(self.versions)
         return play_pb2.OfferResponse(
@@ -84,7 +88,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
             refused=str(self._refused() or ""))
 
     async def Open(self, request: play_pb2.OpenRequest, context: Any) -> play_pb2.OpenResponse:
-        """Begins a game; its opener's heroes are the agent's until he joins."""
+        """Open a game; the agent controls the opener's heroes until the opener joins."""
         self._check(request.run)
         if request.epoch:
             require_epoch(self.epoch, request.epoch)
@@ -130,19 +134,19 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         await match.show_rest()
 
     async def List(self, request: play_pb2.ListGamesRequest, context: Any) -> play_pb2.ListGamesResponse:
-        """Games that are being played."""
+        """Return the games in progress."""
         self._check(request.run)
         return play_pb2.ListGamesResponse(games=[match.state() for match in self.matches.values()])
 
     async def Recordings(self, request: play_pb2.RecordingsRequest, context: Any) -> play_pb2.RecordingsResponse:
-        """Games that are over and can be watched again."""
+        """Return the recordings of ended games."""
         self._check(request.run)
         return play_pb2.RecordingsResponse(recordings=[play_pb2.RecordedGame(
             game=r.game, size=r.size, players=r.players, people=r.people, seconds=r.seconds, at=r.at,
             winner=r.winner, kills=r.kills) for r in self.recordings.all()])
 
     async def Recording(self, request: play_pb2.RecordingRequest, context: Any) -> play_pb2.RecordingResponse:
-        """A piece of one of them."""
+        """Return a piece of a recording."""
         self._check(request.run)
         found = await asyncio.to_thread(self.recordings.piece, request.game, request.offset, PIECE_BYTES)
         if found is None:
@@ -150,7 +154,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         return play_pb2.RecordingResponse(data=found[0], size=found[1])
 
     async def Close(self, request: play_pb2.CloseRequest, context: Any) -> play_pb2.CloseResponse:
-        """Ends a game without a result."""
+        """End a game without a result."""
         self._check(request.run)
         match = self._match(request.game)
         log.info("game %s: %s closes it", request.game, request.who)
@@ -166,7 +170,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
 
     async def Join(self, request_iterator: AsyncIterator[play_pb2.JoinRequest], context: Any
                    ) -> AsyncIterator[play_pb2.JoinResponse]:
-        """One person's connection to a game, until he leaves or it ends."""
+        """Handle a person's connection to a game until it ends."""
         first = await anext(aiter(request_iterator), None)
         if first is None or first.WhichOneof("what") != "join":
             raise ValueError("the first message of a stream has to be a join")
@@ -207,7 +211,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
             player.outbox.end()
 
     async def drain(self) -> None:
-        """Ends all games, as the process does."""
+        """End all games, because the process ends."""
         for match in self.matches.values():
             match.end("drained")
         if self._tasks:

@@ -1,4 +1,4 @@
-"""What one side of a game sees, frame after frame, as bytes for everybody who plays on it (docs/play.md)."""
+"""Encoded frames of one side's view, shared by everybody on it (docs/play-protocol.md)."""
 
 import json
 import struct
@@ -24,31 +24,33 @@ Write = Callable[[dict[str, Array]], None]
 
 
 def header_by_timestep(config: GameConfig, about: Mapping[str, Any]) -> Header:
-    """The header of a game that is looked at in every timestep, however many the agents' steps have."""
+    """Return the header of a game that is recorded every timestep, whatever the agents' step length."""
     return {**make_header(config, game_schema(policy_debug=True), about), "steps_per_second": STEPS_PER_SECOND}
 
 
 def header_of(config: GameConfig, about: Mapping[str, Any], whose: Mapping[str, Any]) -> bytes:
-    """The header of a game as it is sent: zlib of JSON, as in a recording, with what is said ``about`` the game, and
-    ``whose`` view it is beside that."""
+    """Return the encoded header of a game: zlib of JSON, as in a recording, with entries ``about`` the game and
+    ``whose`` view it
+    is."""
     header = {**header_by_timestep(config, about), **whose}
     return zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
 
 
 def map_of(config: GameConfig) -> tuple[float, float, float]:
-    """Where the map of the views begins, x and y, and how wide it is: world units."""
+    """Return the origin x and y of the views' map and its width, in world units."""
     found = make_header(config, game_schema(policy_debug=True), {})["map"]
     return float(found["x"]), float(found["y"]), float(found["extent"])
 
 
 def message_of(engine_frame: int, whole: bool, body: bytes, events: Sequence[Mapping[str, Any]]) -> bytes:
-    """A frame's message: what it is, the engine frame, and a step as in a chunk of a recording."""
+    """Encode a frame's message: its kind, the engine frame, and a step as in a recording's chunk."""
     return _HEAD.pack(KEYFRAME if whole else CHANGES, engine_frame & 0xFFFFFFFF) + body + pack_events(events)
 
 
 class View:
-    """The frames that one side sees (None: the whole game). ``look`` at each; ``changes`` and ``keyframe`` are its
-    bytes without events, made once however many are sent them."""
+    """Frames of one side's view (None: the whole game). Call ``look`` for each; ``changes`` and ``keyframe`` are its
+    encodings
+    without events, computed once for all receivers."""
 
     def __init__(self, team: int | None, far: float = UNIT_PER_FRAME) -> None:
         self.team = team
@@ -64,7 +66,7 @@ class View:
         self._keyframe: bytes | None = None
 
     def look(self, write: Write, engine_frame: int, events: list[dict[str, Any]]) -> None:
-        """The next frame, which ``write`` fills in, and what happened in it."""
+        """Record the next frame, which ``write`` fills in, and its events."""
         self._now, self._before = self._before, self._now
         write(self._now)
         mark_jumps(self._now["unit"], self._before["unit"], self._columns, self._far)
@@ -72,14 +74,14 @@ class View:
         self._changes = self._keyframe = None
 
     def changes(self) -> bytes:
-        """The frame as changes against the one before it."""
+        """Return the frame as differences to the previous one."""
         if self._changes is None:
             # The frame before is brought up to date by it, and needed for nothing else.
             self._changes = b"".join(changes(self.schema, self._before, self._now))
         return self._changes
 
     def keyframe(self) -> bytes:
-        """The frame as changes against zeros."""
+        """Return the frame as differences to zeros."""
         if self._keyframe is None:
             for array in self._zeros.values():
                 array[...] = 0
@@ -88,12 +90,12 @@ class View:
 
     @property
     def frame(self) -> Frame:
-        """The present frame, to be read."""
+        """The current frame, read-only."""
         return self._now
 
 
 def frame_of(message: bytes) -> tuple[int, int]:
-    """A message's kind and engine frame. Raises ValueError for one without."""
+    """Return a message's kind and engine frame. Raises ValueError for a malformed one."""
     if len(message) < _HEAD.size:
         raise ValueError(f"a frame's message has {len(message)} bytes")
     kind, engine_frame = _HEAD.unpack_from(message)

@@ -18,7 +18,7 @@ def heroes(page: Page) -> list[str]:
     return page.get_by_role("region", name="Open picks").locator("tbody td:first-child").all_inner_texts()
 
 
-def test_each_open_pick_has_its_probability_and_what_it_stands_on(watched: Watched, rest: LiveController) -> None:
+def test_each_open_pick_shows_probability_and_evidence(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/draft")
     expect(page.get_by_role("heading", name="Dire picks")).to_be_visible()

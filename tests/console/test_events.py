@@ -33,7 +33,7 @@ def test_what_comes_between_the_list_and_the_connection_is_shown(watched: Watche
     expect(page.get_by_role("cell", name="test.between")).to_be_visible()
 
 
-def test_an_events_page_left_open_holds_one_stretch_without_a_gap(browser: Browser) -> None:
+def test_open_events_page_has_no_gaps(browser: Browser) -> None:
     with seeded() as rest:
         watched = Watched(browser, rest.url)
         page = watched.log_in(rest, OPERATOR)

@@ -67,7 +67,7 @@ def test_the_run_is_drawn_with_its_marks(watched: Watched, rest: LiveController)
     expect(page.get_by_role("region", name="Services")).to_contain_text("rollout/1")
 
 
-def test_a_chart_that_has_nothing_yet_is_drawn_in_other_colours_too(browser: Browser) -> None:
+def test_empty_chart_follows_the_theme(browser: Browser) -> None:
     with seeded() as rest:
         rest.state.redis.delete(f"five:{RUN}:series:ratings")
         watched = Watched(browser, rest.url, color_scheme="light")
@@ -81,7 +81,7 @@ def test_a_chart_that_has_nothing_yet_is_drawn_in_other_colours_too(browser: Bro
         watched.close()  # nothing was thrown
 
 
-def test_a_stretch_and_a_moment_stand_in_the_address_and_are_shown_on_all_charts(
+def test_url_holds_range_and_position_of_all_charts(
     watched: Watched, rest: LiveController
 ) -> None:
     page = watched.log_in(rest, OPERATOR)

@@ -104,7 +104,7 @@ def test_a_draft_can_be_played(watched: Watched, rest: LiveController, played: P
     expect(page.get_by_label("drawn from the pool")).to_be_checked()
 
 
-def test_mouse_and_keys_become_orders_that_are_shown_and_answered(
+def test_mouse_and_keys_become_orders(
         watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     box = page.locator(FIELD).bounding_box()

@@ -53,7 +53,7 @@ def served(url: str, **settings: Any) -> Iterator[LiveController]:
         assert not thread.is_alive()
 
 
-def test_a_game_with_agents_is_opened_played_left_by_reload_and_gone_on_with(
+def test_game_survives_a_page_reload(
         redis_client: redis.Redis, redis_url: str) -> None:
     with served(redis_url) as rest, chromium() as browser:
         watched = Watched(browser, rest.url, viewport={"width": 1280, "height": 800})
@@ -98,7 +98,7 @@ def test_a_game_with_agents_is_opened_played_left_by_reload_and_gone_on_with(
         watched.close()
 
 
-def test_a_game_is_watched_late_and_whole_and_again_when_it_is_over(
+def test_late_spectator_sees_the_whole_game(
         redis_client: redis.Redis, redis_url: str, tmp_path: Path) -> None:
     with served(redis_url, spectator_delay_seconds=2.0) as rest, chromium() as browser:
         watched = Watched(browser, rest.url)

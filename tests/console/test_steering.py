@@ -142,7 +142,7 @@ def test_an_operations_steps_show_attempts_and_the_last_error(watched: Watched, 
     expect(step).to_contain_text("optimizer 0 ended and took the order again")
 
 
-def test_the_guards_evidence_is_drawn_from_the_first_pair_on_with_both_bounds(watched: Watched, rest: LiveController
+def test_guard_evidence_chart_has_both_bounds(watched: Watched, rest: LiveController
                                                                              ) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/steering")

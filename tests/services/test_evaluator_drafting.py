@@ -73,7 +73,7 @@ async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytes
         assert win == pytest.approx((ours + 1 - theirs) / 2, abs=1e-6)
 
 
-async def test_large_pools_and_mirrored_games_get_none_and_a_pause_is_kept(
+async def test_large_and_mirrored_pools_get_no_table(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafting, "LOOK_SECONDS", 0.02)
     heads, tables = Heads(), DraftTables(BlobStore(str(tmp_path)), "trial")

@@ -70,7 +70,7 @@ def test_pairs_have_one_seed_both_sides_and_both_rules(run: Run) -> None:
     assert run.guard.played == 6 and run.guard.next_pairing() is None
 
 
-def test_half_a_pair_is_none_and_lost_games_are_played_again_under_their_number(run: Run) -> None:
+def test_lost_guard_games_are_replayed_under_their_number(run: Run) -> None:
     first, second = run.guard.next_pairing(), run.guard.next_pairing()
     assert first is not None and second is not None and first.seed == second.seed
     run.end(first, 1.0)
@@ -103,7 +103,7 @@ def test_an_anneal_that_is_over_has_no_pairs(run: Run, state: str) -> None:
     assert run.guard.next_pairing() is None
 
 
-def test_another_attempt_begins_its_own_pairs_and_late_results_count_for_nothing(run: Run) -> None:
+def test_new_attempt_ignores_late_results(run: Run) -> None:
     games = run.all()
     for pairing in games[:4]:
         run.end(pairing, 1.0)
@@ -117,7 +117,7 @@ def test_another_attempt_begins_its_own_pairs_and_late_results_count_for_nothing
     assert not run.guard.on_result(Result(games[5], 1.0, 1.0, run.now, run.now, 0))  # type: ignore[arg-type]
 
 
-def test_the_new_rule_is_the_change_over_the_game_as_it_is_evaluated(redis_client: redis.Redis) -> None:
+def test_new_rule_is_the_change_over_the_evaluated_game(redis_client: redis.Redis) -> None:
     run = Run(redis_client, overrides={"randomisation": {"gold": 0.5}})
     assert GAME.randomisation == RandomisationConfig()
     rules = {g.rules.randomisation.gold for g in run.all() if g.rules is not None}

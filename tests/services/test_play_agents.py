@@ -62,7 +62,7 @@ async def test_a_side_that_a_bot_plays_has_no_session_and_no_actions(server: Inf
         assert nobody.take(0) is None and nobody.late == 0 and not nobody.any
 
 
-async def test_an_answer_that_is_late_is_counted_and_is_for_the_timestep_in_which_it_comes(
+async def test_late_answer_applies_on_arrival_and_is_counted(
         server: InferenceServer) -> None:
     async with client(server) as c:
         agents = Agents(c, {0: 0, 1: 0}, HEROES)
@@ -95,7 +95,7 @@ async def test_the_arrays_may_be_written_again_at_once(server: InferenceServer) 
 
 
 @pytest.mark.parametrize("steps", [1, STATE_EVERY - 1, STATE_EVERY, STATE_EVERY + 5, 3 * STATE_EVERY])
-async def test_when_its_server_dies_a_game_goes_on_at_another_in_the_same_state(steps: int) -> None:
+async def test_game_continues_on_another_server_with_its_state(steps: int) -> None:
     async with InferenceServer(Versions(0)) as first, InferenceServer(Versions(0)) as second, \
             client(first, second, quick=True) as c:
         agents = Agents(c, {0: 0, 1: 0}, HEROES)

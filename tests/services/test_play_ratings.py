@@ -3,7 +3,7 @@
 import redis
 
 from five.agent.config import RatingConfig
-from five.services.play.ratings import People, Played
+from five.services.play.ratings import EndedGame, People
 from rapid.store.state import RunState
 
 CONFIG = RatingConfig()
@@ -13,8 +13,8 @@ def people(client: redis.Redis) -> People:
     return People(RunState(client, "trial"), CONFIG)
 
 
-def played(game: str, winner: int, *sides: dict[str, int], away: tuple[str, ...] = (), heroes: int = 5) -> Played:
-    return Played(game, winner, sides, away, ("version-3", "version-3"), heroes)
+def played(game: str, winner: int, *sides: dict[str, int], away: tuple[str, ...] = (), heroes: int = 5) -> EndedGame:
+    return EndedGame(game, winner, sides, away, ("version-3", "version-3"), heroes)
 
 
 def test_a_game_moves_a_rating_once_however_often_it_is_told_of(redis_client: redis.Redis) -> None:

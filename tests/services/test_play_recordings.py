@@ -45,7 +45,7 @@ def test_a_recording_is_what_a_camera_takes_of_the_game() -> None:
     assert recorded.winner == 1 and recorded.kills == [0, 0] and recorded.people == ["ada"]
 
 
-def test_its_clock_goes_by_timesteps_whatever_a_step_of_the_agents_is() -> None:
+def test_recording_clock_counts_timesteps() -> None:
     """A camera looks after each step instead."""
     recorder, film = Recorder(1 << 20), Filmed()
     film.games.step()
@@ -57,7 +57,7 @@ def test_its_clock_goes_by_timesteps_whatever_a_step_of_the_agents_is() -> None:
     assert Camera(eight, {}, lambda chunk, facts: None).header["steps_per_second"] == 3.75
 
 
-def test_a_recording_ends_where_its_room_does_and_is_whole_as_far_as_it_goes() -> None:
+def test_recording_stops_at_its_size_limit() -> None:
     whole, chunks = taken(Recorder(1 << 20))
     cut, _ = taken(Recorder(len(chunks[0])))
     steps = list(Recording(cut.data).steps())
@@ -120,7 +120,7 @@ def test_what_a_folder_holds_besides_is_no_recording(tmp_path: Path) -> None:
     assert again.piece(names[0], 0, 10) is None and [r.game for r in again.all()] == [names[3]]
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing_but_the_next_process(tmp_path: Path) -> None:
+def test_unwritable_folder_keeps_recordings_in_memory(tmp_path: Path) -> None:
     folder = tmp_path / "played"
     folder.write_text("a file is in the way")
     kept = Recordings(2, 1000, folder)

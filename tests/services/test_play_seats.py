@@ -16,7 +16,7 @@ def test_a_reserved_hero_is_the_agents_until_its_person_is_there() -> None:
     assert found.enter("ada", (), 1.0) == [0, 3] and found.held() == {0, 3}
 
 
-def test_a_sides_players_are_its_people_who_came_and_who_had_the_rest() -> None:
+def test_sides_list_people_who_joined_and_the_filler() -> None:
     found = seats()
     found.reserve("ada", [0, 3], 0.0)
     found.reserve("bob", [5], 0.0)
@@ -25,7 +25,7 @@ def test_a_sides_players_are_its_people_who_came_and_who_had_the_rest() -> None:
     assert found.sides(["version-7", "scripted"], {"ada", "bob"}) == ["ada", "bob + scripted"]
 
 
-def test_a_lost_connection_gives_the_heroes_to_the_agent_and_coming_back_takes_them() -> None:
+def test_disconnect_gives_heroes_to_the_agent_until_reconnect() -> None:
     found = seats()
     found.enter("ada", [2], 0.0)
     found.hand("ada", 2, False)

@@ -29,7 +29,7 @@ def mine(browser: Browser) -> dict[str, int]:
     return next(unit for unit in browser.units("x", "y", "generation") if unit["slot"] == slot)
 
 
-async def test_a_hero_moves_by_orders_that_are_acknowledged_with_their_frames(redis_client: redis.Redis,
+async def test_orders_are_acknowledged_with_their_frames(redis_client: redis.Redis,
                                                                               redis_url: str) -> None:
     async with playing(redis_url) as there:
         game = await there.open(team=0, heroes=[0])
@@ -64,7 +64,7 @@ async def test_a_hero_moves_by_orders_that_are_acknowledged_with_their_frames(re
             assert browser.keyframes == 1
 
 
-async def test_a_lost_connection_gives_the_hero_to_the_agent_and_coming_back_takes_it(redis_client: redis.Redis,
+async def test_disconnect_gives_the_hero_to_the_agent(redis_client: redis.Redis,
                                                                                      redis_url: str) -> None:
     async with playing(redis_url) as there:
         game = await there.open(team=0, heroes=[0])
@@ -171,7 +171,7 @@ async def test_a_game_that_is_played_to_its_end_rates_its_person_once(redis_clie
             assert closed.value.rcvd is not None and closed.value.rcvd.code == 4004
 
 
-async def test_a_played_game_can_be_watched_again_by_whoever_sees_the_run(redis_client: redis.Redis, redis_url: str
+async def test_viewers_can_replay_played_games(redis_client: redis.Redis, redis_url: str
                                                                         ) -> None:
     async with playing(redis_url, SHORT) as there:
         problem(await there.ask("GET", f"/v1/play/recordings/{'0' * 32}"), 404, "not-found")
@@ -211,7 +211,7 @@ async def test_a_played_game_can_be_watched_again_by_whoever_sees_the_run(redis_
         assert (await there.ask("GET", f"/v1/play/recordings/{game}", "")).status_code == 401
 
 
-async def test_a_game_that_a_restart_of_the_service_ends_can_be_watched_after_it(
+async def test_game_ended_by_a_restart_has_a_recording(
         redis_client: redis.Redis, redis_url: str, tmp_path: Path) -> None:
     async with playing(redis_url, folder=tmp_path / "played") as there:
         game = await there.open(team=0, heroes=[0])
@@ -229,7 +229,7 @@ async def test_a_game_that_a_restart_of_the_service_ends_can_be_watched_after_it
         assert len(answer.content) == entry["bytes"] and len(list(Recording(answer.content).steps())) > 7
 
 
-async def test_a_game_in_which_nobody_was_is_not_kept_and_none_is_where_none_is_wanted(
+async def test_empty_and_unwanted_games_are_not_recorded(
         redis_client: redis.Redis, redis_url: str) -> None:
     async with playing(redis_url, SHORT, abandon_seconds=0.3) as there:
         game = await there.open(team=0, heroes=[0])

@@ -48,7 +48,7 @@ def stored(client: redis.Redis) -> dict[bytes, Any]:
             b"series": client.xrange(state.keys.series("ratings"))}
 
 
-def test_the_first_version_is_rated_at_once_and_the_next_after_the_anchors(redis_client: redis.Redis) -> None:
+def test_first_version_is_rated_before_the_anchors(redis_client: redis.Redis) -> None:
     KEPT.clear()
     rating = loop(redis_client)
     assert {p.opponent.name for p in play(rating)} == {"random"}
@@ -101,7 +101,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_crash_at_any_command_leaves_a_rating_and_its_record_or_neither(redis_client: redis.Redis, when: str,
+def test_crash_leaves_a_rating_with_its_record_or_neither(redis_client: redis.Redis, when: str,
                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
     """The process is killed at each of the commands that finish a rating, one after the other."""
     state = RunState(redis_client, "trial")
@@ -148,7 +148,7 @@ def test_a_crash_at_any_command_leaves_a_rating_and_its_record_or_neither(redis_
     assert finished and seen >= {(False, 5), (False, 6), (True, 0)}
 
 
-def test_lost_games_are_played_again_and_after_some_tries_count_as_aborted(redis_client: redis.Redis) -> None:
+def test_lost_games_are_replayed_and_finally_aborted(redis_client: redis.Redis) -> None:
     rating = loop(redis_client)
     first = [rating.next_pairing() for _ in range(2)]
     assert rating.drop() == 0
@@ -176,7 +176,7 @@ def test_a_restart_keeps_ratings_and_the_games_played(redis_client: redis.Redis)
     assert play(later, games=100)[-1].agent.version == 9
 
 
-def test_versions_that_were_reverted_are_references_no_more_and_keep_their_ratings(redis_client: redis.Redis) -> None:
+def test_reverted_versions_keep_ratings_but_are_not_references(redis_client: redis.Redis) -> None:
     KEPT.clear()
     play(loop(redis_client))
     play(loop(redis_client, newest=9), score=lambda p: float(p.agent.version == 9))

@@ -8,7 +8,7 @@ from dota.config import GameConfig
 from dota.playback import play
 from dota.replay import Replay
 from dota.vec_game import Controller, VecGame
-from five.services.evaluator.pace import BURST_SECONDS, Pace
+from five.services.evaluator.cpu_limit import BURST_SECONDS, CpuLimit
 from five.services.evaluator.recording import Recorder
 
 
@@ -17,7 +17,7 @@ class Clocks:
 
     def __init__(self, share: float) -> None:
         self.cpu = self.wall = 0.0
-        self.pace = Pace(share, lambda: self.cpu, lambda: self.wall)
+        self.pace = CpuLimit(share, lambda: self.cpu, lambda: self.wall)
 
     def step(self, cpu: float, wall: float) -> float:
         self.cpu += cpu
@@ -62,7 +62,7 @@ def finish(games: VecGame) -> None:
         games.step()
 
 
-def test_each_rated_version_leaves_one_replay_and_the_newest_are_kept(tmp_path: Path) -> None:
+def test_newest_versions_keep_one_replay_each(tmp_path: Path) -> None:
     games = VecGame(GAME, 2, 1)
     games.controllers[:] = Controller.SCRIPTED
     asked = tmp_path / "version-1-scripted-7.replay"
@@ -80,7 +80,7 @@ def test_each_rated_version_leaves_one_replay_and_the_newest_are_kept(tmp_path: 
     assert sum(1 for _ in play(Replay.load(tmp_path / "version-3.replay"))) > 10  # and its final state is the game's
 
 
-def test_a_game_that_begins_again_is_recorded_from_there_and_a_lost_one_not(tmp_path: Path) -> None:
+def test_restarted_game_is_recorded_anew_and_a_lost_one_dropped(tmp_path: Path) -> None:
     games = VecGame(GAME, 1, 1)
     recorder = Recorder(games.record, games.hash, tmp_path, keep=2)
     recorder.began(0, "version-1")

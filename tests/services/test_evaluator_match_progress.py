@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from five.protos.v1 import evaluator_pb2
-from five.services.evaluator import kept
+from five.services.evaluator import match_progress
 from five.services.evaluator.service import EvaluatorService
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.keys import Keys
@@ -30,7 +30,7 @@ class Dying(Noop):
         return await super().act(*arguments)
 
 
-def evaluator(place: Path, inference: Noop, table: kept.Rows | None, newest: int = 3, epoch: int = 1
+def evaluator(place: Path, inference: Noop, table: match_progress.Rows | None, newest: int = 3, epoch: int = 1
               ) -> EvaluatorService:
     ratings: Any = None
     return EvaluatorService("trial", GAME, 1, lambda: newest, lambda: inference, ratings, place, epoch,
@@ -44,7 +44,7 @@ def request(match: str, epoch: int = 1, games: int = GAMES, replay: bool = False
 
 @pytest.fixture
 def table(redis_client: redis.Redis) -> Table:
-    return Table(redis_client, Keys("trial"), kept.TABLE)
+    return Table(redis_client, Keys("trial"), match_progress.TABLE)
 
 
 async def test_a_second_try_goes_on_from_the_games_that_had_ended(table: Table, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_a_store_that_is_away_keeps_nothing_and_fails_nothing(tmp_path: Pa
 
 
 async def test_few_matches_are_remembered(table: Table, tmp_path: Path) -> None:
-    for number in range(kept.MATCHES + 3):
+    for number in range(match_progress.MATCHES + 3):
         await evaluator(tmp_path, Noop(), table).PlayMatch(request(f"m-{number}", games=2), None)
     assert {field.partition("@")[0] for field in table.all()} == {
-        f"m-{number}" for number in range(3, kept.MATCHES + 3)}
+        f"m-{number}" for number in range(3, match_progress.MATCHES + 3)}

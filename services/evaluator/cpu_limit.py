@@ -1,4 +1,4 @@
-"""How much of the processors the evaluator takes from training: a bound above, and nothing withheld below it."""
+"""Limit on the CPU time that the evaluator takes from training."""
 
 import time
 from collections.abc import Callable
@@ -8,11 +8,12 @@ BURST_SECONDS = 5.0  # of the share that were not used may be made up for
 
 
 @dataclass
-class Pace:
-    """Bounds this process to ``share`` cores on average; 0: no bound.
+class CpuLimit:
+    """Limit of this process to ``share`` cores on average; 0 disables it.
 
-    It rests only for what it has used itself, never for a fixed time: where training takes the processors, a step takes
-    longer by itself, and a rest on top would leave the ratings far behind.
+    It sleeps in proportion to its own CPU time, not for fixed times: on a busy machine a step takes longer by
+    itself, and
+    additional sleep would delay ratings.
     """
 
     share: float
@@ -26,7 +27,7 @@ class Pace:
         self._used, self._at = self.used(), self.clock()
 
     def rest(self) -> float:
-        """Seconds to rest now, so that what was used since the last call stays within the share."""
+        """Return the seconds to sleep so that the CPU time since the last call stays within the share."""
         used, at = self.used(), self.clock()
         earned = (at - self._at) * self.share
         self._credit = min(self._credit + earned - (used - self._used), BURST_SECONDS * self.share)

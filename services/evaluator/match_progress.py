@@ -1,4 +1,4 @@
-"""Games of a match that have been played, kept until it is answered: asked for again, it goes on from there."""
+"""Persisted games of a requested match, so that a repeated request continues it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MATCHES = 4  # that are remembered; the controller has one played at a time
 
 
 class Rows(Protocol):
-    """The part of rapid.store.tables.Table that is needed."""
+    """Part of rapid.store.tables.Table that is needed."""
 
     def all(self) -> dict[str, Any]: ...
 
@@ -21,17 +21,18 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a match has come to: its ``version``, None before the first game has ended; results by the game's number,
-    from 0; the ``replay`` of one of them, '' without."""
+class MatchProgress:
+    """Progress of a match: its ``version``, None before the first game has ended; results by the game's number, from 0;
+    the
+    ``replay`` of one of them, '' without."""
 
     version: int | None
     results: dict[int, Result]
     replay: str
 
 
-def load(table: Rows, match: str, pairings: Sequence[Pairing]) -> Kept:
-    """What is kept of a match; forgets all but the newest others. Blocking; raises redis.RedisError."""
+def load(table: Rows, match: str, pairings: Sequence[Pairing]) -> MatchProgress:
+    """Return a match's progress and remove all but the newest others. Blocking; raises redis.RedisError."""
     rows: dict[str, dict[int, Any]] = {}
     begun: dict[str, float] = {}
     for field, row in table.all().items():
@@ -45,12 +46,12 @@ def load(table: Rows, match: str, pairings: Sequence[Pairing]) -> Kept:
     mine = {game: row for game, row in rows.get(match, {}).items() if game < len(pairings)}
     results = {game: Result(pairings[game], row["score"], row["seconds"], np.array(row["agent"], np.float32),
                               np.array(row["opponent"], np.float32), -1) for game, row in mine.items()}
-    return Kept(next((int(row["version"]) for row in mine.values()), None), results,
+    return MatchProgress(next((int(row["version"]) for row in mine.values()), None), results,
                 next((row["replay"] for row in mine.values() if row["replay"]), ""))
 
 
 def keep(table: Rows, match: str, version: int, number: int, result: Result, replay: str, at: float) -> None:
-    """Keeps a game that has ended, at wall time ``at``; again changes nothing. Blocking; raises redis.RedisError."""
+    """Persist a game that ended at wall time ``at``; idempotent. Blocking; raises redis.RedisError."""
     row = {"version": version, "score": result.score, "seconds": result.game_seconds, "at": at, "replay": replay,
            "agent": result.agent_statistics.tolist(), "opponent": result.opponent_statistics.tolist()}
     table.set(f"{match}:{number}", row)
