@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-INTERFACE: int = 4
+INTERFACE: int = 6
 
 FINGERPRINT: int = ...
 

@@ -67,5 +67,5 @@ def test_changes_of_byte_arrays_use_16_bit_words() -> None:
 def test_invalid_packed_rows_are_refused() -> None:
     good = packing.pack_f16(np.ones(20, np.float16))
     for bad in (b"", good[:-1], good + b"\0"):
-        with pytest.raises(ValueError, match="no packed array of 20 values"):
+        with pytest.raises(ValueError, match="packed array of 20 values"):
             packing.join_changes([good, bad], 20, 2)

@@ -138,7 +138,7 @@ def test_rows_of_another_length_are_refused(core: ModuleType) -> None:
     row = pack_f16(np.arange(11, dtype=np.uint16))
     assert core.join16([], 11) == b""
     for wrong in ([row[:1]], [row, b""], [pack_f16(np.full(12, 5, np.uint16))]):
-        with pytest.raises(ValueError, match="no packed array of 11 values"):
+        with pytest.raises(ValueError, match="not a packed array of 11 values"):
             join_f16(wrong, 11)
 
 

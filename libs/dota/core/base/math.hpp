@@ -1,7 +1,7 @@
-// Trigonometry, logarithm and whole powers of the game's own. A C library rounds these as it likes, so that a game
-// would go another way on another libc or processor; here they are additions, multiplications and divisions of
-// doubles alone, which IEEE 754 rounds the same everywhere (contraction to fused operations is off). What is left
-// to the library (sqrt, floor, ceil, fabs, fmod, lround) has one right answer, which every library gives.
+// Deterministic trigonometry, logarithm and integer powers. C libraries round these differently, so that a game
+// would diverge on another libc or processor. Here they consist of additions, multiplications and divisions of
+// doubles, which IEEE 754 rounds identically everywhere (contraction to fused operations is off). The remaining
+// library functions (sqrt, floor, ceil, fabs, fmod, lround) have one correct result, which every library returns.
 //
 // Errors, held by tests/dota/test_pinned_math.py against Python's math: sin and cos 6e-8 absolute up to |x| = 1e5,
 // atan2 3e-7 absolute, ln 1.2e-7 relative or absolute, whichever is greater: the last bit of a float.
@@ -21,7 +21,7 @@ struct SinCos {
   float sin = 0, cos = 1;
 };
 
-// Of an angle in radians. What is no angle (infinite, not a number, beyond 1e9) counts as 0.
+// Returns sine and cosine of an angle in radians. An infinite angle, NaN, or one beyond 1e9 counts as 0.
 inline SinCos sin_cos(float angle) {
   const double x = std::fabs(angle) < 1e9f ? static_cast<double>(angle) : 0.0;
   const double turns = std::floor(x * 0.63661977236758134308 + 0.5);  // quarters of a circle
@@ -47,7 +47,7 @@ inline Vec2 heading(float angle) {
   return {v.cos, v.sin};
 }
 
-// Angle of (x, y) in (-pi, pi]; 0 for the null vector and for what is no number.
+// Returns the angle of (x, y) in (-pi, pi]; 0 for the null vector and for NaN.
 inline float angle_of(float y, float x) {
   const double ax = std::fabs(static_cast<double>(x)), ay = std::fabs(static_cast<double>(y));
   const double most = ax > ay ? ax : ay, least = ax > ay ? ay : ax;
@@ -67,12 +67,12 @@ inline float angle_of(float y, float x) {
   return static_cast<float>(y < 0 ? -a : a);
 }
 
-// Natural logarithm; the lowest float for 0, for what is negative and for what is no number.
+// Returns the natural logarithm; the lowest float for 0, negative numbers and NaN.
 inline float ln(float x) {
   if (!(x > 0)) return std::numeric_limits<float>::lowest();
   double d = x;
   if (d > std::numeric_limits<float>::max()) return std::numeric_limits<float>::max();
-  auto bits = std::bit_cast<std::uint64_t>(d);  // normal: a float's denormals are none of a double
+  auto bits = std::bit_cast<std::uint64_t>(d);  // normal: a float's denormals are normal doubles
   int exponent = static_cast<int>(bits >> 52) - 1023;
   bits = (bits & 0xFFFFFFFFFFFFFull) | 0x3FF0000000000000ull;
   double m = std::bit_cast<double>(bits);  // [1, 2)

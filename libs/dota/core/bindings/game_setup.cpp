@@ -86,7 +86,7 @@ std::shared_ptr<const GameSetup> game_setup(const LayoutTable& layout, nb::handl
     else if (name == "shrine")
       setup->vocabulary.scripted_shrine = true;
     else
-      throw std::runtime_error("scripted_actions: '" + name + "' is no action the script can keep");
+      throw std::runtime_error("scripted_actions: '" + name + "' is not an action that the script can keep");
   }
   return setup;
 }

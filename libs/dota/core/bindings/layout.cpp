@@ -99,7 +99,7 @@ void bind_packing(nb::module_& m) {
         nb::bytes out(nullptr, size);
         if (!join16(parts, values, static_cast<std::uint8_t*>(const_cast<void*>(out.data()))))
           throw nb::value_error(
-              ("join16: a row is no packed array of " + std::to_string(values) + " values").c_str());
+              ("join16: a row is not a packed array of " + std::to_string(values) + " values").c_str());
         return out;
       },
       nb::arg("rows"), nb::arg("values"),
@@ -124,7 +124,7 @@ void bind_packing(nb::module_& m) {
       "pack_changes",
       [](Array<const std::uint16_t> values, std::size_t rows, std::size_t period) {
         if (rows == 0 || period == 0 || values.size() % rows != 0)
-          throw nb::value_error("pack_changes: the array is no whole number of values a row");
+          throw nb::value_error("pack_changes: the array is not a whole number of values a row");
         std::vector<std::uint8_t> out;
         {
           nb::gil_scoped_release release;
@@ -150,7 +150,7 @@ void bind_packing(nb::module_& m) {
         }
         if (!fits)
           throw nb::value_error(
-              ("join_changes: a row is no packed array of " + std::to_string(values) + " values").c_str());
+              ("join_changes: a row is not a packed array of " + std::to_string(values) + " values").c_str());
         return nb::bytes(out.data(), out.size());
       },
       nb::arg("rows"), nb::arg("values"), nb::arg("period"),

@@ -47,7 +47,7 @@ std::int16_t small_number(std::int64_t v) {
   return v < -1 || v > std::numeric_limits<std::int16_t>::max() ? std::int16_t{-1} : static_cast<std::int16_t>(v);
 }
 
-// What is finite stays so; what is not a place stays none.
+// Clamps finite values; keeps infinities and NaN, which are refused as positions later.
 float number_of(double v) { return static_cast<float>(std::isfinite(v) ? std::clamp(v, -1e9, 1e9) : v); }
 
 PersonOrder order_of(const Tables& t, int kind, const std::optional<std::pair<std::int64_t, std::int64_t>>& target,

@@ -282,7 +282,7 @@ void put_ground(const World& w, Row runes, Row items, const TeamEyes* eyes) {
   }
 }
 
-// What is left in a team's shop of what it has so many of only, and until when a shelf that is not full waits.
+// Writes the stock of a team's limited shop items, and the time of the next restock.
 void put_stock(const Context& c, Row r, const TeamEyes* eyes) {
   for (std::size_t team = 0; team < kTeams; ++team)
     for (std::size_t k = 0; k < kStocked; ++k) {
@@ -298,7 +298,7 @@ void put_stock(const Context& c, Row r, const TeamEyes* eyes) {
 
 }  // namespace
 
-// Of the other team's scans nobody is told.
+// Writes the team's own scans only.
 void put_scans(const Context& c, Row r, const TeamEyes* eyes) {
   for (int team = 0; team < kTeams; ++team, r.at += 6) {
     if (eyes && eyes->team != team) continue;

@@ -331,7 +331,7 @@ void bind_vec(nb::module_& m) {
             return nb::bytes(out.data(), out.size() * sizeof(std::int16_t));
           },
           nb::arg("game"), nb::arg("team"),
-          "Which unit stands in each unit slot of a team's observation, int16 as bytes; -1: none.")
+          "Return the unit in each unit slot of a team's observation, int16 as bytes; -1: none.")
       .def(
           "building_slots",
           [](PyVecGame& self) {

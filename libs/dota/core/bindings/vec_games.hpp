@@ -46,7 +46,7 @@ struct PyVecGame {
 
 constexpr int kCommandNumbers = 8;  // action, delay, target slot and generation, teleport the same, dx, dy
 nanobind::bytes command_rows(const std::array<Command, kMaxHeroes>& commands);  // int16 [10, 8]
-// Of int16 [10, 8]. Throws nanobind::value_error for what is out of range.
+// Converts int16 [10, 8]. Throws nanobind::value_error for values out of range.
 std::array<Command, kMaxHeroes> commands_of(const std::int16_t* rows, const GameSetup& setup);
 
 }  // namespace dota

@@ -92,7 +92,8 @@ void bind_world(nb::module_& m) {
             Context c = p.context();
             restore_world(c, b.data(), b.size());
           },
-          nb::arg("snapshot"), "Raises ValueError for bytes that are no snapshot of this core, data and settings.")
+          nb::arg("snapshot"),
+          "Raises ValueError for bytes that are not a snapshot of this core, data and settings.")
       .def(
           "set_time",
           [](PyWorld& p, float time) {

@@ -16,7 +16,7 @@ namespace dota {
 // A hero by its name, with or without npc_dota_hero_. Raises KeyError.
 int hero_index(const Tables& t, const std::string& name);
 
-// These raise IndexError or ValueError for what is out of range: nothing in the core looks again.
+// These raise IndexError or ValueError for values out of range; the core does not check them again.
 int checked(int value, int first, int last, const char* what);
 inline int team_checked(int team) { return checked(team, 0, kTeams - 1, "team"); }
 Vec2 place_checked(float x, float y);  // on the map, give or take its own size
@@ -33,7 +33,7 @@ class PyWorld {
   World& world() { return *world_; }
   const Tables& tables() const { return *tables_; }
 
-  // These raise KeyError or IndexError for what is not there.
+  // These raise KeyError or IndexError for unknown names and indices.
   int item_id(const std::string& name) const;
   Unit& unit(int index);
   HeroState& hero(int index);

@@ -1,4 +1,4 @@
-// Heroes of a world: gold, experience, items, abilities and what is told of them.
+// Bindings for the heroes of a world: gold, experience, items, abilities and outputs.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

@@ -106,7 +106,8 @@ int checked(int value, int first, int last, const char* what) {
 }
 
 float number_checked(float value, const char* what) {
-  if (!(std::fabs(value) <= 1e9f)) throw nb::value_error((std::string(what) + " is no number of a game").c_str());
+  if (!(std::fabs(value) <= 1e9f))
+    throw nb::value_error((std::string(what) + " must be a finite number up to 1e9").c_str());
   return value;
 }
 

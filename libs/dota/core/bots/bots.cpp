@@ -56,7 +56,7 @@ void bot_command(BotKind kind, const TeamView& view, const SlotTable& slots, con
       continue;
     remembered.next_decision = view.time + skill.decide_every;
     const Command c = decide(Situation(scene, i, *body));
-    // What is said again goes on by itself.
+    // A repeated command continues without being issued again.
     out[static_cast<std::size_t>(i)] = remembered.last = c;
   }
 }

@@ -1,4 +1,4 @@
-// Which ability or item to use, judged by what it does (bots/book.hpp), not by its name.
+// Choice of an ability or item by its effects (bots/book.hpp), not by its name.
 #include <cmath>
 
 #include "base/math.hpp"
@@ -155,7 +155,7 @@ Command cast_at(const Situation& s, const SeenUnit& target, Intent intent) {
     if (!s.skill.disciplined) break;  // the first that comes to hand
   }
   if (said(best) || intent != Intent::Fight || !s.skill.disciplined) return best;
-  // Nothing reaches: whoever can jumps to the target, when it is not alone there.
+  // Nothing is in range: jump to the target if possible and not alone there.
   const float away = s.away(target.pos);
   if (away > 450.0f && away < 1100.0f && s.health() > 0.5f)
     for (const Tool& t : tools)

@@ -17,7 +17,7 @@ float until_blow(const Situation& s, const SeenUnit& u) {
   return t;
 }
 
-// Health it will have then, going by what it lost in the last second.
+// Returns the predicted health, extrapolated from the loss in the last second.
 float health_then(const Situation& s, const SeenUnit& u, float seconds) {
   constexpr int kBack = 8;  // timesteps: 1.07 s
   const float lost = std::max(s.view.hp_history(u)[kBack] - u.hp, 0.0f);

@@ -214,7 +214,7 @@ Command follow_plan(const Situation& s) {
       break;
     case Plan::Push: {
       place = lane_position(s, m.plan_lane);
-      // Who comes first waits for the others outside the reach of the towers.
+      // The first to arrive waits for the others outside the towers' range.
       const bool dangerous = under_enemy_tower(s.scene, place, 500.0f);
       if (dangerous && heroes_near(s.scene, place, kGathered, false) * 5 < s.scene.own_alive * 3)
         place = lane_point(s.scene.lane(m.plan_lane), lane_progress(s.scene.lane(m.plan_lane), place), 1300.0f);

@@ -64,8 +64,8 @@ Command farm(const Situation& s) {
   if (const Command c = teleport_towards(s, place); said(c)) return c;
   Command c = travel(s, place);
   if (lanes && s.skill.disciplined && c.action == kNoop) {
-    // Who stands still strikes whatever is near, and pushes the lane: a step to and fro.
-    // Either side's last step from its place leads forward: a side that stood a step back lost creeps by it.
+    // An idle hero attacks automatically and pushes the lane, so it steps back and forth. The last step leads
+    // forward: a hero one step behind its position loses creeps.
     c = with(kMove);
     const int forward = s.scene.enemy_home.x > s.scene.home.x ? 1 : -1;
     const bool beyond = (s.body.pos.x - place.x) * static_cast<float>(forward) > 0;

@@ -3,7 +3,7 @@
 namespace dota {
 namespace {
 
-// A valid unit slot of the class for the hero, each as likely; an empty handle when there is none.
+// Returns a uniformly random valid target of the class for the hero; an empty handle if no target is valid.
 Handle random_target(const Choices& choices, const SlotTable& slots, int hero, MaskClass mask, Rng& rng) {
   const auto& row = choices.mask[static_cast<std::size_t>(hero)][static_cast<std::size_t>(mask)];
   int valid = 0;

@@ -36,7 +36,7 @@ struct Scene {
   Scene(const TeamView& view, const Choices& choices, const Skill& skill, BotMemory& memory, Rng& rng);
   const SeenUnit& unit(int i) const { return view.units[static_cast<std::size_t>(i)]; }
   const MapLane& lane(int which) const { return map.lanes[view.team][static_cast<std::size_t>(which)]; }
-  // An enemy hero (0..H-1) that stands in sight and lives; else nullptr.
+  // Returns an enemy hero (0..H-1) that is visible and alive; else nullptr.
   const SeenUnit* enemy(int which) const;
   const SeenUnit* ally(int which) const;  // an own hero that lives
 };
@@ -93,9 +93,9 @@ bool hit_by_tower(const Situation& s);
 
 // ---- travel.cpp: ways over the standing map, which everyone knows
 Command move_to(const Situation& s, Vec2 p);  // straight there, as far as an offset reaches, in whole cells
-Command travel(const Situation& s, Vec2 p);   // around what stands in between
-// World units from the hero to p, or to what is open near it, by the steps of travel()'s way; straight where none
-// leads.
+Command travel(const Situation& s, Vec2 p);   // around obstacles
+// Returns the walking distance in world units from the hero to p, or to an open cell near p, along travel()'s
+// path; the straight distance if there is no path.
 float walk(const Situation& s, Vec2 p);
 Command go_home(const Situation& s);
 Command teleport_towards(const Situation& s, Vec2 p);  // when that saves much walking

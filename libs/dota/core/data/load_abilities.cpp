@@ -252,7 +252,7 @@ void add_ability(Tables& t, AbilityDef&& a) {
   t.abilities.push_back(std::move(a));
 }
 
-// Whether a talent's id stands in the ability's effects (talent, unless_talent).
+// Returns whether the ability's effects refer to the talent (talent, unless_talent).
 bool effects_name(const Node& n, const std::string& talent) {
   if (n.is(Node::Type::String)) return n.string == talent;
   return std::any_of(n.list.begin(), n.list.end(), [&](const Node& x) { return effects_name(x, talent); }) ||

@@ -10,7 +10,7 @@
 
 namespace dota {
 
-// Runs f; an error it throws is told with the place in front ("heroes.json, npc_dota_hero_axe: ...").
+// Runs f and prefixes its errors with the location ("heroes.json, npc_dota_hero_axe: ...").
 template <class F>
 void reading(const std::string& place, F&& f) {
   try {
@@ -20,8 +20,8 @@ void reading(const std::string& place, F&& f) {
   }
 }
 
-// Runs f(name, node) for each entry of an object, in file order; an error is told with `file` and the entry's name
-// in front. The two are parameters because clang 14 lets no lambda capture a structured binding.
+// Runs f(name, node) for each entry of an object, in file order, and prefixes errors with `file` and the entry's
+// name. The two are parameters because clang 14 lets no lambda capture a structured binding.
 template <class F>
 void reading_each(const Node& entries, F&& f, const std::string& file = "") {
   for (const auto& entry : entries.object)

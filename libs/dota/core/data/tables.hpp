@@ -90,9 +90,9 @@ struct HeroDef {
   bool hides = false;        // an ability makes him invisible
 };
 
-// A number of a cast that stands in the ability's own fields, not in its program.
+// Number of a cast that is stored in the ability's own fields, not in its program.
 enum class CastNumber : std::uint8_t { Range, Point, Channel, Cooldown, Mana };
-// What changes such a number: a talent adds to it, Aghanim's Scepter puts others in its place.
+// Change of such a number: a talent adds to it, Aghanim's Scepter replaces it.
 struct CastChange {
   CastNumber what = CastNumber::Range;
   std::string talent;          // "": the scepter

@@ -109,7 +109,7 @@ void block_line(Context& c, Area& a) {
   for (int i = 0; i < near.n; ++i) {
     Unit& u = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
     if (!u.alive || !solid_body(u) || !nav_blocked(w, cell_of(u.pos).index())) continue;
-    unlist_unit(w, u);  // it does not stand in its own way
+    unlist_unit(w, u);  // the unit must not block itself
     place_unit(w, u, free_place(w, *c.tables.map, u.pos, u.radius));
   }
 }

@@ -53,7 +53,7 @@ struct MapBuilding {
 
 struct MapLane {
   Vec2 spawn;
-  std::vector<Vec2> waypoints;  // in walking order; the last stands at the enemy's fort
+  std::vector<Vec2> waypoints;  // in walking order; the last is at the enemy's Ancient
 };
 
 struct MapCamp {

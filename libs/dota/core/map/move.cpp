@@ -96,7 +96,7 @@ bool ground_open(const World& w, Vec2 from, Vec2 to) {
 
 Vec2 rotated(Vec2 d, float cos, float sin) { return {d.x * cos - d.y * sin, d.x * sin + d.y * cos}; }
 
-// Whether another body stands on the goal and the unit touches it: nearer it cannot come.
+// Returns whether another unit occupies the goal and the unit touches it, the nearest that it can get.
 bool goal_taken(const Unit& u, const Near& near, Vec2 goal) {
   constexpr float kTouch = 4.0f;
   for (int k = 0; k < near.n; ++k) {

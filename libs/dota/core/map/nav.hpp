@@ -9,8 +9,8 @@ namespace dota {
 
 // Brings Nav up to date: fills it in a new world, opens the cells of fallen buildings, lets trees regrow.
 void refresh_nav(Context& c);
-void relist_unit(World& w, int unit);                          // lists the unit in the hash cell it stands in
-void flip_tree_cells(World& w, const MapData& map, int tree);  // sets the tree's cells by what stands there now
+void relist_unit(World& w, int unit);                          // updates the unit's cell of the spatial hash
+void flip_tree_cells(World& w, const MapData& map, int tree);  // updates the tree's cells after it fell or regrew
 
 // Bodies that others walk around: everything that walks, unless it is phased or out of the world.
 constexpr float kWidestBody = 40.0f;  // none of them is wider
@@ -24,7 +24,8 @@ inline int hash_coordinate(float v) {
   const int i = floor_to_int((v - kMapMin) / kHashCell);
   return i < 0 ? 0 : i >= kHashCells ? kHashCells - 1 : i;
 }
-void bodies_near(const World& w, Vec2 p, float radius, UnitList& out);  // units_near, for who has no Context
+void bodies_near(const World& w, Vec2 p, float radius,
+                 UnitList& out);  // units_near, for callers without a Context
 
 inline bool cell_open(const World& w, Cell c) { return c.inside() && !nav_blocked(w, c.index()); }
 // Whether a body's centre can go straight from a to b; cells that the line only touches at a corner count too.

@@ -32,7 +32,7 @@ struct FlowField {
 struct Routes {
   std::vector<std::int16_t> region;        // per cell; -1 blocked at the start
   std::vector<std::int32_t> centre;        // per region: its cell nearest to its middle
-  std::vector<std::int32_t> nearest_main;  // per cell: a near cell of the part of the map the fountains stand in
+  std::vector<std::int32_t> nearest_main;  // per cell: a near cell of the component with the fountains
   mutable std::vector<std::unique_ptr<FlowField>> fields;
   std::unique_ptr<std::atomic<const FlowField*>[]> ready;
   mutable std::mutex making;

@@ -83,7 +83,7 @@ struct Sight {
   const StandingMask& standing(const MapData& map, Cell viewer, StandingMask& spare) const;
   // The octants that the cell's mask was made of.
   void standing_octants(const MapData& map, Cell viewer, OctantCells& out) const;
-  // Ask for a part of the cell's mask ahead: each of them lies in memory of its own, far from the others.
+  // Prefetches a part of the cell's mask; the parts are stored far from each other.
   void fetch_seen(Cell viewer) const { fetch_part(viewer, &StandingMask::seen); }
   void fetch_touched(Cell viewer) const { fetch_part(viewer, &StandingMask::touched); }
   const SightMask& circle(Cell viewer, float radius) const;
@@ -104,7 +104,7 @@ std::unique_ptr<Sight> make_sight(const MapData& map);
 // Highest level of viewer whose sight the cell blocks, with the standing trees given by the callback.
 std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*, int tree), const void* context);
 
-// The octants, one bit each, that a cell at this distance from the viewer lies in.
+// Returns the octants, one bit each, that contain a cell at this distance from the viewer.
 constexpr unsigned kAllOctants = 255;
 unsigned octants_with(Cell away);
 // Casts sight from a cell over navigation cells up to `reach` away, in these octants; the others stay as they are.

@@ -75,7 +75,7 @@ void build_spatial(Context& c) {
     stand_still(u);
   };
   if (nav.listed && w.frame % kFramesPerStep != 0) {
-    // Whoever walks or jumps is listed again then and there: only who moved and who died needs a look.
+    // Walking and jumping units update their own cells at once; only other moved or dead units are checked here.
     for (std::size_t word = 0; word < nav.stale.size(); ++word)
       for (std::uint64_t bits = std::exchange(nav.stale[word], 0); bits; bits &= bits - 1)
         if (const int i = static_cast<int>(word * 64) + std::countr_zero(bits); i < w.units_end) bring_up(i);

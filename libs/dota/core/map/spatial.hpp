@@ -1,4 +1,4 @@
-// Who is near a place.
+// Queries of units near a position.
 #pragma once
 
 #include <array>

@@ -159,7 +159,7 @@ Outcome drop(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool apply
   if (const Refusal r = movable(c, h, o.slot, false); r != Refusal::None) return {r};
   const ItemState held = h.items[static_cast<std::size_t>(o.slot)];
   if (stashed(o.slot) || !item_def(c, held.id).droppable) return {Refusal::Item};
-  // What lies on the ground keeps its charges only.
+  // Ground items keep only their charges, so an item on cooldown cannot be dropped.
   if (!c.world.due(held.ready) || !c.world.due(held.enabled_at)) return {Refusal::Cooldown};
   if (held.toggle != 0) return {Refusal::Item};
   auto& ground = c.world.ground;

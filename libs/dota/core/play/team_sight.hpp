@@ -1,4 +1,4 @@
-// What a team has seen and is told, frame by frame, beyond what its view keeps: for people who play.
+// Vision and events of a team by frame, beyond its TeamView, for human players.
 #pragma once
 
 #include <array>
@@ -24,9 +24,8 @@ class TeamSight {
   std::array<std::array<bool, kMaxTrees>, kTeams> felled_{};
 };
 
-// Of the world's events from the `from`-th on, those that the team is told: its own, what is announced to
-// everybody, and what others did where it could see them. Units that it could not see are left out of them, and so
-// is what they have.
+// Returns the world's events from index `from` on that the team may know: its own, announced ones, and visible
+// actions of others. Unseen units and their belongings are removed from them.
 std::vector<Event> events_for(const World& w, const TeamSight& sight, int team, int from);
 
 }  // namespace dota

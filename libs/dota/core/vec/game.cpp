@@ -180,7 +180,7 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
     }
     std::array<Command, 5> out{};
     const Choices* choices = &s.choices[t];
-    Choices free;  // bots are not held to what they have begun
+    Choices free;  // bots may cancel their windups
     if (setup_->settings.commit_windups) {
       find_free_choices(s.views[t], s.slots[t], s.choices[t], free);
       choices = &free;

@@ -1,4 +1,4 @@
-// One game with all that stands beside its World: both teams' views, their last unit slots and choices, the bots.
+// One game: its World, both teams' views, their last unit slots and choices, and the bots.
 #pragma once
 
 #include <array>
@@ -94,8 +94,8 @@ class Game {
   void stats(int team, float* out) const;  // float32 [H, kStatCount]
 
   std::vector<std::uint8_t> snapshot() const;
-  // Goes on under the setup that the snapshot was taken under, one of `setups`. Throws std::invalid_argument when
-  // the bytes are no snapshot of this build and of one of these kinds of game; nothing changes then.
+  // Restores a snapshot under its setup, one of `setups`. Throws std::invalid_argument when the bytes are not a
+  // snapshot of this build and of one of these setups; nothing changes then.
   void restore(const std::uint8_t* bytes, std::size_t size, const std::vector<const GameSetup*>& setups);
   std::uint64_t hash() const { return hash_world(state_->world); }
 

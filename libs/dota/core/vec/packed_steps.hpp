@@ -1,5 +1,5 @@
-// Observations of games and teams in the packed form, for a reader that wants no other: they are packed from where
-// they were encoded, while the cache still has it, and never lie in memory in full.
+// Packed observations of games and teams. They are packed right after encoding, while still in the cache, and are
+// never stored in full.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class PackedSteps {
   void room(int thread, TeamStepBuffers& out);
   // Packs what the thread has encoded there.
   void pack(int thread, int game, int team);
-  // What was packed last of a game and team; empty before.
+  // Returns the last packed observation of a game and team; empty before the first.
   std::span<const std::uint8_t> row(std::size_t array, int game, int team) const;
 
  private:

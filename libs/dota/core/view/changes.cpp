@@ -46,7 +46,7 @@ std::vector<std::uint8_t> ChangesPacker::pack(const std::uint8_t* in, std::size_
   begin(rows, n);
   if (n == 0) return {};
   for (std::size_t r = 0; r < rows; ++r) {
-    // Copied because the rows may lie at any address.
+    // Copied because the rows may be unaligned.
     std::memcpy(rows_[r % 2].data(), in + r * 2 * n, 2 * n);
     add(rows_[r % 2].data(), r % period == 0 ? nullptr : rows_[(r + 1) % 2].data(), n);
   }

@@ -1,4 +1,4 @@
-// Consecutive observations of a team, packed by what changes between them: most of one stands in the one before.
+// Delta codec of a team's consecutive observations, which mostly equal the previous one.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class ChangesPacker {
  public:
   // `rows` rows one after another.
   std::vector<std::uint8_t> pack(const std::uint8_t* in, std::size_t rows, std::size_t n, std::size_t period);
-  // Rows that are packed each by itself. False when one is no packed form of n values.
+  // Encodes separately packed rows. Returns false if one is not the packed form of n values.
   bool join(std::span<const std::span<const std::uint8_t>> rows, std::size_t n, std::size_t period,
             std::vector<std::uint8_t>& out);
 

@@ -24,7 +24,7 @@ struct Reach {
   int enemy_n = 0, shrine_n = 0;
   std::array<float, kMaxUnits + 5> enemy_x, enemy_y, enemy_radius;
   std::array<std::int16_t, kMaxUnits + 5> shrine;
-  // Those within kNear, which is most of what is asked for and few of all.
+  // Candidates within kNear, which cover most queries with few units.
   static constexpr float kNear = 2500;
   int near_n = 0;
   std::array<std::int16_t, kMaxSlots> near;

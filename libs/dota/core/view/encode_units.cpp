@@ -75,7 +75,7 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots, std::uint1
 
 void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint16_t* all_private) {
   const Rows& rows = layout_.look_rows;
-  // What is read of the units, side by side: once for all heroes, and in a form that is counted several at a time.
+  // Fields of the units in structure-of-arrays form, read once for all heroes and processed in SIMD groups.
   std::array<std::int16_t, kMaxSlots> slot;
   std::array<Handle, kMaxSlots> handle;
   std::array<float, kMaxSlots> x, y, dx, dy, away;

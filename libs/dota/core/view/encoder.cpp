@@ -139,7 +139,7 @@ void Encoder::encode_global(const TeamView& v) {
 void Encoder::encode_pickups(const TeamView& v) {
   const auto& k = layout_.pickup;
   for (int i = 0; i < layout_.pickups; ++i) {
-    // Spots keep their rows when the map is turned: the real map's spots are no mirror images of each other.
+    // Spots keep their rows on the turned map: the real map's spots are not symmetric.
     const SeenPickup& s = v.pickups[static_cast<std::size_t>(i)];
     f(k.status, i, s.status == 1 ? 0 : (s.status == 2 ? 1 : 2)) = 1.0f;
     f(k.location, i, 0) = s.pos.x * turn_ * scale::kPosition;

@@ -25,7 +25,7 @@ struct RegistryIds {
   List unit, modifier, ability, item, build, animation, pickup;
   std::vector<std::string> casts;
 
-  // The id of an index; 0, none, for what is no index.
+  // Returns the id of an index; 0 (none) for an index out of range.
   static std::uint16_t of(const List& ids, int index) {
     return index >= 0 && index < static_cast<int>(ids.size()) ? ids[static_cast<std::size_t>(index)]
                                                               : std::uint16_t{0};

@@ -11,7 +11,7 @@
 
 namespace dota {
 
-// Which array of a team-step a field lies in.
+// Array of a team-step that holds a field.
 enum class ObsArray : std::uint8_t { Shared, Private, SharedIds, PrivateIds, Model, Count };
 constexpr int kObsArrays = static_cast<int>(ObsArray::Count);
 
@@ -43,7 +43,7 @@ struct LayoutTable {
   std::vector<std::string> omitted;  // "block.field" of fields that this layout leaves out
 };
 
-// Where a field lies in its array: row i starts at `at + i * stride`.
+// Location of a field in its array: row i starts at `at + i * stride`.
 struct Slot {
   int at = 0, stride = 0;
   int row(int i) const { return at + i * stride; }

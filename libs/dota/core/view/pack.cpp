@@ -41,7 +41,7 @@ std::size_t pack_words(const std::uint16_t* in, std::size_t n, std::uint8_t* out
 }
 
 #ifdef FIVE_X86
-// Per byte of bits: where the bytes of the values whose bit is set lie in a register of eight, for pshufb.
+// Table of pshufb masks by a byte of presence bits: positions of the set values' bytes in a register of eight.
 constexpr auto kGather = [] {
   std::array<std::array<std::uint8_t, 16>, 256> table{};
   for (std::size_t bits = 0; bits < 256; ++bits) {

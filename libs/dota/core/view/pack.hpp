@@ -21,9 +21,9 @@ std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out, Pa
 // or a bit behind them; that as many values follow as there are bits is not looked at. `out` then holds
 // unspecified bytes.
 bool join16(std::span<const std::span<const std::uint8_t>> rows, std::size_t n, std::uint8_t* out);
-// The reverse: the packed forms of `rows` rows of n values each out of that of all of them. `room` gives where the
-// next row's goes, of so many bytes. False when `packed` is not that of rows * n values; that none of them is zero
-// is not looked at. What was written by then is to be forgotten.
+// Splits the packed form of `rows` rows of n values each into one for each row. `room` returns the output for the
+// next row of a given size. Returns false if `packed` is not the packed form of rows * n values; stored zeros are
+// not detected. The output is then undefined.
 bool split16(std::span<const std::uint8_t> packed, std::size_t rows, std::size_t n,
              const std::function<std::uint8_t*(std::size_t size)>& room);
 // Unpacks exactly n values from exactly `size` bytes. False when they do not fit: too short, too long, a bit set

@@ -1,4 +1,4 @@
-// Which unit stands in which slot of the observation.
+// Assignment of units to observation slots.
 #include <algorithm>
 #include <tuple>
 #include <vector>

@@ -206,8 +206,7 @@ struct SlotTable {
 };
 
 void reset_view(TeamView& view, const ViewConstants& constants, int team, bool mirrored);
-// Fills both teams' views with what they see now. Call once a timestep, after step_game. `ahead` is prefetched
-// between the work; may be null.
+// Fills both teams' views. Call once a timestep, after step_game. `ahead` is prefetched in between; may be null.
 void fill_views(const Context& c, std::array<TeamView, kTeams>& views, PrefetchQueue* ahead);
 // Fills the terrain grids and the minimap, which only the encoder reads: call before it, after fill_views.
 void fill_ground(const Context& c, const Layout& layout, TeamView& view);

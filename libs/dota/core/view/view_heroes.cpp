@@ -13,7 +13,8 @@ namespace dota {
 
 namespace {
 
-// What only a seen hero shows. `told`: what the other team is told of it in this timestep; nullptr: nothing.
+// Fills the fields of a visible hero. `told`: the other team's view of it in this timestep; nullptr if it has
+// none.
 void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool own, const SeenHero* told,
                     SeenHero& s) {
   const World& w = c.world;
@@ -38,7 +39,7 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
       s.teleport_time = left(u.act_until, w.time);
     }
   }
-  const bool exact = own || !c.settings.hide_unseen;  // else whether it could cast is told without looking
+  const bool exact = own || !c.settings.hide_unseen;  // otherwise castability is not exact
   if (c.settings.hide_unseen) told = nullptr;
   for (int i = 0; i < kAbilitySlots; ++i) {
     const AbilityState& a = h.abilities[static_cast<std::size_t>(i)];
@@ -125,7 +126,7 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
 void fill_heroes(const Context& c, TeamView& v, const TeamView* other) {
   const World& w = c.world;
   const int n = v.heroes_per_team;
-  // What the other team is told of a hero, which is one of its own or in its sight.
+  // Returns the other team's view of a hero that is its own or visible to it.
   const auto told = [&](int hero) -> const SeenHero* {
     if (!other) return nullptr;
     const SeenHero& s = other->heroes[static_cast<std::size_t>(hero < n ? hero + n : hero - n)];

@@ -1,4 +1,4 @@
-// Units, what flies and what lies on the ground, as one team sees them.
+// A team's view of units, projectiles, areas and ground items.
 #include "map/ground.hpp"
 #include "map/map_data.hpp"
 #include "map/protection.hpp"
@@ -98,8 +98,8 @@ void fill_units(const Context& c, std::array<TeamView, kTeams>& views, PrefetchQ
     s.side = u.team == v.team ? Side::Own : (u.team == kNeutralTeam ? Side::Neutral : Side::Enemy);
     s.hero = static_cast<std::int8_t>(u.hero < 0 ? -1 : seen_hero_index(v, u.hero));
   };
-  // What the first team that sees a unit is told of it, the other one is told after all: to read at once what was
-  // just written in small pieces would mean to wait for it.
+  // The second team's copy of a unit is made after all units: reading freshly written small fields at once would
+  // stall on store forwarding.
   struct Twice {
     std::int16_t unit = 0, from = 0, to = 0;
   };
