@@ -1,4 +1,4 @@
-"""A real Chromium at the console, and the watch it keeps: what a page logs or throws, and what it would load."""
+"""Chromium on the console's pages, which records everything that a page logs, throws or requests."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ expect.set_options(timeout=5_000 * PATIENCE)
 
 
 def executable() -> str:
-    """Chromium of the system. Raises LookupError saying how to get one."""
+    """Return the system's Chromium. Raises LookupError with instructions to install it."""
     found = os.environ.get("FIVE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if not found:
         raise LookupError("the console's tests need Chromium; on Debian: apt-get install chromium (or FIVE_CHROMIUM)")
@@ -31,7 +31,7 @@ def executable() -> str:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The browser, without a window. As root it has no sandbox of its own: it looks at pages of this test alone."""
+    """Start the browser headless. As root it has no sandbox: it opens pages of this test only."""
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=executable(), args=arguments)
@@ -42,7 +42,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Watched:
-    """A page whose every error, and every request elsewhere, is written down."""
+    """Page that records every error and every request to another origin."""
 
     def __init__(self, browser: Browser, url: str, **options: Any) -> None:
         self.url = url.rstrip("/")
@@ -64,19 +64,19 @@ class Watched:
             self.wrong.append(f"loads from elsewhere: {urlsplit(request.url).netloc}")
 
     def log_in(self, rest: LiveController, token: str, role: str | None = None) -> Page:
-        """By a link, as a person does."""
+        """Log in with a link."""
         self.page.goto(link(Controller(rest.url, token), role))
         self.page.get_by_role("navigation", name="Pages").wait_for()
         return self.page
 
     def visit(self, path: str) -> Page:
-        """Goes to a page of the console and waits until it is there."""
+        """Open a page of the console and wait until it is shown."""
         self.page.goto(self.url + path)
         self.page.locator("main h1").first.wait_for(state="attached")
         return self.page
 
     def faults(self) -> list[dict[str, Any]]:
-        """What axe-core finds serious on the page as it is."""
+        """Return axe-core's serious findings on the current page."""
         self.page.evaluate(AXE.read_text())
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         return [
@@ -86,6 +86,6 @@ class Watched:
         ]
 
     def close(self) -> None:
-        """Closes it. Raises AssertionError with all that was wrong."""
+        """Close the page. Raises AssertionError with all recorded errors."""
         self.context.close()
         assert not self.wrong, self.wrong

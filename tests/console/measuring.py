@@ -1,9 +1,8 @@
-"""``python -m tests.console.measuring [--seconds N] [--json]``: what the page itself takes to show a game of five
-against five, watched and played, in headless Chromium.
+"""``python -m tests.console.measuring [--seconds N] [--json]``: the page's cost of showing a game of five against five,
+watched and played, in headless Chromium.
 
-Script is counted in the processor time of the page's thread, so that what else the machine does is not in it; frames a
-second prove nothing there, for Chromium draws in software without a window. `five bench watching` and `five bench play`
-have what games cost who plays and who relays them.
+Script is measured in CPU time of the page's thread, which excludes other load; frames a second are not meaningful,
+because headless Chromium renders in software. `five bench watching` and `five bench play` measure the services' cost.
 """
 
 import argparse
@@ -34,7 +33,7 @@ FIELD = "canvas.moving"
 
 
 class Counted:
-    """A page's frames, and what its thread has done, since it was made."""
+    """Page with counters of its frames and its thread's time."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -50,8 +49,9 @@ class Counted:
         return float(metrics["ScriptDuration"]), float(metrics["TaskDuration"]), int(self._page.evaluate("counted"))
 
     def rows(self, name: str) -> list[Row]:
-        """Milliseconds of script a frame, and of all that the page's thread does (script, style, layout, painting) a
-        second. Raises ValueError when no frame was drawn."""
+        """Return milliseconds of script a frame, and of all work of the page's thread (script, style, layout, painting)
+        a second.
+        Raises ValueError when no frame was rendered."""
         lasted = time.monotonic() - self._at
         script, task, frames = (now - then for now, then in zip(self._read(), self._began, strict=True))
         if not frames:
@@ -62,7 +62,7 @@ class Counted:
 
 
 def record(path: Path, seconds: float) -> None:
-    """A game between the strongest bots from FROM_SECONDS on."""
+    """Record a game between the strongest bots from FROM_SECONDS on."""
     game = VecGame(GameConfig(start_seconds=0.0), 1, seed=1, observations=False)
     game.controllers[:] = Player.HARD
     for _ in range(round(FROM_SECONDS * STEPS)):
@@ -76,7 +76,7 @@ def record(path: Path, seconds: float) -> None:
 
 @contextmanager
 def open_page(browser: Browser, rest: LiveController, address: str) -> Iterator[Page]:
-    """A page of the console that shows a game."""
+    """Open a page of the console that shows a game."""
     watched = Watched(browser, rest.url, viewport=VIEWPORT)
     page = watched.log_in(rest, OPERATOR)
     page.goto(rest.url + address)
@@ -87,7 +87,7 @@ def open_page(browser: Browser, rest: LiveController, address: str) -> Iterator[
 
 
 def watched_rows(browser: Browser, rest: LiveController, seconds: float) -> list[Row]:
-    """Script a frame of a recording that is watched, without fog and with."""
+    """Return script time a frame of a watched recording, without fog and with."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "measured.view"
         record(path, 3 * seconds + 2 * WARM_SECONDS)
@@ -104,8 +104,7 @@ def watched_rows(browser: Browser, rest: LiveController, seconds: float) -> list
 
 
 def played_rows(browser: Browser, rest: LiveController, seconds: float) -> list[Row]:
-    """Script a frame of a game that is played, its bytes, and how long orders by mouse take. Nobody but bots plays
-    besides, in this process."""
+    """Return script time a frame of a played game, its bytes, and the latency of mouse orders, with bots only."""
     played = PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=FROM_SECONDS)
     played.serve_at(rest)
     with open_page(browser, rest, f"/play/{GAME}") as page:

@@ -1,7 +1,8 @@
-"""A small server of one game that is played, for tests of the page: it speaks the socket of docs/play.md with real
-bytes, made by dota.spectator of a real game that takes the orders. Nobody else plays than bots.
+"""Small server of one played game, for tests of the page: it speaks the protocol of docs/play-protocol.md with frames
+of a
+real game, encoded by dota.spectator.
 
-It is no part of the product. The real service is tested in tests/console/test_training_run.py.
+It is not part of the product. tests/console/test_training_run.py tests the real service.
 """
 
 import asyncio
@@ -33,9 +34,12 @@ NAME = "<b>ada</b>"
 
 
 class PlayedHere:
-    """One game, a connection at a time; ``seconds`` of it were played by bots before. ``heard`` has every message of
-    the page; ``refuse`` maps an order's kind to a reason for which it is refused without being asked
-    of the game. Lists of games that are over and of ratings call the person ``name``."""
+    """Server of one game for one connection at a time; bots played its first ``seconds``.
+
+    ``heard`` holds every message of the page; ``refuse`` maps an order's kind to a reason for which it is refused.
+    Lists of
+    ended games and ratings contain the person ``name``.
+    """
 
     def __init__(self, config: GameConfig, hero: int = 0, seconds: float = 0, who: str = "ada", name: str = NAME
                  ) -> None:
@@ -59,14 +63,14 @@ class PlayedHere:
     # What the page asks by HTTP.
 
     async def offer(self, _: Request) -> JSONResponse:
-        """GET /v1/play."""
+        """Handle GET /v1/play."""
         return JSONResponse({"server": True, "why": "", "mode": self.config.mode, "patch": self.config.patch,
                              "heroes_per_team": self.config.heroes_per_team, "heroes": self.config.hero_pool,
                              "versions": [120, 100], "bots": ["scripted-hard", "random"],
                              "spectator_delay_seconds": 120})
 
     async def games(self, request: Request) -> JSONResponse:
-        """GET and POST /v1/play/games."""
+        """Handle GET and POST /v1/play/games."""
         if request.method == "POST":
             self.opened.append(await request.json())
             return JSONResponse({"game": GAME, "seat": self._seats()[0]}, 201)
@@ -74,12 +78,12 @@ class PlayedHere:
                                         "version": 120}] if self.opened else []})
 
     async def ratings(self, _: Request) -> JSONResponse:
-        """GET /v1/play/ratings."""
+        """Handle GET /v1/play/ratings."""
         return JSONResponse({"ratings": [{"name": self.name, "mu": 27.5, "sigma": 4.1, "won": 2, "lost": 1, "drawn": 0,
                                            "abandoned": 1, "last_at": 1.0}]})
 
     async def recordings(self, _: Request) -> JSONResponse:
-        """GET /v1/play/recordings."""
+        """Handle GET /v1/play/recordings."""
         return JSONResponse({"recordings": [{"game": GAME, "bytes": 1000, "players": [self.name, "version-120"],
                                              "people": [self.name], "seconds": 61.0, "at": time.time(), "winner": 1,
                                              "kills": [2, 1]}]})
@@ -94,7 +98,7 @@ class PlayedHere:
     # The socket.
 
     async def socket(self, socket: WebSocket) -> None:
-        """Shows the game in real time until the page goes."""
+        """Send the game in real time until the page disconnects."""
         await socket.accept()
         self.connections += 1
         self.break_off = False
@@ -180,11 +184,11 @@ class PlayedHere:
     # What tests ask.
 
     def orders(self, kind: str) -> list[dict[str, Any]]:
-        """The orders of that kind that the page has given."""
+        """Return the received orders of that kind."""
         return [message for message in self.heard if message["type"] == "order" and message["kind"] == kind]
 
     def serve_at(self, rest: LiveController) -> None:
-        """Answers in the place of the controller's own addresses."""
+        """Replace the controller's own routes."""
         rest.app.router.routes[:0] = [
             Route("/v1/play", self.offer), Route("/v1/play/games", self.games, methods=["GET", "POST"]),
             Route("/v1/play/ratings", self.ratings), Route("/v1/play/recordings", self.recordings),

@@ -1,5 +1,6 @@
-"""A run that somebody has left on for days, as its store holds it: served by a real controller, for pictures and for
-tests of pages. Numbers are drawn from a fixed seed; nothing of it was learned.
+"""Run with days of history in its store, served by a real controller, for pictures and tests of pages. Its numbers come
+from
+a fixed seed; nothing was trained.
 
     python -m tests.console.seeded [PORT]
 """
@@ -50,7 +51,7 @@ HOSTILE = "<img src=x onerror=\"document.title='hacked'\"><script>document.title
 
 
 def seed(rest: LiveController, now: float) -> None:
-    """Fills the store of a served run."""
+    """Fill the store of a served run."""
     state, client = rest.state, rest.state.redis
     for v in (0, 1, VERSIONS):
         rest.context.store.publish(v, {"w": np.full(3, v, np.float32)}, {"reward_std": 1.0})
@@ -220,7 +221,7 @@ def _anneal(state: RunState) -> None:
 
 
 def _draft(rest: LiveController) -> None:
-    """A table of ten heroes, five a side, whose better five are those named first; the newest games are of them."""
+    """Store a table of ten heroes, five a side, whose better five come first, and games of them."""
     worth = np.linspace(0.5, -0.5, len(DRAFTED))
     pool = HeroPool(DRAFTED, 5)
     teams = worth[pool.teams(np.arange(pool.line_ups))].sum(axis=-1)
@@ -264,7 +265,7 @@ def _operation(state: RunState) -> None:
 
 @contextmanager
 def seeded(site: ConsoleSite | None = None) -> Iterator[LiveController]:
-    """A served run, filled."""
+    """Serve a filled run."""
     with (
         TemporaryDirectory() as folder,
         EmbeddedRedis(Path(folder) / "redis", append_only=False).start() as store,

@@ -1,4 +1,4 @@
-"""The browser's decoder of recordings: what Python wrote is what it reads, and what is damaged it refuses."""
+"""The browser's decoder of recordings reads what Python wrote and refuses damaged data."""
 
 import hashlib
 import random
@@ -24,7 +24,7 @@ def decoder() -> Path:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Half a minute of a 5v5 between bots, some minutes old, with thoughts."""
+    """Half a minute of a five-a-side bot game, some minutes old, with policy outputs."""
     path = tmp_path_factory.mktemp("recorded") / "a.view"
     config = GameConfig()
     vec = VecGame(config, 1, seed=3, observations=False)
@@ -69,7 +69,8 @@ def test_what_is_cut_off_is_read_as_far_as_it_goes(decoder: Path, recorded: Path
 
 
 def test_hostile_files_are_refused_or_read_alike(decoder: Path, recorded: Path, tmp_path: Path) -> None:
-    """Bits flipped and bytes cut, in the file and behind its checksums; both decoders end, and say the same."""
+    """Flipped bits and cut bytes, in the file and behind its checksums: both decoders terminate with the same
+    result."""
     whole = recorded.read_bytes()
     recording = Recording(whole)
     start, end = recording.spans[2]

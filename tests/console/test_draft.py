@@ -1,4 +1,4 @@
-"""The page on which one drafts against the model, in a real browser."""
+"""The draft page in a real browser."""
 
 import re
 from urllib.parse import unquote
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
 def heroes(page: Page) -> list[str]:
-    """The open picks, the best first."""
+    """Return the open picks, the best first."""
     return page.get_by_role("region", name="Open picks").locator("tbody td:first-child").all_inner_texts()
 
 

@@ -1,4 +1,4 @@
-"""The page Events, followed while a run goes on."""
+"""The events page during a run."""
 
 import json
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
 def many(rest: LiveController, first: int, last: int) -> None:
-    """Events numbered from first to last - 1, at once."""
+    """Store events numbered from first to last - 1 at once."""
     pipeline = rest.state.redis.pipeline(transaction=False)
     for n in range(first, last):
         pipeline.xadd(rest.state.keys.events, {"who": "grace", "what": "test.many", "details": json.dumps({"n": n})})

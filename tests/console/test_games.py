@@ -1,4 +1,4 @@
-"""The viewer in a real browser: a live game is watched, a recording scrubbed, a hostile one refused."""
+"""The game viewer in a real browser: a live game, a recording with seeking, a hostile file."""
 
 import json
 from pathlib import Path

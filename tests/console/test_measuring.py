@@ -1,4 +1,4 @@
-"""What the page takes is measured on real pages: every row is a figure. How large they are proves nothing here."""
+"""Measurements of the page on real pages return a number for every row."""
 
 import pytest
 from playwright.sync_api import Browser

@@ -1,4 +1,4 @@
-"""The console's pages in a real browser, on a run that was left on for days."""
+"""The console's pages in a real browser, on a run with days of history."""
 
 import re
 
@@ -42,7 +42,7 @@ def test_who_has_no_link_gives_a_token(watched: Watched, rest: LiveController) -
 
 
 def lines_drawn(page: Page) -> int:
-    """Charts whose canvas holds more than grid and axes."""
+    """Return the charts whose canvas shows more than grid and axes."""
     return int(
         page.evaluate("""() => [...document.querySelectorAll('.chart canvas')].filter((canvas) => {
         const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;

@@ -1,5 +1,6 @@
-"""Everything that people play by, as it is served: the play service with real games, at a real inference server, behind
-the controller's REST and web sockets."""
+"""Complete play system for tests: the play service with real games, a real inference server, and the controller's REST
+API
+and WebSockets."""
 
 import asyncio
 import json
@@ -40,7 +41,8 @@ VERSION = 7
 
 @dataclass
 class Played:
-    """``service`` in the test's loop, ``rest`` the controller before it, ``inference`` what the agents ask."""
+    """Running play system: ``service`` in the test's event loop, ``rest`` the controller, ``inference`` the agents'
+    server."""
 
     service: PlayService
     rest: LiveController
@@ -48,17 +50,17 @@ class Played:
     people: People
 
     async def ask(self, method: str, path: str, token: str = OPERATOR, **given: Any) -> httpx.Response:
-        """A request to REST, while the service in this loop goes on."""
+        """Send a REST request while the event loop keeps running."""
         return await asyncio.to_thread(self.rest.ask, method, path, token, **given)
 
     async def open(self, **wish: Any) -> str:
-        """A game's id."""
+        """Open a game and return its id."""
         answer = await self.ask("POST", "/v1/play/games", json=wish)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["game"])
 
     def socket(self, game: str, token: str = OPERATOR, query: str = "", **headers: str) -> connect:
-        """A web socket into a game; to be entered."""
+        """Return a WebSocket of a game, as a context manager."""
         return connect(f"ws://127.0.0.1:{self.rest.port}/v1/play/games/{game}/socket{query}",
                        additional_headers={**(bearer(token) if token else {}), **headers}, compression=None)
 
@@ -72,7 +74,7 @@ def filler(name: str) -> Filler:
 @asynccontextmanager
 async def playing(redis_url: str, config: GameConfig = GAME, limits: LimitsConfig | None = None,
                   folder: Path | None = None, **settings: Any) -> AsyncIterator[Played]:
-    """A run whose heroes people can take; recordings lie in ``folder``, None: in memory."""
+    """Start a run with human play; recordings are stored in ``folder``, None: in memory."""
     state = RunState(redis.Redis.from_url(redis_url), RUN)
     people = People(state, RatingConfig())
     async with InferenceServer(Versions(0, VERSION)) as inference, \
@@ -99,7 +101,7 @@ async def playing(redis_url: str, config: GameConfig = GAME, limits: LimitsConfi
 
 @dataclass
 class Browser:
-    """What a page knows of a game from what came over its socket."""
+    """Client that reconstructs a game from its WebSocket."""
 
     socket: ClientConnection
     header: dict[str, Any] = field(default_factory=dict)
@@ -113,7 +115,7 @@ class Browser:
     sent: int = 0
 
     async def read(self) -> dict[str, Any] | None:
-        """Takes in one message; returns it if it is a word."""
+        """Process one message; return it if it is text."""
         message = await asyncio.wait_for(self.socket.recv(), 10)
         if isinstance(message, str):
             self.words.append(json.loads(message))
@@ -134,20 +136,20 @@ class Browser:
         return None
 
     async def word(self, kind: str, **where: Any) -> dict[str, Any]:
-        """The next word of a kind, and of these values."""
+        """Return the next text message of a kind with these values."""
         while True:
             said = await self.read()
             if said is not None and said["type"] == kind and where.items() <= said.items():
                 return said
 
     async def play(self, frames: int) -> None:
-        """Takes in so many more frames."""
+        """Process that many more frames."""
         until = self.frames + frames
         while self.frames < until:
             await self.read()
 
     async def order(self, kind: str, **order: Any) -> int:
-        """Gives an order; its number."""
+        """Send an order and return its number."""
         self.sent += 1
         await self.socket.send(json.dumps({"type": "order", "n": self.sent, "kind": kind, **order}))
         return self.sent
@@ -156,7 +158,7 @@ class Browser:
         await self.socket.send(json.dumps({"type": kind, **what}))
 
     def units(self, *fields: str) -> list[dict[str, int]]:
-        """Units that are seen, with their slots."""
+        """Return the visible units with their slots."""
         assert self.schema is not None
         table = self.schema.table("unit")
         rows = self.frame["unit"]

@@ -1,4 +1,4 @@
-"""Matches on real games with a stand-in for inference."""
+"""Matches on real games with a simulated inference server."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ AGENT = Player("version-3", version=3)
 
 
 class Noop:
-    """An inference server whose policy does nothing, and which may forget its sessions once."""
+    """Inference server whose policy does nothing, and which may lose its sessions once."""
 
     def __init__(self, forget_at: int = -1) -> None:
         self.calls = 0
@@ -74,7 +74,7 @@ async def test_every_pairing_is_played_once_from_its_side() -> None:
 
 
 async def test_an_idle_place_is_offered_again_when_a_game_ends() -> None:
-    """What is assigned only after others have ended is played at every place, not at the last one alone."""
+    """Pairings that become available after a game's end are played in every slot, not only in the last one."""
     games, results, most = VecGame(GAME, 3, 5), [], 0  # type: ignore[var-annotated]
     matches = Matches(games, Noop(), 1)
     waiting = [Pairing(AGENT, PLAYERS["random"], 0, seed=1)]

@@ -1,4 +1,4 @@
-"""What the evaluator's policies thought of a rated game is in its recording, in the rows of who thought it."""
+"""Recordings of rated games contain the policies' outputs in the rows of their heroes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The bound on the evaluator's share of the processors, on clocks of the test's own."""
+"""The evaluator's CPU limit, with simulated clocks."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from five.services.evaluator.recording import Recorder
 
 
 class Clocks:
-    """A process that uses the processor for as long as it is told to."""
+    """Process with simulated CPU and wall time."""
 
     def __init__(self, share: float) -> None:
         self.cpu = self.wall = 0.0
@@ -35,7 +35,8 @@ def test_what_is_used_stays_within_the_share() -> None:
 
 
 def test_who_is_starved_does_not_rest_on_top_of_it() -> None:
-    """Training takes the processors: a step of 10 ms lasts 100. A rest for that long would halve what is left."""
+    """When training takes the CPU, a step of 10 ms lasts 100 ms. Sleeping for that long would halve the remaining
+    share."""
     clocks = Clocks(0.25)
     assert sum(clocks.step(0.01, 0.1) for _ in range(1000)) == 0.0
 

@@ -1,4 +1,4 @@
-"""The evaluator's tables of drafts: real games, a stand-in for inference."""
+"""Draft tables of the evaluator, with real games and a simulated inference server."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ POOL = GAME.model_copy(update={"hero_pool": ["nevermore", "sniper", "lion", "sve
 
 
 class Heads:
-    """Gives every team the chance that its observation's numbers come to, so that each line-up has its own."""
+    """Server that derives each team's win probability from its observation, so that line-ups differ."""
 
     def __init__(self) -> None:
         self.versions: set[int] = set()

@@ -1,4 +1,4 @@
-"""The guard's pairs: real games of one seed on both sides and under both rules, kept in a real Redis."""
+"""Guard pairs: real games of one seed on both sides and under both rules, stored in real Redis."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ RUN = "guarded"
 
 
 class Run:
-    """A guard over a table of its own, with an anneal that the test sets."""
+    """Guard with its own table, and an anneal set by the test."""
 
     def __init__(self, client: redis.Redis, **changes: Any) -> None:
         self.table = RunState(client, RUN).table("guard")
@@ -125,7 +125,7 @@ def test_new_rule_is_the_change_over_the_evaluated_game(redis_client: redis.Redi
 
 
 async def test_real_games_are_played_from_their_seed_under_their_rule(run: Run) -> None:
-    """Four seconds of every game: the changed rule begins 20 s earlier, and a pair's two games begin alike."""
+    """Four seconds of every game: the changed rule begins 20 s earlier, and both games of a pair begin alike."""
     short = GAME.model_copy(update={"max_game_seconds": 4.0})
     games = VecGame(short, 3, 5)
     run.guard = GuardLoop(lambda: run.document, run.table, lambda: run.newest, short, run.look)

@@ -1,4 +1,4 @@
-"""A match whose evaluator, store or caller goes away in the middle: asked for again, its games are not played again."""
+"""Matches interrupted by the loss of evaluator, store or caller: a repeated request does not replay finished games."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ GAMES = 24
 
 
 class Dying(Noop):
-    """Is away from a call on."""
+    """Client that fails from a given call on."""
 
     def __init__(self, last: int) -> None:
         super().__init__()

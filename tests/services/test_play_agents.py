@@ -1,4 +1,4 @@
-"""The agents of a game that people play, at a real inference server: one state over the whole game, come what may."""
+"""Agents of a played game on a real inference server: one recurrent state for the whole game, through failures."""
 
 import asyncio
 from collections.abc import AsyncIterator

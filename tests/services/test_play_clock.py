@@ -1,4 +1,4 @@
-"""The clock of games that people play: no drift, late frames counted, no bursts."""
+"""Clock of played games: no drift, late frames counted, bounded bursts."""
 
 import pytest
 

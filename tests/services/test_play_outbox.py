@@ -1,4 +1,4 @@
-"""What a person is sent: frames as changes, a keyframe for who is slow, words in their order and never dropped."""
+"""Send queue of a person: frames as differences, keyframes for slow clients, messages in order and never dropped."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], st
 
 
 class Filmed:
-    """A game of bots, looked at after each timestep."""
+    """Bot game recorded after each timestep."""
 
     def __init__(self, *views: View) -> None:
         self.games = VecGame(GAME, 1, 3)
@@ -38,7 +38,7 @@ class Filmed:
 
 
 class Reader:
-    """The browser's end: what it has put together of what it read."""
+    """Client that reconstructs frames from what it reads."""
 
     def __init__(self, view: View) -> None:
         self.schema = view.schema

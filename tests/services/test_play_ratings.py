@@ -1,4 +1,4 @@
-"""Ratings of people: once a game, apart from those of versions, moved by no game that was abandoned."""
+"""People's ratings: once for each game, separate from versions, unchanged by abandoned games."""
 
 import redis
 

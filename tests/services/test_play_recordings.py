@@ -1,4 +1,4 @@
-"""Games that people have played, kept to be watched again: equal to what a camera takes of them, and bounded."""
+"""Recordings of people's games: equal to a camera's recording, and bounded."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ STEPS = 75  # two chunks and a half
 
 
 def taken(recorder: Recorder, steps: int = STEPS) -> tuple[Recorded, list[bytes]]:
-    """A game of bots as the recorder keeps it, and the chunks that a camera makes of it."""
+    """Return a bot game's recording, and the chunks of a camera on it."""
     film, chunks = Filmed(), list[bytes]()
     camera = Camera(GAME, {}, lambda chunk, facts: chunks.append(chunk))
     for step in range(steps):
@@ -46,7 +46,7 @@ def test_a_recording_is_what_a_camera_takes_of_the_game() -> None:
 
 
 def test_recording_clock_counts_timesteps() -> None:
-    """A camera looks after each step instead."""
+    """A camera records after each step instead."""
     recorder, film = Recorder(1 << 20), Filmed()
     film.games.step()
     film.whole.look(film.write, 4, [])

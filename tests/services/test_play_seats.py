@@ -1,4 +1,4 @@
-"""Who plays which hero: the person while he is there, the agent the moment he is not."""
+"""Control of heroes: the person while connected, the agent otherwise."""
 
 import pytest
 

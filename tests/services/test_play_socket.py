@@ -1,4 +1,4 @@
-"""A person in a game, through the controller's web socket: what he does, what he is told, and what he never is."""
+"""A person in a game over the controller's WebSocket: orders, responses, and hidden information."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ ENEMY, SEEN, ALIVE = 1 << 4, 1 << 7, 1 << 6  # bits of a unit's look: Dire's, se
 
 
 def mine(browser: Browser) -> dict[str, int]:
-    """The person's hero as he sees it."""
+    """Return the person's hero in its own view."""
     assert browser.schema is not None
     slot = int(browser.frame["hero"][0, browser.schema.table("hero").column("unit")]) - 1
     return next(unit for unit in browser.units("x", "y", "generation") if unit["slot"] == slot)
@@ -301,7 +301,7 @@ async def test_who_may_not_play_is_refused_before_the_socket_opens(redis_client:
 
 
 def log_in(there: Played) -> str:
-    """The cookie of a browser that the operator has let in."""
+    """Return the cookie of a logged-in browser."""
     code = there.rest.ask("POST", "/v1/session/links", json={}).json()["code"]
     own = {"Origin": there.rest.url, "Sec-Fetch-Site": "same-origin", "X-Five-Console": "test"}
     with httpx.Client(base_url=there.rest.url) as client:
@@ -336,7 +336,7 @@ async def test_rest_opens_lists_and_ends_games_for_who_may(redis_client: redis.R
 
 
 def test_the_service_has_no_way_to_the_optimizer() -> None:
-    """What people do is never learned from: nothing here could send it."""
+    """People's games are never trained on: the service has no client for it."""
     import ast
     import pathlib
 

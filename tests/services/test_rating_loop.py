@@ -1,4 +1,4 @@
-"""The rating loop over a real Redis: what it writes, once, whole, and no more than has changed."""
+"""The rating loop with real Redis: each write is atomic, idempotent and minimal."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def ended(pairing: Pairing, score: float = 1.0) -> Result:
 
 
 def play(rating: RatingLoop, games: int = 1000, score: Callable[[Pairing], float] = lambda p: 1.0) -> list[Pairing]:
-    """Plays what is assigned until there is no more of it."""
+    """Play all assigned games."""
     played = []
     while len(played) < games and (pairing := rating.next_pairing()) is not None:
         rating.on_result(ended(pairing, score(pairing)))
@@ -42,7 +42,7 @@ def play(rating: RatingLoop, games: int = 1000, score: Callable[[Pairing], float
 
 
 def stored(client: redis.Redis) -> dict[bytes, Any]:
-    """Everything that the run keeps of its ratings."""
+    """Return all stored data of the run's ratings."""
     state = RunState(client, "trial")
     return {**client.hgetall(state.keys.table(TABLE)),  # type: ignore[dict-item]
             b"series": client.xrange(state.keys.series("ratings"))}
@@ -97,13 +97,13 @@ def test_a_game_is_one_small_write_however_long_the_run(redis_client: redis.Redi
 
 
 class Killed(BaseException):
-    """The process dies here."""
+    """Simulated death of the process."""
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_crash_leaves_a_rating_with_its_record_or_neither(redis_client: redis.Redis, when: str,
                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process is killed at each of the commands that finish a rating, one after the other."""
+    """The process dies at each command that finishes a rating, one after the other."""
     state = RunState(redis_client, "trial")
     seen = set()
     for victim in range(40):
