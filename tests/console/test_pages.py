@@ -61,7 +61,7 @@ def test_the_run_is_drawn_with_its_marks(watched: Watched, rest: LiveController)
     page.wait_for_timeout(500 * PATIENCE)
     assert lines_drawn(page) >= 13
     lane = page.get_by_role("region", name="Time line")
-    for words in ("wider", "optimizer went on", "learning rate", "patch-7.21d", "revert"):
+    for words in ("wider", "optimizer resumed", "learning rate", "patch-7.21d", "revert"):
         assert lane.get_by_role("button", name=re.compile(words)).count() or words == "learning rate", words
     expect(lane).to_contain_text("versions 610 to 660, back to 609 by ada")
     expect(page.get_by_role("region", name="Services")).to_contain_text("rollout/1")
