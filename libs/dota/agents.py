@@ -26,11 +26,10 @@ _DTYPES = {"shared": np.float32, "private": np.float32, "shared_ids": np.int32, 
 class AgentView:
     """Observations, masks and actions of an agent that commands ``heroes`` heroes.
 
-    ``observation`` is ``flat`` (one row, ``dota.flat``), ``masked`` (a dictionary of that row and the mask) or
-    ``dict`` (the
-    layout's arrays and the mask). ``actions`` is a format of ``dota.choices``. The mask is called ``action_mask`` when
-    an action is one number, and ``action_masks`` when it has several parts: then it holds the parts' masks one after
-    another. Raises ValueError for an unknown name.
+    ``observation`` is ``flat`` (one row, ``dota.flat``), ``masked`` (a dictionary of that row and the mask) or ``dict``
+    (the layout's arrays and the mask). ``actions`` is a format of ``dota.choices``. The mask is called ``action_mask``
+    when an action is one number, and ``action_masks`` when it has several parts: then it holds the parts' masks one
+    after another. Raises ValueError for an unknown name.
     """
 
     def __init__(self, config: GameConfig, layout: Layout, observation: str, actions: str, heroes: int) -> None:

@@ -28,8 +28,7 @@ def checked_render_mode(mode: str | None) -> str | None:
 
 class DotaEnv(gymnasium.Env[Any, Any]):
     """Game whose agent commands the heroes of team ``side`` (0 Radiant, 1 Dire) against ``opponent`` (``random``,
-    ``easy``,
-    ``scripted``, ``hard``).
+    ``easy``, ``scripted``, ``hard``).
 
     ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit``, ``zero_sum``: see ``dota.team_games.TeamGames``.
     ``observation`` and ``actions``: see ``dota.agents.AgentView``. A step is ``game.frameskip`` frames at 30 frames a

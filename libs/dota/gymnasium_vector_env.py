@@ -38,9 +38,8 @@ class DotaVectorEnv(_VectorEnv):
     Everything else is as in ``dota.gymnasium_env.DotaEnv``, with arrays of leading dimension [num_envs]; ``winner`` in
     infos is a number (``dota.vec_game.Winner``). ``threads`` threads step the games. ``autoreset`` defines what follows
     the end of a game. ``next_step``: the next step starts a new game and ignores the action (Gymnasium's default since
-    1.0).
-    ``same_step``: the step that ended the game starts a new one, with ``final_obs`` and ``final_info`` in infos (the
-    earlier default; called ``final_observation`` there). ``disabled``: nothing until reset with a mask.
+    1.0). ``same_step``: the step that ended the game starts a new one, with ``final_obs`` and ``final_info`` in infos
+    (the earlier default; called ``final_observation`` there). ``disabled``: nothing until reset with a mask.
 
     Raises ValueError for invalid arguments.
     """
@@ -86,9 +85,8 @@ class DotaVectorEnv(_VectorEnv):
         """Start new games, of ``seed``, ``seed + 1``, ... or of one seed a row; without a seed the games' streams
         continue. In self-play a game has the seed of its first row.
 
-        ``options``: ``reset_mask`` bool [num_envs] selects the games to reset; ``lineup`` (hero names, one list a
-        team) and
-        ``opponent`` hold for games that start from now on. Raises ValueError for an unknown option, and for a mask
+        ``options``: ``reset_mask`` bool [num_envs] selects the games to reset; ``lineup`` (hero names, one list a team)
+        and ``opponent`` hold for games that start from now on. Raises ValueError for an unknown option, and for a mask
         or seeds of a wrong length.
         """
         given = reset_options(options, RESET_OPTIONS)

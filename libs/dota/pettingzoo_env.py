@@ -27,13 +27,12 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     """Game in which every hero of both teams is an agent.
 
     ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit`` and ``zero_sum`` are those of
-    ``dota.gymnasium_env.DotaEnv``; ``observation`` and ``actions`` are those of ``dota.agents.AgentView`` for one
-    hero. By default an observation is ``{"observation": float32 [F], "action_mask": int8 [N]}`` and an action is a
-    number. An action takes effect in the following step; an invalid or missing one lets the hero continue. All agents
-    end together: terminated when the game is won, truncated at the time limit, after at most ``max_steps`` steps.
-    ``infos`` hold the mask, the hero's
-    ``STATS``, ``game_time`` in seconds, ``invalid_actions`` (1 when the last choice was invalid), ``winner`` (""
-    while it runs, "radiant", "dire", "draw") and ``won``.
+    ``dota.gymnasium_env.DotaEnv``; ``observation`` and ``actions`` are those of ``dota.agents.AgentView`` for one hero.
+    By default an observation is ``{"observation": float32 [F], "action_mask": int8 [N]}`` and an action is a number. An
+    action takes effect in the following step; an invalid or missing one lets the hero continue. All agents end
+    together: terminated when the game is won, truncated at the time limit, after at most ``max_steps`` steps. ``infos``
+    hold the mask, the hero's ``STATS``, ``game_time`` in seconds, ``invalid_actions`` (1 when the last choice was
+    invalid), ``winner`` ("" while it runs, "radiant", "dire", "draw") and ``won``.
 
     Raises ValueError for invalid arguments.
     """
@@ -77,8 +76,8 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
               ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Start a new game, of ``seed`` or of the next seed in the stream of the last one.
 
-        ``options``: ``lineup``, hero names, one list a team. Warns of an unknown option, because PettingZoo's own
-        test passes one. Raises ValueError for an invalid value.
+        ``options``: ``lineup``, hero names, one list a team. Warns of an unknown option, because PettingZoo's own test
+        passes one. Raises ValueError for an invalid value.
         """
         given = reset_options(options, ("lineup",), refuse=False)
         whole = whole_seed(seed)

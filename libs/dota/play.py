@@ -38,9 +38,8 @@ class Order:
     """Unit order of a person. ``kind`` is one of KINDS and determines which other fields are read.
 
     ``target``: unit by slot and generation, as in ``spectate`` and a frame's unit table. ``at``: position in world
-    units.
-    ``slot``, ``to``: slots of abilities (0-5), talents (0-7) or items (0-5 inventory, 6-8 backpack, 9-14 stash, 15
-    teleport scrolls). ``item``: an item's name, or the courier's errand. ``queue``: execute after the current order
+    units. ``slot``, ``to``: slots of abilities (0-5), talents (0-7) or items (0-5 inventory, 6-8 backpack, 9-14 stash,
+    15 teleport scrolls). ``item``: an item's name, or the courier's errand. ``queue``: execute after the current order
     instead of now.
     """
 
@@ -136,10 +135,9 @@ class PlayedGame(Game):
         """Set the policies' actions int16 [2, H, 6] for the timestep in progress, chosen from the ``obs`` at its start.
 
         Policies may think while the frames are played: before the last frame this equals passing the actions to
-        ``begin``;
-        without it, their heroes continue. ``age``: how many timesteps older the ``obs`` were, less than OFFERED
-        (actions keep the meaning that they had there). Raises ValueError as ``begin``, for an age out of range, and
-        between timesteps.
+        ``begin``; without it, their heroes continue. ``age``: how many timesteps older the ``obs`` were, less than
+        OFFERED (actions keep the meaning that they had there). Raises ValueError as ``begin``, for an age out of range,
+        and between timesteps.
         """
         self._play.choose(self._actions(actions), self.controllers, age)
 
@@ -172,8 +170,8 @@ class PlayedGame(Game):
     def write_seen(self, team: int | None, out: dict[str, npt.NDArray[Any]]) -> None:
         """Write the game into the arrays of a frame of ``dota.spectator.schema``.
 
-        ``team`` None writes everything; 0 or 1 writes only what that team sees. Raises ValueError for another team
-        and for a frame that lacks a part.
+        ``team`` None writes everything; 0 or 1 writes only what that team sees. Raises ValueError for another team and
+        for a frame that lacks a part.
         """
         self._play.write_seen(team, out)
 

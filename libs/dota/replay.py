@@ -80,8 +80,7 @@ def _unpack_people(rows: npt.NDArray[Any], texts: list[str]) -> list[PersonRow]:
 class Replay:
     """Start and commands of a game: ``config``, ``seed``, ``lineup`` int16 [2, H], ``orders`` int16 [steps, 10, 8];
     ``made_by``: fingerprints of the core and the data (None: unknown); ``checks``: the hash after every CHECK_EVERY
-    steps;
-    ``people``: people's actions by engine frame, which may be extended."""
+    steps; ``people``: people's actions by engine frame, which may be extended."""
 
     def __init__(self, config: GameConfig, seed: int, lineup: npt.NDArray[np.int16],
                  orders: npt.NDArray[np.int16] | None = None, final_hash: int | None = None, *,

@@ -8,10 +8,9 @@ Every field is stored in one of four arrays of a *team-step*:
 - ``shared_ids``  uint16  [SI]     categorical ids, shared (0 = none)
 - ``private_ids`` uint16  [H, PI]  categorical ids, per hero
 
-Within an array a block's fields are stored instance by instance:
-``array[block.offset + i * block.stride + field.offset]``. A team-step also holds ``available`` uint16 [H, 30], the ids
-of the primary actions that are valid now (0 = none), and ``target_mask`` uint8 [H, 4, U], the valid target slots for
-each class of action.
+Within an array a block's fields are stored instance by instance: ``array[block.offset + i * block.stride +
+field.offset]``. A team-step also holds ``available`` uint16 [H, 30], the ids of the primary actions that are valid now
+(0 = none), and ``target_mask`` uint8 [H, 4, U], the valid target slots for each class of action.
 
 The fields are those of Berner et al. 2019, table 4. At the default slot counts a hero sees the paper's 15,754 values.
 """
@@ -220,8 +219,8 @@ def _abilities_of(patch: str) -> list[tuple[str, TargetType, MaskClass]]:
 def action_entries(patch: str, known: Sequence[str]) -> list[str]:
     """Return entries of the space ``action`` for the actions of a patch, built-in ones first.
 
-    ``known`` are the existing entries: an ability that aims differently than its entry there gets a separate one,
-    with the kind of target after a slash.
+    ``known`` are the existing entries: an ability that aims differently than its entry there gets a separate one, with
+    the kind of target after a slash.
     """
     taken = {entry.split()[0]: entry for entry in known}
     entries = []
@@ -257,9 +256,8 @@ class Layout:
     """Shapes, fields and ids of a game's observations and actions.
 
     Attributes: ``heroes`` H per team; ``units`` U unit slots; ``shared``, ``private``, ``shared_ids``,
-    ``private_ids`` array
-    widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions`` by id, of all patches, so that games
-    of several patches share a layout; ``omitted`` fields; ``hash`` 16 hex digits.
+    ``private_ids`` array widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions`` by id, of all
+    patches, so that games of several patches share a layout; ``omitted`` fields; ``hash`` 16 hex digits.
     """
 
     def __init__(self, game: GameConfig) -> None:

@@ -166,10 +166,9 @@ class VecGame:
               lineups: npt.NDArray[np.int16] | None = None, variants: Sequence[int] | None = None) -> None:
         """Start new games at ``indices`` (all by default) and write their first observations.
 
-        ``lineups`` int16 [len(indices), 2, H] fixes the heroes; otherwise they are sampled from the pool.
-        ``variants`` gives the
-        configuration of each as an index into the attribute; otherwise a game keeps its own. Recordings of these games
-        end. Raises ValueError for a wrong shape, IndexError for an unknown game or variant.
+        ``lineups`` int16 [len(indices), 2, H] fixes the heroes; otherwise they are sampled from the pool. ``variants``
+        gives the configuration of each as an index into the attribute; otherwise a game keeps its own. Recordings of
+        these games end. Raises ValueError for a wrong shape, IndexError for an unknown game or variant.
         """
         which = self._which(indices)
         if lineups is not None:

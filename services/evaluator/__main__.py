@@ -60,9 +60,8 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
                playing: set[Matches], folder: Path, source: LiveSource, playing_now: list[Listing]) -> None:
     """Rate versions and play the pairs of an anneal's guard until the service drains.
 
-    Its games are listed in ``playing``; ``folder`` gets a recording of each rated version. ``source`` broadcasts
-    games live;
-    ``playing_now`` receives the function that lists them.
+    Its games are listed in ``playing``; ``folder`` gets a recording of each rated version. ``source`` broadcasts games
+    live; ``playing_now`` receives the function that lists them.
     """
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)

@@ -25,8 +25,8 @@ FIRST_STEPS = 6  # of the first chunk of a live game
 
 
 class Cameras:
-    """Cameras of one vector of games. ``rewards`` defines the shown rewards; ``source`` None disables live
-    broadcasts."""
+    """Cameras of one vector of games. ``rewards`` defines the shown rewards; ``source`` None disables live broadcasts.
+    """
 
     def __init__(self, games: VecGame, run: str, rewards: RewardConfig, source: LiveSource | None = None) -> None:
         self._games = games
@@ -66,8 +66,7 @@ class Cameras:
 
     def think(self, places: Array, sides: Array, asked: npt.NDArray[np.bool_], answer: ActResult) -> None:
         """Record the policies' outputs for the last frames. Rows of the answer are ``places`` and ``sides``; debug
-        outputs were
-        ``asked`` for some."""
+        outputs were ``asked`` for some."""
         for thought, row in enumerate(np.flatnonzero(asked).tolist()):
             if not answer.policy_debug:
                 return

@@ -11,9 +11,8 @@ BURST_SECONDS = 5.0  # of the share that were not used may be made up for
 class CpuLimit:
     """Limit of this process to ``share`` cores on average; 0 disables it.
 
-    It sleeps in proportion to its own CPU time, not for fixed times: on a busy machine a step takes longer by
-    itself, and
-    additional sleep would delay ratings.
+    It sleeps in proportion to its own CPU time, not for fixed times: on a busy machine a step takes longer by itself,
+    and additional sleep would delay ratings.
     """
 
     share: float

@@ -29,8 +29,7 @@ BATCH = 16  # line-ups of one request
 
 class DraftReader:
     """Builder of draft tables, which keeps the newest. ``game`` is the evaluated game; ``most`` limits a table's
-    line-ups, 0
-    disables tables; ``rated`` returns the version rated last."""
+    line-ups, 0 disables tables; ``rated`` returns the version rated last."""
 
     def __init__(self, game: GameConfig, inference: Inference, tables: draft_tables.DraftTables, most: int,
                  rated: Callable[[], int]) -> None:

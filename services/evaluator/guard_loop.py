@@ -40,8 +40,7 @@ class GuardLoop:
     """Source of the guard's pairings, which records pairs whose games have both ended.
 
     ``read`` returns the anneal's document, ``newest`` the tested version, ``game`` the evaluated game without the
-    change. A
-    pair with lost games is replayed under its number: none is left out.
+    change. A pair with lost games is replayed under its number: none is left out.
     """
 
     read: Callable[[], Any]

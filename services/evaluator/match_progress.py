@@ -23,8 +23,7 @@ class Rows(Protocol):
 @dataclass(frozen=True)
 class MatchProgress:
     """Progress of a match: its ``version``, None before the first game has ended; results by the game's number, from 0;
-    the
-    ``replay`` of one of them, '' without."""
+    the ``replay`` of one of them, '' without."""
 
     version: int | None
     results: dict[int, Result]

@@ -123,11 +123,9 @@ class Matches:
                    on_start: Callable[[int], None] = lambda game: None) -> None:
         """Play until ``next_pairing`` returns None and every game has ended.
 
-        An idle slot asks again whenever a game ends. ``pause`` holds all games; ``rest`` returns the seconds to
-        sleep after a
-        step; ``on_start`` receives the slot of each new game. Raises CallFailed when inference refuses permanently;
-        unfinished
-        games then have no result.
+        An idle slot asks again whenever a game ends. ``pause`` holds all games; ``rest`` returns the seconds to sleep
+        after a step; ``on_start`` receives the slot of each new game. Raises CallFailed when inference refuses
+        permanently; unfinished games then have no result.
         """
         self._on_start = on_start
         self.resting = False

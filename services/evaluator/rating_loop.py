@@ -27,10 +27,8 @@ class RatingLoop:
     """Source of the ladder's pairings and sink of their results.
 
     Each step of the ladder is one atomic write: a game, or a rating with its record in the series. ``newest`` is the
-    next
-    version to rate; ``keep`` receives a version before it becomes a reference; versions that are not in ``ours``,
-    because the
-    run was reverted, are no longer references and keep their ratings.
+    next version to rate; ``keep`` receives a version before it becomes a reference; versions that are not in ``ours``,
+    because the run was reverted, are no longer references and keep their ratings.
     """
 
     config: RatingConfig

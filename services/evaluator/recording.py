@@ -18,8 +18,7 @@ REPLAYS = "replays/"  # in the blob store
 
 class SpectatorRecordings:
     """Spectator recordings on their way to the blob store, where the controller finds them. ``folder`` holds them
-    during the
-    game."""
+    during the game."""
 
     def __init__(self, cameras: Cameras, blobs: BlobStore, folder: Path) -> None:
         self._cameras = cameras
@@ -53,8 +52,7 @@ class SpectatorRecordings:
 
 def tidy(folder: Path, days: float, most_bytes: float, films: "SpectatorRecordings | None" = None) -> list[str]:
     """Remove recordings of requested matches older than ``days``, and the oldest of all above ``most_bytes``. Return
-    the removed
-    names."""
+    the removed names."""
     found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in folder.glob("*.replay"))
     total = sum(size for _, size, _ in found)
     gone = []
@@ -74,8 +72,7 @@ class Recorder:
     """Recorder of each version's first rated game into ``folder``, as PLAYER.replay, which keeps the newest ``keep``.
 
     ``record`` starts the recording of a slot's game, ``final_hash`` returns its final state. With ``films`` the
-    spectator's
-    view is stored as well. ``tidy`` runs after each.
+    spectator's view is stored as well. ``tidy`` runs after each.
     """
 
     def __init__(self, record: Callable[[int], Replay], final_hash: Callable[[int], int], folder: Path, keep: int,

@@ -46,8 +46,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     """Servicer for one run in its fencing ``epoch``.
 
     ``inference`` creates a client for a match; ``replays`` is the folder of recordings; ``paused`` holds all games;
-    games in
-    progress are in ``playing``; ``match_games`` persists the games of matches with an id.
+    games in progress are in ``playing``; ``match_games`` persists the games of matches with an id.
     """
 
     run: str

@@ -47,12 +47,9 @@ class Agents:
     """Sides of one game that versions play, ``versions`` by side.
 
     One session for each side lasts the whole game, whoever controls its heroes: its observations are the side's, so
-    that a
-    policy which takes over a hero from a person has seen the whole game. Call ``ask`` at each timestep's
-    observation, and
-    ``take`` before the timestep's last engine frame. Only one request is pending: a late answer applies to the
-    timestep in
-    which it arrives, and the policy never sees the timesteps between.
+    that a policy which takes over a hero from a person has seen the whole game. Call ``ask`` at each timestep's
+    observation, and ``take`` before the timestep's last engine frame. Only one request is pending: a late answer
+    applies to the timestep in which it arrives, and the policy never sees the timesteps between.
     """
 
     def __init__(self, inference: Inference, versions: Mapping[int, int], heroes: int) -> None:
@@ -74,8 +71,8 @@ class Agents:
         return bool(len(self._sides))
 
     def ask(self, timestep: int, observations: Mapping[str, Array]) -> None:
-        """Request actions for a timestep's observation, arrays of leading dimension [2], unless a request is
-        pending."""
+        """Request actions for a timestep's observation, arrays of leading dimension [2], unless a request is pending.
+        """
         if not self.any or (self._asked is not None and not self._asked.done()):
             return
         self._result()
@@ -133,8 +130,8 @@ class Agents:
         return Answer(timestep, actions, self.seconds)
 
     async def _rebuilt(self, flags: Array, seen: dict[str, Array]) -> ActResult:
-        """Return the answer after the sessions were restored and replayed. ``unknown_sessions`` lists those lost
-        again."""
+        """Return the answer after the sessions were restored and replayed. ``unknown_sessions`` lists those lost again.
+        """
         flags = flags & WANT_STATE
         for i, (past, chosen) in enumerate(self._past):
             first = (RESET if self._states is None else RESTORE) if i == 0 else 0

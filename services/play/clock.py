@@ -8,11 +8,9 @@ class FrameClock:
     """Due time of each engine frame, in seconds of a monotonic clock.
 
     Frames are due at whole multiples of 1/30 s from the start, so that errors do not accumulate. A late frame is
-    counted in
-    ``late``; following frames run immediately until the clock has caught up, at most MOST_BEHIND of them, because
-    people
-    cannot react to a longer burst. The remaining lag is added to ``slipped``, in seconds, and the game continues
-    from there.
+    counted in ``late``; following frames run immediately until the clock has caught up, at most MOST_BEHIND of them,
+    because people cannot react to a longer burst. The remaining lag is added to ``slipped``, in seconds, and the game
+    continues from there.
     """
 
     def __init__(self, now: float) -> None:

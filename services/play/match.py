@@ -36,9 +36,7 @@ class Match:
     """Game from its opening to its end. ``run`` plays it; call the other methods in the same event loop.
 
     ``active`` returns whether the run is active: the clock stops during a pause. ``rate`` rates the ended game and
-    returns
-    the people whose rating changed; ``keep`` stores its recording if people took part.
-    """
+    returns the people whose rating changed; ``keep`` stores its recording if people took part."""
 
     def __init__(self, begin: Begin, settings: PlayConfig, inference: Inference, active: Callable[[], bool],
                  rate: Callable[[EndedGame], Mapping[str, Person]],
@@ -162,8 +160,8 @@ class Match:
         for view in self._views if fresh else ():
             outboxes = [player.outbox for player in self._players if player.heroes and player.team == view.team]
             if outboxes:
-                view.look(partial(game.write_seen, view.team), game.engine_frame,
-                          console_events(game.events(view.team)))
+                events = console_events(game.events(view.team))
+                view.look(partial(game.write_seen, view.team), game.engine_frame, events)
             for outbox in outboxes:
                 outbox.show(view)
         self._happened += console_events(game.events(None))

@@ -32,8 +32,7 @@ class Rate:
 
 def order_of(message: play_pb2.Order, x: float, y: float, extent: float) -> Order | None:
     """Convert a person's order to the core's form; None for a meaningless one. The map starts at world units ``x``,
-    ``y`` and
-    is ``extent`` wide."""
+    ``y`` and is ``extent`` wide."""
     if message.kind not in KINDS or len(message.item) > MOST_ITEM_NAME:
         return None
     target = (message.target.slot, message.target.generation) if message.HasField("target") else None

@@ -17,8 +17,7 @@ class Outbox:
     """Queue of one connection: ``send`` adds messages, ``show`` a view's frame; iterate it with ``async for``.
 
     Frames are differences to the previous one. When more than MOST_FRAMES of them or more than ``most_bytes`` are
-    queued, all
-    are dropped and the current frame is sent whole: slow clients get fewer, but current frames.
+    queued, all are dropped and the current frame is sent whole: slow clients get fewer, but current frames.
     """
 
     def __init__(self, most_bytes: int) -> None:

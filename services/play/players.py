@@ -56,8 +56,7 @@ class Player:
 
 def kept_versions(parameters: ParameterStore, every: int, most: int = MOST_OFFERED) -> list[int]:
     """Return the newest permanently archived versions outside a warm-up, newest first: they can be loaded until a game
-    ends.
-    Raises redis.RedisError."""
+    ends. Raises redis.RedisError."""
     if every == 0:
         return []
     found: list[int] = []
@@ -71,8 +70,7 @@ def kept_versions(parameters: ParameterStore, every: int, most: int = MOST_OFFER
 
 def filler(name: str, newest: int | None, known: ParameterStore) -> Filler:
     """Return the player of a name: "agent" and "newest" are the newest version, a number, or a bot. Raises ValueError
-    that lists
-    the known names."""
+    that lists the known names."""
     if name in BOTS:
         return Filler(name, int(BOTS[name]))
     if name in (AGENT, NEWEST):

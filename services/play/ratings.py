@@ -1,9 +1,8 @@
 """People's ratings, separate from versions': a person's game changes neither a version's rating nor the league.
 
 TrueSkill (Herbrich et al. 2006), updated game by game because people learn: each game changes the ratings of its people
-only. The player of a side's other heroes has the rating of that version or bot on the run's ladder (random play is
-0), or
-the prior; it counts by its heroes.
+only. The player of a side's other heroes has the rating of that version or bot on the run's ladder (random play is 0),
+or the prior; it counts by its heroes.
 """
 
 import time
@@ -27,9 +26,8 @@ DRAW = 3
 @dataclass(frozen=True)
 class EndedGame:
     """Ended game with people. ``winner``: 0 none (abandoned), 1 Radiant, 2 Dire, 3 a draw; ``people`` by side: heroes
-    that each
-    controlled to the end; ``away``: those who left; ``fillers`` by side: the ladder's name of the other heroes' player;
-    ``heroes``: of a side."""
+    that each controlled to the end; ``away``: those who left; ``fillers`` by side: the ladder's name of the other
+    heroes' player; ``heroes``: of a side."""
 
     game: str
     winner: int
@@ -70,8 +68,7 @@ class People:
         """Rate an ended game once, also if it is reported again. Return the people whose rating changed.
 
         People who left are counted as having abandoned it, and so is everybody when nobody won: neither changes a
-        rating. Raises
-        redis.RedisError.
+        rating. Raises redis.RedisError.
         """
         skills = self._skills(played.fillers)
         moved: dict[str, Person] = {}

@@ -89,8 +89,7 @@ class Recorder:
 @dataclass(frozen=True)
 class Recorded:
     """Ended game: players of each side, its people, seconds since the horn, end time, winner (0 none, 1 Radiant, 2
-    Dire, 3 a
-    draw), kills of each side, the recording's size, and the recording if it is in memory."""
+    Dire, 3 a draw), kills of each side, the recording's size, and the recording if it is in memory."""
 
     game: str
     players: list[str]
@@ -124,8 +123,8 @@ def recorded_of(facts: Any, size: int) -> Recorded:
 
 class Recordings:
     """The newest recordings, at most ``games`` and ``most`` bytes; the oldest are removed. They are stored in
-    ``folder``,
-    including existing ones; in memory without a folder or if it is not writable. Blocking and thread-safe."""
+    ``folder``, including existing ones; in memory without a folder or if it is not writable. Blocking and thread-safe.
+    """
 
     def __init__(self, games: int, most: int, folder: Path | None = None) -> None:
         self._games = games

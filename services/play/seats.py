@@ -13,8 +13,7 @@ class NoSeat(ValueError):
 @dataclass
 class Seat:
     """Hero of the game. ``who``: owner, '' for the agent; ``there``: whether the owner is connected; ``handed``:
-    whether the
-    owner gave it to the agent for a while; ``left_at``: since when the owner is away."""
+    whether the owner gave it to the agent for a while; ``left_at``: since when the owner is away."""
 
     hero: int
     name: str
@@ -49,8 +48,7 @@ class Seats:
 
     def enter(self, who: str, wanted: Iterable[int], now: float) -> list[int]:
         """Add a person with reserved and requested heroes. Raises NoSeat for a hero of another person or of the other
-        side, and when
-        the person would have none."""
+        side, and when the person would have none."""
         mine = self.of(who)
         asked = [*mine, *(hero for hero in wanted if hero not in mine)]
         if not asked:

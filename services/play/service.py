@@ -33,10 +33,8 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
     """Games of one run in its fencing ``epoch``.
 
     ``versions`` returns the playable versions, newest first, and ``filler`` the player of a name (both query a store
-    and
-    block); ``inference`` is shared by all games; ``rate`` rates an ended game; ``active`` returns whether the run is
-    active,
-    ``draining`` whether this process ends; recordings are stored in ``folder``, None: in memory.
+    and block); ``inference`` is shared by all games; ``rate`` rates an ended game; ``active`` returns whether the run
+    is active, ``draining`` whether this process ends; recordings are stored in ``folder``, None: in memory.
     """
 
     run: str

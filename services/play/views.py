@@ -30,8 +30,7 @@ def header_by_timestep(config: GameConfig, about: Mapping[str, Any]) -> Header:
 
 def header_of(config: GameConfig, about: Mapping[str, Any], whose: Mapping[str, Any]) -> bytes:
     """Return the encoded header of a game: zlib of JSON, as in a recording, with entries ``about`` the game and
-    ``whose`` view it
-    is."""
+    ``whose`` view it is."""
     header = {**header_by_timestep(config, about), **whose}
     return zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
 
@@ -49,8 +48,7 @@ def message_of(engine_frame: int, whole: bool, body: bytes, events: Sequence[Map
 
 class View:
     """Frames of one side's view (None: the whole game). Call ``look`` for each; ``changes`` and ``keyframe`` are its
-    encodings
-    without events, computed once for all receivers."""
+    encodings without events, computed once for all receivers."""
 
     def __init__(self, team: int | None, far: float = UNIT_PER_FRAME) -> None:
         self.team = team

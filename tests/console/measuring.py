@@ -50,8 +50,7 @@ class Counted:
 
     def rows(self, name: str) -> list[Row]:
         """Return milliseconds of script a frame, and of all work of the page's thread (script, style, layout, painting)
-        a second.
-        Raises ValueError when no frame was rendered."""
+        a second. Raises ValueError when no frame was rendered."""
         lasted = time.monotonic() - self._at
         script, task, frames = (now - then for now, then in zip(self._read(), self._began, strict=True))
         if not frames:

@@ -1,6 +1,5 @@
 """Small server of one played game, for tests of the page: it speaks the protocol of docs/play-protocol.md with frames
-of a
-real game, encoded by dota.spectator.
+of a real game, encoded by dota.spectator.
 
 It is not part of the product. tests/console/test_training_run.py tests the real service.
 """
@@ -37,8 +36,7 @@ class PlayedHere:
     """Server of one game for one connection at a time; bots played its first ``seconds``.
 
     ``heard`` holds every message of the page; ``refuse`` maps an order's kind to a reason for which it is refused.
-    Lists of
-    ended games and ratings contain the person ``name``.
+    Lists of ended games and ratings contain the person ``name``.
     """
 
     def __init__(self, config: GameConfig, hero: int = 0, seconds: float = 0, who: str = "ada", name: str = NAME

@@ -134,8 +134,8 @@ def play(browser: Browser, controller: Controller, folder: Path) -> None:
 
 
 def draft(browser: Browser, controller: Controller, folder: Path) -> bool:
-    """A draft of the run's own table after three picks, for Radiant against the model; False where there is none, or
-    it is of one hero."""
+    """A draft of the run's own table after three picks, for Radiant against the model; False where there is none, or it
+    is of one hero."""
     tables = controller.get("draft/tables")["tables"]
     if not tables or len(tables[0]["heroes"]) < 2:
         return False

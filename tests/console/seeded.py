@@ -1,6 +1,5 @@
 """Run with days of history in its store, served by a real controller, for pictures and tests of pages. Its numbers come
-from
-a fixed seed; nothing was trained.
+from a fixed seed; nothing was trained.
 
     python -m tests.console.seeded [PORT]
 """

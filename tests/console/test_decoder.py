@@ -69,8 +69,8 @@ def test_what_is_cut_off_is_read_as_far_as_it_goes(decoder: Path, recorded: Path
 
 
 def test_hostile_files_are_refused_or_read_alike(decoder: Path, recorded: Path, tmp_path: Path) -> None:
-    """Flipped bits and cut bytes, in the file and behind its checksums: both decoders terminate with the same
-    result."""
+    """Flipped bits and cut bytes, in the file and behind its checksums: both decoders terminate with the same result.
+    """
     whole = recorded.read_bytes()
     recording = Recording(whole)
     start, end = recording.spans[2]

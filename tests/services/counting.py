@@ -37,10 +37,8 @@ class Acted:
 
 class CountingPolicy:
     """Policy with the state ``count``, steps since the zero state, and ``trace``, a decaying sum over all observations
-    and one
-    over all actions, which reveals a missing, repeated or reordered step. Values are the first trace,
-    log-probabilities are
-    minus the version; the primary action is the count plus ``bias``, modulo 7."""
+    and one over all actions, which reveals a missing, repeated or reordered step. Values are the first trace,
+    log-probabilities are minus the version; the primary action is the count plus ``bias``, modulo 7."""
 
     def __init__(self) -> None:
         self.version = -1.0
@@ -130,13 +128,10 @@ def observations(*counts: float) -> dict[str, npt.NDArray[Any]]:
 class CountingGames:
     """G games that count.
 
-    The first shared values of each side's observation are the game's step, its episode in the slot, and slot and
-    side as one
-    number. One of the Dire's buildings, as its owner sees them, is destroyed after ``falls_at`` steps. Radiant's
-    hero gains
-    the step's number in gold. ``lengths[g][e]`` is the number of steps of episode e; the last entry repeats. Winners
-    rotate:
-    Radiant, Dire, draw.
+    The first shared values of each side's observation are the game's step, its episode in the slot, and slot and side
+    as one number. One of the Dire's buildings, as its owner sees them, is destroyed after ``falls_at`` steps. Radiant's
+    hero gains the step's number in gold. ``lengths[g][e]`` is the number of steps of episode e; the last entry repeats.
+    Winners rotate: Radiant, Dire, draw.
     """
 
     statistic_names = ("last_hits", "net_worth")

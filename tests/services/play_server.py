@@ -1,6 +1,5 @@
 """Complete play system for tests: the play service with real games, a real inference server, and the controller's REST
-API
-and WebSockets."""
+API and WebSockets."""
 
 import asyncio
 import json

@@ -95,8 +95,8 @@ def pack_chunk(schema: Schema, first: int, steps: int, parts: Sequence[bytes]) -
 
 
 def changes(schema: Schema, before: Frame, frame: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:
-    """Encode the difference of ``frame`` to ``before`` in parts, without events; ``before`` becomes equal to
-    ``frame``."""
+    """Encode the difference of ``frame`` to ``before`` in parts, without events; ``before`` becomes equal to ``frame``.
+    """
     parts: list[bytes] = []
     for table in schema.tables:
         now, then = frame[table.name], before[table.name]

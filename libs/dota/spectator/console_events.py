@@ -11,8 +11,7 @@ def console_events(events: Iterable[Event]) -> list[dict[str, Any]]:
 
     ``death``: ``hero`` (0-9) died without reincarnation, ``by`` the heroes credited with it (empty: a tower, a creep, a
     deny); ``building``: ``unit`` and ``team`` of a destroyed building, fillers excluded; ``roshan``: Roshan died;
-    ``item``:
-    ``hero`` bought or assembled ``item``; ``end``: ``winner`` 0 or 1, or 2 for a draw.
+    ``item``: ``hero`` bought or assembled ``item``; ``end``: ``winner`` 0 or 1, or 2 for a draw.
     """
     events = list(events)
     found: list[dict[str, Any]] = []

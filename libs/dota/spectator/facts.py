@@ -30,10 +30,8 @@ def play_facts(config: GameConfig) -> dict[str, Any]:
     level, ``talents`` as [level, id, description]); their ``abilities`` and all sold ``items``, each with ``aim``
     ("unit", "point", "none"; [] is passive), ``range``, ``area``, ``mana``, ``cooldown`` by rank (world units,
     seconds); items also have ``cost``, ``parts`` and ``shops``; ``xp`` in total by level, ``no_point`` the levels
-    without a point,
-    ``shops`` and
-    ``buildings`` as [kind, team, x, y], ``buyback`` as [base, divisor of net worth], ``day_seconds`` the lengths of
-    day and night.
+    without a point, ``shops`` and ``buildings`` as [kind, team, x, y], ``buyback`` as [base, divisor of net worth],
+    ``day_seconds`` the lengths of day and night.
     """
     rules, heroes = _data(config.patch, "rules")["rules"], _data(config.patch, "heroes")["heroes"]
     abilities, items = _data(config.patch, "abilities")["abilities"], _data(config.patch, "items")

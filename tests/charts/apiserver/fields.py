@@ -70,8 +70,8 @@ def item_key(keys: tuple[str, ...], item: Object) -> Path:
 
 
 def leaves(kind: str, o: Object | None, strict: bool = False) -> dict[Path, Any]:
-    """Return {path: value} of every field that can be owned. Raises ValueError for duplicate item keys when
-    ``strict``."""
+    """Return {path: value} of every field that can be owned. Raises ValueError for duplicate item keys when ``strict``.
+    """
     found: dict[Path, Any] = {}
     for name, value in (o or {}).items():
         if name == "metadata":

@@ -31,9 +31,8 @@ class Killed(BaseException):
 class MemoryBackend:
     """State of a run that outlives its processes, and the optimizer's responses to jobs.
 
-    ``kill_after``: number of effects after which the controller dies. ``failing``: jobs that the optimizer fails,
-    with how
-    often; ``refusing``: jobs that it refuses.
+    ``kill_after``: number of effects after which the controller dies. ``failing``: jobs that the optimizer fails, with
+    how often; ``refusing``: jobs that it refuses.
     """
 
     now_is: RunStatus = field(default_factory=lambda: RunStatus(Status.RUNNING, 0.0, "controller", ""))
