@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
 
 
 class PlayedGame(Game):
-    """One game that people take part in.
+    """Game that people take part in, with all of `Game`'s attributes.
 
     ``obs``, ``controllers``, ``winner``, ``time``, ``stats``, ``signals`` and ``lineup`` are those of ``dota.Game``;
     ``step`` plays a whole timestep. An object plays one game only. Raises ValueError as ``Game`` does.

@@ -46,7 +46,7 @@ class AgentsLost(RuntimeError):
 class Agents:
     """Sides of one game that versions play, ``versions`` by side.
 
-    One session for each side lasts the whole game, whoever controls its heroes: its observations are the side's, so
+    One session for each side lasts the whole game, for people and agents alike: its observations are the side's, so
     that a policy which takes over a hero from a person has seen the whole game. Call ``ask`` at each timestep's
     observation, and ``take`` before the timestep's last engine frame. Only one request is pending: a late answer
     applies to the timestep in which it arrives, and the policy never sees the timesteps between.

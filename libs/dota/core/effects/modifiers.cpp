@@ -247,7 +247,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
     if (aura) m->flags = static_cast<std::uint8_t>((m->flags & ~kModPassive) | kModAura);
     if (n.given(Role::Fade)) m->ready = w.time + number(c, inv, n, Role::Fade);
   }
-  // Skip modifiers that are unchanged since the last pass; a courier may have become another type of unit.
+  // Whether a renewal keeps all fields as they were filled in; a courier may have become another type of unit.
   const bool same = !changed && n.fixed && m->ability == inv.ability && m->node == node && m->level == inv.level &&
                     target.kind != UnitKind::Courier;
   m->ability = inv.ability;

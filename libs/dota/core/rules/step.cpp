@@ -37,8 +37,9 @@ void regenerate(Unit& u) {
   if (u.mana < u.max_mana) u.mana = std::min(u.max_mana, u.mana + u.mana_regen * kDt);
 }
 
-// Returns the iteration order of this frame, chosen at random: heroes and creeps of a wave are adjacent in a list,
-// and a fixed order would decide every tie (two attackers of a creep in one frame) for the same unit.
+// Returns whether lists are iterated backwards in this frame, chosen at random: heroes and creeps of a wave are
+// adjacent in a list, and a fixed order would decide every tie (two attackers of a creep in one frame) for the
+// same unit.
 bool backwards(const World& w) {
   std::uint64_t h = w.seed + 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(w.frame + 1);
   h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;

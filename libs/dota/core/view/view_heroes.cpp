@@ -39,7 +39,7 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
       s.teleport_time = left(u.act_until, w.time);
     }
   }
-  const bool exact = own || !c.settings.hide_unseen;  // otherwise castability is not exact
+  const bool exact = own || !c.settings.hide_unseen;  // else castability ignores hidden cooldowns and charges
   if (c.settings.hide_unseen) told = nullptr;
   for (int i = 0; i < kAbilitySlots; ++i) {
     const AbilityState& a = h.abilities[static_cast<std::size_t>(i)];

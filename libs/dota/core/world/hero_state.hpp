@@ -70,9 +70,8 @@ constexpr int kSignals = static_cast<int>(Signal::Count);
 // Whether a person decides what scripts else decide for a hero: skills, purchases, where its items lie. Like who
 // plays a team it comes from outside the world, so that the checksum leaves it out.
 enum Hand : std::uint8_t {
-  kByHand = 1u << 0,  // now
-  kWasByHand = 1u
-      << 1,  // at any time: the scripts then follow the hero's actual state instead of their own record
+  kByHand = 1u << 0,     // now
+  kWasByHand = 1u << 1,  // at any time: scripts then follow the hero's state, not their own record
 };
 
 struct HeroState {
