@@ -61,7 +61,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
 
     @property
     def resting(self) -> bool:
-        """Return whether no game is in progress: there is none, or a pause holds all."""
+        """Return whether no game is in progress, or every game in progress is paused."""
         return all(not match.running for match in self.matches.values())
 
     def _refused(self) -> RpcError | None:

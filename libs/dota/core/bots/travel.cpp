@@ -14,7 +14,7 @@ bool open_ground(const MapData& map, Vec2 p) {
   return c.inside() && !map.blocked_at_start[static_cast<std::size_t>(c.index())];
 }
 
-// Returns the region whose field leads to p, or to an open cell near p; -1 if there is none.
+// Returns the region whose travel field leads to p, or to an open cell near p; -1 if no region's does.
 int region_at(const MapData& map, Vec2 p) {
   const Cell goal = cell_of(p);
   if (!goal.inside()) return -1;
