@@ -47,11 +47,18 @@ class Lifecycle:
         self._on_poll: Callable[[RunRecord | None], None] = lambda record: None
         self.critical_tasks = CriticalTasks(self.drain, lambda: self.draining, watchdog_seconds, exit_process)
         self.drain_reason = ""
+        self._drain_began: float | None = None  # monotonic seconds
 
     def set_grace_seconds(self, seconds: float) -> None:
         """Replace the grace period, also while draining: a service may know better than its configuration how long it
         writes."""
         self.grace_seconds = seconds
+
+    @property
+    def remaining_seconds(self) -> float:
+        """Seconds until a draining process exits, at least 0; infinite before draining starts."""
+        began = self._drain_began
+        return math.inf if began is None else max(began + self.grace_seconds - time.monotonic(), 0.0)
 
     # Draining.
 
@@ -84,6 +91,7 @@ class Lifecycle:
             if self._draining.is_set():
                 return
             self.drain_reason = reason
+            self._drain_began = time.monotonic()
             self._draining.set()
             callbacks = list(self._callbacks)
             self._changed.notify_all()
@@ -93,9 +101,9 @@ class Lifecycle:
         threading.Thread(target=self._enforce, name="grace-period", daemon=True).start()
 
     def _enforce(self) -> None:
-        began = time.monotonic()
-        while not self._closed.wait(max(min(began + self.grace_seconds - time.monotonic(), 1.0), 0.0)):
-            if time.monotonic() - began < self.grace_seconds:
+        # ``grace_seconds`` may change meanwhile.
+        while not self._closed.wait(min(self.remaining_seconds, 1.0)):
+            if self.remaining_seconds:
                 continue
             log.error("exiting: still alive %g s after %s", self.grace_seconds, self.drain_reason)
             self._exit(1)

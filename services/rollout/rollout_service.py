@@ -14,6 +14,7 @@ from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.metrics import RolloutMeter
 from five.services.rollout.run_control import RunControl
 from five.services.rollout.sender import Sender
+from rapid.lifecycle import Lifecycle
 from rapid.live_source import LiveSource
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service
@@ -62,7 +63,7 @@ class RolloutService:
         for task in helpers:
             task.cancel()
         await asyncio.gather(playing, *helpers, return_exceptions=True)
-        unsent = await self._sender.drain(settings.drain_seconds if service.lifecycle.draining else 0.0)
+        unsent = await self._sender.drain(sending_seconds(settings.drain_seconds, service.lifecycle))
         if unsent:
             log.warning("segments not sent at shutdown segments=%d", unsent)
         await self._game_log.flush()
@@ -118,3 +119,12 @@ class RolloutService:
         # In this order: a group clears its idle flag before it checks whether the run is still paused.
         paused = not self._service.lifecycle.active
         return paused and all(group.progress.is_idle for group in self._groups) and self._sender.unsent == 0
+
+
+def sending_seconds(configured: float, lifecycle: Lifecycle) -> float:
+    """Return for how many seconds an ending process sends its remaining segments; 0 when it does not drain.
+
+    An optimizer that restarts as well may take longer than the grace period. A process that waited for it until the end
+    would be killed, so half of the remaining time is left for everything else.
+    """
+    return min(configured, lifecycle.remaining_seconds / 2) if lifecycle.draining else 0.0

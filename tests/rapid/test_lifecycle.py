@@ -1,6 +1,7 @@
 """Draining, the grace period, and following a run's status."""
 
 import asyncio
+import math
 import os
 import signal
 import subprocess
@@ -46,6 +47,20 @@ def test_grace_period_exits_a_process_that_does_not_drain() -> None:
     timely.close()
     time.sleep(0.4)
     assert codes == [1]
+
+
+def test_remaining_seconds_count_down_from_the_start_of_draining() -> None:
+    life = Lifecycle(5.0)
+    assert life.remaining_seconds == math.inf
+    life.drain("test")
+    before = life.remaining_seconds
+    assert 4.0 < before <= 5.0
+    life.drain("again")
+    time.sleep(0.05)
+    assert life.remaining_seconds < before
+    life.set_grace_seconds(0.01)
+    assert life.remaining_seconds == 0.0
+    life.close()
 
 
 def test_second_signal_exits_at_once() -> None:

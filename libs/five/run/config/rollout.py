@@ -41,5 +41,6 @@ class RolloutConfig(Section):
     schedule_poll_seconds: float = Field(
         2.0, gt=0, description="Interval at which team spirit and the advantage horizon are read from the run's state.")
     drain_seconds: float = Field(
-        10.0, ge=0, description="Time to send finished segments after SIGTERM.")
+        10.0, ge=0, description="Time to send finished segments after SIGTERM, at most half of "
+        "lifecycle.grace_seconds.")
     seed: int = Field(0, ge=0, description="Seed of the games, mixed with the process's id.")
