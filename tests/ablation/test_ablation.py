@@ -19,10 +19,10 @@ from tests.e2e.running import TINY
 from tests.repository import ROOT
 
 SMALL: dict[str, Any] = {
-    "name": "rates", "minutes": 0.4, "seeds": [1], "judge": {"points": 2, "pairs": 1, "final_pairs": 1,
-                                                             "against": ["random", "scripted"], "anchor_pairs": 2},
+    "name": "rates", "minutes": 0.4, "seeds": [1], "evaluation": {"points": 2, "pairs": 1, "final_pairs": 1,
+                                                                  "against": ["random", "scripted"], "anchor_pairs": 2},
     "set": {key: yaml.safe_load(value) for key, value in (text.split("=") for text in TINY)},
-    "arms": {"base": {}, "high": {"schedules.learning_rate.initial": 1}}}
+    "variants": {"base": {}, "high": {"schedules.learning_rate.initial": 1}}}
 
 
 def write(path: Path, **changes: Any) -> Path:
@@ -30,13 +30,14 @@ def write(path: Path, **changes: Any) -> Path:
     return path
 
 
-def result(arm: str, seed: int) -> dict[str, Any]:
-    """Return a trial's result as earlier releases stored it."""
+def result(variant: str, seed: int) -> dict[str, Any]:
+    """Return a stored result of a trial, without conditions."""
     row = {"won": 1, "drawn": 0, "lost": 1, "score": 0.5, "game_seconds": 60.0, "statistics": {"last_hits": 1.0},
            "opponent_statistics": {"last_hits": 2.0}}
-    return {"arm": arm, "seed": seed, "training": {"hero_steps_per_second": 100.0, "staleness_mean": 0.5, "reuse": 1.0},
-            "judged": [{"version": version, "minutes": version / 10, "hero_steps": 1000.0, "mu": 5.0, "sigma": 1.0,
-                        "matches": {"random": row, "scripted": row}} for version in (10, 20)]}
+    training = {"hero_steps_per_second": 100.0, "staleness_mean": 0.5, "reuse": 1.0}
+    return {"variant": variant, "seed": seed, "training": training,
+            "evaluated": [{"version": version, "minutes": version / 10, "hero_steps": 1000.0, "mu": 5.0, "sigma": 1.0,
+                           "matches": {"random": row, "scripted": row}} for version in (10, 20)]}
 
 
 def test_trials_are_ordered_by_seed(tmp_path: Path) -> None:
@@ -48,24 +49,26 @@ def test_shipped_ablations_are_valid() -> None:
     """Their variants are valid, and a buffer of n versions holds the samples of n versions and little more."""
     found = {path.stem: read(path) for path in (ROOT / "benchmarks/ablations").glob("*.yaml")}
     assert {"staleness", "reuse"} <= set(found) and all(config.name == name for name, config in found.items())
-    for arm in list(found["staleness"].arms)[1:]:
-        run = found["staleness"].run_config(arm)
+    for variant in list(found["staleness"].variants)[1:]:
+        run = found["staleness"].run_config(variant)
         version = run.learning.batch_samples * run.learning.gradient_steps_per_iteration
         queue = (run.buffer.minimum_samples - run.buffer.reuse_window_batches * run.learning.batch_samples) / version
-        assert queue == float(arm.removeprefix("queue-")) and run.buffer.sampling == "oldest"
+        assert queue == float(variant.removeprefix("queue-")) and run.buffer.sampling == "oldest"
         assert run.buffer.max_age_versions > 2 * queue
 
 
 @pytest.mark.parametrize(("changes", "told"), [
-    ({"arms": {"base": {"learning.batch_size": 1}}}, "arm 'base'.*\n.*learning.batch_size.*batch_samples"),
-    ({"judge": {"against": ["scripted"]}}, "must contain random"),
-    ({"judge": {"against": ["random", "god"]}}, "scripted-easy"),
+    ({"variants": {"base": {"learning.batch_size": 1}}}, "variant 'base'.*\n.*learning.batch_size.*batch_samples"),
+    ({"evaluation": {"against": ["scripted"]}}, "must contain random"),
+    ({"evaluation": {"against": ["random", "god"]}}, "scripted-easy"),
     ({"seeds": [1, 1]}, "must be unique"),
     ({"name": "../up"}, "name"),
-    ({"arm": {}}, "arm"),
+    ({"variant": {}}, "variant: Extra inputs"),
+    ({"arms": {}}, 'key "arms" was renamed to "variants" in 0.2.0'),
+    ({"judge": {}}, 'key "judge" was renamed to "evaluation" in 0.2.0'),
+    ({"at_once": 2}, 'key "at_once" was renamed to "parallel_runs" in 0.2.0'),
 ])
-def test_invalid_ablation_file_is_refused(tmp_path: Path, changes: dict[str, Any],
-                                                                     told: str) -> None:
+def test_invalid_ablation_file_is_refused(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         read(write(tmp_path / "a.yaml", **changes))
 
@@ -91,20 +94,20 @@ def test_trial_with_a_result_is_not_run_again(tmp_path: Path) -> None:
     for trial in config.trials():
         folder = tmp_path / "runs" / trial.name
         folder.mkdir(parents=True)
-        (folder / RESULT).write_text(json.dumps(result(trial.arm, trial.seed)))
+        (folder / RESULT).write_text(json.dumps(result(trial.variant, trial.seed)))
     said: list[str] = []
     parallel.run(ablation, said.append)
     assert said == [] and set(collect(ablation).runs) == {"base", "high"}
 
 
 @pytest.fixture
-def carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An ablation's folder; whoever carries out a trial keeps, in place of training, what the table said until then,
-    and a result that is there already."""
+def untrained_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of an ablation whose trials do not train: each copies the current table and a prepared result.
+    """
     place = tmp_path / "ablations" / "rates"
-    for arm in ("base", "high"):
-        (place / "runs" / f"{arm}-seed1").mkdir(parents=True)
-        (tmp_path / f"{arm}-seed1.json").write_text(json.dumps(result(arm, 1)))
+    for variant in ("base", "high"):
+        (place / "runs" / f"{variant}-seed1").mkdir(parents=True)
+        (tmp_path / f"{variant}-seed1.json").write_text(json.dumps(result(variant, 1)))
     Anchors({"random": Skill(0.0, 0.1)}, 0.25).save(place / "anchors.json")
     script = tmp_path / "instead-of-python"
     script.write_text(f"#!/bin/sh\ncp $3/table.md $3/page.html {tmp_path}\ncp {tmp_path}/$4.json $3/runs/$4/{RESULT}\n")
@@ -113,16 +116,16 @@ def carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def test_report_is_written_after_each_trial(tmp_path: Path, carried_out: Path) -> None:
+def test_report_is_written_after_each_trial(tmp_path: Path, untrained_trials: Path) -> None:
     assert ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path) == 0
-    assert "1 of 2 runs" in (tmp_path / "table.md").read_text()  # as the second one found it
+    assert "1 of 2 runs" in (tmp_path / "table.md").read_text()  # when the second trial began
     assert "1 of 2 runs" in (tmp_path / "page.html").read_text()
-    assert "2 of 2 runs" in (carried_out / "table.md").read_text()
-    assert not list(carried_out.glob("*.partial"))
+    assert "2 of 2 runs" in (untrained_trials / "table.md").read_text()
+    assert not list(untrained_trials.glob("*.partial"))
 
 
-def test_failing_report_stops_no_trial(
-        tmp_path: Path, carried_out: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_failing_report_stops_no_trial(tmp_path: Path, untrained_trials: Path, monkeypatch: pytest.MonkeyPatch,
+                                       capfd: pytest.CaptureFixture[str]) -> None:
     real = page.render
     seen: list[int] = []
 
@@ -135,11 +138,11 @@ def test_failing_report_stops_no_trial(
     monkeypatch.setattr(page, "render", failing)
     assert ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path) == 0
     assert "could not be written now: OSError: the disk is full" in capfd.readouterr().out
-    assert "2 of 2 runs" in (carried_out / "page.html").read_text()
+    assert "2 of 2 runs" in (untrained_trials / "page.html").read_text()
 
 
 def test_report_needs_only_stored_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The results have no conditions and the anchors no games, as in earlier releases."""
+    """The results have no conditions and the anchors no games."""
     place = tmp_path / "ablations" / "rates"
     Ablation(AblationConfig.model_validate(SMALL), place).open()
     (place / "anchors.json").write_text('{"skills": {"random": [0.0, 0.001]}, "draw_probability": 0.02}')
@@ -155,13 +158,13 @@ def test_report_needs_only_stored_results(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.slow
 def test_two_variants_are_trained_and_compared(tmp_path: Path) -> None:
     """Real tiny trainings and matches of each variant, in parallel if the machine has the cores."""
-    at_once = min(2, len(os.sched_getaffinity(0)))
-    assert ablate(write(tmp_path / "a.yaml", at_once=at_once), report_only=False, root=tmp_path) == 0
+    parallel_runs = min(2, len(os.sched_getaffinity(0)))
+    assert ablate(write(tmp_path / "a.yaml", parallel_runs=parallel_runs), report_only=False, root=tmp_path) == 0
     place = tmp_path / "ablations" / "rates"
-    for arm in ("base", "high"):
-        found = json.loads((place / "runs" / f"{arm}-seed1" / RESULT).read_text())
-        assert found["training"]["versions"] > 0 and found["judged"][-1]["version"] > 0
-        assert sum(found["judged"][-1]["matches"]["scripted"][k] for k in ("won", "drawn", "lost")) == 2
+    for variant in ("base", "high"):
+        found = json.loads((place / "runs" / f"{variant}-seed1" / RESULT).read_text())
+        assert found["training"]["versions"] > 0 and found["evaluated"][-1]["version"] > 0
+        assert sum(found["evaluated"][-1]["matches"]["scripted"][k] for k in ("won", "drawn", "lost")) == 2
         kept = Conditions(**found["conditions"])
         assert kept.processor_seconds > 1 and kept.wall_seconds > 60 * SMALL["minutes"] and kept.processors
     assert Anchors.read(place / "anchors.json").games  # type: ignore[union-attr]

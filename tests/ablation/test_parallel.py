@@ -15,27 +15,27 @@ from five.run.load import ConfigError
 PROCESSORS = len(os.sched_getaffinity(0))
 
 
-def ablation(place: Path, **changes: Any) -> Ablation:
+def ablation(folder: Path, **changes: Any) -> Ablation:
     """Return an ablation of two variants and one seed with rated bots."""
-    arms: dict[str, dict[str, Any]] = {"base": {}, "high": {}}
-    config = AblationConfig.model_validate({"name": "rates", "seeds": [1], "arms": arms, **changes})
-    Anchors({"random": Skill(0.0, 0.1)}, 0.25).save(place / "anchors.json")
-    return Ablation(config, place)
+    variants: dict[str, dict[str, Any]] = {"base": {}, "high": {}}
+    config = AblationConfig.model_validate({"name": "rates", "seeds": [1], "variants": variants, **changes})
+    Anchors({"random": Skill(0.0, 0.1)}, 0.25).save(folder / "anchors.json")
+    return Ablation(config, folder)
 
 
-@pytest.mark.parametrize(("there", "at_once", "parts"), [
+@pytest.mark.parametrize(("there", "parallel_runs", "parts"), [
     ({0, 1, 2, 3}, 1, [{0, 1, 2, 3}]), ({0, 1, 2, 3}, 2, [{0, 1}, {2, 3}]), ({1, 5, 6, 7, 9}, 2, [{1, 5}, {6, 7, 9}]),
     ({3, 4}, 2, [{3}, {4}])])
-def test_processors_are_partitioned(monkeypatch: pytest.MonkeyPatch, there: set[int], at_once: int,
+def test_processors_are_partitioned(monkeypatch: pytest.MonkeyPatch, there: set[int], parallel_runs: int,
                                              parts: list[set[int]]) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: there)
-    assert shares(at_once) == parts
+    assert shares(parallel_runs) == parts
 
 
 def test_more_runs_than_processors_are_refused(tmp_path: Path) -> None:
     said: list[str] = []
-    with pytest.raises(ConfigError, match=rf"at_once {PROCESSORS + 1}: .*processors \({PROCESSORS}\)"):
-        run(ablation(tmp_path, at_once=PROCESSORS + 1), said.append)
+    with pytest.raises(ConfigError, match=rf"parallel_runs {PROCESSORS + 1}: .* {PROCESSORS} processors"):
+        run(ablation(tmp_path, parallel_runs=PROCESSORS + 1), said.append)
     assert not said
 
 
@@ -46,7 +46,7 @@ def test_trials_are_bound_to_their_processors(tmp_path: Path, monkeypatch: pytes
     script.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(script))
     said: list[str] = []
-    run(ablation(tmp_path, at_once=PROCESSORS), said.append)
+    run(ablation(tmp_path, parallel_runs=PROCESSORS), said.append)
     assert sorted(said) == ["base-seed1: 1 for base-seed1", "high-seed1: 1 for high-seed1"]
     assert len(os.sched_getaffinity(0)) == PROCESSORS
 
@@ -64,11 +64,12 @@ def test_failed_trial_stops_the_ablation(tmp_path: Path) -> None:
 def test_trial_is_parsed_from_its_name() -> None:
     for trial in (Trial("base", 1), Trial("queue-4", 20)):
         assert Trial.named(trial.name) == trial
-    with pytest.raises(ValueError, match="ARM-seedN"):
+    with pytest.raises(ValueError, match="VARIANT-seedN"):
         Trial.named("base")
 
 
-def test_digest_without_at_once_is_unchanged() -> None:
-    one, two = (AblationConfig.model_validate({"name": "a", "arms": {"base": {}}, "at_once": n}) for n in (1, 2))
-    assert "at_once" not in str(one.model_dump(exclude_defaults=True)) and one.digest != two.digest
-    assert one.digest == AblationConfig.model_validate({"name": "a", "arms": {"base": {}}}).digest
+def test_digest_depends_on_parallel_runs() -> None:
+    one, two = (AblationConfig.model_validate({"name": "a", "variants": {"base": {}}, "parallel_runs": n})
+                for n in (1, 2))
+    assert one.digest != two.digest
+    assert one.digest == AblationConfig.model_validate({"name": "a", "variants": {"base": {}}}).digest

@@ -14,11 +14,12 @@ RATING = RatingConfig()
 SPREAD = 2**0.5 * RATING.beta  # of the difference of two performances
 
 
-def result(arm: str, version: int, **against: tuple[int, int, int]) -> dict[str, Any]:
+def result(variant: str, version: int, **against: tuple[int, int, int]) -> dict[str, Any]:
     """Return a trial's result with one evaluated version whose stored rating is far off."""
     matches = {bot.replace("_", "-"): dict(zip(("won", "drawn", "lost"), counts, strict=True))
                for bot, counts in against.items()}
-    return {"arm": arm, "seed": 1, "judged": [{"version": version, "mu": 99.0, "sigma": 0.0, "matches": matches}]}
+    return {"variant": variant, "seed": 1,
+            "evaluated": [{"version": version, "mu": 99.0, "sigma": 0.0, "matches": matches}]}
 
 
 def gap(won: int, lost: int) -> float:
@@ -41,7 +42,7 @@ def test_bot_ratings_follow_the_versions_games() -> None:
 
 def test_all_runs_contribute_to_bot_ratings() -> None:
     one = result("base", 20, random=(39, 0, 1), scripted_easy=(0, 0, 40))
-    more = [result(f"arm-{i}", 20, random=(30, 0, 10), scripted_easy=(8, 0, 32)) for i in range(8)]
+    more = [result(f"variant-{i}", 20, random=(30, 0, 10), scripted_easy=(8, 0, 32)) for i in range(8)]
     alone, together = (fit_scale(results, (), RATING).of(one, 20) for results in ([one], [one, *more]))
     assert together.sigma < alone.sigma and together.mu != pytest.approx(alone.mu, abs=0.1)
 
@@ -68,7 +69,7 @@ def test_bots_of_another_game_are_other_players() -> None:
 
 
 def test_variant_with_another_layout_has_its_own_game() -> None:
-    config = AblationConfig.model_validate({"name": "a", "arms": {
+    config = AblationConfig.model_validate({"name": "a", "variants": {
         "base": {}, "faster": {"schedules.learning_rate.initial": 1}, "wide": {"game.observation.allied_creeps": 5},
         "wide-too": {"game.observation.allied_creeps": 5, "schedules.learning_rate.initial": 1}}})
     assert other_games(config) == {"wide": "wide's game", "wide-too": "wide's game"}

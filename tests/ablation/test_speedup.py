@@ -45,7 +45,7 @@ def test_speedup_is_undetermined_above_the_level(side: int) -> None:
 
 
 def test_speedup_uncertainty_is_in_quadrature() -> None:
-    """Two points are two versions for the baseline, which needs 20, and one for the arm, which needs 15."""
+    """Two points are two versions for the baseline, which needs 20, and one for the variant, which needs 15."""
     found = speedup([run([0, 10, 20])], [run([0, 20, 40])], 10, VERSIONS)
     assert found.around is not None
     low, high = found.around
@@ -67,8 +67,8 @@ def test_speedup_uncertainty_is_open_at_unreached_levels() -> None:
 def test_speedup_interval_over_seeds_is_welchs() -> None:
     """Needs of 20 and 40 against 10 and 20: a factor of two, each side's logarithm of variance ln(2)²/2."""
     base = [run([0, 10], [0, 20]), run([0, 10], [0, 40], seed=2)]
-    arm = [run([0, 10], [0, 10]), run([0, 10], [0, 20], seed=2)]
-    found = speedup(base, arm, 10, VERSIONS)
+    variant = [run([0, 10], [0, 10]), run([0, 10], [0, 20], seed=2)]
+    found = speedup(base, variant, 10, VERSIONS)
     assert found.value == pytest.approx(2.0) and found.seeds is not None
     half = 4.303 * math.sqrt(2 * (math.log(2) ** 2 / 2) / 2)  # as many degrees of freedom as there are runs less two
     assert found.seeds == (pytest.approx(2 * math.exp(-half)), pytest.approx(2 * math.exp(half)))

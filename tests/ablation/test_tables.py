@@ -17,39 +17,40 @@ from five.ablation.training_records import TrainingStatistics
 
 BOTS = ["random", "scripted-easy", "scripted"]
 CONFIG = AblationConfig.model_validate({
-    "name": "queues", "question": "<b>why</b>", "minutes": 10, "seeds": [1, 2, 3], "at_once": 2,
-    "arms": {"none": {}, "queue-4": {"buffer.sampling": "oldest"}}, "judge": {"against": BOTS}})
+    "name": "queues", "question": "<b>why</b>", "minutes": 10, "seeds": [1, 2, 3], "parallel_runs": 2,
+    "variants": {"none": {}, "queue-4": {"buffer.sampling": "oldest"}}, "evaluation": {"against": BOTS}})
 ABOUT = {"commit": "first", "machine": {"cores": 2, "cpu": "x"}}
 
 
-def judged(version: int, wins: dict[str, int], last_hits: float = 6.0, games: int = 40) -> dict[str, Any]:
-    """A judged version as it is kept, its rating there wrong by far; games of three minutes, none drawn."""
+def evaluated(version: int, wins: dict[str, int], last_hits: float = 6.0, games: int = 40) -> dict[str, Any]:
+    """Return a stored evaluation with a wrong rating; games of three minutes, none drawn."""
     return {"version": version, "minutes": version / 10, "hero_steps": 1e9, "mu": 99.0, "sigma": 9.0, "matches": {
         bot: {"won": wins.get(bot, 0), "drawn": 0, "lost": games - wins.get(bot, 0), "score": wins.get(bot, 0) / games,
               "game_seconds": 180.0, "statistics": {"last_hits": last_hits, "net_worth": 1500.0},
               "opponent_statistics": {"last_hits": 12.0, "net_worth": 2500.0}} for bot in BOTS}}
 
 
-def result(arm: str, seed: int, last: int = 100, best: int = 8, **more: Any) -> dict[str, Any]:
-    """A trial's result: two versions, of which the second wins ``best`` of 40 games against the easy bot."""
-    return {"arm": arm, "seed": seed, "commit": "abc", "machine": {"load": 1.5}, **more, "judged": [
-        judged(20, {"random": 30, "scripted-easy": 1}), judged(last, {"random": 39, "scripted-easy": best}, 18.0)]}
+def result(variant: str, seed: int, last: int = 100, best: int = 8, **more: Any) -> dict[str, Any]:
+    """Return a result of two evaluated versions, of which the second wins ``best`` of 40 games against the easy bot."""
+    return {"variant": variant, "seed": seed, "commit": "abc", "machine": {"load": 1.5}, **more, "evaluated": [
+        evaluated(20, {"random": 30, "scripted-easy": 1}),
+        evaluated(last, {"random": 39, "scripted-easy": best}, 18.0)]}
 
 
 def records(last: int, uses: int = 1) -> list[dict[str, Any]]:
-    """A run's without a queue: 1,000 hero-steps a version, each sample used so often."""
+    """Return the records of a run without a queue: 1,000 hero-steps a version, each sample used ``uses`` times."""
     return [{"version": v, "seconds": 5.0, "samples": 100, "reuse": float(uses), "consumed_per_second": 200.0,
              "staleness_mean": 0.0, "staleness_histogram": [1000], "dropped": {"used": 100 * v // uses, "unused": 0}}
             for v in range(1, last + 1)]
 
 
 def found(outcome: AblationResults, title: str, processors: int = 2) -> Table:
-    """The table that begins with these words."""
+    """Return the table whose title starts with ``title``."""
     return next(table for table in tables(CONFIG, outcome, processors) if table.title.startswith(title))
 
 
 def cells(table: Table, row: str) -> dict[str, str]:
-    """A row by its columns' names; of columns with one name the last."""
+    """Return a row's cells by column name; the last one of columns with the same name."""
     return next(dict(zip(table.head, r, strict=True)) for r in table.rows if r[0] == row)
 
 
@@ -69,14 +70,14 @@ def test_samples_count_once() -> None:
 
 
 def test_order_of_tables() -> None:
-    """At the version that all runs came to, though one went further in its time."""
+    """The first table compares the runs at the last version that all of them reached."""
     outcome = assemble(CONFIG, [(result("none", 1, last=100), records(100)),
                                 (result("queue-4", 1, last=60), records(60, uses=2))])
     titles = [table.title for table in tables(CONFIG, outcome)]
     assert titles[:4] == ["At version 60", "At 0.03 million hero-steps learned from", "After 10 minutes", "Speedup"]
     assert titles[4:] == ["Measured training statistics", "The scale", "Runs"]
     at, after = found(outcome, "At version"), found(outcome, "After")
-    assert at.head == ["arm", "seeds", "TrueSkill", "on the way", "last hits a minute", "on the way", "the bot's",
+    assert at.head == ["variant", "seeds", "TrueSkill", "on the way", "last hits a minute", "on the way", "the bot's",
                        "net worth", "the bot's"]
     assert at.rows[0][4:6] == ["4", "3"]  # from 2 at version 20 to 6 at version 100
     assert at.rows[1][4:6] == ["6", "4"]  # from 2 at version 20 to 6 at version 60
@@ -97,9 +98,9 @@ def test_last_hits_and_net_worth_are_plotted() -> None:
 
 
 def test_undetermined_speedup_names_the_reason() -> None:
-    """The arm is as strong when it is judged first as the baseline is at its end."""
+    """The first evaluated version of the variant is as strong as the baseline's last one."""
     strong = result("queue-4", 1)
-    strong["judged"][0] = judged(20, {"random": 39, "scripted-easy": 9})
+    strong["evaluated"][0] = evaluated(20, {"random": 39, "scripted-easy": 9})
     table = found(assemble(CONFIG, [(result("none", 1), records(100)), (strong, records(100))]), "Speedup")
     assert [row[2:] for row in table.rows] == [["-"] * 3] * 2
     told = "\n".join(table.notes)
@@ -133,7 +134,7 @@ def test_commits_and_high_loads_are_named() -> None:
     assert "commits: abc (3 runs), old (3 runs)" in page.text(CONFIG, outcome, ABOUT)
     table = found(outcome, "Runs")
     assert [row[1:] for row in table.rows] == [
-        ["-", "-", "-", "1.5 when judged", "abc"], ["-", "-", "-", "13.9 when judged", "abc"],
+        ["-", "-", "-", "1.5 at evaluation", "abc"], ["-", "-", "-", "13.9 at evaluation", "abc"],
         ["1", "540", "90 %", "1.4 in training", "old, evaluated abc"], ["1", "480", "80 %", "4.1 in training", "old"],
         ["1", "540", "90 %", "6.5 in training", "old"]]
     assert table.notes[-1].startswith("High load: none-seed2 (13.9), queue-4-seed2 (4.1).")
@@ -155,7 +156,8 @@ def test_band_needs_three_seeds() -> None:
                                         EvaluatedVersion(20, 2.0, 2.0, 9.0 + s, 1.0)], training) for s in range(n)]
                   for n in (2, 3))
     scale = assemble(CONFIG, []).scale
-    no_play = AblationConfig.model_validate({"name": "a", "arms": {"none": {}}, "judge": {"against": ["random"]}})
+    no_play = AblationConfig.model_validate({"name": "a", "variants": {"none": {}},
+                                             "evaluation": {"against": ["random"]}})
     for runs, drawn in ((two, False), (three, True)):
         plots = page.plots(no_play, AblationResults({"none": runs}, scale))
         assert len(plots) == 4 and all((plot.lines[0].low is not None) == drawn for plot in plots)

@@ -1,5 +1,4 @@
-"""Statistics that variants are compared by: means over seeds with 95 % intervals, at a point of an axis or as
-curves."""
+"""Statistics that compare variants: means over seeds with 95 % intervals, at a point of an axis or as curves."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +32,7 @@ class MeanEstimate:
             return "-"
         if not math.isfinite(self.half):
             return figure(self.value)
-        # Below a thousandth of the mean, which its digits do not show, print only an upper bound.
+        # The digits of the mean do not show less than a thousandth of it: print only an upper bound.
         least = abs(self.value) / 1000
         half = figure(self.half, 2) if self.half == 0 or self.half >= least else f"<{figure(least, 1)}"
         return f"{figure(self.value)} ± {half}"
@@ -47,7 +46,7 @@ def figure(value: float, digits: int = 3) -> str:
 
 
 def mean(values: Sequence[float]) -> MeanEstimate:
-    """Return the mean of one value a seed, without those that are NaN."""
+    """Return the mean of one value per seed. NaN values are ignored."""
     array = np.array([v for v in values if math.isfinite(v)])
     if not len(array):
         return MeanEstimate(math.nan, math.nan, 0)
@@ -71,22 +70,22 @@ class Curve:
 
 
 def curve(tracks: Sequence[tuple[Sequence[float], Sequence[float]]], points: int = 50) -> Curve:
-    """Return the mean of several runs' (x, y), linearly interpolated, over the range that all runs cover.
+    """Return the mean curve of several runs' (x, y), linearly interpolated, over the range that all runs cover.
 
-    Points that are NaN are left out, and runs without any point.
+    NaN points and runs without points are ignored.
     """
     known = []
     for track in tracks:
-        there = [(a, b) for a, b in zip(*track, strict=True) if math.isfinite(a) and math.isfinite(b)]
-        if there:
-            known.append(([a for a, _ in there], [b for _, b in there]))
-    start = max((places[0] for places, _ in known), default=1.0)
-    end = min((places[-1] for places, _ in known), default=0.0)
+        finite = [(a, b) for a, b in zip(*track, strict=True) if math.isfinite(a) and math.isfinite(b)]
+        if finite:
+            known.append(([a for a, _ in finite], [b for _, b in finite]))
+    start = max((xs[0] for xs, _ in known), default=1.0)
+    end = min((xs[-1] for xs, _ in known), default=0.0)
     if start > end:  # no point is common to all runs
-        nowhere = np.zeros(0)
-        return Curve(nowhere, nowhere, nowhere, nowhere, len(known))
+        empty = np.zeros(0)
+        return Curve(empty, empty, empty, empty, len(known))
     x = np.linspace(start, end, points)
-    means = [mean([float(np.interp(place, *track)) for track in known]) for place in x]
+    means = [mean([float(np.interp(point, *track)) for track in known]) for point in x]
     y, half = np.array([m.value for m in means]), np.array([m.half if math.isfinite(m.half) else 0.0 for m in means])
     return Curve(x, y, y - half, y + half, len(known))
 
@@ -96,21 +95,20 @@ def version_curve(runs: Sequence[TrialRun], axis: Axis, figure: Callable[[Evalua
     return curve([([axis(v) for v in run.versions], [figure(v) for v in run.versions]) for run in runs])
 
 
-def at(run: TrialRun, axis: Axis, place: float, figure: Callable[[EvaluatedVersion], float]) -> float:
+def at(run: TrialRun, axis: Axis, point: float, figure: Callable[[EvaluatedVersion], float]) -> float:
     """Return a run's metric at a point of an axis, linearly interpolated between its evaluated versions; NaN
     outside."""
     x = [axis(v) for v in run.versions]
-    return float(np.interp(place, x, [figure(v) for v in run.versions], math.nan, math.nan))
+    return float(np.interp(point, x, [figure(v) for v in run.versions], math.nan, math.nan))
 
 
-def mean_between(run: TrialRun, axis: Axis, way: tuple[float, float], figure: Callable[[EvaluatedVersion], float]
+def mean_between(run: TrialRun, axis: Axis, span: tuple[float, float], figure: Callable[[EvaluatedVersion], float]
                  ) -> float:
-    """Return the mean of a run's metric between two points of an axis, by `at`; NaN if part of it was not evaluated.
+    """Return the mean of a run's metric between two points of an axis; NaN if part of the span was not evaluated.
 
     It depends less on single versions than the value at a point.
     """
-    places = np.linspace(*way, 201)
-    values = np.array([at(run, axis, float(place), figure) for place in places])
+    values = np.array([at(run, axis, float(point), figure) for point in np.linspace(*span, 201)])
     return float((values[:-1] + values[1:]).mean() / 2)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from dota.vec_game import BOTS
 from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, load, validate
+from five.run.renamed_keys import refusal
 
 _NAME = r"^[a-z0-9][a-z0-9-]{0,40}$"
+RENAMED = {"arms": "variants", "at_once": "parallel_runs", "judge": "evaluation"}
 
 
 class _Section(BaseModel):
@@ -24,11 +26,9 @@ class EvaluationConfig(_Section):
     """Evaluation of a run's versions after it has ended, so that training loses no time to it."""
 
     points: int = Field(5, ge=1, le=100, description="Versions of each run to evaluate, evenly spaced over its time; "
-                        "the "
-                        "last one is among them.")
+                        "the last one is among them.")
     pairs: int = Field(20, ge=1, le=5000, description="Pairs of games, sides swapped, of each evaluated version "
-                       "against "
-                       "each opponent.")
+                       "against each opponent.")
     final_pairs: int = Field(50, ge=1, le=5000, description="Pairs of games of the last version.")
     against: list[str] = Field(["random", "scripted-easy", "scripted"], min_length=1,
                                description="Bots to play against; random play is the rating's zero.")
@@ -47,8 +47,7 @@ class EvaluationConfig(_Section):
 
 
 class AblationConfig(_Section):
-    """Configuration of an ablation. Keys of ``set`` and of the variants (``arms``) are paths of the run's configuration
-    (a.b.c).
+    """Configuration of an ablation. Keys of ``set`` and of each variant are paths of the run's configuration (a.b.c).
     """
 
     name: str = Field(pattern=_NAME, description="Name of the ablation and of its folder.")
@@ -57,11 +56,10 @@ class AblationConfig(_Section):
     minutes: float = Field(20.0, gt=0, description="Training time of each run, minutes of wall clock.")
     seeds: list[int] = Field([1, 2, 3], min_length=1, description="Seeds; every variant is trained with each.")
     set: dict[str, Any] = Field({}, description="Overrides of every variant.")
-    arms: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each variant by name; the first "
-                                            "one is "
-                                            "the baseline.")
-    at_once: int = Field(1, ge=1, le=64, description="Parallel runs, each on its own share of the processors.")
-    judge: EvaluationConfig = Field(default_factory=EvaluationConfig, description="Evaluation of versions.")
+    variants: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each variant by name; the "
+                                                "first one is the baseline.")
+    parallel_runs: int = Field(1, ge=1, le=64, description="Parallel runs, each on its own share of the processors.")
+    evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig, description="Evaluation of versions.")
 
     @model_validator(mode="after")
     def _distinct(self) -> "AblationConfig":
@@ -72,54 +70,53 @@ class AblationConfig(_Section):
     @property
     def baseline(self) -> str:
         """The variant that the others are compared with."""
-        return next(iter(self.arms))
+        return next(iter(self.variants))
 
     @property
     def digest(self) -> str:
         """16 hex digits of everything that a result depends on. The question is not part of it."""
-        unchanged = {"at_once"} if self.at_once == 1 else set()  # the digest of files written before this key existed
-        tree = self.model_dump(mode="json", exclude={"question"} | unchanged)
+        tree = self.model_dump(mode="json", exclude={"question"})
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     def trials(self) -> "Iterator[Trial]":
         """Yield every trial, seed by seed, so that early results compare all variants."""
         for seed in self.seeds:
-            for arm in self.arms:
-                yield Trial(arm, seed)
+            for variant in self.variants:
+                yield Trial(variant, seed)
 
-    def overrides(self, arm: str) -> list[str]:
+    def overrides(self, variant: str) -> list[str]:
         """Return a variant's overrides in the form of `five train --set`."""
         return [f"{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"
-                for key, value in {**self.set, **self.arms[arm]}.items()]
+                for key, value in {**self.set, **self.variants[variant]}.items()]
 
-    def run_config(self, arm: str) -> RunConfig:
+    def run_config(self, variant: str) -> RunConfig:
         """Return the configuration of a variant's runs. Raises ConfigError naming the variant and each invalid key."""
         base = load(self.preset).model_dump(mode="json", by_alias=True)
-        return validate(apply_overrides(base, self.overrides(arm)), f"arm {arm!r} on {self.preset}")
+        return validate(apply_overrides(base, self.overrides(variant)), f"variant {variant!r} on {self.preset}")
 
 
 class Trial(NamedTuple):
-    """Run of an ablation: a variant (``arm``) and a seed."""
+    """Run of an ablation: a variant's name and a seed."""
 
-    arm: str
+    variant: str
     seed: int
 
     @property
     def name(self) -> str:
         """Name of the trial's folder."""
-        return f"{self.arm}-seed{self.seed}"
+        return f"{self.variant}-seed{self.seed}"
 
     @classmethod
     def named(cls, name: str) -> "Trial":
         """Return the trial of that name. Raises ValueError for another name."""
-        arm, found, seed = name.rpartition("-seed")
+        variant, found, seed = name.rpartition("-seed")
         if not found:
-            raise ValueError(f"run {name!r}: expected ARM-seedN")
-        return cls(arm, int(seed))
+            raise ValueError(f"run {name!r}: expected VARIANT-seedN")
+        return cls(variant, int(seed))
 
 
 def read(path: Path) -> AblationConfig:
-    """Return the ablation of a file, with every variant validated. Raises ConfigError naming what is wrong."""
+    """Return the ablation of a file, with every variant validated. Raises ConfigError naming each invalid key."""
     try:
         tree = yaml.safe_load(path.read_text())
     except FileNotFoundError:
@@ -129,9 +126,13 @@ def read(path: Path) -> AblationConfig:
     try:
         config = AblationConfig.model_validate(tree)
     except ValidationError as error:
-        lines = [f"  {'.'.join(map(str, e['loc'])) or '(top)'}: {e['msg'].removeprefix('Value error, ')}"
-                 for e in error.errors()]
-        raise ConfigError("\n".join([f"{path}: the ablation is not valid", *lines])) from None
-    for arm in config.arms:
-        config.run_config(arm)
+        raise ConfigError("\n".join([f"{path}: the ablation is not valid", *map(_explain, error.errors())])) from None
+    for variant in config.variants:
+        config.run_config(variant)
     return config
+
+
+def _explain(problem: Mapping[str, Any]) -> str:
+    path = ".".join(map(str, problem["loc"])) or "(top)"
+    renamed = refusal(path, RENAMED) if problem["type"] == "extra_forbidden" else None
+    return f"  {renamed or path + ': ' + problem['msg'].removeprefix('Value error, ')}"

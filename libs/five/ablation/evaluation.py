@@ -34,14 +34,14 @@ class Anchors:
 
     def save(self, path: Path) -> None:
         """Write the anchors atomically."""
-        beside = path.with_suffix(".partial")
-        beside.write_text(json.dumps({"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
-                                      "draw_probability": self.draw_probability, "games": self.games}))
-        beside.replace(path)
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps({"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
+                                       "draw_probability": self.draw_probability, "games": self.games}))
+        partial.replace(path)
 
     @classmethod
     def read(cls, path: Path) -> "Anchors | None":
-        """Return what `save` wrote; None without a file."""
+        """Read a file that `save` wrote. Return None if it does not exist."""
         if not path.exists():
             return None
         tree = json.loads(path.read_text())
@@ -71,11 +71,11 @@ def results_of(match: PairedMatch) -> list[GameResult]:
     return [(match.first, match.second, game.score) for game in match.games]
 
 
-def rate_anchors(game: GameConfig, judge: EvaluationConfig, rating: RatingConfig, seed: int = 0) -> Anchors:
-    """Play each two of the bots and fit their skills."""
+def rate_anchors(game: GameConfig, evaluation: EvaluationConfig, rating: RatingConfig, seed: int = 0) -> Anchors:
+    """Play games between every two of the bots and fit their skills."""
     games: list[GameResult] = []
-    for first, second in combinations(judge.against, 2):
-        games += results_of(play(game, Contestant.bot(first), Contestant.bot(second), judge.anchor_pairs, seed))
+    for first, second in combinations(evaluation.against, 2):
+        games += results_of(play(game, Contestant.bot(first), Contestant.bot(second), evaluation.anchor_pairs, seed))
     fit = fit_skills(games, rating)
     return Anchors(fit.skills, fit.draw_probability, tuple(count_games(games)))
 
@@ -95,37 +95,37 @@ def evenly_spaced(versions: Sequence[dict[str, Any]], archived: Sequence[int], p
 
 
 def evaluate_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], config: AblationConfig,
-              anchors: Anchors, say: Callable[[str], None] = lambda text: None) -> list[VersionEvaluation]:
+                 anchors: Anchors, say: Callable[[str], None] = lambda text: None) -> list[VersionEvaluation]:
     """Play and rate versions of a run that has ended. Raises ValueError if it archived none.
 
-    All variants are evaluated in the baseline's game; a variant whose policy has another layout, in its own game.
+    Variants are evaluated in the baseline's game. A variant whose policy has another layout is evaluated in its own.
     """
-    judge = config.judge
+    evaluation = config.evaluation
     game = config.run_config(config.baseline).game
     if Layout(game).hash != Layout(archive.config.game).hash:
         game = archive.config.game
-    chosen = evenly_spaced(records, archive.numbers(), judge.points)
+    chosen = evenly_spaced(records, archive.numbers(), evaluation.points)
     if not chosen:
         raise ValueError(f"{archive.folder.path}: no version of the run is archived, so none can be evaluated")
-    judged = []
+    evaluated = []
     for record in chosen:
         number, policy, _ = archive.load(record["version"])
         contestant = Contestant(f"version-{number}", policy)
-        pairs = judge.final_pairs if record is chosen[-1] else judge.pairs
+        pairs = evaluation.final_pairs if record is chosen[-1] else evaluation.pairs
         games: list[GameResult] = []
         matches: dict[str, dict[str, Any]] = {}
-        for name in judge.against:
+        for name in evaluation.against:
             match = play(game, contestant, Contestant.bot(name), pairs, seed=number,
-                         greedy=judge.greedy)
+                         greedy=evaluation.greedy)
             games += results_of(match)
             matches[name] = summary(match)
             won, drawn, lost = match.counts
             say(f"version {number} against {name}: {won} won, {drawn} drawn, {lost} lost")
         fit = fit_skills(games, archive.config.rating, anchors.skills, anchors.draw_probability)
         skill = fit.skills[contestant.name]
-        judged.append(VersionEvaluation(number, record["minutes"], record["hero_steps"], skill.mu, skill.sigma,
-                                        matches))
-    return judged
+        evaluated.append(VersionEvaluation(number, record["minutes"], record["hero_steps"], skill.mu, skill.sigma,
+                                           matches))
+    return evaluated
 
 
 def summary(match: PairedMatch) -> dict[str, Any]:

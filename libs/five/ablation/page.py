@@ -19,7 +19,7 @@ BAND = f"Means over seeds; the band is their 95 % interval, drawn from {BANDS_FR
 
 
 def plots(config: AblationConfig, outcome: AblationResults) -> list[Plot]:
-    """Return the plots: rating over each axis, statistics against the easy bot, and staleness over versions."""
+    """Return the plots: rating over each axis, statistics against a scripted bot, and staleness over versions."""
     found = [Plot(f"TrueSkill over {name}", "points", _lines(outcome, name, lambda v: v.mu),
                   target=(0.0, "random play"), note=f"{BAND} {FAIR[name]}", x_unit=UNITS[name][0]) for name in AXES]
     bot = statistics_bot(config)
@@ -29,8 +29,8 @@ def plots(config: AblationConfig, outcome: AblationResults) -> list[Plot]:
             (f"Net worth against {bot}", "gold", lambda v: v.net_worth(bot))]
         found += [Plot(title, unit, _lines(outcome, "versions", figure), note=BAND, x_unit="versions")
                   for title, unit, figure in figures]
-    staleness = [_line(arm, curve([(run.training.version.tolist(), run.training.staleness.tolist()) for run in runs]))
-                 for arm, runs in outcome.runs.items()]
+    staleness = [_line(name, curve([(run.training.version.tolist(), run.training.staleness.tolist()) for run in runs]))
+                 for name, runs in outcome.runs.items()]
     found.append(Plot("Staleness of the learned samples", "versions", staleness, x_unit="versions",
                       note=f"Mean of each version. {BAND} The buffer fills at the beginning."))
     return found
@@ -59,9 +59,9 @@ def render(config: AblationConfig, outcome: AblationResults, about: Mapping[str,
 
 def write(path: Path, text: str) -> None:
     """Write a file atomically."""
-    beside = path.with_name(path.name + ".partial")
-    beside.write_text(text)
-    beside.replace(path)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text)
+    partial.replace(path)
 
 
 def _tables(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> list[Table]:
@@ -76,19 +76,20 @@ def _section(table: Table) -> str:
 
 
 def _status(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> str:
-    done, total = sum(1 for _ in outcome.all()), len(config.arms) * len(config.seeds)
+    done, total = sum(1 for _ in outcome.all()), len(config.variants) * len(config.seeds)
     machine = about.get("machine", {})
-    beside = f", {config.at_once} at once" if config.at_once > 1 else ""
+    parallel = f", {config.parallel_runs} in parallel" if config.parallel_runs > 1 else ""
     commits = ", ".join(f"{commit} ({runs} runs)" if runs > 1 else f"{commit} (1 run)"
                         for commit, runs in outcome.commits().items())
-    return (f"{done} of {total} runs of {config.minutes:g} minutes{beside}; commits: {commits or 'none yet'}; "
+    return (f"{done} of {total} runs of {config.minutes:g} minutes{parallel}; commits: {commits or 'none yet'}; "
             f"{machine.get('cores', '?')} processors of {machine.get('cpu', 'an unknown kind')}; "
             f"made {time.strftime('%Y-%m-%d %H:%M')}")
 
 
 def _lines(outcome: AblationResults, axis: str, figure: Callable[[EvaluatedVersion], float]) -> list[Line]:
-    return [_line(arm, version_curve(runs, AXES[axis], figure), UNITS[axis][1]) for arm, runs in outcome.runs.items()]
+    return [_line(variant, version_curve(runs, AXES[axis], figure), UNITS[axis][1])
+            for variant, runs in outcome.runs.items()]
 
 
-def _line(arm: str, c: Curve, scale: float = 1.0) -> Line:
-    return Line(arm, c.x * scale, c.y, c.low, c.high) if c.seeds >= BANDS_FROM else Line(arm, c.x * scale, c.y)
+def _line(variant: str, c: Curve, scale: float = 1.0) -> Line:
+    return Line(variant, c.x * scale, c.y, c.low, c.high) if c.seeds >= BANDS_FROM else Line(variant, c.x * scale, c.y)

@@ -1,6 +1,6 @@
 """Parallel trials of an ablation, each in a process bound to its own share of the processors.
 
-    python -m five.ablation.parallel PLACE TRIAL      # one trial
+    python -m five.ablation.parallel FOLDER TRIAL     # one trial
 
 Trials that share no processor take no time from each other, so that variants compare as on a smaller machine.
 """
@@ -21,18 +21,18 @@ from five.ablation.runner import Ablation, TrialFailed
 from five.run.load import ConfigError
 
 
-def shares(at_once: int) -> list[set[int]]:
-    """Return this process's processors in ``at_once`` parts of nearly equal size.
+def shares(parallel_runs: int) -> list[set[int]]:
+    """Return this process's processors in ``parallel_runs`` parts of nearly equal size.
 
     One unbounded part if the system cannot bind processes. Raises ConfigError for fewer processors than parts.
     """
     if not hasattr(os, "sched_getaffinity"):
-        return [set()] * at_once
+        return [set()] * parallel_runs
     there = sorted(os.sched_getaffinity(0))
-    if at_once > len(there):
-        raise ConfigError(f"at_once {at_once}: more parallel runs than processors ({len(there)}): "
-                          f"at most one run for each")
-    bounds = [i * len(there) // at_once for i in range(at_once + 1)]
+    if parallel_runs > len(there):
+        raise ConfigError(f"parallel_runs {parallel_runs}: at most one run for each of this process's "
+                          f"{len(there)} processors is allowed")
+    bounds = [i * len(there) // parallel_runs for i in range(parallel_runs + 1)]
     return [set(there[a:b]) for a, b in pairwise(bounds)]
 
 
@@ -44,9 +44,9 @@ def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[
     Raises ConfigError for more parallel trials than processors.
     """
     ablation.open()
-    parts = shares(ablation.config.at_once)
+    parts = shares(ablation.config.parallel_runs)
     trials = deque(ablation.missing())
-    one_at_a_time = threading.Lock()
+    ended_lock = threading.Lock()
     if trials:
         ablation.anchors(say)  # once, before the trials need them
 
@@ -59,8 +59,8 @@ def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[
             except IndexError:
                 return
             try:
-                _run_one(ablation.place, trial, say)
-                with one_at_a_time:
+                _run_one(ablation.folder, trial, say)
+                with ended_lock:
                     ended()
             except BaseException:
                 trials.clear()
@@ -74,9 +74,9 @@ def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[
             trials.clear()
 
 
-def _run_one(place: Path, trial: Trial, say: Callable[[str], None]) -> None:
+def _run_one(folder: Path, trial: Trial, say: Callable[[str], None]) -> None:
     last: deque[str] = deque(maxlen=25)
-    with subprocess.Popen([sys.executable, "-m", __name__, str(place.resolve()), trial.name], text=True,
+    with subprocess.Popen([sys.executable, "-m", __name__, str(folder.resolve()), trial.name], text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}) as process:
         assert process.stdout is not None
@@ -89,10 +89,10 @@ def _run_one(place: Path, trial: Trial, say: Callable[[str], None]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run one trial of an ablation's folder. Return the exit status: 1 if it failed, with the error on stderr."""
-    place, name = arguments
-    config = AblationConfig.model_validate(json.loads((Path(place) / "ablation.json").read_text())["config"])
+    folder, name = arguments
+    config = AblationConfig.model_validate(json.loads((Path(folder) / "ablation.json").read_text())["config"])
     try:
-        Ablation(config, Path(place)).run_trial(Trial.named(name), lambda text: print(text, flush=True))
+        Ablation(config, Path(folder)).run_trial(Trial.named(name), lambda text: print(text, flush=True))
     except (TrialFailed, ConfigError, ValueError) as failure:
         print(failure, file=sys.stderr)
         return 1

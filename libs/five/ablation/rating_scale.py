@@ -57,11 +57,11 @@ class RatingScale:
 
 def player(result: Result, version: int) -> str:
     """Return the name of a run's version among the players of the ablation."""
-    return f"{result['arm']}-seed{result['seed']}/{version}"
+    return f"{result['variant']}-seed{result['seed']}/{version}"
 
 
 def fit_scale(results: Iterable[Result], anchors: Iterable[PairCounts], rating: RatingConfig,
-        other_game: Mapping[str, str] | None = None) -> RatingScale:
+              other_game: Mapping[str, str] | None = None) -> RatingScale:
     """Return the scale of all evaluated versions' games and the bots' own games.
 
     ``other_game`` maps a variant to its game if that is not the baseline's: a bot in another game is another player,
@@ -69,11 +69,11 @@ def fit_scale(results: Iterable[Result], anchors: Iterable[PairCounts], rating: 
     """
     counts = list(anchors)
     for result in results:
-        game = (other_game or {}).get(result["arm"])
-        for judged in result["judged"]:
-            for bot, match in judged["matches"].items():
+        game = (other_game or {}).get(result["variant"])
+        for evaluated in result["evaluated"]:
+            for bot, match in evaluated["matches"].items():
                 name = bot if game is None or bot == RANDOM else f"{bot} of {game}"
-                counts.append(PairCounts(player(result, judged["version"]), name, match["won"], match["drawn"],
+                counts.append(PairCounts(player(result, evaluated["version"]), name, match["won"], match["drawn"],
                                      match["lost"]))
     games = [game for count in counts for game in count.games()]
     found = fit_skills(games, rating)
@@ -83,15 +83,15 @@ def fit_scale(results: Iterable[Result], anchors: Iterable[PairCounts], rating: 
 def other_games(config: AblationConfig) -> dict[str, str]:
     """Return the variants that are evaluated in their own game because their policies have another layout than the
     baseline's (`five.ablation.evaluation.evaluate_run`), each with a name of that game."""
-    def layout(arm: str) -> str:
-        return str(Layout(config.run_config(arm).game).hash)
+    def layout(variant: str) -> str:
+        return str(Layout(config.run_config(variant).game).hash)
 
-    own = layout(config.baseline)
+    baseline = layout(config.baseline)
     found: dict[str, str] = {}
-    arms: dict[str, str] = {}  # the first variant of each game, which names the game
-    for arm in config.arms:
-        if (seen := layout(arm)) != own:
-            found[arm] = f"{arms.setdefault(seen, arm)}'s game"
+    first: dict[str, str] = {}  # by layout, the first variant with it, which names the game
+    for variant in config.variants:
+        if (own := layout(variant)) != baseline:
+            found[variant] = f"{first.setdefault(own, variant)}'s game"
     return found
 
 

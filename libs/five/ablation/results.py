@@ -1,7 +1,7 @@
 """Results of an ablation in comparable form: every evaluated version on one scale, with its run's training statistics.
 
-Nothing here is stored. Tables and curves are computed from the results, the runs' records and the bots' games, so
-that results of earlier releases are read in the same way.
+Nothing here is stored. Tables and curves are computed from the results, the runs' records and the bots' games, of which
+records and conditions may be missing.
 """
 
 from collections import Counter
@@ -45,20 +45,20 @@ class EvaluatedVersion:
 @dataclass(frozen=True)
 class TrialRun:
     """Result of one trial. ``commit`` of the source at the evaluation; ``conditions`` of its training, None in earlier
-    results; ``load_judged``: the machine's load after the evaluation, None if unknown."""
+    results; ``load_evaluated``: the machine's load after the evaluation, None if unknown."""
 
-    arm: str
+    variant: str
     seed: int
     versions: Sequence[EvaluatedVersion]
     training: TrainingStatistics
     commit: str = "unknown"
     conditions: Conditions | None = None
-    load_judged: float | None = None
+    load_evaluated: float | None = None
 
     @property
     def name(self) -> str:
         """Name of the trial."""
-        return f"{self.arm}-seed{self.seed}"
+        return f"{self.variant}-seed{self.seed}"
 
     @property
     def trained_with(self) -> str:
@@ -97,12 +97,12 @@ def assemble(config: AblationConfig, results: Sequence[tuple[Result, Records]],
     for result, records in results:
         training = measure_training(records)
         versions = []
-        for judged in result["judged"]:
-            skill = scale.of(result, judged["version"])
-            versions.append(EvaluatedVersion(judged["version"], training.learned_at(judged["version"]),
-                                             judged["minutes"], skill.mu, skill.sigma, judged["matches"]))
+        for evaluated in result["evaluated"]:
+            skill = scale.of(result, evaluated["version"])
+            versions.append(EvaluatedVersion(evaluated["version"], training.learned_at(evaluated["version"]),
+                                             evaluated["minutes"], skill.mu, skill.sigma, evaluated["matches"]))
         kept = result.get("conditions")
-        runs.setdefault(result["arm"], []).append(
-            TrialRun(result["arm"], result["seed"], versions, training, result.get("commit", "unknown"),
-                Conditions(**kept) if kept else None, result.get("machine", {}).get("load")))
-    return AblationResults({arm: runs[arm] for arm in config.arms if arm in runs}, scale)
+        runs.setdefault(result["variant"], []).append(
+            TrialRun(result["variant"], result["seed"], versions, training, result.get("commit", "unknown"),
+                     Conditions(**kept) if kept else None, result.get("machine", {}).get("load")))
+    return AblationResults({variant: runs[variant] for variant in config.variants if variant in runs}, scale)

@@ -30,21 +30,21 @@ class TrialFailed(RuntimeError):
 
 
 class Ablation:
-    """An ablation in its folder ``place``: ``ablation.json`` its description, ``anchors.json`` the bots' skills,
+    """An ablation in its ``folder``: ``ablation.json`` its description, ``anchors.json`` the bots' skills,
     ``runs/`` a folder for each trial with its ``result.json``."""
 
-    def __init__(self, config: AblationConfig, place: Path) -> None:
+    def __init__(self, config: AblationConfig, folder: Path) -> None:
         self.config = config
-        self.place = place
+        self.folder = folder
 
     def open(self) -> None:
         """Create the folder. Raises ConfigError if it holds another ablation, whose results would be mixed in."""
-        self.place.mkdir(parents=True, exist_ok=True)
-        path = self.place / "ablation.json"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "ablation.json"
         if path.exists():
             known = json.loads(path.read_text())["digest"]
             if known != self.config.digest:
-                raise ConfigError(f"{self.place} holds results of another version of this file (digest {known}, "
+                raise ConfigError(f"{self.folder} holds results of another version of this file (digest {known}, "
                                   f"now {self.config.digest}): give the ablation another name, or remove the folder")
             return
         write_json(path, {"digest": self.config.digest, "config": self.config.model_dump(mode="json"),
@@ -53,7 +53,7 @@ class Ablation:
     @property
     def anchors_file(self) -> Path:
         """File of the bots' skills and games."""
-        return self.place / "anchors.json"
+        return self.folder / "anchors.json"
 
     def result(self, trial: Trial) -> dict[str, Any] | None:
         """Return a finished trial's result; None if it has none."""
@@ -71,8 +71,8 @@ class Ablation:
         """Train and evaluate one trial and store its result. Raises TrialFailed."""
         say(f"training for {self.config.minutes:g} minutes")
         self._train(trial)
-        say("judging")
-        write_json(self._folder(trial).path / RESULT, self._judge(trial, say))
+        say("evaluating")
+        write_json(self._folder(trial).path / RESULT, self._evaluate(trial, say))
 
     def anchors(self, say: Callable[[str], None] = print) -> Anchors:
         """Return the bots' skills in the baseline's game. The first call plays their games."""
@@ -81,12 +81,12 @@ class Ablation:
         if found is None:
             say("rating the bots against each other")  # deterministic, so that it may run again
             config = self.config.run_config(self.config.baseline)
-            found = rate_anchors(config.game, self.config.judge, config.rating)
+            found = rate_anchors(config.game, self.config.evaluation, config.rating)
             found.save(path)
         return found
 
     def _folder(self, trial: Trial) -> RunFolder:
-        return RunFolder(self.place / "runs" / trial.name)
+        return RunFolder(self.folder / "runs" / trial.name)
 
     def _train(self, trial: Trial) -> None:
         folder = self._folder(trial)
@@ -95,12 +95,12 @@ class Ablation:
         if folder.path.exists():
             shutil.rmtree(folder.path)  # an incomplete trial is discarded
         config = self.config
-        sets = [part for override in config.overrides(trial.arm) for part in ("--set", override)]
+        sets = [part for override in config.overrides(trial.variant) for part in ("--set", override)]
         command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute(config.preset), "--name",
                    trial.name, "--seed", str(trial.seed), "--minutes", str(config.minutes), *sets]
-        log = self.place / f"{trial.name}.log"
+        log = self.folder / f"{trial.name}.log"
         with log.open("wb") as output:
-            process = subprocess.Popen(command, cwd=self.place, stdin=subprocess.DEVNULL, stdout=output,
+            process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, env=_environment())
             conditions = monitor_process(process, 60 * config.minutes + GRACE_SECONDS, commit())
         if process.returncode != 0 or not (folder.path / "records.json").exists():
@@ -109,14 +109,14 @@ class Ablation:
         write_json(folder.path / CONDITIONS, conditions.as_dict())
         (folder.path / "finished").touch()
 
-    def _judge(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
+    def _evaluate(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
         folder = self._folder(trial)
         versions = json.loads(folder.records.read_text())["versions"]
-        judged = evaluate_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
-        return {"arm": trial.arm, "seed": trial.seed, "commit": commit(), "machine": machine(),
+        evaluated = evaluate_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
+        return {"variant": trial.variant, "seed": trial.seed, "commit": commit(), "machine": machine(),
                 "minutes": self.config.minutes, "conditions": _kept(folder.path / CONDITIONS),
                 "training": training_figures(versions),
-                "judged": [j.as_dict() for j in judged]}
+                "evaluated": [version.as_dict() for version in evaluated]}
 
 
 def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
@@ -140,9 +140,9 @@ def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
 
 def write_json(path: Path, tree: dict[str, Any]) -> None:
     """Write JSON atomically."""
-    beside = path.with_suffix(".partial")
-    beside.write_text(json.dumps(tree, indent=1))
-    beside.replace(path)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(tree, indent=1))
+    partial.replace(path)
 
 
 def _kept(path: Path) -> dict[str, Any] | None:

@@ -67,14 +67,14 @@ class Speedup:
         return f"{self.value:.2f} ({'; '.join(parts)})"
 
 
-def speedup(baseline: Sequence[TrialRun], arm: Sequence[TrialRun], level: float, axis: Axis) -> Speedup:
+def speedup(baseline: Sequence[TrialRun], variant: Sequence[TrialRun], level: float, axis: Axis) -> Speedup:
     """Return the speedup of Berner et al. 2019, equation 2.
 
     Its uncertainty follows the paper's appendix M: what either side needs for `AROUND` points less and more, in
     quadrature. A side that was above the level before its first evaluation may have needed nothing; one that never
     reaches it may need any number. The interval over seeds is Welch's, of logarithms.
     """
-    sides = (baseline, arm)
+    sides = (baseline, variant)
     needed = [[_needs(run, level, axis) for run in side] for side in sides]
     early = [run.name for side, needs in zip(sides, needed, strict=True)
              for run, need in zip(side, needs, strict=True) if math.isnan(need)]
@@ -104,10 +104,10 @@ def _geometric(values: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values)) if all(values) else 0.0
 
 
-def _over_seeds(baseline: Sequence[float], arm: Sequence[float]) -> tuple[float, float] | None:
-    if len(baseline) < 2 or len(arm) < 2:
+def _over_seeds(baseline: Sequence[float], variant: Sequence[float]) -> tuple[float, float] | None:
+    if len(baseline) < 2 or len(variant) < 2:
         return None
-    logs = [np.log(side) for side in (baseline, arm)]
+    logs = [np.log(side) for side in (baseline, variant)]
     variances = [float(log.var(ddof=1)) / len(log) for log in logs]
     total = sum(variances)
     middle = float(logs[0].mean() - logs[1].mean())

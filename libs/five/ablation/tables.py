@@ -21,20 +21,17 @@ Column = tuple[str, Callable[[TrialRun], float]]
 
 FAIR = {
     "versions": "By versions: the effect of equally many gradient steps, at any cost. It is the paper's comparison, "
-    "and "
-                "fair to arms whose versions have equally many steps and samples.",
+                "and fair to variants whose versions have equally many steps and samples.",
     "samples": "By samples: the effect of equally many learned hero-steps, each counted once. It is fair where "
-               "playing is what costs.",
-    "wall clock": "By wall clock: the effect of equally many minutes on this machine. Playing and learning share the "
-    "processors "
-                  "here, so an arm that plays less has more of them for learning, and other programs "
-                  "count as well: it compares configurations on such a machine, not the value of samples."}
-STANDING = (
+               "playing dominates the cost.",
+    "wall clock": "By wall clock: the effect of equally many minutes on this machine. Playing and learning share its "
+                  "processors, so a variant that plays less has more of them for learning. Other programs take "
+                  "processors too. The axis compares configurations on such a machine, not the value of samples."}
+METHOD = (
     "Means over seeds with their 95 % intervals (Student's t), in all tables; no interval with one seed. All runs "
-    "are on "
-    "one scale, fitted to all games of all evaluated versions, random play at 0. A short run wins nearly all games "
-    "against random play and hardly any against the bots: last hits and net worth (gold at the end of a game) then "
-    "distinguish arms that scores do not.")
+    "are on one scale, fitted to all games of all evaluated versions, random play at 0. A short run wins nearly all "
+    "games against random play and hardly any against the bots. Last hits and net worth (gold at the end of a game) "
+    "then distinguish variants that scores do not.")
 
 
 @dataclass(frozen=True)
@@ -62,22 +59,21 @@ def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0
 def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Table:
     """Return the variants at the last point of an axis (``versions`` or ``samples``) that all of their runs reached."""
     axis = AXES[name]
-    way = common_range(outcome.all(), axis)
-    if math.isnan(way[1]):
+    span = common_range(outcome.all(), axis)
+    if math.isnan(span[1]):
         return Table("", [], [])
     columns: list[Column] = []
     for title, figure in _figures(config):
-        columns.append((title, _there(axis, way[1], figure)))
+        columns.append((title, _at_point(axis, span[1], figure)))
         if title in (RATING, HITS):
-            columns.append(("on the way", _mean_between(axis, way, figure)))
+            columns.append(("on the way", _mean_between(axis, span, figure)))
     unit = "version {:.0f}" if name == "versions" else "{:.2f} million hero-steps"
-    start, end = (unit.format(edge if name == "versions" else edge / 1e6) for edge in way)
-    return _by_arm(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
+    start, end = (unit.format(edge if name == "versions" else edge / 1e6) for edge in span)
+    return _by_variant(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
         FAIR[name],
-        f"This is the last point that all runs reached, interpolated between evaluated versions. On the way: the "
-        "mean from "
-        f"{start} on, the first common point; it depends less on single versions.{_against(config)}",
-        *([STANDING] if name == "versions" else [])])
+        "This is the last point that all runs reached, interpolated between evaluated versions. On the way: the mean "
+        f"from {start} on, the first common point; it depends less on single versions.{_against(config)}",
+        *([METHOD] if name == "versions" else [])])
 
 
 def last(config: AblationConfig, outcome: AblationResults) -> Table:
@@ -85,8 +81,8 @@ def last(config: AblationConfig, outcome: AblationResults) -> Table:
     columns: list[Column] = [("version", lambda run: float(run.last.number))]
     columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
     columns += [(f"score against {bot}", _of_last(partial(EvaluatedVersion.score, opponent=bot)))
-                for bot in config.judge.against]
-    return _by_arm(f"After {config.minutes:g} minutes", config, outcome, columns,
+                for bot in config.evaluation.against]
+    return _by_variant(f"After {config.minutes:g} minutes", config, outcome, columns,
                    [FAIR["wall clock"] + _against(config)])
 
 
@@ -95,27 +91,24 @@ def speedups(config: AblationConfig, outcome: AblationResults) -> Table:
     baseline = outcome.runs.get(config.baseline, ())
     rows, reasons = [], []
     for level in levels(baseline):
-        for arm in [arm for arm in config.arms if arm in outcome.runs and arm != config.baseline]:
-            found = [speedup(baseline, outcome.runs[arm], level, axis) for axis in AXES.values()]
-            rows.append([arm, f"{level:.1f}", *map(str, found)])
-            reasons += [f"{arm} at {level:.1f} by {name}: {speed.reason}"
+        for variant in [v for v in config.variants if v in outcome.runs and v != config.baseline]:
+            found = [speedup(baseline, outcome.runs[variant], level, axis) for axis in AXES.values()]
+            rows.append([variant, f"{level:.1f}", *map(str, found)])
+            reasons += [f"{variant} at {level:.1f} by {name}: {speed.reason}"
                         for name, speed in zip(AXES, found, strict=True) if speed.reason]
-    notes = [f"What {config.baseline} needs to first reach a TrueSkill, over what the arm needs (Berner et al. 2019, "
-             f"equation 2): above 1 the arm is faster. The levels are half and nine tenths of {config.baseline}'s way "
-             f"from its first evaluated versions to its last. In brackets: one deviation by the paper's appendix M, "
-             "from "
-             f"the need for {AROUND:g} points less and more, open if a side never reaches them or was above them "
-             "before "
-             f"its first evaluation; with several seeds also the 95 % interval over seeds. never: a run of the arm "
-             "does "
-             f"not reach the level. -: undetermined."]
+    notes = [f"The point of the axis at which {config.baseline} first reaches a TrueSkill, over that of the variant "
+             "(Berner et al. 2019, equation 2): above 1 the variant is faster. The levels are half and nine tenths of "
+             f"{config.baseline}'s way from its first evaluated versions to its last. In brackets: one deviation by "
+             f"the paper's appendix M, from the points for {AROUND:g} less and more, open if a side never reaches them "
+             "or was above them before its first evaluation; with several seeds also the 95 % interval over seeds. "
+             "never: a run of the variant does not reach the level. -: undetermined."]
     notes += [f"{reason}." for reason in reasons]
-    return Table("Speedup", ["arm", "TrueSkill", *(f"by {name}" for name in AXES)], rows, notes)
+    return Table("Speedup", ["variant", "TrueSkill", *(f"by {name}" for name in AXES)], rows, notes)
 
 
 def statistics_bot(config: AblationConfig) -> str | None:
     """Return the bot whose games give the statistics: the easy one, or the first that does not play randomly."""
-    others = [bot for bot in config.judge.against if bot != RANDOM]
+    others = [bot for bot in config.evaluation.against if bot != RANDOM]
     return EASY if EASY in others else next(iter(others), None)
 
 
@@ -131,12 +124,11 @@ def training(config: AblationConfig, outcome: AblationResults) -> Table:
         ("sample reuse", lambda run: run.training.reuse),
         ("uses of a sample", lambda run: run.training.uses),
         ("unused %", lambda run: 100 * run.training.unused)]
-    return _by_arm("Measured training statistics", config, outcome, columns, [
+    return _by_variant("Measured training statistics", config, outcome, columns, [
         "Hero-steps are those learned from, each counted once. Staleness (in versions) and uses are measured from the "
         "first version that learns from nothing the first policy played: the buffer has then its final length. Sample "
         "reuse is samples used over samples received (Berner et al. 2019, equation 13); uses are those of a sample "
-        "that "
-        "was used at all; unused is the share of samples never used."])
+        "that was used at all; unused is the share of samples never used."])
 
 
 def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
@@ -150,8 +142,8 @@ def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
     return found
 
 
-def _there(axis: Axis, place: float, figure: Figure) -> Callable[[TrialRun], float]:
-    return lambda run: at(run, axis, place, figure)
+def _at_point(axis: Axis, point: float, figure: Figure) -> Callable[[TrialRun], float]:
+    return lambda run: at(run, axis, point, figure)
 
 
 def _against(config: AblationConfig) -> str:
@@ -159,8 +151,8 @@ def _against(config: AblationConfig) -> str:
     return f" Last hits and net worth are of games against {bot}." if bot else ""
 
 
-def _mean_between(axis: Axis, way: tuple[float, float], figure: Figure) -> Callable[[TrialRun], float]:
-    return lambda run: mean_between(run, axis, way, figure) if way[0] < way[1] else math.nan
+def _mean_between(axis: Axis, span: tuple[float, float], figure: Figure) -> Callable[[TrialRun], float]:
+    return lambda run: mean_between(run, axis, span, figure) if span[0] < span[1] else math.nan
 
 
 def _of_last(figure: Figure) -> Callable[[TrialRun], float]:
@@ -185,7 +177,7 @@ def conditions(outcome: AblationResults, processors: int) -> Table:
     rows, busy = [], []
     for run in outcome.all():
         kept = run.conditions
-        load = kept.load if kept else run.load_judged
+        load = kept.load if kept else run.load_evaluated
         others = kept is None or kept.share < OWN_SHARE  # a run's own processes cause a load of three or four
         if load is not None and processors and load > HIGH_LOAD * processors and others:
             busy.append(f"{run.name} ({load:.1f})")
@@ -193,27 +185,25 @@ def conditions(outcome: AblationResults, processors: int) -> Table:
             cells = [", ".join(map(str, kept.processors)), f"{kept.processor_seconds:.0f}", f"{100 * kept.share:.0f} %",
                      f"{kept.load:.1f} in training"]
         else:
-            cells = ["-", "-", "-", "-" if load is None else f"{load:.1f} when judged"]
+            cells = ["-", "-", "-", "-" if load is None else f"{load:.1f} at evaluation"]
         same = run.trained_with == run.commit
         rows.append([run.name, *cells, run.commit if same else f"{run.trained_with}, evaluated {run.commit}"])
     notes = ["Processors: those a run was bound to, with the time its processes used. Load: the machine's load "
-    "average; "
-             "earlier results have it only from their evaluation."]
+             "average; earlier results have it only from their evaluation."]
     if busy:
         notes.append(f"High load: {', '.join(busy)}. The load was more than twice the number of "
                      f"processors ({processors}), and these runs used less than {100 * OWN_SHARE:.0f} % of their own "
-                     "processors, "
-                     "as far as known: do not compare their minutes.")
+                     "processors, as far as known: do not compare their minutes.")
     return Table("Runs", ["run", "processors", "seconds of them", "share", "load", "commit"], rows, notes)
 
 
-def _by_arm(title: str, config: AblationConfig, outcome: AblationResults, columns: Sequence[Column],
+def _by_variant(title: str, config: AblationConfig, outcome: AblationResults, columns: Sequence[Column],
             notes: Sequence[str]) -> Table:
     rows = []
-    for arm in config.arms:
-        runs = outcome.runs.get(arm, ())
-        rows.append([arm, str(len(runs)), *(str(mean([figure(run) for run in runs])) for _, figure in columns)])
-    return Table(title, ["arm", "seeds", *(name for name, _ in columns)], rows, notes)
+    for variant in config.variants:
+        runs = outcome.runs.get(variant, ())
+        rows.append([variant, str(len(runs)), *(str(mean([figure(run) for run in runs])) for _, figure in columns)])
+    return Table(title, ["variant", "seeds", *(name for name, _ in columns)], rows, notes)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """Training statistics of a run from its version records: number, staleness and reuse of samples.
 
 The records are the optimizer's (``records.json`` of the run's folder). Their ``staleness_mean`` and ``reuse`` cover
-the whole run: while the buffer fills, samples are younger than later, and more come in than go out. So both are
-measured from the first version that no longer samples experience of the first policy; from then on the buffer's
+the whole run. While the buffer fills, samples are younger than later, and more are received than used. So both are
+measured from the first version that no longer learns from samples of the first policy; from then on the buffer's
 length is constant.
 """
 
@@ -44,8 +44,8 @@ class TrainingStatistics:
 
     def learned_at(self, version: int) -> float:
         """Return the hero-steps learned from until a version, each counted once; NaN without a record of it."""
-        places = np.flatnonzero(self.version == version)
-        return float(self.learned[places[0]]) if len(places) else math.nan
+        found = np.flatnonzero(self.version == version)
+        return float(self.learned[found[0]]) if len(found) else math.nan
 
 
 def measure_training(records: Records) -> TrainingStatistics:
@@ -55,30 +55,30 @@ def measure_training(records: Records) -> TrainingStatistics:
     version = np.array([r["version"] for r in records], np.float64)
     staleness = np.array([r.get("staleness_mean", math.nan) for r in records])
     seconds = np.array([r["seconds"] for r in records])
-    drawn = np.cumsum([r["consumed_per_second"] * r["seconds"] for r in records])  # hero-steps, each use counted
-    place = _full_at(records)
-    if place is None:
+    consumed = np.cumsum([r["consumed_per_second"] * r["seconds"] for r in records])  # hero-steps, each use counted
+    full = _full_at(records)
+    if full is None:
         return TrainingStatistics(version, staleness, np.full(len(records), math.nan))
-    median, p95 = _quantiles([r["staleness_histogram"] for r in records[place:]])
-    reuse, uses, unused = _uses(records, place)
-    return TrainingStatistics(version, staleness, drawn / uses, int(version[place]), median, p95, reuse, uses, unused,
-                    float(drawn[-1] / uses / seconds.sum()))
+    median, p95 = _quantiles([r["staleness_histogram"] for r in records[full:]])
+    reuse, uses, unused = _uses(records, full)
+    return TrainingStatistics(version, staleness, consumed / uses, int(version[full]), median, p95, reuse, uses,
+                              unused, float(consumed[-1] / uses / seconds.sum()))
 
 
 def _full_at(records: Records) -> int | None:
     """Return the index of the first version that learned from nothing that the first policy played."""
     first = records[0]["version"]
-    for place, record in enumerate(records):
+    for index, record in enumerate(records):
         histogram = record["staleness_histogram"]
-        # A sample of the first policy is so many versions old; the last bin holds all that are older than the bins go.
+        # The age of a sample of the first policy, in versions. The last bin holds all older samples.
         oldest = min(record["version"] - first, LAST_BIN)
         if not any(histogram[oldest:]):
-            return place
+            return index
     return None
 
 
 def _quantiles(histograms: Sequence[Sequence[int]]) -> tuple[float, float]:
-    """Return the least whole numbers of versions that half, and 95 %, of all steps do not exceed."""
+    """Return the median and the 95th percentile of the staleness of all steps, in whole versions."""
     total = np.zeros(LAST_BIN + 1)
     for histogram in histograms:
         total[:len(histogram)] += histogram
@@ -87,18 +87,20 @@ def _quantiles(histograms: Sequence[Sequence[int]]) -> tuple[float, float]:
     return float(median), float(p95)
 
 
-def _uses(records: Records, place: int) -> tuple[float, float, float]:
-    """Return, from the version before ``place`` to the last: samples used over samples received, uses of a used sample,
-    and the share that left unused."""
+def _uses(records: Records, first: int) -> tuple[float, float, float]:
+    """Return the sample reuse, the mean uses of a used sample, and the share of samples that left the buffer unused.
+
+    They cover the records from index ``first`` to the last.
+    """
     used = np.cumsum([r["samples"] for r in records])
-    start, end = max(place - 1, 0), len(records) - 1
-    received = [used[i] / records[i]["reuse"] for i in (start, end)]  # reuse is of the whole run so far
+    start, end = max(first - 1, 0), len(records) - 1
+    received = [used[i] / records[i]["reuse"] for i in (start, end)]  # reuse covers the whole run so far
     left = {reason: records[end]["dropped"].get(reason, 0) - records[start]["dropped"].get(reason, 0)
             for reason in ("used", "unused", "too_old")}
-    draws = float(used[end] - used[start])
+    total = float(used[end] - used[start])
     if received[1] <= received[0] or not left["used"]:
         return math.nan, math.nan, math.nan
     known = left["used"] + left["unused"]
-    # Those that left for their age are not told apart: as many of them had been used as of the others.
+    # Whether samples dropped for their age had been used is unknown: assume the share of the others.
     different = left["used"] * (1 + left["too_old"] / known)
-    return draws / (received[1] - received[0]), draws / different, left["unused"] / known
+    return total / (received[1] - received[0]), total / different, left["unused"] / known

@@ -24,7 +24,7 @@ def ablate(file: Path, report_only: bool, root: Path = ROOT) -> int:
     if not report_only:
         parallel.run(ablation, say, lambda: write_partial(ablation))
     print(write(ablation), end="")
-    print(f"page: {ablation.place / 'page.html'}")
+    print(f"page: {ablation.folder / 'page.html'}")
     return 0
 
 
@@ -52,8 +52,8 @@ def collect(ablation: Ablation) -> AblationResults:
 def write(ablation: Ablation) -> str:
     """Write table and page of the finished trials. Return the table."""
     outcome = collect(ablation)
-    about = json.loads((ablation.place / "ablation.json").read_text())
+    about = json.loads((ablation.folder / "ablation.json").read_text())
     table = page.text(ablation.config, outcome, about)
-    page.write(ablation.place / "table.md", table)
-    page.write(ablation.place / "page.html", page.render(ablation.config, outcome, about))
+    page.write(ablation.folder / "table.md", table)
+    page.write(ablation.folder / "page.html", page.render(ablation.config, outcome, about))
     return table
