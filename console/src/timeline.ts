@@ -36,7 +36,7 @@ export const known = signal<Stretch | null>(null);
 export const marks = signal<readonly Mark[]>([]);
 
 export async function readMarks(): Promise<void> {
-  marks.value = await get<Mark[]>("console/marks");
+  marks.value = await get<Mark[]>("console/timeline");
 }
 
 /** What each kind of mark looks like; the letter tells them apart without their colours. */

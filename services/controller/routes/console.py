@@ -118,8 +118,8 @@ def curves(caller: Viewer, context: ContextDep, kind: str, fields: Annotated[str
     return context.curves.curves(kind, sorted(set(fields.split(","))), points, start, end)
 
 
-@router.get("/marks")
-def marks(caller: Viewer, context: ContextDep) -> list[TimelineEvent]:
-    """Return the time-line events, oldest first."""
+@router.get("/timeline")
+def timeline_events(caller: Viewer, context: ContextDep) -> list[TimelineEvent]:
+    """Return the events of the time line, oldest first."""
     return context.timeline.all()
 
