@@ -24,8 +24,8 @@ from five.benchmarks import (
     recorded_data,
     rest,
     results,
+    spectate,
     train,
-    watching,
 )
 from five.benchmarks import load as crowd
 from five.cli import bench
@@ -47,7 +47,7 @@ FIXED = {
     "optimizer": ("optimizer.flops", "optimizer.samples", "optimizer.step.samples"),
     "publish": ("publish.seconds",),
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
-    "watching": ("watch.timestep",),
+    "spectate": ("watch.timestep",),
     "draft": ("draft.tree", "draft.leaves"),
     "play": ("play.delay.p50", "play.delay.p99", "play.processor"),
     "load": ("load.opponents.assign", "load.opponents.report", "load.redis.heartbeats", "load.redis.games",
@@ -113,9 +113,9 @@ def test_play():
     assert {r.name: r for r in rows}["play.bytes"].value > 0
 
 
-def test_watching():
-    rows = watching.measure(watching.WatchingWorkload(STRETCH.game, from_seconds=-25.0, steps=40, chunks=3, repeats=1))
-    check(rows, "watching")
+def test_spectate():
+    rows = spectate.measure(spectate.SpectateWorkload(STRETCH.game, from_seconds=-25.0, steps=40, chunks=3, repeats=1))
+    check(rows, "spectate")
     assert {r.name for r in rows} == {"watch.timestep", "watch.bytes", "watch.relay.viewers1", "watch.relay.viewers50"}
 
 

@@ -2,7 +2,7 @@
 watched and played, in headless Chromium.
 
 Script is measured in CPU time of the page's thread, which excludes other load; frames a second are not meaningful,
-because headless Chromium renders in software. `five bench watching` and `five bench play` measure the services' cost.
+because headless Chromium renders in software. `five bench spectate` and `five bench play` measure the services' cost.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from typing import Any
 
 from five.benchmarks import results
 
-BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "watching", "play", "draft",
+BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "spectate", "play", "draft",
               "load", "train")
 
 

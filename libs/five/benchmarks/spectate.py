@@ -1,6 +1,6 @@
 """Cost of spectators: encoding a timestep of five against five, compared with playing it.
 
-``python -m five.benchmarks.watching --url URL`` measures what viewers cost a run that trains.
+``python -m five.benchmarks.spectate --url URL`` measures what viewers cost a run that trains.
 """
 
 import argparse
@@ -33,7 +33,7 @@ STEP_SECONDS = 4 / 30
 
 
 @dataclass(frozen=True)
-class WatchingWorkload:
+class SpectateWorkload:
     """Workload of the benchmark."""
 
     game: GameConfig = field(default_factory=GameConfig)
@@ -43,13 +43,13 @@ class WatchingWorkload:
     repeats: int = 5
 
 
-def measure(size: WatchingWorkload = WatchingWorkload()) -> list[Row]:
+def measure(size: SpectateWorkload = SpectateWorkload()) -> list[Row]:
     """Return the rows ``watch.*``: processor time of encoding a timestep, bytes of a second of game, and the live hub's
     cost of a chunk for a viewer."""
     saved = snapshots(size.game, 1, size.from_seconds)[0]
     game = VecGame(size.game, 1, seed=1, observations=False)
     game.controllers[:] = Player.HARD
-    played, looked, rates, made = [], [], [], list[bytes]()
+    played, recorded, rates, made = [], [], [], list[bytes]()
     for _ in range(size.repeats):
         chunks: list[bytes] = []
 
@@ -58,54 +58,55 @@ def measure(size: WatchingWorkload = WatchingWorkload()) -> list[Row]:
 
         game.restore(0, saved)
         camera = Camera(size.game, {}, keep)
-        step = look = 0.0
+        step = record = 0.0
         count = 0
         while count < size.steps and not game.winner[0]:
             began = time.process_time()
             game.step()
             between = time.process_time()
             camera.record(game, 0)
-            look += time.process_time() - between
+            record += time.process_time() - between
             step += between - began
             count += 1
         camera.end()
         played.append(1e6 * step / count)
-        looked.append(1e6 * look / count)
+        recorded.append(1e6 * record / count)
         rates.append(sum(map(len, chunks)) / (count * STEP_SECONDS))
         made = chunks
     conditions = machine(steps=size.steps, mode=size.game.mode)
-    found = [row("watch.timestep", statistics.median(looked), "us of processor", statistics.median(played), conditions),
+    found = [row("watch.timestep", statistics.median(recorded), "us of processor", statistics.median(played),
+                 conditions),
              row("watch.bytes", statistics.median(rates), "bytes/s of game", None, conditions)]
     for viewers in VIEWERS:
-        spent = statistics.median(_relayed(made, viewers, size.chunks) for _ in range(size.repeats))
+        spent = statistics.median(_fan_out(made, viewers, size.chunks) for _ in range(size.repeats))
         found.append(row(f"watch.relay.viewers{viewers}", spent, "us of processor a chunk", None,
                          machine(viewers=viewers, chunks=size.chunks)))
     return found
 
 
-def _relayed(made: Sequence[bytes], viewers: int, chunks: int) -> float:
+def _fan_out(made: Sequence[bytes], viewers: int, chunks: int) -> float:
     """Return the live hub's processor microseconds for a chunk sent to ``viewers``, without their connections."""
 
     async def play() -> float:
         state = redis.Redis()  # never used
-        relay = LiveHub(LiveChannel(state, "bench"), Leases(state, "bench"), viewers)
-        relay._start = lambda: None  # type: ignore[method-assign]
-        views = [relay.watch("0" * 16) for _ in range(viewers)]
+        hub = LiveHub(LiveChannel(state, "bench"), Leases(state, "bench"), viewers)
+        hub._start = lambda: None  # type: ignore[method-assign]
+        views = [hub.watch("0" * 16) for _ in range(viewers)]
 
         async def watch(view: object) -> None:
-            stream = relay.chunks(view)  # type: ignore[arg-type]
+            stream = hub.chunks(view)  # type: ignore[arg-type]
             for _ in range(chunks + 1):
                 await anext(stream)
 
-        relay.receive(LiveMessage("header", "bench", "0" * 16, b"header"))
-        watching = [asyncio.create_task(watch(view)) for view in views]
+        hub.receive(LiveMessage("header", "bench", "0" * 16, b"header"))
+        watchers = [asyncio.create_task(watch(view)) for view in views]
         await asyncio.sleep(0)
         began = time.process_time()
         for k in range(chunks):
-            relay.receive(LiveMessage("chunk", "bench", "0" * 16, made[k % len(made)]))
+            hub.receive(LiveMessage("chunk", "bench", "0" * 16, made[k % len(made)]))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        await asyncio.gather(*watching)
+        await asyncio.gather(*watchers)
         return 1e6 * (time.process_time() - began) / chunks
 
     return asyncio.run(play())
@@ -145,7 +146,7 @@ def while_training(url: str, token: str, seconds: float, pids: Sequence[int], ro
     controller = Controller(url, token)
     processes = [psutil.Process(pid) for pid in pids]
 
-    def stretch(viewers: int) -> tuple[float, float, int]:
+    def measure_interval(viewers: int) -> tuple[float, float, int]:
         """Return the hero-steps a second, the processor seconds a million hero-steps, and the bytes that viewers
         received."""
         watching = []
@@ -172,19 +173,19 @@ def while_training(url: str, token: str, seconds: float, pids: Sequence[int], ro
     for viewers in VIEWERS:
         off, on = [], []
         for _ in range(rounds):
-            off.append(stretch(0))
+            off.append(measure_interval(0))
             time.sleep(25)  # until the live hub drops the game
-            on.append(stretch(viewers))
+            on.append(measure_interval(viewers))
             time.sleep(25)
         conditions = machine(seconds=seconds, rounds=rounds, viewers=viewers, bytes_a_viewer_and_second=round(
             statistics.mean(s[2] for s in on) / viewers / (seconds + 3)))
         for k, what, unit in ((0, "training", "hero-steps/s"), (1, "processor", "processor s / million hero-steps")):
             if k and not pids:
                 continue
-            stretches: Conditions = {name: " ".join(f"{s[k]:.0f}" for s in each)
+            intervals: Conditions = {name: " ".join(f"{s[k]:.0f}" for s in each)
                                      for name, each in (("off", off), ("on", on))}
             found.append(row(f"watch.{what}.viewers{viewers}", statistics.mean(s[k] for s in on), unit,
-                             statistics.mean(s[k] for s in off), conditions | stretches))
+                             statistics.mean(s[k] for s in off), conditions | intervals))
     return found
 
 
@@ -199,10 +200,10 @@ def _games(controller: Controller) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure a run that trains. Return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m five.benchmarks.watching", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m five.benchmarks.spectate", description=__doc__)
     parser.add_argument("--url", required=True, help=f"controller of the run; its token is read from {TOKEN_VARIABLE}")
-    parser.add_argument("--seconds", type=float, default=40.0, help="length of each stretch (40)")
-    parser.add_argument("--rounds", type=int, default=2, help="stretches of each kind (2)")
+    parser.add_argument("--seconds", type=float, default=40.0, help="length of each interval (40)")
+    parser.add_argument("--rounds", type=int, default=2, help="intervals of each kind (2)")
     parser.add_argument("--pid", type=int, action="append", default=[], help="a process of the run whose processor "
                         "time is measured; repeatable")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
