@@ -171,8 +171,7 @@ class ActionHeads(nn.Module):
 
     def _small_heads(self, outputs: "_HeadOutputs", action: Tensor) -> Tensor:
         """Return float32 log-probabilities [N, H, 3, 9] of the delay, of which 4 are valid, and of x and y of the
-        offset pair that
-        the action reads."""
+        offset pair that the action reads."""
         offsets = outputs.offsets.float().view(*action.shape, self.pairs, 2, OFFSETS)
         pair = self.table.offset_pair[action][..., None, None, None].expand(*action.shape, 1, 2, OFFSETS)
         delay = F.pad(outputs.delay.float(), (0, OFFSETS - DELAYS), value=torch.finfo(torch.float32).min)
@@ -223,8 +222,7 @@ class AuxiliaryHeads(nn.Module):
 
 class _HeadOutputs(NamedTuple):
     """Outputs of the heads' linear layers: queries [N, H, K], ``splits`` those of the split heads, and logits of the
-    delay and
-    of all offsets."""
+    delay and of all offsets."""
 
     primary: Tensor
     unit: Tensor

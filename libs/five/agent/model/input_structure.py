@@ -1,6 +1,5 @@
 """Structure of the network's input tree (Berner et al. 2019, figure 17) as names and sizes: unit groups, sets of rows
-and
-feature streams. It needs no torch."""
+and feature streams. It needs no torch."""
 
 from typing import NamedTuple
 

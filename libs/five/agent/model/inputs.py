@@ -19,8 +19,7 @@ from five.agent.model.input_structure import feature_streams, sets, unit_groups
 
 class PackedPool(NamedTuple):
     """Pool assignment of packed rows: each row's ``owner`` int64 [R], below ``owners``, and its ``slot`` int64 [R]
-    among the
-    owner's ``slots``."""
+    among the owner's ``slots``."""
 
     owner: Tensor
     owners: int

@@ -25,8 +25,7 @@ READ = {"shared": torch.float16, "private": torch.float16, "shared_ids": torch.u
 
 class NativeRead(NamedTuple):
     """Result of a read: ``inputs`` without ``floats``; the normalised streams ``floats``; and ``moments`` float64 [3,
-    F] as
-    `Normaliser.stream_moments` returns them, where requested."""
+    F] as `Normaliser.stream_moments` returns them, where requested."""
 
     inputs: Inputs
     floats: dict[str, Tensor]

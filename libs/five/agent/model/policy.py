@@ -30,8 +30,8 @@ Array = npt.NDArray[Any]
 @dataclass(frozen=True)
 class PolicyOutput:
     """Result of `Policy.act`: ``actions`` int16 [B, H, 6], ``logp`` and ``values`` float32 [B, H], probabilities
-    ``aux``, and
-    the recurrent ``state`` for the next step. ``primary`` [B, H, 30] and ``unit`` [B, H, U] are those of `HeadOutput`.
+    ``aux``, and the recurrent ``state`` for the next step. ``primary`` [B, H, 30] and ``unit`` [B, H, U] are those of
+    `HeadOutput`.
     """
 
     actions: Tensor
@@ -76,8 +76,7 @@ class PolicyActor(Protocol):
 @dataclass(frozen=True)
 class UnrollOutput:
     """Result of `Policy.unroll`, all float32: ``logp``, ``entropy``, ``values`` [T, B, H], ``aux`` logits,
-    ``entropies`` by
-    head [T, B, H], whose sum is ``entropy``, and the detached ``state`` after the last step.
+    ``entropies`` by head [T, B, H], whose sum is ``entropy``, and the detached ``state`` after the last step.
 
     ``observation_moments`` float64 [3, F] are raw moments for ``update_normaliser``, about the present means. Those of
     several processes are added up; then each process merges the total.
