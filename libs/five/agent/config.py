@@ -4,53 +4,52 @@ Names and defaults follow Berner et al. 2019 (the Rerun column of table 2) where
 """
 
 import itertools
-import math
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
+from five.agent.section import Section
 
 # --------------------------------------------------------------------------------------------------------- the model
 
 SplitHead = Literal["unit.attack", "unit.enemy", "unit.ally", "offset.move", "offset.follow"]
 Bot = Literal["random", "scripted-easy", "scripted", "scripted-hard"]
+Width = Annotated[int, Field(ge=4, le=65536)]
+EmbeddingWidth = Annotated[int, Field(ge=1, le=4096)]
 IdSpace = Literal["unit", "animation", "modifier", "ability", "item", "pickup", "build", "area", "action"]
 
 
-class ModelConfig(_Section):
+class ModelConfig(Section):
     """Sizes of the network (Berner et al. 2019, appendix H).
 
     Defaults are the paper's where it gives them. The other widths bring the parameter count near its 158,502,815.
     """
 
-    lstm: int = Field(4096, ge=4, description="Units of the single-layer LSTM.")
-    lstm_input: int = Field(4096, ge=4, description="Width of the fully connected layer before the LSTM.")
+    lstm: Width = Field(4096, description="Units of the single-layer LSTM.")
+    lstm_input: Width = Field(4096, description="Width of the fully connected layer before the LSTM.")
     cross_hero_share: float = Field(
         0.25, ge=0, le=1, description="Leading share of that layer's output that is max-pooled over the heroes of a "
         "team.")
-    key: int = Field(
-        128, ge=4, description="Width of unit keys, of target-unit queries and of the primary actions' embeddings.")
-    unit_hidden: int = Field(512, ge=4, description="First layer of a unit set.")
-    unit: int = Field(512, ge=4, description="Second layer of a unit set; its first `key` values are the unit's key.")
-    set_hidden: int = Field(128, ge=4, description="First layer of the sets of modifiers, abilities, items, pickups.")
-    set: int = Field(128, ge=4, description="Second layer of these sets.")
-    unit_embedding: int = Field(64, ge=1, description="Width of a unit type's embedding.")
-    animation_embedding: int = Field(16, ge=1, description="Width of an animation's embedding.")
-    modifier_embedding: int = Field(64, ge=1, description="Width of a modifier's embedding.")
-    ability_embedding: int = Field(64, ge=1, description="Width of an ability's embedding.")
-    item_embedding: int = Field(64, ge=1, description="Width of an item's embedding, also as next purchase.")
-    pickup_embedding: int = Field(16, ge=1, description="Width of a pickup's embedding.")
-    build_embedding: int = Field(16, ge=1, description="Width of a scripted build's embedding.")
-    area_embedding: int = Field(16, ge=1, description="Width of the embedding of an area effect on the nearby map.")
-    conv_filters: int = Field(32, ge=1, description="Filters of each of the two layers over minimap and nearby map.")
-    auxiliary_hidden: int = Field(128, ge=4, description="Hidden layer of the auxiliary heads.")
+    key: Width = Field(
+        128, description="Width of unit keys, of target-unit queries and of the primary actions' embeddings.")
+    unit_hidden: Width = Field(512, description="First layer of a unit set.")
+    unit: Width = Field(512, description="Second layer of a unit set; its first `key` values are the unit's key.")
+    set_hidden: Width = Field(128, description="First layer of the sets of modifiers, abilities, items, pickups.")
+    set: Width = Field(128, description="Second layer of these sets.")
+    unit_embedding: EmbeddingWidth = Field(64, description="Width of a unit type's embedding.")
+    animation_embedding: EmbeddingWidth = Field(16, description="Width of an animation's embedding.")
+    modifier_embedding: EmbeddingWidth = Field(64, description="Width of a modifier's embedding.")
+    ability_embedding: EmbeddingWidth = Field(64, description="Width of an ability's embedding.")
+    item_embedding: EmbeddingWidth = Field(64, description="Width of an item's embedding, also as next purchase.")
+    pickup_embedding: EmbeddingWidth = Field(16, description="Width of a pickup's embedding.")
+    build_embedding: EmbeddingWidth = Field(16, description="Width of a scripted build's embedding.")
+    area_embedding: EmbeddingWidth = Field(16, description="Width of an area effect's embedding, on the nearby map.")
+    conv_filters: int = Field(32, ge=1, le=4096, description="Filters of each of the two layers over minimap and "
+                              "nearby map.")
+    auxiliary_hidden: Width = Field(128, description="Hidden layer of the auxiliary heads.")
     split_heads: tuple[SplitHead, ...] = Field(
-        (), description="Separate heads for a class of actions, besides the paper's: target units by kind of target, "
-        "and offsets of move and follow. Surgery splits a head of a running agent.")
+        (), strict=False, description="Separate heads for a class of actions, besides the paper's: target units by "
+        "kind of target, and offsets of move and follow. Surgery splits a head of a running agent.")
     id_rows: dict[IdSpace, Annotated[int, Field(ge=1, le=65535)]] = Field(
         {}, description="Rows of an embedding, by id space, if the default is too small for the ids.")
     input_clip: float = Field(
@@ -72,7 +71,7 @@ class ModelConfig(_Section):
         return int(self.lstm_input * self.cross_hero_share)
 
 
-class ComputeConfig(_Section):
+class ComputeConfig(Section):
     """Precision of GPU products, equal in inference and learning, because the probability ratio compares the two."""
 
     float32_matmul_precision: Literal["float32", "tf32"] = Field(
@@ -90,10 +89,10 @@ class ComputeConfig(_Section):
 # ------------------------------------------------------------------------------- learning, the league, the rating
 
 
-class RampConfig(_Section):
+class RampConfig(Section):
     """Linear change of a hyperparameter over ``length`` versions from ``start`` (0: immediate)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     start: int = Field(ge=0, description="Version at which the change begins.")
     length: int = Field(ge=0, description="Number of versions that the change takes.")
@@ -101,11 +100,12 @@ class RampConfig(_Section):
     to: float = Field(description="Value after.")
 
 
-class ScheduleConfig(_Section):
+class ScheduleConfig(Section):
     """Hyperparameter as a function of the version: ``initial`` until the first ramp, then piecewise linear."""
 
     initial: float = Field(description="Value before any ramp.")
-    ramps: tuple[RampConfig, ...] = Field((), description="Changes in order of their start, without overlap.")
+    ramps: tuple[RampConfig, ...] = Field((), strict=False,
+                                          description="Changes in order of their start, without overlap.")
 
     @model_validator(mode="after")
     def _in_order(self) -> "ScheduleConfig":
@@ -116,7 +116,7 @@ class ScheduleConfig(_Section):
         return self
 
 
-class SchedulesConfig(_Section):
+class SchedulesConfig(Section):
     """The four hyperparameters that change during a run (Berner et al. 2019, figure 7). Defaults: first values."""
 
     learning_rate: ScheduleConfig = Field(ScheduleConfig(initial=5e-5), description="Adam's learning rate.")
@@ -130,7 +130,7 @@ class SchedulesConfig(_Section):
     @model_validator(mode="after")
     def _usable(self) -> "SchedulesConfig":
         bounds = {"learning_rate": (0.0, 1.0), "entropy_coefficient": (0.0, 1.0), "team_spirit": (0.0, 1.0),
-                  "gae_horizon_seconds": (1.0, math.inf)}
+                  "gae_horizon_seconds": (1.0, 1e9)}
         for name, (low, high) in bounds.items():
             schedule: ScheduleConfig = getattr(self, name)
             for value in (schedule.initial, *(v for ramp in schedule.ramps for v in (ramp.from_, ramp.to))):
@@ -139,7 +139,7 @@ class SchedulesConfig(_Section):
         return self
 
 
-class LearnerConfig(_Section):
+class LearnerConfig(Section):
     """PPO, its optimizer and the gradient clip. Defaults: Berner et al. 2019, table 2 and section 3.2."""
 
     lstm_unroll_length: int = Field(16, ge=1, description="Timesteps of a sample.")
@@ -175,7 +175,7 @@ class LearnerConfig(_Section):
     fused_adam: bool = Field(True, description="Use the single-kernel Adam.")
 
 
-class BufferConfig(_Section):
+class BufferConfig(Section):
     """Sample buffer of an optimizer, and the pace of its consumption."""
 
     capacity_samples: int = Field(4096, ge=1, description="Maximum samples; the oldest leave first.")
@@ -204,7 +204,7 @@ class BufferConfig(_Section):
         return self
 
 
-class LeagueConfig(_Section):
+class LeagueConfig(Section):
     """Selection of opponents (Berner et al. 2019, appendix N)."""
 
     past_opponent_share: float = Field(0.2, ge=0, le=1, description="Share of games against a past version.")
@@ -223,7 +223,7 @@ class LeagueConfig(_Section):
                                   "by itself.")
 
 
-class RatingConfig(_Section):
+class RatingConfig(Section):
     """TrueSkill of versions against frozen references (Berner et al. 2019, appendix J)."""
 
     sigma: float = Field(25 / 3, gt=0, description="σ of TrueSkill. The prior of a fitted rating is four times as "
@@ -241,12 +241,12 @@ class RatingConfig(_Section):
                                  "round is assigned, against the references near the rating then.")
     first_rating_games: int = Field(50, ge=2, description="Games of a run's first rating, against random play; few, "
                                 "because a new run waits for it.")
-    anchors: tuple[Bot, ...] = Field(("random", "scripted-easy", "scripted", "scripted-hard"),
+    anchors: tuple[Bot, ...] = Field(("random", "scripted-easy", "scripted", "scripted-hard"), strict=False,
                                      description="Bots that are rated against each other once, after the first "
                                      "version.")
     games_per_anchor_pair: int = Field(40, ge=2, description="Games between every two anchors.")
-    required_references: tuple[Bot, ...] = Field((), description="Anchors that every version plays at any distance, "
-                                                                 "for a comparable win rate.")
+    required_references: tuple[Bot, ...] = Field((), strict=False, description="Anchors that every version plays at "
+                                                 "any distance, for a comparable win rate.")
     reference_spacing: float = Field(4.0, gt=0, description="A rated version at least this far from every reference "
                                      "becomes one.")
 

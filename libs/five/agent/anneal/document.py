@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from five.agent.anneal.guard import GuardConfig
+from five.agent.section import Section
 
 Json = Any
 ID = r"^[a-z0-9][a-z0-9._-]{0,62}$"
@@ -29,11 +30,7 @@ ACTIVE = frozenset({AnnealState.RAMPING, AnnealState.HOLDING})  # some games hav
 FINISHED = frozenset({AnnealState.PROMOTED, AnnealState.ABORTED, AnnealState.REVERTED})
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-
-class AnnealPolicy(_Section):
+class AnnealPolicy(Section):
     """Reaction to the guard's verdicts."""
 
     on_fail: Literal["retry", "stop"] = Field(
@@ -42,8 +39,8 @@ class AnnealPolicy(_Section):
     slower: float = Field(2.0, ge=1, le=100, description="Factor of the ramp's length from one attempt to the next.")
     tries: int = Field(3, ge=1, le=20, description="Maximum number of attempts.")
     gates: tuple[float, ...] = Field(
-        (0.5, 1.0), min_length=1, max_length=16, description="Shares at which the ramp waits for a pass of the guard, "
-        "in rising order. The last one is 1, where the change is promoted.")
+        (0.5, 1.0), strict=False, min_length=1, max_length=16, description="Shares at which the ramp waits for a pass "
+        "of the guard, in rising order. The last one is 1, where the change is promoted.")
 
     @field_validator("gates")
     @classmethod
@@ -53,7 +50,7 @@ class AnnealPolicy(_Section):
         return gates
 
 
-class AnnealRamp(_Section):
+class AnnealRamp(Section):
     """Linear growth of the share: ``share`` at version ``start``, plus 1 per ``length`` versions."""
 
     start: int = Field(ge=0)
@@ -65,7 +62,7 @@ class AnnealRamp(_Section):
         return min(1.0, self.share + max(version - self.start, 0) / self.length)
 
 
-class Anneal(_Section):
+class Anneal(Section):
     """A gradual change of the game.
 
     ``overrides`` is a tree that is merged into the run's game configuration. ``base`` is the last version before the
@@ -81,7 +78,7 @@ class Anneal(_Section):
     ramp: AnnealRamp
     guard: GuardConfig = GuardConfig()
     policy: AnnealPolicy = AnnealPolicy()
-    state: AnnealState = AnnealState.RAMPING
+    state: AnnealState = Field(AnnealState.RAMPING, strict=False)
     attempt: int = Field(1, ge=1)
     passed: int = Field(0, ge=0)
     held_by: str = Field("", max_length=128)

@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from five.agent.anneal.e_process import EProcess, wealth_paths
 from five.agent.anneal.variants import VARIANTS, Variant
+from five.agent.section import Section
 
 CURVE_POINTS = 60  # of the evidence that is plotted
 
@@ -34,10 +35,8 @@ class GuardVerdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-class GuardConfig(BaseModel):
+class GuardConfig(Section):
     """Error rates of the guard."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     false_alarm: float = Field(0.05, gt=0, lt=0.5, description="Probability that a change without harm under either "
                                "rule fails, over a whole attempt.")

@@ -37,9 +37,8 @@ def advise(leaves: LeafTable, radiant: Sequence[str] = (), dire: Sequence[str] =
            order: str = "") -> DraftAdvice:
     """Solve a partial draft.
 
-    Bans shrink the pool for both teams. The solver does not consider future bans. Raise DraftError for heroes
-    outside the
-    pool, duplicate or too many heroes, an order that does not match the picks, and bans that leave too few heroes.
+    Bans shrink the pool for both teams. The solver does not consider future bans. Raise DraftError for heroes outside
+    the pool, duplicate or too many heroes, an order that does not match the picks, and bans that leave too few heroes.
     """
     pool = leaves.pool
     masks = [_mask(pool.heroes, names, what) for names, what in

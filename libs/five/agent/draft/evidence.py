@@ -68,9 +68,8 @@ class Calibration:
 class DraftEvidence:
     """Counts over the added games. ``heroes`` are all heroes of the registry, in its order.
 
-    ``allied`` and ``opposed`` int64 [N, N] count the games in which two heroes were in one team or in opposite
-    teams. The
-    diagonal of ``allied`` counts the teams with the hero.
+    ``allied`` and ``opposed`` int64 [N, N] count the games in which two heroes were in one team or in opposite teams.
+    The diagonal of ``allied`` counts the teams with the hero.
     """
 
     heroes: tuple[str, ...]

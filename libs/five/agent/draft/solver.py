@@ -2,8 +2,7 @@
 
 The value of a partial draft depends on the two sets of heroes and not on the order of picks. So backward induction runs
 over pairs of sets, one level of picks at a time (Berner et al. 2019 draft by "minimax", dynamic programming over
-partial
-drafts). A level has Radiant's sets as rows and Dire's as columns, as the leaves do (`five.agent.draft.leaves`).
+partial drafts). A level has Radiant's sets as rows and Dire's as columns, as the leaves do (`five.agent.draft.leaves`).
 """
 
 from typing import NamedTuple
@@ -31,11 +30,10 @@ class DraftSolution(NamedTuple):
 def solve(leaves: Floats, radiant_open: int, dire_open: int, order: str, shared: bool = False) -> DraftSolution:
     """Solve a draft with the remaining ``order`` ("DRRD": Dire first) and the given numbers of open heroes.
 
-    ``leaves`` float32 [rows, columns]: the probability that Radiant wins, for each set that Radiant can add (one
-    hero per R
-    of the order) and each that Dire can. Radiant maximizes it and Dire minimizes it. Without ``shared`` both teams pick
-    from the same heroes, and columns number sets of the heroes that the row leaves. With it rows and columns are
-    independent.
+    ``leaves`` float32 [rows, columns]: the probability that Radiant wins, for each set that Radiant can add (one hero
+    per R of the order) and each that Dire can. Radiant maximizes it and Dire minimizes it. Without ``shared`` both
+    teams pick from the same heroes, and columns number sets of the heroes that the row leaves. With it rows and columns
+    are independent.
     """
     level = leaves
     r = order.count(RADIANT)

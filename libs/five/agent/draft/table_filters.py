@@ -30,8 +30,7 @@ def filter_remaining_columns(win: Floats, heroes: int, radiant: int, dire: int, 
     """Keep the rows without the hero at ``place``, and their columns that contain the hero, or that do not.
 
     Rows are sets of ``radiant`` of ``heroes``; columns are sets of ``dire`` of the heroes that the row leaves. The
-    hero's
-    index among these depends on the row.
+    hero's index among these depends on the row.
     """
     fewer = subsets(heroes - 1, radiant)
     row = _ranks(subsets(heroes, radiant), fewer, place, False)

@@ -40,10 +40,8 @@ class ElementClip:
         """Clip ``gradient`` [size] in place, and update v with the unclipped gradient.
 
         ``usable`` bool []: if False, the gradient is all zeros and v does not change. None means usable. Returns the
-        share of
-        clipped elements, a scalar tensor. Elements whose v is 0, which never had a gradient, are not clipped.
-        Nothing here
-        makes the host wait for the device.
+        share of clipped elements, a scalar tensor. Elements whose v is 0, which never had a gradient, are not clipped.
+        Nothing here makes the host wait for the device.
         """
         share = torch.zeros((), device=gradient.device)
         bound = None

@@ -53,8 +53,7 @@ def ppo_loss(
     """Return the loss of a batch.
 
     ``batch`` holds the arrays of `five.agent.learning.samples`. ``all_reduce`` is used if advantages are normalised
-    over
-    all optimizers.
+    over all optimizers.
     """
     mask = batch["mask"]
     weight = mask / mask.sum().clamp(min=1.0)

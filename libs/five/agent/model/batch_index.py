@@ -30,8 +30,7 @@ class BatchIndex:
     """Index of a batch of N = T * B team-steps.
 
     ``present`` are its rows, ``targets`` the valid targets of its actions. ``starts`` are the timesteps at which a
-    segment
-    without a reset starts; 0 is always one.
+    segment without a reset starts; 0 is always one.
     """
 
     present: PresentRows

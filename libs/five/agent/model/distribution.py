@@ -13,8 +13,7 @@ def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     """Return float32 log-probabilities over the last dimension.
 
     Masked entries get the lowest finite number, so that gradients have no infinity times zero. A row without valid
-    entries
-    is uniform; the caller must ignore it.
+    entries is uniform; the caller must ignore it.
     """
     return logits.float().masked_fill(~mask, torch.finfo(torch.float32).min).log_softmax(-1)
 
@@ -30,8 +29,7 @@ def sample(log_probabilities: Tensor, generator: torch.Generator | None = None) 
     """Sample one index per row, int64, by the Gumbel-max trick.
 
     It draws one number per entry, so a generator's position does not depend on the outcome. A masked entry is never
-    sampled
-    from a row with any other.
+    sampled from a row with any other.
     """
     # PyTorch's exponential_() takes several times as long on a CPU.
     noise = torch.rand(log_probabilities.shape, generator=generator, device=log_probabilities.device)

@@ -41,8 +41,7 @@ class Embeddings(nn.Module):
     """One table per id space; id 0 ("none") is the zero vector and never learns.
 
     Raises ValueError for ids without a row. ``action`` is as wide as a key: the same vectors score the LSTM's output
-    and
-    encode the previous action on the way in.
+    and encode the previous action on the way in.
     """
 
     def __init__(self, config: ModelConfig) -> None:

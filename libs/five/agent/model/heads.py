@@ -30,12 +30,9 @@ class HeadOutput(NamedTuple):
     """Output of the action heads.
 
     ``actions`` int64 [N, H, 6]; ``logp`` float32 [N, H]; ``target`` int64 [N, H], the targeted unit's row in the
-    trunk's
-    units (-1: none). ``entropies`` [N, H] by head are set for given actions only, and 0 for a head that the action
-    does not
-    read. ``primary`` [N, H, 30] and ``unit`` [N, H, U] are set for chosen actions only: float32 log-probabilities of
-    the
-    available actions, and of the valid targets of the chosen one.
+    trunk's units (-1: none). ``entropies`` [N, H] by head are set for given actions only, and 0 for a head that the
+    action does not read. ``primary`` [N, H, 30] and ``unit`` [N, H, U] are set for chosen actions only: float32
+    log-probabilities of the available actions, and of the valid targets of the chosen one.
     """
 
     actions: Tensor
@@ -78,9 +75,8 @@ class ActionHeads(nn.Module):
                 greedy: bool = False, targets: Targets | None = None) -> HeadOutput:
         """Choose or evaluate actions for core [N, H, D] and obs arrays [N, ...].
 
-        ``actions`` [N, H, 6] are evaluated; None chooses. ``targets`` are the valid targets of given actions, if
-        they were
-        searched before.
+        ``actions`` [N, H, 6] are evaluated; None chooses. ``targets`` are the valid targets of given actions, if they
+        were searched before.
         """
         available = obs["available"].long()
         given = None if actions is None else actions.long()
@@ -146,9 +142,8 @@ class ActionHeads(nn.Module):
                actions: Tensor) -> dict[str, Tensor]:
         """Return the inputs of the distributions for given actions [N, H, 6], float32; -inf marks invalid entries.
 
-        ``primary`` [N, H, 30] are logits of the available actions. ``unit`` [N, H, U] are logits of the target units
-        of the
-        given action. ``small`` [N, H, 3, 9] are log-probabilities of its delay, x and y.
+        ``primary`` [N, H, 30] are logits of the available actions. ``unit`` [N, H, U] are logits of the target units of
+        the given action. ``small`` [N, H, 3, 9] are log-probabilities of its delay, x and y.
         """
         available, given, outputs = obs["available"].long(), actions.long(), self._linear(core)
         primary = _primary_logits(outputs, available, action_embedding).float()

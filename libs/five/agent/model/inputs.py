@@ -84,13 +84,10 @@ class Inputs:
     """Raw inputs of ``steps`` team-steps N.
 
     ``floats`` are by feature stream, fields last; ``ids`` are categorical. ``sets`` assigns the packed set rows to
-    pools,
-    whose owners are packed unit rows: hero sets belong to the first rows, ``unit_modifiers`` to those after the heroes.
-    ``unit_step``, ``unit_slot``, ``unit_group`` and ``unit_position`` int64 [R] are the origin of a packed unit row;
-    the
-    position is within its group. ``group_rows`` counts the rows of each group. ``unit_row`` int64 [N, U] is the row
-    of a
-    slot (-1: absent).
+    pools, whose owners are packed unit rows: hero sets belong to the first rows, ``unit_modifiers`` to those after the
+    heroes. ``unit_step``, ``unit_slot``, ``unit_group`` and ``unit_position`` int64 [R] are the origin of a packed unit
+    row; the position is within its group. ``group_rows`` counts the rows of each group. ``unit_row`` int64 [N, U] is
+    the row of a slot (-1: absent).
 
     Dense: ``is_present`` bool [R] by stream with absent rows. ``column`` int64 [U] is the position of a slot among the
     slots by group. ``unit_group`` int64 [U] is by that position; the other ``unit_`` tensors are empty.
@@ -181,9 +178,8 @@ class InputReader(nn.Module):
     def forward(self, obs: dict[str, Tensor], present: PresentRows | None = None, dense: bool = False) -> Inputs:
         """Read ``obs``, the layout's arrays with one leading dimension N.
 
-        ``present`` are their rows if they were searched before; ``dense`` reads all rows. Raises ValueError for
-        arrays of other
-        widths.
+        ``present`` are their rows if they were searched before; ``dense`` reads all rows. Raises ValueError for arrays
+        of other widths.
         """
         shared, private = obs["shared"], obs["private"]
         self.require_widths(shared, private)

@@ -16,9 +16,8 @@ EPSILON = 1e-6  # Added to variances: float16 observations mean nothing below a 
 class RunningStatistics(nn.Module):
     """Count, mean and summed squared deviation of ``width`` fields, merged batch by batch in float64.
 
-    Raw moments add up across processes. Each process takes ``moments`` of its own data about the common mean; the
-    sums are
-    added, and every process merges the same total.
+    Raw moments add up across processes. Each process takes ``moments`` of its own data about the common mean; the sums
+    are added, and every process merges the same total.
     """
 
     count: Tensor
@@ -62,9 +61,8 @@ class RunningStatistics(nn.Module):
 def row_sums(values: Tensor, is_present: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return sums of each field of ``values`` [R, ..., fields], [fields] each.
 
-    They are the count, float64; the batch mean as pivot; and the sums of the differences from it and of their
-    squares, in
-    float32, which is exact enough so close to the mean. ``is_present`` bool [R] masks rows, which must be zeros.
+    They are the count, float64; the batch mean as pivot; and the sums of the differences from it and of their squares,
+    in float32, which is exact enough so close to the mean. ``is_present`` bool [R] masks rows, which must be zeros.
     """
     rows = values.reshape(values.shape[:-1].numel(), values.shape[-1])
     count = rows.new_zeros(rows.shape[1], dtype=torch.float64)
@@ -137,8 +135,7 @@ class RewardStatistics(RunningStatistics):
     3.2). Rewards are not centred: a constant reward stays a reward.
 
     ``prior`` rewards of deviation 1 count as seen. Few rewards occur at the start of a game. Their deviation alone
-    would
-    inflate the first returns, and with them Adam's second moments for thousands of steps.
+    would inflate the first returns, and with them Adam's second moments for thousands of steps.
     """
 
     def __init__(self, prior: float = 0.0) -> None:

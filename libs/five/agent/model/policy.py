@@ -141,10 +141,8 @@ class Policy(nn.Module):
         """Choose one action per hero. ``obs`` arrays and ``state`` lead with [B] and are on the policy's device.
 
         With a ``generator`` the choice is a function of its state and the inputs; ``greedy`` takes the most likely
-        action.
-        ``replay`` int16 [B, H, 6] holds actions that were already played, -1 in a row that is to be chosen. It
-        rebuilds a lost
-        state from the actions that were taken.
+        action. ``replay`` int16 [B, H, 6] holds actions that were already played, -1 in a row that is to be chosen. It
+        rebuilds a lost state from the actions that were taken.
         """
         if self.actor is not None and replay is None and not self.dense:
             arrays = {name: array.numpy() for name, array in obs.items()}
@@ -180,11 +178,9 @@ class Policy(nn.Module):
                resets: Tensor | None = None, index: BatchIndex | None = None) -> UnrollOutput:
         """Evaluate given actions over a sequence.
 
-        ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step. ``resets``
-        bool [T, B]
-        marks steps at which a new game starts, before which the state is zero; None: nowhere. ``index`` is that of
-        the same
-        arrays, on the policy's device; a dense policy needs none.
+        ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step. ``resets`` bool
+        [T, B] marks steps at which a new game starts, before which the state is zero; None: nowhere. ``index`` is that
+        of the same arrays, on the policy's device; a dense policy needs none.
         """
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
@@ -214,8 +210,7 @@ class Policy(nn.Module):
         """Return the inputs of the distributions over a sequence, to compare two policies; arguments as in `unroll`.
 
         The result has `ActionHeads.scores` [T, B, H, ...], ``values`` [T, B, H] and the auxiliary logits as
-        ``aux/<name>``, all
-        float32.
+        ``aux/<name>``, all float32.
         """
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}

@@ -36,11 +36,9 @@ class RecurrentCore(nn.Module):
                 starts: list[int] | None = None, step_by_step: bool = False) -> tuple[Tensor, Tensor, Tensor]:
         """Unroll x [T, B, H, I] from h and c [B, H, D] with resets bool [T, B] or None -> (outputs [T, B, H, D], h, c).
 
-        Where resets[t, b] is set, the state of team b is zero before step t. ``starts`` are 0 and the other steps
-        with a reset,
-        if the host knows them. ``step_by_step`` runs the same sequence of kernels for any resets. Under autocast
-        only products
-        are in its dtype: cell, state and outputs are float32.
+        Where resets[t, b] is set, the state of team b is zero before step t. ``starts`` are 0 and the other steps with
+        a reset, if the host knows them. ``step_by_step`` runs the same sequence of kernels for any resets. Under
+        autocast only products are in its dtype: cell, state and outputs are float32.
         """
         kind = x.device.type
         if torch.is_autocast_enabled(kind):

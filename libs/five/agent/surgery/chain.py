@@ -91,9 +91,8 @@ class MigrationChain:
     def migrations_from(self, schema: str) -> tuple[AppliedMigration, ...]:
         """Return the migrations that versions of a schema still need.
 
-        If a schema occurs twice, as after removing and adding an input, its last position counts. Raise ValueError
-        for a
-        schema that the run never had.
+        If a schema occurs twice, as after removing and adding an input, its last position counts. Raise ValueError for
+        a schema that the run never had.
         """
         if schema not in self.schemas:
             if not self.links:

@@ -30,8 +30,7 @@ class RecordedSamples:
     """Samples from games, time first.
 
     ``observation`` arrays [T, B, ...], ``actions`` int16 [T, B, H, 6], ``state`` [B, ...] before the first step,
-    ``resets``
-    bool [T, B].
+    ``resets`` bool [T, B].
     """
 
     observation: dict[str, Array]
@@ -50,8 +49,7 @@ class PolicyDifference(BaseModel):
     """Difference of two policies on the same recorded steps.
 
     Logits are those of available actions, valid targets, and used delays and offsets. KL is of the primary action,
-    first
-    to second policy, in nats.
+    first to second policy, in nats.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -110,8 +108,7 @@ def check_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorde
     """Apply the plan to a copy of a version's tensors and return the measured differences.
 
     ``tensors`` are the version's, ``recorded`` comes from its games. If a step promises to hold for any value of its
-    new
-    inputs, they are random. The computation is in float32, and the process's random state does not change. Raise
+    new inputs, they are random. The computation is in float32, and the process's random state does not change. Raise
     ValueError as `migrate_policy` and `convert_observations` do.
     """
     stages = list(plan.stages(old, max_parameters))

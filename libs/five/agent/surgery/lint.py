@@ -32,9 +32,8 @@ def lint_plan(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array] | None = 
          max_parameters: int = MAX_PARAMETERS) -> list[LintFinding]:
     """Return the findings in the order of the steps.
 
-    ``tensors`` are a version's, to compare the scale of new LSTM weights with the present ones. Without them the
-    scale of
-    a new model is used. Raise as `Plan.stages` does.
+    ``tensors`` are a version's, to compare the scale of new LSTM weights with the present ones. Without them the scale
+    of a new model is used. Raise as `Plan.stages` does.
     """
     findings: list[LintFinding] = []
     stages = list(plan.stages(old, max_parameters))

@@ -21,10 +21,8 @@ def migrate_policy(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array],
     """Return a version of schema ``plan.parent`` migrated to the plan's target.
 
     ``tensors`` are the version's by name, float32 and float64. Arrays that no step changes are returned as they are.
-    The
-    result is bit-identical on every machine, because new weights are seeded by the plan's digest. Raise ValueError
-    if the
-    tensors are not those of ``old``, or as `Plan.stages` does.
+    The result is bit-identical on every machine, because new weights are seeded by the plan's digest. Raise ValueError
+    if the tensors are not those of ``old``, or as `Plan.stages` does.
     """
     return migrate_stepwise(plan, old, tensors, max_parameters)[-1]
 
@@ -47,13 +45,11 @@ def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", e
     target.
 
     Adam's m and v and the clip's v move with their parameters bit-identically, and a clone gets its parent's. New
-    entries
-    have zero moments. Both optimizer and clip correct their bias by the steps of the whole run, so a new v is too
-    small at
-    first: Adam's steps would be up to three times too large and the clip too narrow. Therefore the learning rate is
-    held
-    at 0 for ``warm_up_versions`` times ``gradient_steps_per_version`` steps (``extra["hold_steps"]``, or the present
-    value if larger), while the moments and the statistics of new inputs fill. After n steps a new v is short by
+    entries have zero moments. Both optimizer and clip correct their bias by the steps of the whole run, so a new v is
+    too small at first: Adam's steps would be up to three times too large and the clip too narrow. Therefore the
+    learning rate is held at 0 for ``warm_up_versions`` times ``gradient_steps_per_version`` steps
+    (``extra["hold_steps"]``, or the present value if larger), while the moments and the statistics of new inputs fill.
+    After n steps a new v is short by
     0.999^n.
 
     Adam's step counter of a new tensor starts at 0. Arguments are not modified, and unchanged tensors share their

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from five import yaml_core
 from five.agent.surgery.spec import AgentSpec
 from five.agent.surgery.steps import STEPS, AnyStep, SurgeryStep
 from five.agent.surgery.steps.actions import AddActions
@@ -25,7 +26,7 @@ class Bounds(BaseModel):
     Steps that promise to be exact must also meet their tolerance.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     mean_kl: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         0.01, description="KL divergence of the primary action, old to new, in nats, mean over recorded steps.")
@@ -58,11 +59,11 @@ class Plan(BaseModel):
     """An ordered list of steps with its bounds. Equal plans have equal digests; approval and application refer to the
     digest."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="Letters a-z, digits and dashes.")]
     parent: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$", description="Schema id of the versions to migrate.")]
-    steps: Annotated[tuple[AnyStep, ...], Field(min_length=1, max_length=MAX_STEPS)]
+    steps: Annotated[tuple[AnyStep, ...], Field(min_length=1, max_length=MAX_STEPS, strict=False)]
     hold: bool = Field(False, description="Wait for an operator's approval before anything is published.")
     warm_up_versions: Annotated[int, Field(ge=0, le=10_000)] = Field(
         8, description="Versions at learning rate 0 after the surgery, while moments and statistics settle.")
@@ -86,14 +87,11 @@ class Plan(BaseModel):
 
     def to_yaml(self) -> str:
         """Return YAML that `from_yaml` reads, without keys at their defaults."""
-        import yaml
-
         values = self.model_dump(mode="json", exclude_defaults=True)
         for step, short in zip(self.steps, values["steps"], strict=True):
             short["kind"] = step.kind
         values["steps"] = [{"kind": s.pop("kind"), **s} for s in values["steps"]]
-        text: str = yaml.safe_dump(values, sort_keys=False, width=100)
-        return text
+        return yaml_core.dump(values, sort_keys=False, width=100)
 
     def canonical(self) -> str:
         """Return the JSON text with all keys sorted, from which the digest is computed."""

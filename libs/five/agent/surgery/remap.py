@@ -28,8 +28,7 @@ class TensorRemap:
     """Construction of one new tensor.
 
     ``source`` is the old tensor's name, "" for a new tensor. ``indices`` holds, per axis, the old index of each new
-    one, -1
-    for none. ``same`` is True if the old tensor is used unchanged.
+    one, -1 for none. ``same`` is True if the old tensor is used unchanged.
     """
 
     labelled: TensorLabels
@@ -69,9 +68,8 @@ def _old_indices(axis: Axis, before: Axis) -> npt.NDArray[np.int64]:
 def remap_tensor(remap: TensorRemap, source: Array | None, fill: EntryInitializers, seed: str) -> Array:
     """Return the new tensor. ``source`` holds the old tensor's entries, None for a new tensor.
 
-    Entries with an old counterpart are bit-identical to it. ``seed`` is any text. Equal texts give equal random
-    entries on
-    every machine, so a version migrates to the same bits everywhere.
+    Entries with an old counterpart are bit-identical to it. ``seed`` is any text. Equal texts give equal random entries
+    on every machine, so a version migrates to the same bits everywhere.
     """
     if remap.same:
         assert source is not None

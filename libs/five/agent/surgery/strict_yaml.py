@@ -4,11 +4,13 @@ from typing import Any
 
 import yaml
 
+from five.yaml_core import CoreLoader
+
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 16
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(CoreLoader):
     depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -29,13 +31,9 @@ class _Loader(yaml.SafeLoader):
             self.depth -= 1
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
         for key, _ in node.value:
-            if key.value in seen:
-                raise ValueError(f"line {key.start_mark.line + 1}: duplicate key '{key.value}'")
             if not isinstance(key.value, str) or key.tag != "tag:yaml.org,2002:str":
                 raise ValueError(f"line {key.start_mark.line + 1}: keys must be strings")
-            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 

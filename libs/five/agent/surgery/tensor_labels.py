@@ -37,9 +37,8 @@ Role = Literal["out", "in", "query", "fixed"]
 class Axis:
     """One dimension of a tensor.
 
-    ``parents`` maps a label that was split off another to its original. ``reads`` gives, for every label of an
-    input, the
-    normaliser's label of its field, or "space:field:column" of an embedding; it is empty if inputs are not fields.
+    ``parents`` maps a label that was split off another to its original. ``reads`` gives, for every label of an input,
+    the normaliser's label of its field, or "space:field:column" of an embedding; it is empty if inputs are not fields.
     """
 
     labels: tuple[str, ...]

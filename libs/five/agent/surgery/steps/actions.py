@@ -14,13 +14,12 @@ class AddActions(SurgeryStep):
     """Offer ``actions`` to the policy. Their rows are in the vocabulary but were never trained.
 
     Exact while none of them is offered. Once offered, a new action takes probability from the others, and an untrained
-    policy misuses it (Berner et al. 2019, section 4.1 on buyback). With ``anneal_versions`` the switch is not part
-    of the
-    surgery but annealed in after it, over that many versions.
+    policy misuses it (Berner et al. 2019, section 4.1 on buyback). With ``anneal_versions`` the switch is not part of
+    the surgery but annealed in after it, over that many versions.
     """
 
     kind: Literal["add_actions"] = "add_actions"
-    actions: tuple[Scripted, ...] = Field(min_length=1)
+    actions: tuple[Scripted, ...] = Field(min_length=1, strict=False)
     anneal_versions: Annotated[int, Field(ge=1, le=10**7)] | None = None
 
     def apply(self, spec: AgentSpec) -> AgentSpec:

@@ -32,7 +32,7 @@ class Promise(NamedTuple):
 class SurgeryStep(BaseModel):
     """One step of a plan. Subclasses have a ``kind`` and the fields of their YAML."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
         """Return the specification after the step. Raise ValueError if the step does not fit."""

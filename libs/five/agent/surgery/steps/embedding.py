@@ -18,8 +18,7 @@ class ResizeEmbedding(SurgeryStep):
 
     Wider is exact: new columns are random and read with zero weights. Narrower is approximate: the embedding and the
     weights that read it are replaced by the best approximation of their products at that width (a truncated singular
-    value
-    decomposition over all readers), and their moments become zero.
+    value decomposition over all readers), and their moments become zero.
 
     An action's embedding is as wide as a key: widen ``key`` instead.
     """

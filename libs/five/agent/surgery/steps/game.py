@@ -12,9 +12,8 @@ from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_game
 class ChangeGame(SurgeryStep):
     """Set dotted keys of the game (``randomisation.stats``), except those that change the observation's shape.
 
-    The policy's function is bit-identical; the game that it plays changes. With ``anneal_versions`` the change is
-    not part
-    of the surgery but annealed in after it, from none to all games over that many versions.
+    The policy's function is bit-identical; the game that it plays changes. With ``anneal_versions`` the change is not
+    part of the surgery but annealed in after it, from none to all games over that many versions.
     """
 
     kind: Literal["game"] = "game"

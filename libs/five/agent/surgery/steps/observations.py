@@ -16,13 +16,12 @@ class AddObservations(SurgeryStep):
     """Show ``fields`` (``block.field``, or a whole block) to the policy that ``observation.omit`` or an older release
     left out.
 
-    Exact for any values: all weights on the fields start at zero. The layers of a new block are random, and the
-    weights on
-    their outputs start at zero. ``prior`` gives the initial normalisation statistics of a field.
+    Exact for any values: all weights on the fields start at zero. The layers of a new block are random, and the weights
+    on their outputs start at zero. ``prior`` gives the initial normalisation statistics of a field.
     """
 
     kind: Literal["add_observations"] = "add_observations"
-    fields: tuple[str, ...] = Field(min_length=1)
+    fields: tuple[str, ...] = Field(min_length=1, strict=False)
     prior: dict[str, InputPrior] = Field(default_factory=dict)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:

@@ -7,16 +7,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from five.agent.surgery.remap import Array, TensorRemap
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+MAX_INPUT = 1e12  # its square, summed over rows, stays finite in float32
+Finite = Annotated[float, Field(ge=-MAX_INPUT, le=MAX_INPUT, allow_inf_nan=False)]
 
 
 class InputPrior(BaseModel):
     """Initial mean and deviation of a field, weighted as ``rows`` observed rows."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     mean: Finite = 0.0
-    std: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    std: Annotated[float, Field(gt=0, le=MAX_INPUT, allow_inf_nan=False)] = 1.0
     rows: Annotated[int, Field(ge=1, le=10**9)] = 10_000
 
 

@@ -24,7 +24,7 @@ class RemoveInputs(SurgeryStep):
     """
 
     kind: Literal["remove_inputs"] = "remove_inputs"
-    fields: tuple[str, ...] = Field(min_length=1)
+    fields: tuple[str, ...] = Field(min_length=1, strict=False)
     constants: dict[str, Finite] = Field(default_factory=dict)
 
     def apply(self, spec: AgentSpec) -> AgentSpec:

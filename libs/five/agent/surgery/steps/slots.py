@@ -17,8 +17,7 @@ class ResizeSlots(SurgeryStep):
     """Set the observation's numbers of slots (``allied_creeps`` counts for the enemy's too).
 
     Exact while the added or removed slots are empty, because the units of a group share weights. A group or set that
-    had
-    no slots gets new layers, on which all weights start at zero.
+    had no slots gets new layers, on which all weights start at zero.
     """
 
     kind: Literal["slots"] = "slots"

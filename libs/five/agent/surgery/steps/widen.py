@@ -19,8 +19,7 @@ class WidenLayer(SurgeryStep):
     pooled share.
 
     Exact: weights on new outputs start at zero. A wider ``key`` lengthens the vectors that score units and actions;
-    there
-    the queries' new rows start at zero instead.
+    there the queries' new rows start at zero instead.
     """
 
     kind: Literal["widen"] = "widen"
