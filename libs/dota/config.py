@@ -1,12 +1,21 @@
 """Game configuration: rules, observations, randomisation and rewards."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from dota.sections import BaseModel, ConfigDict, Field, model_validator
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numpy_as_python(cls, given: Any) -> Any:
+        """Convert numpy's scalars, which pydantic's strict mode refuses."""
+        if not isinstance(given, Mapping):
+            return given
+        return {key: value.item() if getattr(value, "shape", None) == () else value for key, value in given.items()}
 
 
 MAP_SIDE = 16640.0  # world units
@@ -31,8 +40,8 @@ class ObservationConfig(_Section):
     nearby_map: int = Field(8, ge=2, le=16, description="Cells along a side of the terrain grid around a hero.")
     passability: int = Field(14, ge=2, le=16, description="Cells along a side of an allied hero's passability grid.")
     omit: tuple[str, ...] = Field(
-        (), description="Fields of the paper's table that are left out, as block.field, or a whole block (minimap, "
-        "nearby_map, abilities, items). Surgery puts them in again.")
+        (), strict=False, description="Fields of the paper's table that are left out, as block.field, or a whole block "
+        "(minimap, nearby_map, abilities, items). Surgery puts them in again.")
     generation: int = Field(
         FIELDS, ge=1, description="Generation of the table of fields. What a later release added is left out of runs "
         "that began before, until surgery shows it to them.")
@@ -87,7 +96,8 @@ class ConsumablesConfig(_Section):
     salve: int = Field(1, ge=0, le=16, description="Charges of healing salve; 0 buys none.")
     clarity: int = Field(1, ge=0, le=16, description="Charges of clarity; 0 buys none.")
     town_portal: int = Field(1, ge=0, le=16, description="Charges of town portal scroll; 0 buys none.")
-    until_seconds: float = Field(600.0, ge=0, description="Game time until which tango, salve and clarity are bought.")
+    until_seconds: float = Field(600.0, ge=0, le=1e9, description="Game time until which tango, salve and clarity are "
+                                 "bought.")
     income_share: float = Field(0.2, ge=0, le=1, description="Most of a hero's income, the start's gold included, that "
                                 "goes on consumables, scrolls and wards; the build takes its gold first.")
 
@@ -106,7 +116,7 @@ class GameConfig(_Section):
     max_game_seconds: float = Field(3600.0, gt=0, le=MAX_GAME_SECONDS,
                                     description="Game time after which a game is a draw.")
     start_seconds: float = Field(-90.0, le=0, description="Game time at which play begins (0 is the horn).")
-    kills_to_win: int = Field(2, ge=0, description="1v1_mid: deaths that lose the game; 0: never.")
+    kills_to_win: int = Field(2, ge=0, le=1000, description="1v1_mid: deaths that lose the game; 0: never.")
     courier: Literal["scripted", "direct"] = Field("direct", description="How bought items reach a hero.")
     neutrals: bool = Field(True, description="Whether neutral camps spawn.")
     roshan: bool = Field(True, description="Whether Roshan spawns.")
@@ -168,4 +178,5 @@ class RewardConfig(_Section):
     weights: dict[SignalName, float] = Field({}, description="Weights that differ from the preset's, by signal.")
     time_decay: float = Field(0.6, gt=0, le=1, description="Factor on rewards for every time_decay_seconds of game "
                               "time; 1 turns it off.")
-    time_decay_seconds: float = Field(600.0, gt=0, description="Game time over which rewards shrink by time_decay.")
+    time_decay_seconds: float = Field(600.0, gt=0, le=1e9, description="Game time over which rewards shrink by "
+                                      "time_decay.")

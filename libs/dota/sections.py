@@ -6,6 +6,7 @@ with one difference: it never parses text as a number.
 """
 
 import json
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -18,11 +19,11 @@ _MISSING: Any = object()
 
 
 class PlainField:
-    """Configuration field: type, default, bounds and description."""
+    """Configuration field: type, default, bounds and description. ``strict`` is pydantic's and has no effect here."""
 
     def __init__(self, default: Any = _MISSING, *, default_factory: Callable[[], Any] | None = None,
                  description: str = "", ge: float | None = None, gt: float | None = None, le: float | None = None,
-                 lt: float | None = None, min_length: int | None = None) -> None:
+                 lt: float | None = None, min_length: int | None = None, strict: bool = True) -> None:
         self.default = default
         self.default_factory = default_factory
         self.description = description
@@ -54,8 +55,10 @@ class PlainField:
 def _number(kind: type, value: Any, where: str) -> Any:
     # Numbers of numpy are taken as Python's.
     value = value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
-    if not isinstance(value, int | float) or isinstance(value, bool) or (kind is int and value != int(value)):
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
         raise ValueError(f"{where} must be {'an integer' if kind is int else 'a number'}, not {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{where} must be finite, not {value!r}")
     return kind(value)
 
 

@@ -1,17 +1,40 @@
 """Configuration of the platform: connections, stores, telemetry and process settings of every service."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 MEBIBYTE = 1 << 20
+MAX_SECONDS = 2_000_000  # sockets and gRPC count milliseconds in 32 bits
+MAX_INTEGER = (1 << 31) - 1
+MAX_LARGE_INTEGER = (1 << 63) - 1  # of seeds and bytes
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+class Section(BaseModel):
+    """Frozen section that refuses unknown keys, values of another type, and numbers that are not finite or too large.
+
+    Defaults are validated too. Lists are not accepted for tuples unless a field is lax (``strict=False``).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True)
+
+    @field_validator("*")
+    @classmethod
+    def _fits_the_system(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse numbers above what sockets, gRPC and C integers take, which would fail only where they are used."""
+        name = info.field_name or ""
+        if isinstance(value, int | float):
+            most = MAX_INTEGER
+            if name.endswith("_seconds"):
+                most = MAX_SECONDS
+            elif name == "seed" or name.endswith("_bytes"):
+                most = MAX_LARGE_INTEGER
+            if value > most:
+                raise ValueError(f"at most {most:,} is allowed")
+        return value
 
 
-class TlsConfig(_Section):
+class TlsConfig(Section):
     """Files of a TLS setup, PEM. A server needs certificate and key; a client needs the authority."""
 
     authority: str = Field("", description="Trusted certificates; empty: the machine's own.")
@@ -29,7 +52,7 @@ class TlsConfig(_Section):
         return self
 
 
-class RpcConfig(_Section):
+class RpcConfig(Section):
     """gRPC connections between the services."""
 
     max_message_mebibytes: int = Field(64, ge=1, le=1024, description="Largest message that is sent or accepted.")
@@ -68,7 +91,7 @@ class RpcConfig(_Section):
         return self.max_message_mebibytes * MEBIBYTE
 
 
-class StoreConfig(_Section):
+class StoreConfig(Section):
     """Redis servers of a run's state and parameters."""
 
     state_url: str = Field("", description="Redis of the run's state, append-only file on; empty: embedded. Its "
@@ -99,13 +122,16 @@ class StoreConfig(_Section):
         return max(int(self.chunk_mebibytes * MEBIBYTE) // 64, 1) * 64
 
 
-class BlobConfig(_Section):
-    """Storage of past versions, checkpoints and replays (fsspec)."""
+class BlobConfig(Section):
+    """Storage of past versions, checkpoints and replays."""
 
-    url: str = Field("", description="Folder, or fsspec URL such as s3://bucket/prefix; empty: blobs/ in the run.")
+    url: str = Field("", description="Folder, or prefix in a bucket: s3://BUCKET/PREFIX, gs://..., az://CONTAINER/"
+                     "PREFIX; empty: blobs/ in the run. Credentials come from the environment or the pod's identity.")
+    adopt: str = Field("", description="Id of another run of this name whose blobs this run takes over, as the refusal "
+                       "at the start names it; that run must not write any more.")
 
 
-class TelemetryConfig(_Section):
+class TelemetryConfig(Section):
     """Metrics and logs."""
 
     metrics_port: int = Field(0, ge=0, le=65535, description="Port of the metrics page; 0: any free one.")
@@ -114,22 +140,22 @@ class TelemetryConfig(_Section):
     log_json: bool = Field(False, description="Write logs as one JSON object per line instead of text.")
 
 
-class AllocatorConfig(_Section):
+class AllocatorConfig(Section):
     """The C allocator of the process."""
 
     tune: bool = Field(True, description="Keep freed memory in the process, so that large messages and parameters "
                        "reuse pages.")
 
 
-class LifecycleConfig(_Section):
+class LifecycleConfig(Section):
     """Heartbeat, draining and liveness of a service."""
 
     grace_seconds: float = Field(20.0, gt=0, description="Time to drain after SIGTERM before the process exits.")
-    heartbeat_seconds: float = Field(2.0, gt=0, description="Interval of a service's heartbeat.")
+    heartbeat_seconds: float = Field(2.0, ge=0.01, description="Interval of a service's heartbeat.")
     lease_seconds: float = Field(10.0, gt=0, description="Time without a heartbeat after which a service is dead.")
     watchdog_seconds: float = Field(300.0, ge=5, description="Time without progress of a critical loop (event loop, "
                                  "forward passes, learning) after which the process is not alive and exits.")
-    poll_seconds: float = Field(1.0, gt=0, description="Interval at which a service reads the run's status.")
+    poll_seconds: float = Field(1.0, ge=0.01, description="Interval at which a service reads the run's status.")
     pause_timeout_seconds: float = Field(60.0, gt=0, description="Time for services to become idle in a pause. After "
                                                                  "it an "
                                  "event names those that are not. The pause continues to wait.")

@@ -4,25 +4,24 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from dota.vec_game import BOTS
+from five import yaml_core
 from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, load, validate
 from five.run.renamed_keys import refusal
+from rapid.config import MAX_LARGE_INTEGER, Section
 
 _NAME = r"^[a-z0-9][a-z0-9-]{0,40}$"
 RENAMED = {"arms": "variants", "at_once": "parallel_runs", "judge": "evaluation"}
+Seed = Annotated[int, Field(ge=0, le=MAX_LARGE_INTEGER)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-
-class EvaluationConfig(_Section):
+class EvaluationConfig(Section):
     """Evaluation of a run's versions after it has ended, so that training loses no time to it."""
 
     points: int = Field(5, ge=1, le=100, description="Versions of each run to evaluate, evenly spaced over its time; "
@@ -46,7 +45,7 @@ class EvaluationConfig(_Section):
         return self
 
 
-class AblationConfig(_Section):
+class AblationConfig(Section):
     """Configuration of an ablation. Keys of ``set`` and of each variant are paths of the run's configuration (a.b.c).
     """
 
@@ -54,7 +53,7 @@ class AblationConfig(_Section):
     question: str = Field("", description="Question that the ablation answers; heads the page.")
     preset: str = Field("laptop-1v1", description="Preset or file that every run is based on.")
     minutes: float = Field(20.0, gt=0, description="Training time of each run, minutes of wall clock.")
-    seeds: list[int] = Field([1, 2, 3], min_length=1, description="Seeds; every variant is trained with each.")
+    seeds: list[Seed] = Field([1, 2, 3], min_length=1, description="Seeds; every variant is trained with each.")
     set: dict[str, Any] = Field({}, description="Overrides of every variant.")
     variants: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each variant by name; the "
                                                 "first one is the baseline.")
@@ -86,7 +85,7 @@ class AblationConfig(_Section):
 
     def overrides(self, variant: str) -> list[str]:
         """Return a variant's overrides in the form of `five train --set`."""
-        return [f"{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"
+        return [f"{key}={yaml_core.dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"
                 for key, value in {**self.set, **self.variants[variant]}.items()]
 
     def run_config(self, variant: str) -> RunConfig:
@@ -118,10 +117,10 @@ class Trial(NamedTuple):
 def read(path: Path) -> AblationConfig:
     """Return the ablation of a file, with every variant validated. Raises ConfigError naming each invalid key."""
     try:
-        tree = yaml.safe_load(path.read_text())
+        tree = yaml_core.load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     try:
         config = AblationConfig.model_validate(tree)

@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from five.cli.run_selection import add_address
+from five import yaml_core
+from five.cli.run_selection import add_address, confirmed
 from five.local.rest_client import ApiError, Controller
 from five.run.load import value_of
 
@@ -83,7 +84,7 @@ def tree_of(given: list[str], below: str = "") -> dict[str, Any]:
             if not isinstance(at, dict):
                 raise ApiError(f"{text!r}: {section} already has a value")
         try:
-            at[last] = value_of([below, *sections, last], value) if below else yaml.safe_load(value)
+            at[last] = value_of([below, *sections, last], value) if below else yaml_core.load(value)
         except yaml.YAMLError as error:
             raise ApiError(f"{text!r}: {error}") from None
     return tree

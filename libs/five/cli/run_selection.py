@@ -1,7 +1,8 @@
-"""Arguments that select a run, and the client of its controller."""
+"""Arguments that select a run, the client of its controller, and the confirmation of a change."""
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from five.local.rest_client import TOKEN_VARIABLE, ApiError, Controller
@@ -31,7 +32,17 @@ def token_of(arguments: argparse.Namespace) -> str:
     """Return the given token, '' without one. For a run of this machine only --token-file counts. Raises ApiError."""
     if arguments.token_file is not None:
         try:
-            return str(arguments.token_file.read_text().strip())
+            return str(arguments.token_file.read_text(encoding="utf-8").strip())
         except OSError as error:
             raise ApiError(f"--token-file {arguments.token_file}: {error.strerror}") from None
     return os.environ.get(TOKEN_VARIABLE, "").strip() if arguments.url else ""
+
+
+def confirmed(question: str) -> bool:
+    """Ask a question on the terminal. Return whether the answer is yes. Raises ApiError without a terminal."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise ApiError(f"{question} There is no terminal to answer on; nothing was changed: --yes confirms")
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

@@ -4,7 +4,6 @@ A file with ``preset: NAME`` lists only its differences from that preset. Sectio
 plain values replace the preset's.
 """
 
-import datetime
 import difflib
 import json
 import os
@@ -16,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from five import yaml_core
 from five.run.config import RunConfig
 from five.run.renamed_keys import migrate, refusal
 
@@ -68,6 +68,11 @@ def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
         raise ConfigError(explain(error, where)) from None
 
 
+def renamed(config: RunConfig, name: str) -> RunConfig:
+    """Return the configuration under another name. Raises ConfigError for an invalid one."""
+    return validate({**config.model_dump(mode="json", by_alias=True), "name": name}, f"run {name!r}")
+
+
 def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """Return a copy of ``tree`` with each ``a.b=c`` set, parsed by `value_of`. Raises ConfigError."""
     result = _copy(tree)
@@ -94,8 +99,8 @@ def value_of(keys: Sequence[str], text: str) -> Any:
 
     Raises yaml.YAMLError.
     """
-    value = yaml.safe_load(text)
-    if isinstance(value, (bool, int, float, datetime.date)) and _takes_text(keys):
+    value = yaml_core.load(text)
+    if isinstance(value, bool | int | float) and _takes_text(keys):
         return text.strip()
     return value
 
@@ -110,17 +115,22 @@ def _takes_text(keys: Sequence[str]) -> bool:
     return kind is str or (get_origin(kind) is Literal and all(isinstance(choice, str) for choice in get_args(kind)))
 
 
-def quoting_hint(kind: str, given: object) -> str:
-    """Return the advice to quote a number that was meant as text; empty for other kinds of validation errors."""
-    if kind in ("literal_error", "string_type") and isinstance(given, (bool, int, float, datetime.date)):
+def type_hint(kind: str, given: object) -> str:
+    """Return the advice for a value of the wrong type; empty for other kinds of validation errors."""
+    if kind in ("literal_error", "string_type") and isinstance(given, bool | int | float):
         return f"; quote it to make it text: \"{given}\""
+    if kind == "bool_type":
+        return "; write true or false"
+    if kind in ("int_type", "float_type") and isinstance(given, str):
+        return "; write decimal digits without quotes, \"_\" or \":\""
     return ""
 
 
 def save(config: RunConfig, path: Path) -> None:
     """Write the whole configuration as YAML, atomically."""
     partial = path.with_suffix(path.suffix + ".partial")
-    partial.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
+    text = yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False)
+    partial.write_text(text, encoding="utf-8")
     partial.replace(path)
 
 
@@ -142,7 +152,7 @@ def explain(error: ValidationError, where: str) -> str:
             value = "" if isinstance(given, dict) else f" {json.dumps(given, default=str)}"
             message = PATTERN_ERRORS.get(path) if problem["type"] == "string_pattern_mismatch" else None
             message = message or problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
-            lines.append(f"  {path}{value}: {message}{quoting_hint(problem['type'], given)}")
+            lines.append(f"  {path}{value}: {message}{type_hint(problem['type'], given)}")
     return "\n".join(lines)
 
 
@@ -164,8 +174,8 @@ def _read(source: str | Path) -> dict[str, Any]:
         hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
         raise ConfigError(f"{source}: no preset and no file has this name; {hint}")
     try:
-        tree = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
+        tree = yaml_core.load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     if tree is None:
         return {}

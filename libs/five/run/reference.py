@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
-import yaml
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from five import yaml_core
 from five.run.config import RunConfig
 from five.run.units import unit_of
 
@@ -161,5 +161,5 @@ def written(value: Any) -> str:
         value = list(value)
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = yaml.safe_dump(value, default_flow_style=True, width=1 << 20, sort_keys=False).strip()
+    text = yaml_core.dump(value, default_flow_style=True, width=1 << 20, sort_keys=False).strip()
     return text.removesuffix("...").strip() or '""'

@@ -13,7 +13,7 @@ from five.agent.anneal.document import ACTIVE, Anneal, AnnealRamp, AnnealState, 
 from five.agent.anneal.guard import GuardDecision, decide
 from five.agent.anneal.pair_records import parse_pairs
 from five.agent.anneal.transitions import FollowUp, Transition, advance, complete_revert, fail
-from five.run.load import quoting_hint
+from five.run.load import type_hint
 from five.services.controller.operations.document import Operation, OperationKind, OperationRequest, OperationState
 from five.services.controller.operations.store import OperationInProgress, OperationStore
 from rapid.store import state as run_state
@@ -37,7 +37,7 @@ def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> Game
         now = GameConfig.model_validate(dict(record.game))
         then = GameConfig.model_validate(merge_overrides(now.model_dump(mode="json"), overrides))
     except ValidationError as error:
-        said = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}{quoting_hint(e['type'], e['input'])}"
+        said = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}{type_hint(e['type'], e['input'])}"
                          for e in error.errors())
         raise AnnealError(f"overrides: the resulting game is invalid: {said}") from None
     if then == now:

@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from five.run.config.section import Section
+from rapid.config import Section
 
 
 class ScalingRule(Section):
@@ -66,7 +66,7 @@ class AutoscalerConfig(Section):
 
     enabled: bool = Field(False, description="Whether the controller sets the sizes of the rollout and inference "
                           "Deployments. No other autoscaler may then own their replicas.")
-    interval_seconds: float = Field(15.0, gt=0, description="Interval between two decisions.")
+    interval_seconds: float = Field(15.0, ge=0.01, description="Interval between two decisions.")
     window_seconds: float = Field(60.0, gt=0, description="Time over which signals are measured; several times "
                                   "lifecycle.heartbeat_seconds.")
     timeout_seconds: float = Field(5.0, gt=0, description="Deadline of a request to the Kubernetes API.")

@@ -1,9 +1,16 @@
 """Sections of the controller service."""
 
-from pydantic import Field
+import ipaddress
+import re
+
+from pydantic import Field, field_validator
 
 from five.run.config.autoscaler import AutoscalerConfig
-from five.run.config.section import Section
+from rapid.config import Section
+
+
+LOOPBACK = ("127.0.0.1", "::1")
+_PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 
 class LimitsConfig(Section):
@@ -13,6 +20,9 @@ class LimitsConfig(Section):
     body_seconds: float = Field(10.0, gt=0, description="Time in which a request's body must arrive.")
     header_seconds: float = Field(10.0, gt=0, description="Time in which a request's headers must arrive.")
     request_seconds: float = Field(30.0, gt=0, description="Time in which a response must begin.")
+    keep_alive_seconds: int = Field(75, ge=1, description="Time for which an idle connection stays open for the next "
+                                    "request. Longer than a reverse proxy's own, or it sends requests into "
+                                    "connections that close.")
     store_seconds: float = Field(1.0, gt=0, description="Time that Redis may take before a request is answered with "
                                  "503.")
     concurrent_requests: int = Field(256, ge=1, description="Requests handled at once.")
@@ -20,11 +30,11 @@ class LimitsConfig(Section):
     streams: int = Field(64, ge=1, description="Open clients of /v1/stream, consoles included.")
     viewers: int = Field(64, ge=1, description="Viewers of live games.")
     players: int = Field(16, ge=1, description="People who play, or watch games of people.")
-    requests_per_second: float = Field(1000.0, gt=0, description="Request rate of all clients together.")
+    requests_per_second: float = Field(1000.0, ge=0.001, description="Request rate of all clients together.")
     burst: float = Field(2000.0, ge=1, description="Requests of all clients at once.")
-    client_requests_per_second: float = Field(500.0, gt=0, description="Request rate of one address.")
+    client_requests_per_second: float = Field(500.0, ge=0.001, description="Request rate of one address.")
     client_burst: float = Field(1000.0, ge=1, description="Requests of one address at once.")
-    failed_logins_per_second: float = Field(1.0, gt=0, description="Rate at which one address may send requests "
+    failed_logins_per_second: float = Field(1.0, ge=0.001, description="Rate at which one address may send requests "
                                             "without a valid token. More are answered with 429.")
     failed_logins_burst: float = Field(60.0, ge=1, description="Requests without a valid token of one address at once.")
 
@@ -59,11 +69,35 @@ class ControllerConfig(Section):
                        "nobody else can reach.")
     tokens_file: str = Field("", description="JSON file with the named tokens of the REST API, as hashes. It is read "
                              "again when it changes. Empty: environment variable FIVE_TOKENS_FILE.")
+    path_prefix: str = Field("", description="Path of the console and the REST API behind a reverse proxy, such as "
+                             "/five. Requests with and without it are answered.")
+    trusted_proxies: list[str] = Field(
+        list(LOOPBACK), description="Addresses or networks of reverse proxies whose X-Forwarded-For and "
+        "X-Forwarded-Proto name the client, such as 10.0.0.0/8. Without it the limits of one address apply to the "
+        "proxy.")
     limits: LimitsConfig = Field(default_factory=LimitsConfig, description="Limits of requests.")
     keep_serving: bool = Field(False, description="Whether the controller keeps running when the run is stopped, so "
                                                   "that REST "
                        "can start it again. For containers; a local cluster ends as a whole.")
-    reconcile_seconds: float = Field(1.0, gt=0, description="Interval at which the run's services are checked.")
+    reconcile_seconds: float = Field(1.0, ge=0.01, description="Interval at which the run's services are checked.")
     operations: OperationsConfig = Field(default_factory=OperationsConfig, description="Deadlines of surgery.")
     autoscaler: AutoscalerConfig = Field(default_factory=AutoscalerConfig, description="Sizes of the rollout and "
                                          "inference pools in a cluster.")
+
+    @field_validator("path_prefix")
+    @classmethod
+    def _is_path(cls, value: str) -> str:
+        if not _PATH_PREFIX.fullmatch(value):
+            raise ValueError('expected a path such as "/five": it begins with "/", does not end with one, and has '
+                             'letters, digits, ".", "_", "~" and "-" only')
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, values: list[str]) -> list[str]:
+        for value in values:
+            try:
+                ipaddress.ip_network(value)
+            except ValueError as error:
+                raise ValueError(f"expected addresses or networks such as 10.0.0.0/8: {error}") from None
+        return values

@@ -2,13 +2,14 @@
 
 from pydantic import Field
 
-from five.run.config.section import Section
+from five.run.config.address import Address
+from rapid.config import Section
 
 
 class EnvServiceConfig(Section):
     """Environment servers: games for rollouts that do not run their own."""
 
-    addresses: list[str] = Field(
+    addresses: list[Address] = Field(
         [], description="Addresses of the servers, host:port. One address may stand for many servers behind it. "
         "Empty: a local cluster starts one server on a free port if services.rollout.environment is remote.")
     threads: int = Field(1, ge=1, le=1024, description="Threads of the core that step one stream's games; a stream "

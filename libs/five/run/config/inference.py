@@ -4,16 +4,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from five.run.config.section import Section
+from five.run.config.address import Address
+from rapid.config import Section
 
 
 class InferenceConfig(Section):
     """Inference servers: batched forward passes of the newest and past versions."""
 
-    addresses: list[str] = Field(
+    addresses: list[Address] = Field(
         [], description="Addresses of the servers, host:port. One address may stand for many servers behind it. "
         "Empty: a local cluster starts one server on a free port.")
-    past_addresses: list[str] = Field(
+    past_addresses: list[Address] = Field(
         [], description="Addresses of the servers that play past versions (opponents, rated games), host:port. "
         "Empty: those of addresses. Of several servers, a version's number selects one.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Device of the forward pass.")
@@ -31,7 +32,7 @@ class InferenceConfig(Section):
     past_mebibytes: int = Field(
         256, ge=1, description="Memory for past versions. The least recently used version is evicted first. With "
         "model.precision bfloat16 their layers are stored in bfloat16, half of the newest version's size.")
-    poll_seconds: float = Field(2.0, gt=0, description="Longest interval between two checks for a newer version.")
+    poll_seconds: float = Field(2.0, ge=0.01, description="Longest interval between two checks for a newer version.")
     load_jitter_seconds: float = Field(
         0.0, ge=0, description="A server starts to read a new version after a random part of this time. Of hundreds "
         "of servers the first then have it early, instead of all of them late.")

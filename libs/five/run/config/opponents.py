@@ -2,10 +2,12 @@
 
 from pydantic import Field
 
-from five.run.config.section import Section
+from five.run.config.address import Address
+from rapid.config import Section
 
 
 class OpponentsConfig(Section):
     """Opponents service: the pool of past versions."""
 
-    address: str = Field("", description="Address of the service, host:port. Empty: a local cluster picks a free port.")
+    address: Address = Field("", description="Address of the service, host:port. Empty: a local cluster picks a free "
+                             "port.")

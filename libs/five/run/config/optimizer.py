@@ -2,7 +2,8 @@
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from five.run.config.section import Section
+from five.run.config.address import Address, check_address
+from rapid.config import Section
 
 
 class OptimizerConfig(Section):
@@ -14,7 +15,7 @@ class OptimizerConfig(Section):
     optimizers: int = Field(1, ge=1, le=4096, description="Optimizer processes. The paper uses one a GPU, 512 in "
                             "Rerun.")
     device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?)$", description="Device of the gradient steps.")
-    threads: int = Field(1, ge=1, description="CPU threads of the computation.")
+    threads: int = Field(1, ge=1, le=1024, description="CPU threads of the computation.")
     collate_threads: int = Field(1, ge=1, le=64, description="CPU threads that unpack the next batch's samples during "
                                  "a gradient step. A fast device needs more.")
     bucket_mebibytes: int = Field(25, ge=1, le=4096, description="Smallest size of the buckets in which gradients are "
@@ -22,7 +23,7 @@ class OptimizerConfig(Section):
     cuda_graphs: bool = Field(True, description="Whether gradient steps are recorded as CUDA graphs where "
                               "compute.cuda_graphs is on. false: only inference uses graphs. Large models are faster "
                               "without: a recorded step averages gradients after the backward pass, not during it.")
-    addresses: list[str] = Field(
+    addresses: list[Address] = Field(
         [], description="Addresses at which the optimizers receive segments, host:port in order of rank. Or one "
         "pattern with {rank}; or one with {node}: ranks_per_node optimizers then listen on each node, at the "
         "pattern's port and the following ones. Empty: a local cluster picks free ports.")
@@ -30,8 +31,8 @@ class OptimizerConfig(Section):
                                 "{node}.")
     checkpoint_every_versions: int = Field(10, ge=1, description="Versions from one checkpoint to the next.")
     checkpoints_kept: int = Field(3, ge=1, description="Newest checkpoints that are kept.")
-    rendezvous: str = Field("", description="Address of torchrun's rendezvous for more than one optimizer, host:port. "
-                            "Empty: a local cluster picks a free port.")
+    rendezvous: Address = Field("", description="Address of torchrun's rendezvous for more than one optimizer, "
+                                "host:port. Empty: a local cluster picks a free port.")
 
     @field_validator("optimizers")
     @classmethod
@@ -52,8 +53,12 @@ class OptimizerConfig(Section):
             if self.optimizers % self.ranks_per_node:
                 raise ValueError(f"{self.optimizers} optimizers cannot be spread over nodes of {self.ranks_per_node}: "
                                  "optimizers must be a multiple of ranks_per_node")
-            if not self.addresses[0].rpartition(":")[2].isdigit():
-                raise ValueError(f"addresses: {self.addresses[0]!r} has no port: expected host-{{node}}:port")
+        try:
+            for rank in {0, self.ranks_per_node - 1} if pattern else ():
+                check_address(self.address(rank))
+        except (LookupError, AttributeError):
+            raise ValueError(f"addresses: {self.addresses[0]!r}: only {{rank}} or {{node}} is allowed in "
+                             "braces") from None
         return self
 
     @property

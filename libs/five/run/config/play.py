@@ -2,14 +2,16 @@
 
 from pydantic import Field
 
-from five.run.config.section import Section
+from five.run.config.address import Address
+from rapid.config import Section
 
 
 class PlayConfig(Section):
     """Play service: games at real speed in which people play with and against trained agents (docs/play.md)."""
 
     enabled: bool = Field(True, description="Whether people can play.")
-    address: str = Field("", description="Address of the service, host:port. Empty: a local cluster picks a free port.")
+    address: Address = Field("", description="Address of the service, host:port. Empty: a local cluster picks a free "
+                             "port.")
     games: int = Field(1, ge=1, le=64, description="Games at once. Each takes about a tenth of a core, and one "
                        "inference request for both sides every timestep.")
     max_connections: int = Field(32, ge=1, le=1024, description="Players and spectators of one game.")

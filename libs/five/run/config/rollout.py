@@ -4,13 +4,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from five.run.config.section import Section
+from rapid.config import Section
 
 
 class RolloutConfig(Section):
     """Rollout processes: each plays a vector of games with the newest and past versions and sends the experience."""
 
-    processes: int = Field(1, ge=0, description="Rollout processes of a local cluster.")
+    processes: int = Field(1, ge=0, le=65536, description="Rollout processes of a local cluster.")
     environment: Literal["local", "remote"] = Field(
         "local", description="Where games run. local: in the rollout process. remote: on the servers of "
         "services.dota_env, one group per server in turn.")
@@ -39,7 +39,8 @@ class RolloutConfig(Section):
         "sparse", description="Encoding of observations sent to inference. sparse leaves out zeros; zstd compresses. "
         "Segments are always sent as changes from timestep to timestep; zstd compresses these as well.")
     schedule_poll_seconds: float = Field(
-        2.0, gt=0, description="Interval at which team spirit and the advantage horizon are read from the run's state.")
+        2.0, ge=0.01, description="Interval at which team spirit and the advantage horizon are read from the "
+        "run's state.")
     drain_seconds: float = Field(
         10.0, ge=0, description="Time to send finished segments after SIGTERM, at most half of "
         "lifecycle.grace_seconds.")

@@ -27,8 +27,7 @@ from five.run.config.opponents import OpponentsConfig
 from five.run.config.optimizer import OptimizerConfig
 from five.run.config.play import PlayConfig
 from five.run.config.rollout import RolloutConfig
-from five.run.config.section import Section
-from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
+from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, Section, StoreConfig, TelemetryConfig
 
 
 class ServicesConfig(Section):
@@ -81,9 +80,10 @@ class RunConfig(Section):
         learning = given.get("learning") if isinstance(given, Mapping) else None
         if not isinstance(learning, Mapping) or "timestep_seconds" not in learning:
             return given
-        game = given.get("game", {})
-        frameskip = game.get("frameskip", 4) if isinstance(game, Mapping) else game.frameskip
-        if not math.isclose(float(learning["timestep_seconds"]), frameskip / FRAMES_PER_SECOND, abs_tol=1e-4):
+        game, seconds = given.get("game", {}), learning["timestep_seconds"]
+        frameskip = game.get("frameskip", 4) if isinstance(game, Mapping) else getattr(game, "frameskip", None)
+        if not (isinstance(frameskip, int) and isinstance(seconds, int | float)
+                and math.isclose(seconds, frameskip / FRAMES_PER_SECOND, abs_tol=1e-4)):
             return given
         return {**given, "learning": {k: v for k, v in learning.items() if k != "timestep_seconds"}}
 

@@ -1,0 +1,16 @@
+"""The type of a service's address."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+
+def check_address(address: str) -> str:
+    """Return the address. Raises ValueError for one that is neither empty nor ends with a port."""
+    host, _, port = address.rpartition(":")
+    if address and not (host and port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
+        raise ValueError("expected host:port with a port from 1 to 65535")
+    return address
+
+
+Address = Annotated[str, AfterValidator(check_address)]
