@@ -167,7 +167,7 @@ def _revert(arguments: argparse.Namespace, controller: Controller) -> int:
         print(_undone(undone))
     if arguments.dry_run:
         return 0
-    if not arguments.yes and not arguments.json and input("revert? [y/N] ").strip().lower() not in ("y", "yes"):
+    if not arguments.yes and not arguments.json and not confirmed("revert?"):
         print("nothing changed")
         return 1
     return _operation(arguments, controller.post("revert", {

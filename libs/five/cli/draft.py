@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from five.agent.draft.pick_order import DraftError
+from five.cli import numbers
 from five.cli.run_selection import add_address, controller_of
 from five.local.rest_client import Controller
 from five.local.run_folder import RunFolder, find_run
@@ -27,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--order", default="", help="order of picks, R and D; by default DRRDRDRDDR for five a side")
     parser.add_argument("--pool", type=_names, default=[], metavar="HERO,...",
                         help="draft only from these heroes of the run's pool; needs its own table")
-    parser.add_argument("--threads", type=int, default=1, help="workers that compute a missing table")
+    parser.add_argument("--threads", type=numbers.integer(1, 1024), default=1,
+                        help="workers that compute a missing table")
     parser.add_argument("--make", action="store_true", help="only compute the table")
     parser.add_argument("--tables", action="store_true", help="list the run's tables")
     parser.add_argument("--calibration", action="store_true", help="print the calibration of the win head")

@@ -1,12 +1,13 @@
 """The `five` command: parser and dispatch."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from five.cli import anneal, backup, bench, console, draft, play, rest_commands, surgery, tokens
+from five.cli import anneal, backup, bench, console, draft, numbers, play, rest_commands, surgery, tokens
 from five.cli.run_selection import controller_of
 from five.local.rest_client import ApiError
 from five.local.run_folder import RunUnavailable, find_run
@@ -21,10 +22,11 @@ def parser() -> argparse.ArgumentParser:
 
     train = commands.add_parser("train", help="train on this machine, with all services as local processes")
     train.add_argument("--preset", default="laptop-1v1", help=f"a preset ({', '.join(presets())}) or a YAML file")
-    train.add_argument("--minutes", type=float, help="end after this time; by default run until Ctrl-C or `five stop`")
+    train.add_argument("--minutes", type=numbers.positive("; without --minutes training does not end"),
+                       help="end after this time; by default run until Ctrl-C or `five stop`")
     train.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                        help="change a value of the configuration, e.g. learning.batch_samples=64")
-    train.add_argument("--seed", type=int, help="same as --set seed=N")
+    train.add_argument("--seed", type=numbers.seed, help="same as --set seed=N")
     train.add_argument("--name", help="name of the run; by default the preset's with a number")
     train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="resume a run; by default the last one")
     train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
@@ -42,8 +44,8 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--version", type=int, default=-1, help="version to play; by default the newest")
     evaluate.add_argument("--against", default="scripted",
                           help="opponent: random, scripted-easy, scripted, scripted-hard, or a version")
-    evaluate.add_argument("--games", type=int, default=100)
-    evaluate.add_argument("--seed", type=int, default=0)
+    evaluate.add_argument("--games", type=numbers.games, default=100)
+    evaluate.add_argument("--seed", type=numbers.seed, default=0)
     evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
 
     evaluate.add_argument("--greedy", action="store_true", help="take the most probable actions; plays in this process")
@@ -55,10 +57,10 @@ def parser() -> argparse.ArgumentParser:
     playing.add_argument("first", nargs="?", default="scripted-hard", help="random, scripted-easy, scripted or "
                          "scripted-hard")
     playing.add_argument("second", nargs="?", default="scripted-hard")
-    playing.add_argument("--games", type=int, default=20)
-    playing.add_argument("--seed", type=int, default=0)
+    playing.add_argument("--games", type=numbers.integer(0), default=20)
+    playing.add_argument("--seed", type=numbers.seed, default=0)
     playing.add_argument("--quick", action="store_true", help="play one against one in the middle lane: minutes a game")
-    playing.add_argument("--threads", type=int, default=0, help="threads; by default one a core")
+    playing.add_argument("--threads", type=numbers.threads, default=0, help="threads; by default one a core")
     playing.add_argument("--log", type=Path, metavar="FILE", help="append each game to this file and print statistics "
                          "of all games in it; --games 0 plays none")
     playing.add_argument("--json", action="store_true", help="print the table as JSON")
@@ -67,7 +69,7 @@ def parser() -> argparse.ArgumentParser:
 
     ladder = commands.add_parser("ladder", help="print the ratings of a run's versions")
     ladder.add_argument("--run", help="name of the run; by default the last one")
-    ladder.add_argument("--games", type=int, default=0,
+    ladder.add_argument("--games", type=numbers.integer(0), default=0,
                         help="play, in this process, what each version lacks for a rating of N games", metavar="N")
     ladder.add_argument("--versions", type=int, nargs="+", metavar="N", help="rate only these versions")
     ladder.add_argument("--json", action="store_true", help="print the standings as JSON")
@@ -80,8 +82,8 @@ def parser() -> argparse.ArgumentParser:
     watch.add_argument("replay", nargs="?", help="replay file; by default the newest of a run")
     watch.add_argument("--run", help="run whose newest replay is rendered; by default the last run")
     watch.add_argument("--out", help="output file (.gif or .mp4); by default the replay's name with .mp4")
-    watch.add_argument("--speed", type=float, default=8.0, help="game seconds a second of film")
-    watch.add_argument("--seconds", type=float, help="longest length of the film")
+    watch.add_argument("--speed", type=numbers.positive(), default=8.0, help="game seconds a second of film")
+    watch.add_argument("--seconds", type=numbers.positive(), help="longest length of the film")
 
     bench.add_arguments(commands.add_parser("bench", help="run benchmarks"))
 
@@ -107,6 +109,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Return the exit status: 2 after an expected failure, which is printed as one line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may lack characters of names and tables
+            stream.reconfigure(errors="replace")
     arguments = parser().parse_args(argv)
     try:
         status = run(arguments)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from five.cli import numbers
 from five.cli.columns import align
 from five.cli.run_selection import add_address
 from five.local.rest_client import ApiError, Controller
@@ -69,9 +70,10 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
                     "in "
                     "this process, or with --ask or --url in that of `five train`")
     rehearse.add_argument("plan", metavar="FILE", help="plan file")
-    rehearse.add_argument("--versions", type=int, default=10, help="versions to learn after the warm-up")
-    rehearse.add_argument("--games", type=int, default=100, help="games of the match, half of them on each side")
-    rehearse.add_argument("--minutes", type=float, default=60.0, help="time limit")
+    rehearse.add_argument("--versions", type=numbers.games, default=10, help="versions to learn after the warm-up")
+    rehearse.add_argument("--games", type=numbers.games, default=100,
+                          help="games of the match, half of them on each side")
+    rehearse.add_argument("--minutes", type=numbers.positive(), default=60.0, help="time limit")
     rehearse.add_argument("--ask", action="store_true", help="run it in the process of `five train`")
     rehearse.add_argument("--no-wait", action="store_true", help="do not wait; `five surgery rehearsals` shows the "
                           "progress")
