@@ -64,15 +64,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"there is no {schema}: --chart must be the folder of the chart; only run.overrides of its schema "
                      "is generated")
     status = 0
-    for path, new in ((arguments.chart / FACTS, text()), (schema, with_overrides(schema.read_text()))):
-        if path.is_file() and path.read_text() == new:
+    for path, new in ((arguments.chart / FACTS, text()), (schema, with_overrides(schema.read_text(encoding="utf-8")))):
+        if path.is_file() and path.read_text(encoding="utf-8") == new:
             continue
         if arguments.check:
             print(f"{path} is outdated: run python -m tools.chart_facts", file=sys.stderr)
             status = 1
         else:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(new)
+            path.write_text(new, encoding="utf-8")
     return status
 
 

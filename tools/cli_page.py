@@ -74,7 +74,7 @@ def meaning(action: argparse.Action) -> str:
 
 def main(arguments: list[str]) -> None:
     """Write the page."""
-    (Path(arguments[0]) if arguments else PAGE).write_text(page())
+    (Path(arguments[0]) if arguments else PAGE).write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

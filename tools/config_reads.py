@@ -132,7 +132,7 @@ class _File:
 
 def source_reads(files: Sequence[Path]) -> set[str]:
     """Return the keys that source files read, as dotted paths."""
-    return {".".join(path) for file in files for path in _File(ast.parse(file.read_text())).found}
+    return {".".join(path) for file in files for path in _File(ast.parse(file.read_text(encoding="utf-8"))).found}
 
 
 def _expanded(path: str, without: frozenset[str]) -> Iterator[str]:
@@ -176,9 +176,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.config_reads", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the file is outdated")
     if not parser.parse_args(argv).check:
-        FILE.write_text(text())
+        FILE.write_text(text(), encoding="utf-8")
         return 0
-    if FILE.is_file() and FILE.read_text() == text():
+    if FILE.is_file() and FILE.read_text(encoding="utf-8") == text():
         return 0
     print(f"{FILE} is outdated: run python -m tools.config_reads", file=sys.stderr)
     return 1

@@ -62,7 +62,7 @@ def cell(text: str) -> str:
 
 def main(arguments: list[str]) -> None:
     """Write the page."""
-    (Path(arguments[0]) if arguments else PAGE).write_text(page())
+    (Path(arguments[0]) if arguments else PAGE).write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

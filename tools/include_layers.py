@@ -27,7 +27,7 @@ def violations(core: Path) -> Iterator[str]:
         if layer not in LAYERS:
             yield f"{name}: the folder {layer!r} is not a layer: {', '.join(LAYERS)}"
             continue
-        for included in INCLUDE.findall(source.read_text()):
+        for included in INCLUDE.findall(source.read_text(encoding="utf-8")):
             if included in GENERATED:
                 continue
             if not (core / included).is_file():

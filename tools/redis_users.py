@@ -18,7 +18,7 @@ def path_of(role: Role) -> Path:
 
 def main() -> None:
     for role in acl.ROLES:
-        path_of(role).write_text(acl.template(role))
+        path_of(role).write_text(acl.template(role), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def schema_name(request: dict[str, Any]) -> str:
 
 def main(arguments: list[str]) -> None:
     """Write the page."""
-    (Path(arguments[0]) if arguments else PAGE).write_text(page())
+    (Path(arguments[0]) if arguments else PAGE).write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

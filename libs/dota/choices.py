@@ -53,7 +53,7 @@ _ALWAYS = ("item_tango", "item_tango_single", "item_flask", "item_clarity", "ite
 
 @functools.cache
 def _data(patch: str, name: str) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((DATA / f"dota-{patch}" / f"{name}.json").read_text())[name]
+    values: dict[str, Any] = json.loads((DATA / f"dota-{patch}" / f"{name}.json").read_text(encoding="utf-8"))[name]
     return values
 
 

@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     else:
         beside = registry.FILE.with_suffix(".part")
         # One seal for all that is added in one go.
-        beside.write_text(Registry(new.names, (*old.seals, new.seals[-1])).to_json())
+        beside.write_text(Registry(new.names, (*old.seals, new.seals[-1])).to_json(), encoding="utf-8")
         os.replace(beside, registry.FILE)
     return 0
 

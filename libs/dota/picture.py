@@ -30,7 +30,7 @@ class Ground:
     units."""
 
     def __init__(self, patch: str) -> None:
-        data = json.loads((DATA / f"dota-{patch}" / "map.json").read_text())
+        data = json.loads((DATA / f"dota-{patch}" / "map.json").read_text(encoding="utf-8"))
         world = data["world"]
         self.west, self.south = float(world["min_x"]), float(world["min_y"])
         self.extent = float(world["cell"] * world["w"])

@@ -26,7 +26,7 @@ class Preset(NamedTuple):
 
 def names() -> list[str]:
     """Return the names of all presets."""
-    return sorted(json.loads(FILE.read_text()))
+    return sorted(json.loads(FILE.read_text(encoding="utf-8")))
 
 
 def load(name: str, **changes: Any) -> Preset:
@@ -34,7 +34,7 @@ def load(name: str, **changes: Any) -> Preset:
 
     Raises ValueError for an unknown name (with the nearest one) or an invalid value.
     """
-    all_of_them = json.loads(FILE.read_text())
+    all_of_them = json.loads(FILE.read_text(encoding="utf-8"))
     if name not in all_of_them:
         near = difflib.get_close_matches(name, all_of_them, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -54,10 +54,10 @@ def main(folder: str, default_spirit: float = 0.3) -> None:
     """Write the file from a folder of run presets."""
     import yaml
 
-    made = {path.stem: of_run(yaml.safe_load(path.read_text()), default_spirit)
+    made = {path.stem: of_run(yaml.safe_load(path.read_text(encoding="utf-8")), default_spirit)
             for path in sorted(Path(folder).glob("*.yaml"))}
     beside = FILE.with_suffix(".new")
-    beside.write_text(json.dumps(made, indent=1) + "\n")
+    beside.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     beside.replace(FILE)
 
 

@@ -14,7 +14,7 @@ CPUINFO = Path("/proc/cpuinfo")
 def flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:
     """Return the feature flags of the first CPU; empty when the system does not report them."""
     try:
-        with cpuinfo.open() as lines:
+        with cpuinfo.open(encoding="utf-8") as lines:
             for line in lines:
                 if line.startswith("flags"):
                     return frozenset(line.partition(":")[2].split())

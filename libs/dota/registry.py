@@ -108,4 +108,4 @@ def read(text: str) -> Registry:
 @functools.cache
 def load() -> Registry:
     """Return the registry of this release."""
-    return read(FILE.read_text())
+    return read(FILE.read_text(encoding="utf-8"))

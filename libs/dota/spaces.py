@@ -207,9 +207,9 @@ def vocabulary() -> tuple[Action, ...]:
 def _abilities_of(patch: str) -> list[tuple[str, TargetType, MaskClass]]:
     """Return the actions of a patch's heroes and items, in the order of its files."""
     folder = DATA / f"dota-{patch}"
-    abilities = json.loads((folder / "abilities.json").read_text())["abilities"]
-    heroes = json.loads((folder / "heroes.json").read_text())["heroes"]
-    items = json.loads((folder / "items.json").read_text())["items"]
+    abilities = json.loads((folder / "abilities.json").read_text(encoding="utf-8"))["abilities"]
+    heroes = json.loads((folder / "heroes.json").read_text(encoding="utf-8"))["heroes"]
+    items = json.loads((folder / "items.json").read_text(encoding="utf-8"))["items"]
     sources = [(n, a) for n, a in abilities.items() if a.get("owner") in heroes]
     sources += [(n, i) for n, i in items.items() if not i.get("excluded")]
     aimed = [(name, target_type_of(source), source) for name, source in sources]

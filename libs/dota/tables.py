@@ -27,7 +27,7 @@ def load_tables(patch: str) -> _core.Tables:
     folder = DATA / f"dota-{patch}"
     if not folder.is_dir():
         raise FileNotFoundError(f"patch {patch} has no data: {folder} does not exist")
-    return _core.load_tables(*(json.loads((folder / f"{name}.json").read_text()) for name in _FILES))
+    return _core.load_tables(*(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in _FILES))
 
 
 def made_by(patch: str) -> tuple[int, int]:

@@ -39,7 +39,7 @@ def machine_id() -> str:
     A host name does not work: a new container may get the name of an old one.
     """
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
     except OSError:
         return ""
@@ -48,7 +48,7 @@ def machine_id() -> str:
 def started_at(pid: int) -> str:
     """Return the process's start in ticks since the boot; '' for a process that has ended, also as a zombie."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return ""
     return "" if fields[0] in ("Z", "X") else fields[19]

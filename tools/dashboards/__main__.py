@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> None:
     folder = Path(arguments[0]) if arguments else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for board in BOARDS:
-        (folder / f"{board.name}.json").write_text(board.json())
+        (folder / f"{board.name}.json").write_text(board.json(), encoding="utf-8")
     for path in folder.glob("*.json"):
         if path.stem not in {board.name for board in BOARDS}:
             path.unlink()

@@ -19,7 +19,7 @@ _SIGHT = {"vision", "true_sight"}  # areas that are seen into, not hit
 
 @functools.cache
 def _data(patch: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((DATA / f"dota-{patch}" / f"{name}.json").read_text())
+    found: dict[str, Any] = json.loads((DATA / f"dota-{patch}" / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 

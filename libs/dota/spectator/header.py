@@ -25,7 +25,7 @@ Header = dict[str, Any]
 
 @functools.cache
 def _map(patch: str) -> dict[str, Any]:
-    data = json.loads((DATA / f"dota-{patch}" / "map.json").read_text())
+    data = json.loads((DATA / f"dota-{patch}" / "map.json").read_text(encoding="utf-8"))
     world = data["world"]
     return {"x": world["min_x"], "y": world["min_y"], "extent": world["cell"] * world["w"], "cells": world["w"],
             "elevation": data["grids"]["elevation"], "trees": [[x, y] for x, y, _ in data["trees"]],

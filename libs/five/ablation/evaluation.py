@@ -35,8 +35,9 @@ class Anchors:
     def save(self, path: Path) -> None:
         """Write the anchors atomically."""
         partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps({"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
-                                       "draw_probability": self.draw_probability, "games": self.games}))
+        values = {"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
+                  "draw_probability": self.draw_probability, "games": self.games}
+        partial.write_text(json.dumps(values), encoding="utf-8")
         partial.replace(path)
 
     @classmethod
@@ -44,7 +45,7 @@ class Anchors:
         """Read a file that `save` wrote. Return None if it does not exist."""
         if not path.exists():
             return None
-        tree = json.loads(path.read_text())
+        tree = json.loads(path.read_text(encoding="utf-8"))
         return cls({n: Skill(*s) for n, s in tree["skills"].items()}, float(tree["draw_probability"]),
                    tuple(PairCounts(*row) for row in tree.get("games", ())))
 

@@ -60,7 +60,7 @@ def render(config: AblationConfig, outcome: AblationResults, about: Mapping[str,
 def write(path: Path, text: str) -> None:
     """Write a file atomically."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(text)
+    partial.write_text(text, encoding="utf-8")
     partial.replace(path)
 
 

@@ -90,7 +90,8 @@ def _run_one(folder: Path, trial: Trial, say: Callable[[str], None]) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run one trial of an ablation's folder. Return the exit status: 1 if it failed, with the error on stderr."""
     folder, name = arguments
-    config = AblationConfig.model_validate(json.loads((Path(folder) / "ablation.json").read_text())["config"])
+    text = (Path(folder) / "ablation.json").read_text(encoding="utf-8")
+    config = AblationConfig.model_validate(json.loads(text)["config"])
     try:
         Ablation(config, Path(folder)).run_trial(Trial.named(name), lambda text: print(text, flush=True))
     except (TrialFailed, ConfigError, ValueError) as failure:

@@ -42,7 +42,7 @@ class Ablation:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / "ablation.json"
         if path.exists():
-            known = json.loads(path.read_text())["digest"]
+            known = json.loads(path.read_text(encoding="utf-8"))["digest"]
             if known != self.config.digest:
                 raise ConfigError(f"{self.folder} holds results of another version of this file (digest {known}, "
                                   f"now {self.config.digest}): give the ablation another name, or remove the folder")
@@ -104,14 +104,14 @@ class Ablation:
                                        stderr=subprocess.STDOUT, env=_environment())
             conditions = monitor_process(process, 60 * config.minutes + GRACE_SECONDS, commit())
         if process.returncode != 0 or not (folder.path / "records.json").exists():
-            tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+            tail = "\n".join(log.read_text(errors="replace", encoding="utf-8").splitlines()[-20:])
             raise TrialFailed(f"{trial.name}: training ended with status {process.returncode}:\n{tail}")
         write_json(folder.path / CONDITIONS, conditions.as_dict())
         (folder.path / "finished").touch()
 
     def _evaluate(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
         folder = self._folder(trial)
-        versions = json.loads(folder.records.read_text())["versions"]
+        versions = json.loads(folder.records.read_text(encoding="utf-8"))["versions"]
         evaluated = evaluate_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
         return {"variant": trial.variant, "seed": trial.seed, "commit": commit(), "machine": machine(),
                 "minutes": self.config.minutes, "conditions": _kept(folder.path / CONDITIONS),
@@ -141,12 +141,12 @@ def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
 def write_json(path: Path, tree: dict[str, Any]) -> None:
     """Write JSON atomically."""
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(tree, indent=1))
+    partial.write_text(json.dumps(tree, indent=1), encoding="utf-8")
     partial.replace(path)
 
 
 def _kept(path: Path) -> dict[str, Any] | None:
-    return dict(json.loads(path.read_text())) if path.exists() else None
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 def commit() -> str:

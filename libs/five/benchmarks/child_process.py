@@ -38,7 +38,7 @@ class ChildProcess:
     def processor_seconds(self) -> float:
         """Return the processor time of the process so far, in steps of 10 ms; 0 without /proc."""
         try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:
             return 0.0
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

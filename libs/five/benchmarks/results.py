@@ -38,7 +38,7 @@ def row(name: str, value: float, unit: str, reference: float | None, conditions:
 def processor() -> str:
     """Return the processor's model."""
     try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:

@@ -52,7 +52,7 @@ def collect(ablation: Ablation) -> AblationResults:
 def write(ablation: Ablation) -> str:
     """Write table and page of the finished trials. Return the table."""
     outcome = collect(ablation)
-    about = json.loads((ablation.folder / "ablation.json").read_text())
+    about = json.loads((ablation.folder / "ablation.json").read_text(encoding="utf-8"))
     table = page.text(ablation.config, outcome, about)
     page.write(ablation.folder / "table.md", table)
     page.write(ablation.folder / "page.html", page.render(ablation.config, outcome, about))

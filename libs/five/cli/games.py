@@ -59,7 +59,7 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
 
     def note(record: GameRecord) -> None:
         if log is not None:
-            with log.open("a") as file:
+            with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"first": first, "second": second, **asdict(record)}) + "\n")
 
     if count > 0:
@@ -80,7 +80,7 @@ def read_log(path: Path, first: str, second: str) -> list[GameRecord]:
     """Return the games of a log. Pairs of different calls stay separate."""
     records: list[GameRecord] = []
     sitting, seen = 0, set[tuple[int, int]]()
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         told: dict[str, Any] = json.loads(line)
         if (told.pop("first", None), told.pop("second", None)) != (first, second):
             raise RuntimeError(f"{path}, line {number}: not a game of {first} against {second}")

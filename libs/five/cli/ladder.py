@@ -50,7 +50,7 @@ def rows_of(folder: RunFolder) -> dict[str, Any]:
     try:
         cluster = folder.cluster()
     except RunUnavailable:
-        return dict(json.loads(folder.ladder.read_text())) if folder.ladder.exists() else {}
+        return dict(json.loads(folder.ladder.read_text(encoding="utf-8"))) if folder.ladder.exists() else {}
     config = load_stored(folder.path / "cluster.yaml")
     client = connect(cluster.state_url, config.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))
     return RunState(client, config.name).table("ratings").all()

@@ -217,7 +217,7 @@ def scale(as_page: bool, as_json: bool, into: str | None = None) -> int:
     """Print the tables, or write them into a page. Return the exit status."""
     if into is not None:
         path = Path(into)
-        path.write_text(written_into(path.read_text(), markdown()))
+        path.write_text(written_into(path.read_text(encoding="utf-8"), markdown()), encoding="utf-8")
     elif as_page:
         print(markdown(), end="")
     elif as_json:

@@ -117,7 +117,7 @@ class Surgery:
         planned = self._rest.post("surgery/plan", wish)
         target = Path(given.out or f"{given.name}.yaml")
         beside = target.with_name(f".{target.name}.new")
-        beside.write_text(planned["plan"])
+        beside.write_text(planned["plan"], encoding="utf-8")
         beside.replace(target)
         self._show_plan(planned, f"written: {target}\nnext: five surgery check {target}")
         return 0
@@ -371,6 +371,6 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def _text(file: str) -> str:
     try:
-        return Path(file).read_text()
+        return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ApiError(f"{file}: {error}") from None

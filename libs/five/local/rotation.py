@@ -96,7 +96,7 @@ def request_rotation(folder: RunFolder, users: list[str]) -> None:
     end = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < end:
         folder.cluster()  # raises if the run has ended
-        answer: dict[str, Any] = json.loads(path.read_text())
+        answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if "done" in answer:
             path.unlink()
             if answer.get("error"):
@@ -109,7 +109,7 @@ def request_rotation(folder: RunFolder, users: list[str]) -> None:
 def pending_users(folder: Path) -> list[str] | None:
     """Return the users whose passwords are to be changed; None without a request."""
     try:
-        request: dict[str, Any] = json.loads((folder / REQUEST).read_text())
+        request: dict[str, Any] = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return None
     return None if "done" in request else [str(user) for user in request["users"]]

@@ -58,7 +58,7 @@ def rehearse(folder: RunFolder, plan_file: str, scope: RehearsalScope) -> int:
     Return 1 if the fork is worse than the version before, with 95 % confidence. Raises RuntimeError, TimeoutError,
     RunUnavailable, ValueError.
     """
-    text = Path(plan_file).read_text()
+    text = Path(plan_file).read_text(encoding="utf-8")
     plan = Plan.from_yaml(text)
     state = run_state(folder)
     kept, record = Rehearsals(state), state.record()
@@ -170,7 +170,7 @@ def create_fork(folder: RunFolder, plan: Plan) -> Fork:
     beside = RunFolder(folder.path.parent / free_name(f"{folder.name}-{plan.name}", folder.path.parent))
     config = _fork_config(now, target, beside.name)
     beside.create()
-    beside.fork_of.write_text(f"{folder.name}\n")
+    beside.fork_of.write_text(f"{folder.name}\n", encoding="utf-8")
     save(config, beside.config)
     arrays = {name: tensor.numpy() for name, tensor in state.items()}
     warm = version + plan.warm_up_versions

@@ -87,9 +87,10 @@ def digest(text: str) -> str:
 def _text(path: Path) -> str:
     """Return a built file, escaped so that nothing in it ends its element; '' if it is missing."""
     try:
-        return path.read_text().replace("</script", "<\\/script").replace("</style", "<\\/style").strip()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return ""
+    return text.replace("</script", "<\\/script").replace("</style", "<\\/style").strip()
 
 
 def _inert(text: str) -> str:

@@ -59,7 +59,7 @@ class TokenFile:
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    return tuple(line.strip() for line in path.read_text().splitlines() if line.strip())
+    return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
 
 
 Token: TypeAlias = TokenFile | str | None  # None: no token
@@ -106,7 +106,7 @@ def write_tokens(path: Path, *tokens: str) -> None:
     """Replace the file atomically with these tokens, readable by its owner only. Clients send the first."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write("".join(f"{token}\n" for token in tokens))
         file.flush()
         os.fsync(file.fileno())
@@ -124,6 +124,6 @@ def load_or_create_token(path: Path) -> str:
             return tokens[0]
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
     token = new_token()
-    with os.fdopen(descriptor, "w") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(token + "\n")
     return token

@@ -93,7 +93,7 @@ class KubernetesApi:
             loader: Any = InClusterConfigLoader  # has no type annotations
             loader(str(account / "token"), str(account / "ca.crt"), environ=environ).load_and_set(configuration)
             configuration.proxy = None  # the API server is inside the cluster: no proxy variable applies
-            namespace = (account / "namespace").read_text().strip()
+            namespace = (account / "namespace").read_text(encoding="utf-8").strip()
         except (ConfigException, OSError) as error:
             raise OutsideCluster(f"no Kubernetes service account found ({str(error).rstrip('.')})") from None
         return cls(client.ApiClient(configuration), namespace, timeout_seconds)

@@ -117,7 +117,7 @@ def write(path: Path, entries: Iterable[TokenEntry]) -> None:
     require_distinct(kept, str(path))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump([entry.model_dump(mode="json", exclude_none=True) for entry in kept], file, indent=2)
         file.write("\n")
         file.flush()
