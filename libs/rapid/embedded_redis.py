@@ -101,7 +101,7 @@ class EmbeddedRedis:
             if process.poll() is not None or time.monotonic() >= end:
                 process.kill()
                 process.wait()
-                raise RuntimeError(f"the embedded Redis did not start:\n{log.read_text(encoding="utf-8")[-2000:]}")
+                raise RuntimeError(f"the embedded Redis did not start:\n{log.read_text(encoding='utf-8')[-2000:]}")
             time.sleep(0.01)
         return RunningRedis(self, process)
 
