@@ -15,7 +15,7 @@ from five.protos.v1 import play_pb2_grpc
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
-from five.services.play.players import Filler, filler, kept_versions
+from five.services.play.players import Filler, archived_versions, filler
 from five.services.play.ratings import People
 from five.services.play.service import PlayService
 from rapid import codec
@@ -23,7 +23,7 @@ from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 
 SPARSE = ("shared", "private")
-CLOSE_SECONDS = 1.0  # that calls under way get when the process ends
+CLOSE_SECONDS = 1.0  # grace of calls in progress when the process ends
 
 
 async def play(service: Service[RunConfig]) -> None:
@@ -38,22 +38,22 @@ async def play(service: Service[RunConfig]) -> None:
                                epoch=service.epoch)
 
     def versions() -> list[int]:
-        return kept_versions(service.parameters, config.store.archive_every)
+        return archived_versions(service.parameters, config.store.archive_every)
 
-    def who(name: str) -> Filler:
-        return filler(name, next(iter(kept_versions(service.parameters, config.store.archive_every, 1)), None),
+    def find_filler(name: str) -> Filler:
+        return filler(name, next(iter(archived_versions(service.parameters, config.store.archive_every, 1)), None),
                       service.parameters)
 
     people = People(service.state, config.rating)
     inference = inference_pools(connect, pools.addresses, pools.past_addresses)
-    servicer = PlayService(config.name, service.epoch, game, settings, inference, versions, who, people.ended,
+    servicer = PlayService(config.name, service.epoch, game, settings, inference, versions, find_filler, people.rate,
                            lambda: service.lifecycle.active, lambda: service.lifecycle.draining,
                            service.folder_for("played", settings.recordings_folder))
     server = await serve(service.listen_address(port_of(settings.address)),
                          [(play_pb2_grpc.add_PlayServiceServicer_to_server, servicer)], config.rpc, service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
-    service.is_idle = lambda: not service.lifecycle.active and servicer.resting
+    service.is_idle = lambda: not service.lifecycle.active and servicer.is_idle
     service.stats = lambda: {"games": len(servicer.matches),
                              "late answers": sum(m.agents.late for m in servicer.matches.values())}
     await service.lifecycle.wait_drained()

@@ -1,4 +1,4 @@
-"""Agents of a played game: observations and actions without blocking the game."""
+"""Agents of a game with people: observations and actions, without blocking the game."""
 
 import asyncio
 import logging
@@ -18,8 +18,8 @@ from rapid.rpc.fencing_epoch import is_stale_epoch
 
 log = logging.getLogger(__name__)
 Array = npt.NDArray[Any]
-STATE_EVERY = 16  # timesteps between two states that are kept: what is played again when a server is lost
-REBUILD_TRIES = 20  # of a server that loses what it was just given
+STATE_EVERY = 16  # timesteps between two stored states; at most so many are replayed after a server is lost
+REBUILD_TRIES = 20  # attempts to restore sessions that a server loses again
 
 
 class Inference(Protocol):
@@ -40,16 +40,16 @@ class Answer:
 
 
 class AgentsLost(RuntimeError):
-    """Permanent refusal by inference, after which the agents cannot continue."""
+    """Inference has refused permanently, so the agents cannot continue."""
 
 
 class Agents:
     """Sides of one game that versions play, ``versions`` by side.
 
-    One session for each side lasts the whole game, for people and agents alike: its observations are the side's, so
-    that a policy which takes over a hero from a person has seen the whole game. Call ``ask`` at each timestep's
-    observation, and ``take`` before the timestep's last engine frame. Only one request is pending: a late answer
-    applies to the timestep in which it arrives, and the policy never sees the timesteps between.
+    Each side has one session for the whole game, also while people control its heroes. A policy that takes over a hero
+    from a person has therefore seen the whole game. Call ``request`` at each timestep's observation, and
+    ``take_answer`` before the timestep's last engine frame. Only one request is pending at a time. A late answer
+    applies to the timestep in which it arrives, and the policy does not see the timesteps in between.
     """
 
     def __init__(self, inference: Inference, versions: Mapping[int, int], heroes: int) -> None:
@@ -58,67 +58,68 @@ class Agents:
         self._policies = np.array([versions[side] for side in sorted(versions)], np.int64)
         self._sessions = np.array([secrets.randbits(62) for _ in versions], np.int64)
         self._heroes = heroes
-        self._asked: asyncio.Task[Answer] | None = None
+        self._pending: asyncio.Task[Answer] | None = None
         self._steps = 0
-        self._states: dict[str, Array] | None = None  # before the first of ``_past``; None: that is the game's first
-        self._past: deque[tuple[dict[str, Array], Array]] = deque()  # observations, and what was chosen at them
+        self._states: dict[str, Array] | None = None  # before the first step of ``_past``; None at the game's start
+        self._past: deque[tuple[dict[str, Array], Array]] = deque()  # observations and chosen actions since then
         self.late = 0
-        self.seconds = 0.0  # that the last answer took
+        self.seconds = 0.0  # latency of the last answer
 
     @property
     def any(self) -> bool:
         """Return whether a version plays a side."""
         return bool(len(self._sides))
 
-    def ask(self, timestep: int, observations: Mapping[str, Array]) -> None:
+    def request(self, timestep: int, observations: Mapping[str, Array]) -> None:
         """Request actions for a timestep's observation, arrays of leading dimension [2], unless a request is pending.
         """
-        if not self.any or (self._asked is not None and not self._asked.done()):
+        if not self.any or (self._pending is not None and not self._pending.done()):
             return
         self._result()
-        # The game writes the next observation into the same arrays.
+        # Copy the rows: the game writes the next observation into the same arrays.
         seen = {name: array[self._sides] for name, array in observations.items()}
-        self._asked = asyncio.get_running_loop().create_task(self._ask(timestep, seen))
+        self._pending = asyncio.get_running_loop().create_task(self._act(timestep, seen))
 
-    def take(self, timestep: int) -> Answer | None:
-        """Return the answer to that timestep's observation, or a late one to an earlier observation; None if none has
-        arrived.
+    def take_answer(self, timestep: int) -> Answer | None:
+        """Return the answer to that timestep's observation or, if late, to an earlier one; None if none has arrived.
 
-        Late answers are counted. Raises AgentsLost.
+        Missing and late answers are counted. Raises AgentsLost.
         """
         if not self.any:
             return None
-        answer = self._result() if self._asked is not None and self._asked.done() else None
+        answer = self._result() if self._pending is not None and self._pending.done() else None
         if answer is None or answer.timestep != timestep:
             self.late += 1
             page.LATE_ANSWERS.inc()
         return answer
 
     def _result(self) -> Answer | None:
-        if self._asked is None:
+        if self._pending is None:
             return None
-        task, self._asked = self._asked, None
+        task, self._pending = self._pending, None
         try:
             return task.result()
         except CallFailed as failure:
             if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure):
-                log.warning("the agents' answer was lost: %s", failure)
+                log.warning("an answer of the agents is lost: %s", failure)
                 return None
             raise AgentsLost(str(failure)) from failure
 
-    async def _ask(self, timestep: int, seen: dict[str, Array]) -> Answer:
+    async def _act(self, timestep: int, seen: dict[str, Array]) -> Answer:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        wants = self._steps % STATE_EVERY == 0
-        flags = np.full(len(self._sides), (WANT_STATE if wants else 0) | (RESET if self._steps == 0 else 0), np.uint8)
+        wants_state = self._steps % STATE_EVERY == 0
+        flags = np.full(len(self._sides), (WANT_STATE if wants_state else 0) | (RESET if self._steps == 0 else 0),
+                        np.uint8)
         answer = await self._inference.act(self._sessions, self._policies, flags, seen)
         tries = 0
         while answer.unknown_sessions.size:
             tries += 1
             if tries > REBUILD_TRIES:
-                raise CallFailed(StatusCode.UNAVAILABLE, "inference", "Act", "it loses sessions again and again")
-            answer = await self._rebuilt(flags, seen)
-        if wants:
+                raise CallFailed(StatusCode.UNAVAILABLE, "inference", "Act",
+                                 f"the server lost the sessions {tries} times in a row")
+            answer = await self._rebuild_sessions(flags, seen)
+        if wants_state:
             self._states = answer.states if self._steps else None
             self._past.clear()
         self._past.append((seen, answer.actions))
@@ -129,8 +130,10 @@ class Agents:
         page.ANSWER_SECONDS.observe(self.seconds)
         return Answer(timestep, actions, self.seconds)
 
-    async def _rebuilt(self, flags: Array, seen: dict[str, Array]) -> ActResult:
-        """Return the answer after the sessions were restored and replayed. ``unknown_sessions`` lists those lost again.
+    async def _rebuild_sessions(self, flags: Array, seen: dict[str, Array]) -> ActResult:
+        """Restore the sessions, replay the steps since, and return the answer to the current step.
+
+        ``unknown_sessions`` of the result lists sessions that were lost again.
         """
         flags = flags & WANT_STATE
         for i, (past, chosen) in enumerate(self._past):
@@ -148,10 +151,10 @@ class Agents:
         """End the game's sessions at the inference server."""
         if not self.any:
             return
-        if self._asked is not None:
-            self._asked.cancel()
+        if self._pending is not None:
+            self._pending.cancel()
         try:
             await self._inference.act(self._sessions, self._policies, np.full(len(self._sides), CLOSE, np.uint8),
                                       {name: array[self._sides] for name, array in observations.items()})
         except CallFailed:
-            pass  # it forgets them by itself when their lease ends
+            pass  # the sessions expire by themselves

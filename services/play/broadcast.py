@@ -7,27 +7,27 @@ from dota.spectator.chunks import CHUNK_STEPS
 from five.services.play.outbox import Outbox
 from five.services.play.views import View, message_of
 
-KEYFRAME_EVERY = CHUNK_STEPS  # 4 s: who comes has to wait for one. A recording begins its chunks with the same ones
+KEYFRAME_EVERY = CHUNK_STEPS  # 4 s, the longest wait of a new spectator; chunks of recordings begin at the same steps
 
 
 @dataclass
 class _Step:
     at: float
-    whole: bytes  # b"": none was made
-    change: bytes
+    keyframe: bytes  # b"": not encoded for this step
+    changes: bytes
 
 
 class Broadcast:
-    """Buffer that sends each timestep's step after ``delay`` seconds.
+    """Buffer of encoded timesteps, each of which is sent to all spectators ``delay`` seconds later.
 
-    Every KEYFRAME_EVERY steps it keeps a keyframe, at which new spectators start; other steps are differences.
+    Every KEYFRAME_EVERY steps it holds a keyframe, at which new spectators start; other steps are differences.
     """
 
     def __init__(self, delay: float) -> None:
         self.delay = delay
         self._steps: deque[_Step] = deque()
-        self._made = 0
-        self._new: list[Outbox] = []  # they wait for a keyframe
+        self._count = 0  # steps so far
+        self._new: list[Outbox] = []  # waiting for a keyframe
         self._outboxes: list[Outbox] = []
 
     @property
@@ -35,12 +35,12 @@ class Broadcast:
         """Return whether unsent steps remain."""
         return bool(self._steps)
 
-    def show(self, view: View, now: float) -> None:
+    def add(self, view: View, now: float) -> None:
         """Add the whole game after a timestep, at ``now`` seconds, and send the steps that are old enough."""
-        keyed = self._made % KEYFRAME_EVERY == 0
-        whole = message_of(view.engine_frame, True, view.keyframe(), view.events) if keyed else b""
-        self._made += 1
-        self._steps.append(_Step(now, whole, message_of(view.engine_frame, False, view.changes(), view.events)))
+        keyed = self._count % KEYFRAME_EVERY == 0
+        keyframe = message_of(view.engine_frame, True, view.keyframe(), view.events) if keyed else b""
+        self._count += 1
+        self._steps.append(_Step(now, keyframe, message_of(view.engine_frame, False, view.changes(), view.events)))
         self.send(now)
 
     def send(self, now: float) -> None:
@@ -48,17 +48,17 @@ class Broadcast:
         while self._steps and now - self._steps[0].at >= self.delay:
             step = self._steps.popleft()
             self._outboxes = [outbox for outbox in self._outboxes if not outbox.ended]
-            # Who reads too slowly begins again with the next keyframe.
-            for outbox in [outbox for outbox in self._outboxes if outbox.behind]:
+            # A client that reads too slowly starts again at the next keyframe.
+            for outbox in [outbox for outbox in self._outboxes if outbox.is_behind]:
                 self._outboxes.remove(outbox)
                 self._new.append(outbox)
-            if step.whole:
+            if step.keyframe:
                 for outbox in self._new:
                     outbox.drop_frames()
-                    outbox.show_message(step.whole)
+                    outbox.send_encoded_frame(step.keyframe)
             for outbox in self._outboxes:
-                outbox.show_message(step.change)
-            if step.whole:
+                outbox.send_encoded_frame(step.changes)
+            if step.keyframe:
                 self._outboxes += self._new
                 self._new = []
 

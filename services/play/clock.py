@@ -1,15 +1,15 @@
-"""Clock of a played game: 30 engine frames a second in real time."""
+"""Clock of a game with people: 30 engine frames a second in real time."""
 
 FRAME_SECONDS = 1.0 / 30.0
-MOST_BEHIND = 4  # frames that are made up for back to back, one timestep; what is later than that stays late
+MAX_CATCH_UP = 4  # late frames (one timestep) that are run back to back; a longer delay is kept as lag
 
 
 class FrameClock:
     """Due time of each engine frame, in seconds of a monotonic clock.
 
     Frames are due at whole multiples of 1/30 s from the start, so that errors do not accumulate. A late frame is
-    counted in ``late``; following frames run immediately until the clock has caught up, at most MOST_BEHIND of them,
-    because people cannot react to a longer burst. The remaining lag is added to ``slipped``, in seconds, and the game
+    counted in ``late``; following frames run immediately until the clock has caught up, at most MAX_CATCH_UP of them,
+    because people cannot react to a longer burst. The remaining delay is added to ``lag``, in seconds, and the game
     continues from there.
     """
 
@@ -17,7 +17,7 @@ class FrameClock:
         self._start = now
         self._frames = 0
         self.late = 0
-        self.slipped = 0.0
+        self.lag = 0.0
 
     @property
     def due(self) -> float:
@@ -27,15 +27,15 @@ class FrameClock:
     def begin(self, now: float) -> float:
         """Begin the next frame; return its lateness in seconds, 0 if it is on time."""
         behind = now - self.due
-        if behind > MOST_BEHIND * FRAME_SECONDS:
-            excess = behind - MOST_BEHIND * FRAME_SECONDS
+        if behind > MAX_CATCH_UP * FRAME_SECONDS:
+            excess = behind - MAX_CATCH_UP * FRAME_SECONDS
             self._start += excess
-            self.slipped += excess
+            self.lag += excess
         self._frames += 1
         if behind > FRAME_SECONDS:
             self.late += 1
         return max(behind, 0.0)
 
-    def stand_still(self, now: float) -> None:
-        """Restart the schedule after the game was held: the next frame is due now, and no frame was missed."""
+    def resume(self, now: float) -> None:
+        """Restart the schedule after a pause: the next frame is due now, and no frame is late."""
         self._start = now - self._frames * FRAME_SECONDS

@@ -1,4 +1,4 @@
-"""EndedGame game at real speed: its clock, control of its heroes, and each person's view."""
+"""Game with people in real time: its clock, control of its heroes, and each person's view."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from five.services.play import metrics as page
 from five.services.play.agents import Agents, AgentsLost, Inference
 from five.services.play.broadcast import Broadcast
 from five.services.play.clock import FrameClock
-from five.services.play.orders import Rate, order_of
+from five.services.play.orders import RateLimit, order_of
 from five.services.play.outbox import Outbox
 from five.services.play.players import Begin, Player
 from five.services.play.ratings import EndedGame, Person
@@ -27,25 +27,25 @@ from five.services.play.seats import TEAM_HEROES, NoSeat, Seats
 from five.services.play.views import View, header_of, map_of
 
 log = logging.getLogger(__name__)
-STATE_SECONDS = 1.0  # between two messages on how the game stands
-HELD_SECONDS = 0.1  # between two looks whether a pause is over
-CLOSE_SECONDS = 2.0  # that inference gets to forget a game's sessions
+STATE_SECONDS = 1.0  # between two messages of the game's state
+PAUSE_SECONDS = 0.1  # between two checks whether a pause has ended
+CLOSE_SECONDS = 2.0  # timeout for closing a game's sessions at inference
 
 
 class Match:
     """Game from its opening to its end. ``run`` plays it; call the other methods in the same event loop.
 
     ``active`` returns whether the run is active: the clock stops during a pause. ``rate`` rates the ended game and
-    returns the people whose rating changed; ``keep`` stores its recording if people took part."""
+    returns the people whose rating changed; ``store`` stores the recording of a game with people."""
 
     def __init__(self, begin: Begin, settings: PlayConfig, inference: Inference, active: Callable[[], bool],
                  rate: Callable[[EndedGame], Mapping[str, Person]],
-                 keep: Callable[[Recorded], object] | None = None) -> None:
+                 store: Callable[[Recorded], object] | None = None) -> None:
         self.begin = begin
         self._settings = settings
         self._active = active
         self._rate = rate
-        self._keep = keep
+        self._store = store
         self.game = game = PlayedGame(begin.config, begin.seed, begin.lineup)
         heroes = game.layout.heroes
         for side, filler in enumerate(begin.fillers):
@@ -59,20 +59,20 @@ class Match:
         self.broadcast = Broadcast(settings.spectator_delay_seconds)
         self._views = (View(0), View(1))
         self._whole = View(None, UNIT_PER_STEP)  # after each timestep
-        self._happened: list[dict[str, Any]] = []  # in the frames since
+        self._events: list[dict[str, Any]] = []  # since the last timestep
         self._recorder = Recorder(settings.recordings_mebibytes << 20)
-        self._came: set[str] = set()  # people who have played
+        self._participants: set[str] = set()  # people who have played
         self._players: list[Player] = []
-        self._waiting: list[tuple[Player, int]] = []  # whose orders take effect in the next frame, and their numbers
+        self._pending: list[tuple[Player, int]] = []  # orders that take effect in the next frame: player and number
         self._map = map_of(begin.config)
         self.opened_at = time.time()
         self._clock = FrameClock(time.monotonic())
         self._timestep = 0
-        self._every = begin.config.frameskip // FRAMES  # timesteps from one choice of the agents to the next
-        self._chosen = True  # whether the agents' last choice has come
+        self._every = begin.config.frameskip // FRAMES  # timesteps between two choices of the agents
+        self._answered = True  # whether the answer to the agents' last request has arrived
         self._empty_since = time.monotonic()
-        self._told_at = 0.0
-        self._shown = -1
+        self._state_sent_at = 0.0
+        self._last_frame = -1  # number of the last engine frame sent
         self._ending = ""
         self._was_recorded = False
         self.running = True
@@ -85,12 +85,12 @@ class Match:
         how = "lost"
         try:
             self._clock = FrameClock(time.monotonic())
-            self._show()
+            self._send_frame()
             while self.winner == 0 and not self._ending:
                 await self._step()
             how = self._ending or "played"
         except AgentsLost as error:
-            log.warning("game %s ends: %s", self.begin.game, error)
+            log.warning("game %s ends, its agents are lost: %s", self.begin.game, error)
         finally:
             if how != "played":
                 self._ending = how
@@ -98,78 +98,78 @@ class Match:
             await self._end()
 
     async def _step(self) -> None:
-        """Play one timestep. Every ``frameskip`` frames the agents get an observation, and compute while frames are
-        played."""
+        """Play one timestep. Every ``frameskip`` frames the agents receive an observation, and compute their actions
+        while frames are played."""
         game = self.game
         if not self._active():
-            await self._stand_still()
+            await self._wait_until_active()
         if self._timestep % self._every == 0:
-            self.agents.ask(self._timestep, game.obs)
-            self._chosen = False
+            self.agents.request(self._timestep, game.obs)
+            self._answered = False
         game.begin(None)
         for frame in range(FRAMES):
             await self._until_due()
-            if frame == FRAMES - 1 and not self._chosen:
-                answer = self.agents.take(self._timestep)
-                self._chosen = answer is not None
+            if frame == FRAMES - 1 and not self._answered:
+                answer = self.agents.take_answer(self._timestep)
+                self._answered = answer is not None
                 age = self._timestep - answer.timestep if answer is not None else OFFERED
                 if answer is not None and age < OFFERED:
                     game.choose(answer.actions, age)
             game.frame()
             page.FRAMES.inc()
             self._acknowledge()
-            self._show()
+            self._send_frame()
             if self.winner:
                 break
         self._timestep += 1
-        self._look_after()
+        self._check_abandonment()
 
     async def _until_due(self) -> None:
         while (left := self._clock.due - time.monotonic()) > 0:
             await asyncio.sleep(left)
-        slipped = self._clock.slipped
+        lag = self._clock.lag
         late = self._clock.late
         if self._clock.begin(time.monotonic()) > 0:
-            await asyncio.sleep(0)  # whoever sends and receives has his turn between frames that follow at once
+            await asyncio.sleep(0)  # let connections send and receive between frames that run back to back
         page.LATE_FRAMES.inc(self._clock.late - late)
-        page.CLOCK_LAG.inc(self._clock.slipped - slipped)
+        page.CLOCK_LAG.inc(self._clock.lag - lag)
 
-    async def _stand_still(self) -> None:
+    async def _wait_until_active(self) -> None:
         self.running = False
-        self._tell()
+        self._send_state()
         while not self._active() and not self._ending:
-            await asyncio.sleep(HELD_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)
         self.running = True
-        self._clock.stand_still(time.monotonic())
-        self._tell()
+        self._clock.resume(time.monotonic())
+        self._send_state()
 
-    def _look_after(self) -> None:
-        """Check after each timestep for abandonment, and publish the state."""
+    def _check_abandonment(self) -> None:
+        """End the game if nobody has played it for a while, and send the state when it is due."""
         now = time.monotonic()
         if any(player.heroes for player in self._players):
             self._empty_since = now
         elif now - self._empty_since > self._settings.abandon_seconds:
             self.end("abandoned")
-        if now - self._told_at >= STATE_SECONDS:
-            self._tell()
+        if now - self._state_sent_at >= STATE_SECONDS:
+            self._send_state()
 
-    def _show(self) -> None:
+    def _send_frame(self) -> None:
         """Send the current frame to everybody who may see it. A game that ends by its clock has no further frame."""
         game = self.game
-        fresh, self._shown = game.engine_frame != self._shown, game.engine_frame
-        for view in self._views if fresh else ():
+        is_new, self._last_frame = game.engine_frame != self._last_frame, game.engine_frame
+        for view in self._views if is_new else ():
             outboxes = [player.outbox for player in self._players if player.heroes and player.team == view.team]
             if outboxes:
                 events = console_events(game.events(view.team))
-                view.look(partial(game.write_seen, view.team), game.engine_frame, events)
+                view.record(partial(game.write_seen, view.team), game.engine_frame, events)
             for outbox in outboxes:
-                outbox.show(view)
-        self._happened += console_events(game.events(None))
-        if (fresh and game.engine_frame % FRAMES == 0) or self.winner:
-            happened, self._happened = self._happened, []
-            self._whole.look(partial(game.write_seen, None), game.engine_frame, happened)
-            self.broadcast.show(self._whole, time.monotonic())
-            if self._keep is not None:
+                outbox.send_frame(view)
+        self._events += console_events(game.events(None))
+        if (is_new and game.engine_frame % FRAMES == 0) or self.winner:
+            events, self._events = self._events, []
+            self._whole.record(partial(game.write_seen, None), game.engine_frame, events)
+            self.broadcast.add(self._whole, time.monotonic())
+            if self._store is not None:
                 self._recorder.add(self._whole)
 
     @property
@@ -184,18 +184,18 @@ class Match:
     async def _end(self) -> None:
         winner = 0 if self._ending else self.winner
         rated: Mapping[str, Person] = {}
-        if self._ending not in ("drained", "lost"):  # what nobody in the game could do anything about
+        if self._ending not in ("drained", "lost"):  # ends that the players did not cause
             try:
-                rated = await asyncio.to_thread(self._rate, self._played(winner))
-            except Exception as error:  # a store that is away costs the rating, not the end of the game
+                rated = await asyncio.to_thread(self._rate, self._ended_game(winner))
+            except Exception as error:  # an unavailable store costs the rating, not the end of the game
                 log.warning("game %s is not rated: %s", self.begin.game, error)
-        recorded = await self._recorded(winner)
+        recorded = await self._store_recording(winner)
         for player in [p for p in self._players if p.heroes]:
             end = play_pb2.End(winner=winner, reason=self._ending, recorded=recorded)
             person = rated.get(player.who)
             if person is not None:
                 end.rating.CopyFrom(play_pb2.Rating(mu=person.mu, sigma=person.sigma))
-            self._last(player, end)
+            self._send_end(player, end)
         self.running = False
         self.ended.set()
         try:
@@ -203,40 +203,39 @@ class Match:
         except TimeoutError:
             pass  # inference forgets the sessions by itself
 
-    async def show_rest(self) -> None:
+    async def send_remaining(self) -> None:
         """Send the remaining steps to spectators after the game's end, with the usual delay."""
         while any(not p.outbox.ended for p in self._players) and self.broadcast.waits and self._ending != "drained":
             self.broadcast.send(time.monotonic())
             await asyncio.sleep(0.1)
         for player in list(self._players):
-            self._last(player, play_pb2.End(winner=0 if self._ending else self.winner, reason=self._ending,
-                                            recorded=self._was_recorded))
+            self._send_end(player, play_pb2.End(winner=0 if self._ending else self.winner, reason=self._ending,
+                                                recorded=self._was_recorded))
 
-    async def _recorded(self, winner: int) -> bool:
-        """Store the recording and return whether there is one. A game without people is not stored."""
-        if self._keep is None or not self._came:
+    async def _store_recording(self, winner: int) -> bool:
+        """Store the recording. Return False if there is none: nobody played, or storing it failed."""
+        if self._store is None or not self._participants:
             return False
-        players = self.seats.sides([filler.name for filler in self.begin.fillers], self._came)
+        players = self.seats.sides([filler.name for filler in self.begin.fillers], self._participants)
         about = {**self._about(), "players": players}
-        self._was_recorded = await asyncio.to_thread(
-            lambda: self._hand_over(self._recorder.recorded(self.begin, about, sorted(self._came), winner)))
+
+        def pack_and_store(store: Callable[[Recorded], object]) -> None:
+            store(self._recorder.recorded(self.begin, about, sorted(self._participants), winner))
+
+        try:
+            await asyncio.to_thread(pack_and_store, self._store)
+        except Exception:  # an error costs the recording, not the end of the game
+            log.exception("the recording of game %s is lost", self.begin.game)
+        else:
+            self._was_recorded = True
         return self._was_recorded
 
-    def _hand_over(self, recorded: Recorded) -> bool:
-        assert self._keep is not None
-        try:
-            self._keep(recorded)
-        except Exception:  # costs the recording, not the end of the game
-            log.exception("game %s is not recorded", self.begin.game)
-            return False
-        return True
-
     @staticmethod
-    def _last(player: Player, end: play_pb2.End) -> None:
+    def _send_end(player: Player, end: play_pb2.End) -> None:
         player.outbox.send(play_pb2.JoinResponse(end=end))
         player.outbox.end()
 
-    def _played(self, winner: int) -> EndedGame:
+    def _ended_game(self, winner: int) -> EndedGame:
         held = self.seats.held()
         people: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for hero, seat in self.seats.seats.items():
@@ -245,9 +244,9 @@ class Match:
                 side[seat.who] = side.get(seat.who, 0) + 1
         playing = {name for side in people for name in side}
         return EndedGame(self.begin.game, winner, people, sorted(self.seats.people() - playing),
-                      [filler.name for filler in self.begin.fillers], self.game.layout.heroes)
+                         [filler.name for filler in self.begin.fillers], self.game.layout.heroes)
 
-    # ------------------------------------------------------------------------------------------------ its people
+    # ------------------------------------------------------------------------------------------------ people
 
     def enter(self, who: str, spectate: bool, wanted: Sequence[int]) -> Player:
         """Add a person. Raises NoSeat when the game is full or no hero is available."""
@@ -258,10 +257,10 @@ class Match:
         now = time.monotonic()
         heroes = [] if spectate else self.seats.enter(who, wanted, now)
         rate = self._settings.orders_per_second
-        player = Player(who, Outbox(self._settings.client_backlog_kibibytes << 10), heroes, Rate(rate),
-                        Rate(max(rate / 12, 1.0)))
+        player = Player(who, Outbox(self._settings.client_backlog_kibibytes << 10), heroes, RateLimit(rate),
+                        RateLimit(max(rate / 12, 1.0)))
         for other in [p for p in self._players if not spectate and p.who == who and p.heroes]:
-            # The same person from elsewhere: the newest connection is his.
+            # The same person has connected again: the newest connection replaces the others.
             other.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="elsewhere")))
             other.outbox.end()
             self._remove(other)
@@ -270,24 +269,24 @@ class Match:
         player.outbox.begin(header_of(self.begin.config, self._about(), whose))
         self._add(player)
         if heroes:
-            self._came.add(who)
+            self._participants.add(who)
         if spectate:
             self.broadcast.enter(player.outbox)
-        self._take()
-        self._tell()
+        self._update_control()
+        self._send_state()
         return player
 
     def leave(self, player: Player) -> None:
         """Remove a connection: the agent controls the person's heroes at once."""
         if player not in self._players:
-            return  # another connection of his has taken over
+            return  # a newer connection of the person has replaced this one
         self._remove(player)
         if player.heroes:
             self.seats.leave(player.who, time.monotonic())
         self.broadcast.leave(player.outbox)
         if not self.ended.is_set():
-            self._take()
-            self._tell()
+            self._update_control()
+            self._send_state()
 
     def order(self, player: Player, message: play_pb2.Order) -> None:
         """Check a person's order and acknowledge it with the frame in which it takes effect."""
@@ -296,10 +295,10 @@ class Match:
         if reason:
             self._ack(player, message.n, self.game.engine_frame, reason)
         else:
-            self._waiting.append((player, message.n))
+            self._pending.append((player, message.n))
 
     def _order(self, player: Player, message: play_pb2.Order) -> str:
-        if not player.orders.take():
+        if not player.order_limit.take():
             return "rate"
         if message.n <= player.last:
             return "number"
@@ -324,7 +323,7 @@ class Match:
 
     def ping(self, player: Player, at: play_pb2.MapPoint) -> None:
         """Send a map ping to the people on the person's side."""
-        if not player.heroes or not player.rest.take() or max(at.x, at.y) > 65535:
+        if not player.heroes or not player.message_limit.take() or max(at.x, at.y) > 65535:
             return
         for other in self._players:
             if other.heroes and other.team == player.team:
@@ -332,7 +331,7 @@ class Match:
 
     def hand(self, player: Player, hero: int | None, held: bool) -> None:
         """Give one of the person's heroes to the agent, or take it back."""
-        if not player.heroes or not player.rest.take():
+        if not player.heroes or not player.message_limit.take():
             player.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="rate")))
             return
         try:
@@ -340,10 +339,10 @@ class Match:
         except NoSeat as error:
             player.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason=str(error))))
             return
-        self._take()
-        self._tell()
+        self._update_control()
+        self._send_state()
 
-    # ------------------------------------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------------------------------------ messages
 
     def state(self) -> play_pb2.GameState:
         """Return the state of the game."""
@@ -357,30 +356,31 @@ class Match:
             version=max(versions, default=-1), late=self.agents.late, delay_ms=1000 * self.agents.seconds,
             late_frames=self._clock.late, watching=len(self._players))
 
-    def _tell(self) -> None:
-        self._told_at = time.monotonic()
+    def _send_state(self) -> None:
+        self._state_sent_at = time.monotonic()
         state = play_pb2.JoinResponse(state=self.state())
         for player in self._players:
-            player.outbox.send(state if player.heroes else play_pb2.JoinResponse(state=self._blind(state.state)))
+            player.outbox.send(state if player.heroes else
+                               play_pb2.JoinResponse(state=self._without_score(state.state)))
 
     @staticmethod
-    def _blind(state: play_pb2.GameState) -> play_pb2.GameState:
-        """Return the state for a spectator, without the current score."""
+    def _without_score(state: play_pb2.GameState) -> play_pb2.GameState:
+        """Return the state for a spectator, without the current time and winner."""
         found = play_pb2.GameState()
         found.CopyFrom(state)
         found.time = 0.0
         found.engine_frame = found.winner = 0
         return found
 
-    def _take(self) -> None:
-        """Update the core's control of each hero."""
+    def _update_control(self) -> None:
+        """Set in the core whether a person or the agent controls each hero."""
         held = self.seats.held()
         for hero in self.seats.seats:
             self.game.take(hero, hero in held)
 
     def _acknowledge(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for player, n in waiting:
+        pending, self._pending = self._pending, []
+        for player, n in pending:
             self._ack(player, n, self.game.engine_frame, "")
 
     @staticmethod

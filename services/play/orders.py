@@ -6,43 +6,43 @@ from collections.abc import Callable
 from dota.play import KINDS, Order
 from five.protos.v1 import play_pb2
 
-MOST_ITEM_NAME = 64
-SIDE = 65535  # of the map, in the view's units
+MAX_ITEM_NAME = 64
+MAX_UINT16 = 65535  # map positions in a view, unit slots and generations
 
 
-class Rate:
+class RateLimit:
     """Token bucket with a burst of one second."""
 
     def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = per_second
         self._clock = clock
-        self._there = max(per_second, 1.0)
+        self._tokens = max(per_second, 1.0)
         self._at = clock()
 
     def take(self) -> bool:
         """Take a token; return whether there was one."""
         now = self._clock()
-        self._there = min(self._there + (now - self._at) * self._rate, max(self._rate, 1.0))
+        self._tokens = min(self._tokens + (now - self._at) * self._rate, max(self._rate, 1.0))
         self._at = now
-        if self._there < 1.0:
+        if self._tokens < 1.0:
             return False
-        self._there -= 1.0
+        self._tokens -= 1.0
         return True
 
 
 def order_of(message: play_pb2.Order, x: float, y: float, extent: float) -> Order | None:
-    """Convert a person's order to the core's form; None for a meaningless one. The map starts at world units ``x``,
-    ``y`` and is ``extent`` wide."""
-    if message.kind not in KINDS or len(message.item) > MOST_ITEM_NAME:
+    """Convert a person's order to the core's form. Return None for an invalid one. The map's corner is at world units
+    ``x``, ``y``, and the map is ``extent`` wide."""
+    if message.kind not in KINDS or len(message.item) > MAX_ITEM_NAME:
         return None
     target = (message.target.slot, message.target.generation) if message.HasField("target") else None
-    if target is not None and max(target) > SIDE:
+    if target is not None and max(target) > MAX_UINT16:
         return None
     at = None
     if message.HasField("at"):
-        if max(message.at.x, message.at.y) > SIDE:
+        if max(message.at.x, message.at.y) > MAX_UINT16:
             return None
-        at = (x + message.at.x * extent / SIDE, y + message.at.y * extent / SIDE)
+        at = (x + message.at.x * extent / MAX_UINT16, y + message.at.y * extent / MAX_UINT16)
     if not -1 <= message.slot < 64 or not -1 <= message.to < 64:
         return None
     return Order(message.kind, target, at, message.slot, message.to, message.item, message.queue)

@@ -1,8 +1,8 @@
-"""People's ratings, separate from versions': a person's game changes neither a version's rating nor the league.
+"""Ratings of people. Their games change neither the ratings of versions nor the league.
 
-TrueSkill (Herbrich et al. 2006), updated game by game because people learn: each game changes the ratings of its people
-only. The player of a side's other heroes has the rating of that version or bot on the run's ladder (random play is 0),
-or the prior; it counts by its heroes.
+TrueSkill (Herbrich et al. 2006) is updated after every game, because people learn. A game changes the ratings of its
+people only. The version or bot that plays a side's other heroes enters with its rating on the run's ladder (random play
+is 0), or with the prior, weighted by its share of heroes.
 """
 
 import time
@@ -18,16 +18,16 @@ from five.services.play import metrics as page
 from rapid.store.state import RunState
 
 TABLE = "people"
-MEAN = 25.0  # of somebody who has played no game; TrueSkill's own
-TAU = 1 / 100  # how much a person's deviation grows between games, as a share of a new one's; TrueSkill's own
+MEAN = 25.0  # rating of a person without games; TrueSkill's default
+TAU = 1 / 100  # growth of a person's deviation between games, as a share of the initial one; TrueSkill's default
 DRAW = 3
 
 
 @dataclass(frozen=True)
 class EndedGame:
-    """Ended game with people. ``winner``: 0 none (abandoned), 1 Radiant, 2 Dire, 3 a draw; ``people`` by side: heroes
-    that each controlled to the end; ``away``: those who left; ``fillers`` by side: the ladder's name of the other
-    heroes' player; ``heroes``: of a side."""
+    """Ended game with people. ``winner``: 0 none (abandoned), 1 Radiant, 2 Dire, 3 a draw. ``people`` by side: number
+    of heroes that each person controlled at the end. ``away``: people who left. ``fillers`` by side: name on the ladder
+    of the player of the other heroes. ``heroes``: number of heroes of a side."""
 
     game: str
     winner: int
@@ -64,22 +64,22 @@ class People:
         """Return all people, the strongest first."""
         return people_of(self._table.all())
 
-    def ended(self, played: EndedGame) -> dict[str, Person]:
-        """Rate an ended game once, also if it is reported again. Return the people whose rating changed.
+    def rate(self, played: EndedGame) -> dict[str, Person]:
+        """Rate an ended game; a repeated report of it changes nothing. Return the people whose rating changed.
 
-        People who left are counted as having abandoned it, and so is everybody when nobody won: neither changes a
+        The game counts as abandoned for people who left, and for everybody if it has no winner. This does not change a
         rating. Raises redis.RedisError.
         """
         skills = self._skills(played.fillers)
-        moved: dict[str, Person] = {}
+        rated_people: dict[str, Person] = {}
 
         def change(rows: dict[str, Any]) -> dict[str, Any]:
-            moved.clear()
+            rated_people.clear()
             known = {name: Person(**row) for name, row in rows.items()}
-            mine = {name for side in played.people for name in side}
+            stayed = {name for side in played.people for name in side}
             changed = {name: known.get(name, Person(name, sigma=self._config.sigma))
-                       for name in [*mine, *played.away]}
-            rated = self._rated(played, changed, skills) if played.winner else {}
+                       for name in [*stayed, *played.away]}
+            rated = self._new_skills(played, changed, skills) if played.winner else {}
             for name, person in changed.items():
                 side = next((i for i, people in enumerate(played.people) if name in people), None)
                 if side is None or not played.winner:
@@ -92,15 +92,15 @@ class People:
                     person.lost += 1
                 if name in rated:
                     person.mu, person.sigma = rated[name].mu, rated[name].sigma
-                    moved[name] = person
+                    rated_people[name] = person
                 person.last_game, person.last_at = played.game, time.time()
             return {name: asdict(person) for name, person in changed.items()}
 
         applied = self._table.update(change, once=played.game)
         if not applied:
             return {}
-        page.RATED.inc(len(moved))
-        return moved
+        page.RATED.inc(len(rated_people))
+        return rated_people
 
     def _skills(self, fillers: Sequence[str]) -> dict[str, Skill]:
         """Return the ladder's ratings of the fillers."""
@@ -111,21 +111,23 @@ class People:
                 found[name] = Skill(float(row["mu"]), max(float(row["sigma"]), 1e-3))
         return found
 
-    def _rated(self, played: EndedGame, people: Mapping[str, Person], skills: Mapping[str, Skill]) -> dict[str, Skill]:
+    def _new_skills(self, played: EndedGame, people: Mapping[str, Person], skills: Mapping[str, Skill]
+                    ) -> dict[str, Skill]:
+        """Return the TrueSkill ratings after the game of the people who stayed."""
         sigma = self._config.sigma
         env = trueskill.TrueSkill(mu=MEAN, sigma=sigma, beta=self._config.beta, tau=sigma * TAU,
                                   draw_probability=self._config.draw_probability)
         groups: list[dict[str, Any]] = []
         weights: list[dict[str, float]] = []
         for side in range(2):
-            here = played.people[side]
-            group = {name: env.create_rating(people[name].mu, people[name].sigma) for name in here}
-            weight = {name: held / played.heroes for name, held in here.items()}
-            rest = played.heroes - sum(here.values())
-            if rest > 0:
+            held = played.people[side]
+            group = {name: env.create_rating(people[name].mu, people[name].sigma) for name in held}
+            weight = {name: heroes / played.heroes for name, heroes in held.items()}
+            others = played.heroes - sum(held.values())
+            if others > 0:
                 skill = skills.get(played.fillers[side], Skill(MEAN, sigma))
                 group[""] = env.create_rating(skill.mu, skill.sigma)
-                weight[""] = rest / played.heroes
+                weight[""] = others / played.heroes
             groups.append(group)
             weights.append(weight)
         ranks = [0, 0] if played.winner == DRAW else [int(played.winner != 1), int(played.winner != 2)]

@@ -1,6 +1,6 @@
-"""Recordings of people's games: the whole game as spectators saw it.
+"""Recordings of people's games: the whole game from the spectators' view.
 
-They are stored in a folder for the service's next process, limited in number and bytes. Users can save the files.
+They are stored in a folder, limited in number and bytes, and survive a restart of the service. Users can save them.
 """
 
 import json
@@ -25,16 +25,16 @@ from five.services.play.players import Begin
 from five.services.play.views import View, header_by_timestep
 
 log = logging.getLogger(__name__)
-FACTS = ".json"  # what a list says of a recording, beside it
+FACTS = ".json"  # suffix of the file that describes a recording
 MAX_FACTS = 64 << 10
-PART = ".part"  # one that is still being written
+PART = ".part"  # suffix of a file that is being written
 GAME = re.compile(r"[0-9a-f]{32}")
 
 
 class Recorder:
     """Recorder of one game during play, from the steps that a view encodes for spectators.
 
-    Beyond ``most`` bytes it adds nothing: the recording holds the beginning of such a game.
+    At ``most`` bytes it stops: the recording then holds only the beginning of the game.
     """
 
     def __init__(self, most: int) -> None:
@@ -46,10 +46,10 @@ class Recorder:
         self._columns = [self._schema.table("clock").column(f"{side}_kills") for side in ("radiant", "dire")]
         self._time = 0.0
         self._kills = [0, 0]
-        self.size = 0  # of what is packed
+        self.size = 0  # bytes of the finished chunks
 
     def add(self, view: View) -> None:
-        """Add the game after a timestep; the view is one of the whole game."""
+        """Add a timestep. The view must be one of the whole game."""
         clock = view.frame["clock"][0]
         self._time, self._kills = game_time(clock), [int(clock[column]) for column in self._columns]
         if self.size >= self._most:
@@ -70,9 +70,8 @@ class Recorder:
 
     def recorded(self, begin: Begin, about: Mapping[str, Any], people: list[str], winner: int) -> "Recorded":
         """Return the recording of the ended game. ``about``: header entries, including ``players``."""
-        time_of_last, kills = self._time, self._kills
         data = self._packed(begin.config, {**about, "seed": str(begin.seed)})
-        return Recorded(begin.game, list(about["players"]), people, time_of_last, time.time(), winner, kills,
+        return Recorded(begin.game, list(about["players"]), people, self._time, time.time(), winner, self._kills,
                         len(data), data)
 
     def _packed(self, config: GameConfig, about: Mapping[str, Any]) -> bytes:
@@ -88,8 +87,8 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Ended game: players of each side, its people, seconds since the horn, end time, winner (0 none, 1 Radiant, 2
-    Dire, 3 a draw), kills of each side, the recording's size, and the recording if it is in memory."""
+    """Recording of an ended game: players of each side, people, seconds since the horn, end time, winner (0 none, 1
+    Radiant, 2 Dire, 3 a draw), kills of each side, size in bytes, and the data if it is in memory."""
 
     game: str
     players: list[str]
@@ -102,28 +101,30 @@ class Recorded:
     data: bytes = b""
 
     def facts(self) -> dict[str, Any]:
-        """Return the list entry as JSON values; ``recorded_of`` reads them."""
+        """Return the description as JSON values, which `recorded_of` reads."""
         return {"game": self.game, "players": self.players, "people": self.people, "seconds": self.seconds,
                 "at": self.at, "winner": self.winner, "kills": self.kills}
 
 
 def recorded_of(facts: Any, size: int) -> Recorded:
-    """Parse an entry of a recording of that many bytes. Raises ValueError for anything else."""
+    """Parse the description of a recording of ``size`` bytes. Raises ValueError."""
     try:
         found = Recorded(str(facts["game"]), [str(name) for name in facts["players"]],
                          [str(name) for name in facts["people"]], float(facts["seconds"]), float(facts["at"]),
                          int(facts["winner"]), [int(kills) for kills in facts["kills"]], size)
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"it does not say what was played: {error}") from None
+        raise ValueError(f"invalid description: {type(error).__name__}: {error}") from None
     if (not GAME.fullmatch(found.game) or not 0 <= found.winner <= 3 or min(found.kills, default=0) < 0
             or not math.isfinite(found.seconds + found.at)):
-        raise ValueError("what it says was played cannot be")
+        raise ValueError("the description has a value out of range")
     return found
 
 
 class Recordings:
-    """The newest recordings, at most ``games`` and ``most`` bytes; the oldest are removed. They are stored in
-    ``folder``, including existing ones; in memory without a folder or if it is not writable. Blocking and thread-safe.
+    """Store of the newest recordings, at most ``games`` with ``most`` bytes; the oldest are removed first.
+
+    They are files in ``folder``, where existing recordings are found again. Without a folder, or if it is not writable,
+    they stay in memory. Blocking and thread-safe.
     """
 
     def __init__(self, games: int, most: int, folder: Path | None = None) -> None:
@@ -131,13 +132,13 @@ class Recordings:
         self._most = most
         self._folder = folder
         self._lock = threading.Lock()
-        self._kept: dict[str, Recorded] = {}  # the oldest first
+        self._stored: dict[str, Recorded] = {}  # oldest first
         if folder is not None and games and folder.is_dir():
             for recorded in sorted(self._found(folder), key=lambda r: r.at):
-                self._kept[recorded.game] = recorded
-            self._make_room()
+                self._stored[recorded.game] = recorded
+            self._remove_oldest()
 
-    def keep(self, recorded: Recorded) -> None:
+    def store(self, recorded: Recorded) -> None:
         """Store a recording."""
         with self._lock:
             if self._folder is not None:
@@ -145,19 +146,19 @@ class Recordings:
                     self._write(self._folder, recorded)
                     recorded = replace(recorded, data=b"")
                 except OSError as error:
-                    log.warning("game %s is kept in memory alone: %s", recorded.game, error)
-            self._kept[recorded.game] = recorded
-            self._make_room()
+                    log.warning("the recording of game %s is stored in memory only: %s", recorded.game, error)
+            self._stored[recorded.game] = recorded
+            self._remove_oldest()
 
     def all(self) -> list[Recorded]:
-        """Return all recordings, the newest first."""
+        """Return all recordings, newest first."""
         with self._lock:
-            return list(reversed(self._kept.values()))
+            return list(reversed(self._stored.values()))
 
     def piece(self, game: str, offset: int, most: int) -> tuple[bytes, int] | None:
-        """Return bytes of a recording from an offset on, and its size; None if it is not stored."""
+        """Return up to ``most`` bytes of a recording from an offset, and its size; None if it is not stored."""
         with self._lock:
-            recorded = self._kept.get(game)
+            recorded = self._stored.get(game)
             if recorded is None:
                 return None
             if recorded.data or self._folder is None:
@@ -173,39 +174,39 @@ class Recordings:
 
     def _write(self, folder: Path, recorded: Recorded) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        # What is said of it first: once the recording has its name, all is there.
+        # The description comes first: once the recording has its final name, both files exist.
         for suffix, data in ((FACTS, json.dumps(recorded.facts()).encode()), (SUFFIX, recorded.data)):
             path = folder / f"{recorded.game}{suffix}"
-            beside = path.with_name(path.name + PART)
-            beside.write_bytes(data)
-            beside.replace(path)
+            partial = path.with_name(path.name + PART)
+            partial.write_bytes(data)
+            partial.replace(path)
 
     @staticmethod
     def _found(folder: Path) -> list[Recorded]:
         found = []
         for path in [*folder.glob(f"*{PART}"), *folder.glob(f"*{FACTS}")]:
             if path.suffix == PART or not path.with_suffix(SUFFIX).exists():
-                path.unlink(missing_ok=True)  # of a process that ended while it wrote
+                path.unlink(missing_ok=True)  # left by a process that ended during a write
         for path in folder.glob(f"*{SUFFIX}"):
             facts = path.with_suffix(FACTS)
             try:
                 if facts.stat().st_size > MAX_FACTS:
-                    raise ValueError("it says too much")
+                    raise ValueError(f"the description is larger than {MAX_FACTS} bytes")
                 recorded = recorded_of(json.loads(facts.read_bytes()), path.stat().st_size)
                 if recorded.game != path.stem:
-                    raise ValueError(f"it is game {recorded.game}")
+                    raise ValueError(f"the description names game {recorded.game}")
                 found.append(recorded)
             except (OSError, ValueError) as error:
-                log.warning("%s is left alone, it is no recording of this service: %s", path, error)
+                log.warning("%s is ignored, because it is not a recording of this service: %s", path, error)
         return found
 
-    def _make_room(self) -> None:
-        while len(self._kept) > self._games or (len(self._kept) > 1 and self._bytes() > self._most):
-            self._drop(next(iter(self._kept)))
+    def _remove_oldest(self) -> None:
+        while len(self._stored) > self._games or (len(self._stored) > 1 and self._bytes() > self._most):
+            self._drop(next(iter(self._stored)))
         page.RECORDED.set(self._bytes())
 
     def _drop(self, game: str) -> None:
-        del self._kept[game]
+        del self._stored[game]
         if self._folder is None:
             return
         try:
@@ -215,4 +216,4 @@ class Recordings:
             log.warning("the recording of game %s cannot be removed: %s", game, error)
 
     def _bytes(self) -> int:
-        return sum(recorded.size for recorded in self._kept.values())
+        return sum(recorded.size for recorded in self._stored.values())

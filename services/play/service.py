@@ -24,17 +24,17 @@ from rapid.rpc.errors import Conflict, Exhausted, NotFound, RpcError, Unavailabl
 from rapid.rpc.fencing_epoch import require_epoch
 
 log = logging.getLogger(__name__)
-MOST_NAME = 200
-PIECE_BYTES = 1 << 20  # of a recording, in one answer
+MAX_NAME_LENGTH = 200
+PIECE_BYTES = 1 << 20  # of a recording, in one response
 
 
 @dataclass
 class PlayService(play_pb2_grpc.PlayServiceServicer):
-    """Games of one run in its fencing ``epoch``.
+    """Servicer of one run's games in its fencing ``epoch``.
 
     ``versions`` returns the playable versions, newest first, and ``filler`` the player of a name (both query a store
-    and block); ``inference`` is shared by all games; ``rate`` rates an ended game; ``active`` returns whether the run
-    is active, ``draining`` whether this process ends; recordings are stored in ``folder``, None: in memory.
+    and block). ``inference`` is shared by all games. ``rate`` rates an ended game. ``active`` returns whether the run
+    is active, ``draining`` whether this process ends. Recordings are stored in ``folder``; None: in memory.
     """
 
     run: str
@@ -57,22 +57,22 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
 
     def _check(self, run: str) -> None:
         if run != self.run:
-            raise ValueError(f"this service plays run {self.run!r}, not {run!r}")
+            raise ValueError(f"run {run!r}: this play service hosts run {self.run!r}")
 
     @property
-    def resting(self) -> bool:
+    def is_idle(self) -> bool:
         """Return whether no game is in progress, or every game in progress is paused."""
         return all(not match.running for match in self.matches.values())
 
-    def _refused(self) -> RpcError | None:
-        """Return why no game can be opened now."""
+    def _refusal(self) -> RpcError | None:
+        """Return the error of an attempt to open a game now; None if a game can be opened."""
         if self.draining():
-            return Unavailable("the play service is about to end, or to renew itself: try again in a moment")
+            return Unavailable("the play service is restarting; try again in a few seconds")
         if not self.active():
-            return Conflict("the run is paused: open a game when it goes on")
+            return Conflict("the run is paused; resume it, then open a game")
         if len(self.matches) + self._opening >= self.settings.games:
-            return Exhausted(f"{self.settings.games} game(s) are played already, as many as may be at once "
-                             "(services.play.games)")
+            return Exhausted(f"the limit of {self.settings.games} simultaneous game(s) is reached "
+                             "(services.play.games); wait until a game ends, or end one")
         return None
 
     async def Offer(self, request: play_pb2.OfferRequest, context: Any) -> play_pb2.OfferResponse:
@@ -83,7 +83,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
             hero_pool=self.config.hero_pool, heroes_per_team=self.config.heroes_per_team, mode=self.config.mode,
             patch=self.config.patch, versions=versions, bots=list(BOTS), games=self.settings.games,
             open=len(self.matches), spectator_delay_seconds=self.settings.spectator_delay_seconds,
-            refused=str(self._refused() or ""))
+            refused=str(self._refusal() or ""))
 
     async def Open(self, request: play_pb2.OpenRequest, context: Any) -> play_pb2.OpenResponse:
         """Open a game; the agent controls the opener's heroes until the opener joins."""
@@ -91,14 +91,15 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         if request.epoch:
             require_epoch(self.epoch, request.epoch)
         if request.team not in (0, 1):
-            raise ValueError(f"team is {request.team}: 0 is Radiant, 1 is Dire")
+            raise ValueError(f"team {request.team}: allowed are 0 (Radiant) and 1 (Dire)")
+        _check_name(request.who)
         heroes = sorted(set(request.heroes))
-        if not heroes or heroes[-1] >= self.config.heroes_per_team or not 0 < len(request.who) <= MOST_NAME:
-            raise ValueError(f"heroes are {heroes}: take at least one, from 0 to {self.config.heroes_per_team - 1}")
+        if not heroes or heroes[-1] >= self.config.heroes_per_team:
+            raise ValueError(f"heroes {heroes}: at least one is required, from 0 to {self.config.heroes_per_team - 1}")
         if len(request.lineup) not in (0, 2):
-            raise ValueError(f"a line-up is of 2 teams, not {len(request.lineup)}")
-        if reason := self._refused():
-            raise reason
+            raise ValueError(f"lineup of {len(request.lineup)} team(s): give both teams, or none to sample them")
+        if refusal := self._refusal():
+            raise refusal
         self._opening += 1
         try:
             mate, foe = await asyncio.to_thread(
@@ -108,8 +109,8 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
                 request.seed if request.HasField("seed") else secrets.randbits(53),
                 [list(team.heroes) for team in request.lineup] or None,
                 (mate, foe) if request.team == 0 else (foe, mate), self.run)
-            keep = self.recordings.keep if self.settings.recordings else None
-            match = await asyncio.to_thread(Match, begin, self.settings, self.inference, self.active, self.rate, keep)
+            store = self.recordings.store if self.settings.recordings else None
+            match = await asyncio.to_thread(Match, begin, self.settings, self.inference, self.active, self.rate, store)
         finally:
             self._opening -= 1
         match.seats.reserve(request.who, [request.team * TEAM_HEROES + hero for hero in heroes], time.monotonic())
@@ -118,18 +119,18 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         task = asyncio.get_running_loop().create_task(self._play(match), name=f"game {begin.game}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        log.info("game %s: %s opened it, %s against %s", begin.game, request.who, mate.name, foe.name)
+        log.info("game %s opened by %s: %s against %s", begin.game, request.who, mate.name, foe.name)
         return play_pb2.OpenResponse(game=begin.game, state=match.state())
 
     async def _play(self, match: Match) -> None:
         try:
             await match.run()
         except Exception:
-            log.exception("game %s has failed", match.begin.game)
+            log.exception("game %s failed", match.begin.game)
         finally:
             self.matches.pop(match.begin.game, None)
             page.GAMES.set(len(self.matches))
-        await match.show_rest()
+        await match.send_remaining()
 
     async def List(self, request: play_pb2.ListGamesRequest, context: Any) -> play_pb2.ListGamesResponse:
         """Return the games in progress."""
@@ -148,14 +149,15 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         self._check(request.run)
         found = await asyncio.to_thread(self.recordings.piece, request.game, request.offset, PIECE_BYTES)
         if found is None:
-            raise NotFound(f"no recording of game {request.game!r} is kept, or not any more")
+            raise NotFound(f"game {request.game!r} has no recording; old recordings are removed "
+                           "(services.play.recordings)")
         return play_pb2.RecordingResponse(data=found[0], size=found[1])
 
     async def Close(self, request: play_pb2.CloseRequest, context: Any) -> play_pb2.CloseResponse:
         """End a game without a result."""
         self._check(request.run)
         match = self._match(request.game)
-        log.info("game %s: %s closes it", request.game, request.who)
+        log.info("game %s closed by %s", request.game, request.who)
         match.end("closed")
         await match.ended.wait()
         return play_pb2.CloseResponse()
@@ -163,7 +165,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
     def _match(self, game: str) -> Match:
         match = self.matches.get(game)
         if match is None:
-            raise NotFound(f"game {game!r} is not being played, or not any more")
+            raise NotFound(f"game {game!r} is not in progress")
         return match
 
     async def Join(self, request_iterator: AsyncIterator[play_pb2.JoinRequest], context: Any
@@ -171,11 +173,10 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         """Handle a person's connection to a game until it ends."""
         first = await anext(aiter(request_iterator), None)
         if first is None or first.WhichOneof("what") != "join":
-            raise ValueError("the first message of a stream has to be a join")
+            raise ValueError("the first message of a stream must be a join")
         join = first.join
         self._check(join.run)
-        if not 0 < len(join.who) <= MOST_NAME:
-            raise ValueError("who joins has to have a name")
+        _check_name(join.who)
         match = self._match(join.game)
         try:
             player = match.enter(join.who, join.spectate, list(join.heroes))
@@ -204,7 +205,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
                 elif what == "hand":
                     match.hand(player, request.hand.hero if request.hand.HasField("hero") else None, request.hand.held)
         finally:
-            # However it ends, the person can do nothing any more: the agent has his heroes at once.
+            # The person can send nothing more, so the agent takes over the heroes.
             match.leave(player)
             player.outbox.end()
 
@@ -216,3 +217,6 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
             await asyncio.wait(self._tasks, timeout=5.0)
 
 
+def _check_name(who: str) -> None:
+    if not 0 < len(who) <= MAX_NAME_LENGTH:
+        raise ValueError(f"who: a name of 1 to {MAX_NAME_LENGTH} characters is required, not {len(who)}")

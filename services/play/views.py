@@ -17,20 +17,20 @@ from dota.spectator.schema import Frame, game_schema
 HEADER, KEYFRAME, CHANGES = 1, 2, 3  # a message's first byte
 _HEAD = struct.Struct("<BI")
 STEPS_PER_SECOND = 7.5
-UNIT_PER_FRAME = 150.0  # world units: what moves further in an engine frame was not walking, nor charging
+UNIT_PER_FRAME = 150.0  # world units; a unit that moves further in an engine frame did not walk or charge, it jumped
 
 Array = npt.NDArray[Any]
 Write = Callable[[dict[str, Array]], None]
 
 
 def header_by_timestep(config: GameConfig, about: Mapping[str, Any]) -> Header:
-    """Return the header of a game that is recorded every timestep, whatever the agents' step length."""
+    """Return the header of a game that is recorded every timestep. It does not depend on ``frameskip``."""
     return {**make_header(config, game_schema(policy_debug=True), about), "steps_per_second": STEPS_PER_SECOND}
 
 
 def header_of(config: GameConfig, about: Mapping[str, Any], whose: Mapping[str, Any]) -> bytes:
-    """Return the encoded header of a game: zlib of JSON, as in a recording, with entries ``about`` the game and
-    ``whose`` view it is."""
+    """Return the encoded header of a game: zlib of JSON, as in a recording. ``about`` holds entries of the game,
+    ``whose`` those of the view."""
     header = {**header_by_timestep(config, about), **whose}
     return zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
 
@@ -47,8 +47,8 @@ def message_of(engine_frame: int, whole: bool, body: bytes, events: Sequence[Map
 
 
 class View:
-    """Frames of one side's view (None: the whole game). Call ``look`` for each; ``changes`` and ``keyframe`` are its
-    encodings without events, computed once for all receivers."""
+    """Frames of one side's view (None: the whole game). Call ``record`` for each frame. ``changes`` and ``keyframe``
+    are its encodings without events, computed once for all receivers."""
 
     def __init__(self, team: int | None, far: float = UNIT_PER_FRAME) -> None:
         self.team = team
@@ -63,7 +63,7 @@ class View:
         self._changes: bytes | None = None
         self._keyframe: bytes | None = None
 
-    def look(self, write: Write, engine_frame: int, events: list[dict[str, Any]]) -> None:
+    def record(self, write: Write, engine_frame: int, events: list[dict[str, Any]]) -> None:
         """Record the next frame, which ``write`` fills in, and its events."""
         self._now, self._before = self._before, self._now
         write(self._now)
@@ -74,7 +74,7 @@ class View:
     def changes(self) -> bytes:
         """Return the frame as differences to the previous one."""
         if self._changes is None:
-            # The frame before is brought up to date by it, and needed for nothing else.
+            # Encoding updates the previous frame in place, which nothing else needs.
             self._changes = b"".join(changes(self.schema, self._before, self._now))
         return self._changes
 
@@ -95,7 +95,7 @@ class View:
 def frame_of(message: bytes) -> tuple[int, int]:
     """Return a message's kind and engine frame. Raises ValueError for a malformed one."""
     if len(message) < _HEAD.size:
-        raise ValueError(f"a frame's message has {len(message)} bytes")
+        raise ValueError(f"message of {len(message)} bytes: a frame has at least {_HEAD.size}")
     kind, engine_frame = _HEAD.unpack_from(message)
     return int(kind), int(engine_frame)
 

@@ -78,7 +78,7 @@ async def playing(redis_url: str, config: GameConfig = GAME, limits: LimitsConfi
     people = People(state, RatingConfig())
     async with InferenceServer(Versions(0, VERSION)) as inference, \
             InferenceClient([inference.address], RPC, LAYOUT.hash, sparse=("shared", "private"), epoch=1) as client:
-        service = PlayService(RUN, 1, config, PlayConfig(**settings), client, lambda: [VERSION], filler, people.ended,
+        service = PlayService(RUN, 1, config, PlayConfig(**settings), client, lambda: [VERSION], filler, people.rate,
                               folder=folder)
         server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
         target = f"127.0.0.1:{server.port}"

@@ -29,10 +29,10 @@ def seen(step: int) -> dict[str, Any]:
 
 
 async def answered(agents: Agents, step: int) -> Answer:
-    agents.ask(step, seen(step))
-    assert agents._asked is not None
-    await asyncio.wait({agents._asked})
-    found = agents.take(step)
+    agents.request(step, seen(step))
+    assert agents._pending is not None
+    await asyncio.wait({agents._pending})
+    found = agents.take_answer(step)
     assert found is not None
     return found
 
@@ -58,8 +58,8 @@ async def test_a_side_that_a_bot_plays_has_no_session_and_no_actions(server: Inf
         answer = await answered(agents, 0)
         assert chosen(answer) == [0, 1]
         nobody = Agents(c, {}, HEROES)
-        nobody.ask(0, seen(0))
-        assert nobody.take(0) is None and nobody.late == 0 and not nobody.any
+        nobody.request(0, seen(0))
+        assert nobody.take_answer(0) is None and nobody.late == 0 and not nobody.any
 
 
 async def test_late_answer_applies_on_arrival_and_is_counted(
@@ -67,16 +67,16 @@ async def test_late_answer_applies_on_arrival_and_is_counted(
     async with client(server) as c:
         agents = Agents(c, {0: 0, 1: 0}, HEROES)
         await answered(agents, 0)
-        agents.ask(1, seen(1))
-        assert agents.take(1) is None and agents.late == 1  # nobody has waited for it
-        task = agents._asked
+        agents.request(1, seen(1))
+        assert agents.take_answer(1) is None and agents.late == 1  # nobody has waited for it
+        task = agents._pending
         assert task is not None
-        agents.ask(2, seen(2))  # not while the last is due
-        assert agents._asked is task
+        agents.request(2, seen(2))  # not while the last is due
+        assert agents._pending is task
         await asyncio.wait({task})
-        late = agents.take(2)
+        late = agents.take_answer(2)
         assert late is not None and late.timestep == 1 and chosen(late) == [2, 2] and agents.late == 2
-        assert agents.take(2) is None and agents.late == 3  # once
+        assert agents.take_answer(2) is None and agents.late == 3  # once
         assert chosen(await answered(agents, 3)) == [3, 3]  # seen: 0, 1 and 3
 
 
@@ -84,12 +84,12 @@ async def test_the_arrays_may_be_written_again_at_once(server: InferenceServer) 
     async with client(server) as c:
         agents = Agents(c, {0: 0, 1: 0}, HEROES)
         arrays = seen(5)
-        agents.ask(0, arrays)
+        agents.request(0, arrays)
         for array in arrays.values():
             array[...] = 0
-        assert agents._asked is not None
-        await asyncio.wait({agents._asked})
-        assert agents.take(0) is not None
+        assert agents._pending is not None
+        await asyncio.wait({agents._pending})
+        assert agents.take_answer(0) is not None
         found = await trace(c, agents)
         assert found[:, 0, 0].tolist() == [5.0, 5.5]
 
@@ -120,8 +120,8 @@ async def trace(c: InferenceClient, agents: Agents) -> Any:
 async def test_a_version_that_cannot_be_had_ends_the_game(server: InferenceServer) -> None:
     async with client(server) as c:
         agents = Agents(c, {0: 99, 1: 0}, HEROES)
-        agents.ask(0, seen(0))
-        assert agents._asked is not None
-        await asyncio.wait({agents._asked})
+        agents.request(0, seen(0))
+        assert agents._pending is not None
+        await asyncio.wait({agents._pending})
         with pytest.raises(AgentsLost, match="99"):
-            agents.take(0)
+            agents.take_answer(0)

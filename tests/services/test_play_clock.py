@@ -2,7 +2,7 @@
 
 import pytest
 
-from five.services.play.clock import FRAME_SECONDS, MOST_BEHIND, FrameClock
+from five.services.play.clock import FRAME_SECONDS, MAX_CATCH_UP, FrameClock
 
 
 def test_frames_are_due_at_whole_multiples_however_long_it_runs() -> None:
@@ -11,7 +11,7 @@ def test_frames_are_due_at_whole_multiples_however_long_it_runs() -> None:
         assert clock.begin(clock.due) == 0.0
         assert n > 10 or clock.due == pytest.approx(100.0 + (n + 1) / 30)
     assert clock.due == pytest.approx(100.0 + 3600.0, abs=1e-6)
-    assert clock.late == 0 and clock.slipped == 0.0
+    assert clock.late == 0 and clock.lag == 0.0
 
 
 def test_a_frame_that_begins_a_little_late_moves_none_behind_it() -> None:
@@ -27,9 +27,9 @@ def test_what_was_missed_is_made_up_for_only_within_the_bound() -> None:
     while clock.due <= now:
         clock.begin(now)
         at_once += 1
-    assert at_once == MOST_BEHIND + 1  # those behind, and the one that is due
-    assert clock.slipped == pytest.approx(2.0 - MOST_BEHIND * FRAME_SECONDS)
-    assert 1 <= clock.late <= MOST_BEHIND
+    assert at_once == MAX_CATCH_UP + 1  # those behind, and the one that is due
+    assert clock.lag == pytest.approx(2.0 - MAX_CATCH_UP * FRAME_SECONDS)
+    assert 1 <= clock.late <= MAX_CATCH_UP
     assert now < clock.due <= now + FRAME_SECONDS + 1e-9
 
 
@@ -37,7 +37,7 @@ def test_a_game_that_was_held_has_missed_nothing() -> None:
     clock = FrameClock(0.0)
     for _ in range(3):
         clock.begin(clock.due)
-    clock.stand_still(50.0)
+    clock.resume(50.0)
     assert clock.due == pytest.approx(50.0)
     assert clock.begin(50.0) == pytest.approx(0.0, abs=1e-9)
-    assert clock.late == 0 and clock.slipped == 0.0
+    assert clock.late == 0 and clock.lag == 0.0

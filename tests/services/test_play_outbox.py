@@ -11,7 +11,7 @@ from dota.spectator.schema import Frame, same
 from dota.vec_game import Controller, VecGame
 from five.protos.v1 import play_pb2
 from five.services.play.broadcast import KEYFRAME_EVERY, Broadcast
-from five.services.play.outbox import MOST_FRAMES, Outbox
+from five.services.play.outbox import MAX_FRAMES, Outbox
 from five.services.play.views import CHANGES, HEADER, KEYFRAME, View, frame_of, header_of
 
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=0.0)
@@ -34,7 +34,7 @@ class Filmed:
         self.games.step()
         self.frames += 4
         for view in self.views:
-            view.look(self.write, self.frames, events or [])
+            view.record(self.write, self.frames, events or [])
 
 
 class Reader:
@@ -68,14 +68,14 @@ async def test_changes_lead_from_the_keyframe_to_what_is_seen() -> None:
     view = View(0)
     film, outbox, reader = Filmed(view), Outbox(1 << 20), Reader(view)
     outbox.begin(header_of(GAME, {}, {"team": 0, "hero": 0}))
-    for _ in range(MOST_FRAMES - 1):
+    for _ in range(MAX_FRAMES - 1):
         film.step([{"kind": "test"}])
-        outbox.show(view)
+        outbox.send_frame(view)
     for response in await drained(outbox):
         reader.read(response.frame)
-    assert reader.kinds == [HEADER, KEYFRAME, *[CHANGES] * (MOST_FRAMES - 2)]
-    assert reader.frames == [4 * (i + 1) for i in range(MOST_FRAMES - 1)]
-    assert same(reader.frame, view.frame) and len(reader.events) == MOST_FRAMES - 1
+    assert reader.kinds == [HEADER, KEYFRAME, *[CHANGES] * (MAX_FRAMES - 2)]
+    assert reader.frames == [4 * (i + 1) for i in range(MAX_FRAMES - 1)]
+    assert same(reader.frame, view.frame) and len(reader.events) == MAX_FRAMES - 1
     assert (reader.frame["unit"][:, view.schema.table("unit").column("type")] > 0).sum() > 10
 
 
@@ -84,16 +84,16 @@ async def test_who_is_slow_gets_a_keyframe_and_all_events_and_words() -> None:
     film, outbox, reader = Filmed(view), Outbox(1 << 20), Reader(view)
     for i in range(100):
         film.step([{"kind": "test", "i": i}] if i >= 60 else [])
-        outbox.show(view)
+        outbox.send_frame(view)
         outbox.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=i)))
-    assert outbox.frames <= MOST_FRAMES
+    assert outbox.frames <= MAX_FRAMES
     responses = await drained(outbox)
     acks = [r.ack.n for r in responses if r.WhichOneof("what") == "ack"]
     assert acks == list(range(100))
     for response in responses:
         if response.WhichOneof("what") == "frame":
             reader.read(response.frame)
-    assert reader.kinds[0] == KEYFRAME and len(reader.kinds) <= MOST_FRAMES
+    assert reader.kinds[0] == KEYFRAME and len(reader.kinds) <= MAX_FRAMES
     assert same(reader.frame, view.frame)
     assert [e["i"] for e in reader.events] == list(range(60, 100))
 
@@ -103,7 +103,7 @@ async def test_the_bytes_that_wait_are_bounded() -> None:
     film, outbox = Filmed(view), Outbox(4096)
     for _ in range(50):
         film.step()
-        outbox.show(view)
+        outbox.send_frame(view)
         assert outbox.bytes <= 4096 + len(view.keyframe()) + 1024
 
 
@@ -122,8 +122,8 @@ async def test_spectators_see_what_was_and_nothing_newer() -> None:
     for i in range(300):
         film.games.step()
         now = i * 4 / 30
-        film.whole.look(film.write, 4 * (i + 1), [])
-        broadcast.show(film.whole, now)
+        film.whole.record(film.write, 4 * (i + 1), [])
+        broadcast.add(film.whole, now)
         while outbox.frames:
             response = await anext(outbox)
             reader.read(response.frame)
@@ -136,8 +136,8 @@ async def test_spectators_see_what_was_and_nothing_newer() -> None:
     broadcast.enter(late)
     for i in range(300, 300 + KEYFRAME_EVERY + 1):
         film.games.step()
-        film.whole.look(film.write, 4 * (i + 1), [])
-        broadcast.show(film.whole, i * 4 / 30)
+        film.whole.record(film.write, 4 * (i + 1), [])
+        broadcast.add(film.whole, i * 4 / 30)
         while outbox.frames:
             await anext(outbox)
     first = await anext(late)

@@ -20,29 +20,29 @@ def played(game: str, winner: int, *sides: dict[str, int], away: tuple[str, ...]
 def test_a_game_moves_a_rating_once_however_often_it_is_told_of(redis_client: redis.Redis) -> None:
     table = people(redis_client)
     game = played("g1", 1, {"ada": 1}, {})
-    moved = table.ended(game)
+    moved = table.rate(game)
     assert moved["ada"].mu > 25 and moved["ada"].sigma < CONFIG.sigma and moved["ada"].won == 1
-    assert table.ended(game) == {}
+    assert table.rate(game) == {}
     assert [p.won for p in table.all()] == [1] and table.all()[0].mu == moved["ada"].mu
 
 
 def test_who_holds_more_heroes_is_moved_by_more(redis_client: redis.Redis) -> None:
     table = people(redis_client)
-    one = table.ended(played("g1", 1, {"ada": 1}, {}))["ada"].mu
-    five = table.ended(played("g2", 1, {"bob": 5}, {}))["bob"].mu
+    one = table.rate(played("g1", 1, {"ada": 1}, {}))["ada"].mu
+    five = table.rate(played("g2", 1, {"bob": 5}, {}))["bob"].mu
     assert 25 < one < five
 
 
 def test_both_sides_people_are_moved_apart(redis_client: redis.Redis) -> None:
-    moved = people(redis_client).ended(played("g1", 2, {"ada": 1}, {"bob": 1}, heroes=1))
+    moved = people(redis_client).rate(played("g1", 2, {"ada": 1}, {"bob": 1}, heroes=1))
     assert moved["bob"].mu > 25 > moved["ada"].mu and moved["ada"].lost == moved["bob"].won == 1
 
 
 def test_the_ladders_rating_of_the_opponent_counts(redis_client: redis.Redis) -> None:
     redis_client.hset("five:trial:table:ratings", "rated:version-3", '{"mu": 60.0, "sigma": 1.0}')
-    against_strong = people(redis_client).ended(played("g1", 1, {"ada": 1}, {}, heroes=1))["ada"].mu
+    against_strong = people(redis_client).rate(played("g1", 1, {"ada": 1}, {}, heroes=1))["ada"].mu
     redis_client.hset("five:trial:table:ratings", "rated:version-3", '{"mu": 5.0, "sigma": 1.0}')
-    against_weak = people(redis_client).ended(played("g2", 1, {"bob": 1}, {}, heroes=1))["bob"].mu
+    against_weak = people(redis_client).rate(played("g2", 1, {"bob": 1}, {}, heroes=1))["bob"].mu
     assert against_strong > against_weak + 5
     row = redis_client.hget("five:trial:table:ratings", "rated:version-3")
     assert row == b'{"mu": 5.0, "sigma": 1.0}'  # the version's own rating stays
@@ -50,8 +50,8 @@ def test_the_ladders_rating_of_the_opponent_counts(redis_client: redis.Redis) ->
 
 def test_abandoned_games_are_counted_apart_and_move_nothing(redis_client: redis.Redis) -> None:
     table = people(redis_client)
-    assert table.ended(played("g1", 0, {"ada": 1}, {})) == {}
-    moved = table.ended(played("g2", 1, {}, {"bob": 1}, away=("ada",)))
+    assert table.rate(played("g1", 0, {"ada": 1}, {})) == {}
+    moved = table.rate(played("g2", 1, {}, {"bob": 1}, away=("ada",)))
     assert set(moved) == {"bob"}
     ada, bob = ({p.name: p for p in table.all()}[name] for name in ("ada", "bob"))
     assert (ada.abandoned, ada.won, ada.lost, ada.mu) == (2, 0, 0, 25.0)
@@ -59,5 +59,5 @@ def test_abandoned_games_are_counted_apart_and_move_nothing(redis_client: redis.
 
 
 def test_a_draw_counts_as_one(redis_client: redis.Redis) -> None:
-    moved = people(redis_client).ended(played("g1", 3, {"ada": 1}, {"bob": 1}, heroes=1))
+    moved = people(redis_client).rate(played("g1", 3, {"ada": 1}, {"bob": 1}, heroes=1))
     assert moved["ada"].drawn == 1 and abs(moved["ada"].mu - moved["bob"].mu) < 1e-6

@@ -24,7 +24,7 @@ def taken(recorder: Recorder, steps: int = STEPS) -> tuple[Recorded, list[bytes]
     for step in range(steps):
         film.games.step()
         happened = [{"kind": "step", "number": step}]
-        film.whole.look(film.write, 4 * (step + 1), happened)
+        film.whole.record(film.write, 4 * (step + 1), happened)
         recorder.add(film.whole)
         camera.record_frame(film.write, happened)
     camera.end()
@@ -49,7 +49,7 @@ def test_recording_clock_counts_timesteps() -> None:
     """A camera records after each step instead."""
     recorder, film = Recorder(1 << 20), Filmed()
     film.games.step()
-    film.whole.look(film.write, 4, [])
+    film.whole.record(film.write, 4, [])
     recorder.add(film.whole)
     eight = GAME.model_copy(update={"frameskip": 8})
     recorded = recorder.recorded(replace(BEGIN, config=eight), {"players": ["ada", "scripted"]}, ["ada"], 1)
@@ -73,12 +73,12 @@ def entry(number: int, size: int) -> Recorded:
 def test_the_newest_are_kept_in_number_and_bytes() -> None:
     kept = Recordings(3, 1000)
     for number in range(5):
-        kept.keep(entry(number, 100))
+        kept.store(entry(number, 100))
     assert [r.at for r in kept.all()] == [4, 3, 2]
     assert kept.piece(f"{1:032x}", 0, 10) is None and kept.piece(f"{4:032x}", 95, 10) == (bytes(5), 100)
-    kept.keep(entry(5, 850))
+    kept.store(entry(5, 850))
     assert [r.at for r in kept.all()] == [5, 4]
-    kept.keep(entry(6, 5000))  # larger than all the room: the newest is there in any case
+    kept.store(entry(6, 5000))  # larger than all the room: the newest is there in any case
     assert [r.at for r in kept.all()] == [6]
 
 
@@ -87,8 +87,8 @@ def test_they_outlive_the_process_in_a_folder(tmp_path: Path) -> None:
     recorded, _ = taken(Recorder(1 << 20))
     first = Recordings(3, 1 << 20, folder)
     assert first.all() == [] and not folder.exists()  # nothing is made for who never plays
-    first.keep(entry(1, 100))
-    first.keep(recorded)
+    first.store(entry(1, 100))
+    first.store(recorded)
     assert all(not r.data for r in first.all())  # not in memory besides
 
     again = Recordings(3, 1 << 20, folder)
@@ -105,7 +105,7 @@ def test_they_outlive_the_process_in_a_folder(tmp_path: Path) -> None:
 def test_what_a_folder_holds_besides_is_no_recording(tmp_path: Path) -> None:
     kept = Recordings(8, 1 << 20, tmp_path)
     for number in range(4):
-        kept.keep(entry(number, 10))
+        kept.store(entry(number, 10))
     names = [f"{number:032x}" for number in range(4)]
     (tmp_path / f"{names[1]}.view").unlink()  # the process ended between the two files
     (tmp_path / f"{names[2]}.json").write_text('{"game": "../../etc/passwd"}')
@@ -124,8 +124,8 @@ def test_unwritable_folder_keeps_recordings_in_memory(tmp_path: Path) -> None:
     folder = tmp_path / "played"
     folder.write_text("a file is in the way")
     kept = Recordings(2, 1000, folder)
-    kept.keep(entry(1, 100))
+    kept.store(entry(1, 100))
     assert kept.piece(f"{1:032x}", 0, 200) == (bytes(100), 100)
     for number in (2, 3):
-        kept.keep(entry(number, 100))
+        kept.store(entry(number, 100))
     assert [r.at for r in kept.all()] == [3, 2]
