@@ -45,34 +45,33 @@ from rapid.store.series import Series
 log = logging.getLogger("five.services.evaluator")
 SPARSE = ("shared", "private")
 Listing = Callable[[], list[dict[str, Any]]]  # games in progress
-SEED_OFFSET = 7_919_000  # apart from the seeds of training games
+SEED_OFFSET = 7_919_000  # distinguishes the seeds from those of training games
 
 
 def newest_kept(parameters: ParameterStore, every: int) -> int | None:
-    """Return the newest permanently archived version outside a warm-up: it can be loaded for as long as its rating
-    takes."""
+    """Return the newest permanently archived version outside a warm-up. It can be loaded until its rating is final."""
     if every == 0:
-        return None  # none is kept
+        return None  # no version is archived
     return next((r.version for r in parameters.newest_records(every) if r.blob and not r.warming), None)
 
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: Inference, game: GameConfig,
-               playing: set[Matches], folder: Path, source: LiveSource, playing_now: list[Listing]) -> None:
+               playing: set[Matches], folder: Path, source: LiveSource, listings: list[Listing]) -> None:
     """Rate versions and play the pairs of an anneal's guard until the service drains.
 
-    Its games are listed in ``playing``; ``folder`` gets a recording of each rated version. ``source`` broadcasts games
-    live; ``playing_now`` receives the function that lists them.
+    Matches in progress are added to ``playing``; ``folder`` receives a recording of each rated version. ``source``
+    broadcasts games live; the function that lists them is appended to ``listings``.
     """
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
     lifecycle = service.lifecycle
 
-    pace = CpuLimit(settings.cpu_share)
+    cpu_limit = CpuLimit(settings.cpu_share)
     cameras = Cameras(games, service.config.name, service.config.rewards, source)
-    playing_now.append(cameras.games)
-    films = SpectatorRecordings(cameras, service.blobs, folder)
-    recorder = Recorder(games.record, games.hash, folder, settings.keep_replays, films,
-                        lambda: tidy(folder, settings.replay_days, settings.replay_mebibytes * 2**20, films))
+    listings.append(cameras.games)
+    recordings = SpectatorRecordings(cameras, service.blobs, folder)
+    recorder = Recorder(games.record, games.hash, folder, settings.keep_replays, recordings,
+                        lambda: tidy(folder, settings.replay_days, settings.replay_mebibytes * 2**20, recordings))
     rng = np.random.default_rng(service.config.seed)
 
     def show() -> None:
@@ -88,18 +87,18 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
 
     def on_result(result: Result) -> None:
         if guard.on_result(result):
-            cameras.ended(result.place)
+            cameras.ended(result.slot)
             page.count_guard_game("old" if result.pairing.rules is None else "new", result.score, guard.played)
             return
-        recorder.ended(result.place)
-        cameras.ended(result.place)
+        recorder.ended(result.slot)
+        cameras.ended(result.slot)
         if loop.on_result(result):
             page.count_game(result.pairing, result.score)
         show()
 
-    def rest() -> float:
-        # Whoever starts a run waits for its first rating.
-        return pace.rest() if loop.ladder.last_rated is not None else 0.0
+    def delay() -> float:
+        # The first rating is not limited, because the user of a new run waits for it.
+        return cpu_limit.delay() if loop.ladder.last_rated is not None else 0.0
 
     while not lifecycle.draining:
         if not await lifecycle.wait_active():
@@ -107,31 +106,31 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
         matches = Matches(games, client, games.layout.heroes, cameras)
         playing.add(matches)
 
-        def on_start(place: int, matches: Matches = matches) -> None:
-            pairing = matches.pairing(place)
+        def on_start(slot: int, matches: Matches = matches) -> None:
+            pairing = matches.pairing(slot)
             if pairing is not None:
-                cameras.began(place, pairing, secrets.token_hex(16))
+                cameras.began(slot, pairing, secrets.token_hex(16))
             if pairing is not None and pairing.game and not pairing.agent.controller:
-                recorder.began(place, pairing.agent.name)
+                recorder.began(slot, pairing.agent.name)
 
         try:
-            # Nothing is rated while the process ends: it may be renewed for an epoch in which the game is another.
+            # While the service drains no game advances: the next epoch may have another game.
             await matches.play(next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
-                               rest, on_start)
+                               delay, on_start)
         except CallFailed as error:
-            page.DROPPED.labels("epoch" if is_stale_epoch(error) else "lost").inc(matches.under_way)
+            page.DROPPED.labels("epoch" if is_stale_epoch(error) else "lost").inc(matches.in_progress)
             page.ABORTED.inc(loop.drop())
             recorder.drop()
             cameras.drop()
             guard.drop()
             log.warning("a round of games was lost: %s", error)
         except redis.RedisError as error:
-            page.DROPPED.labels("lost").inc(matches.under_way)
-            loop.put_off()
+            page.DROPPED.labels("lost").inc(matches.in_progress)
+            loop.requeue()
             recorder.drop()
             cameras.drop()
             guard.drop()
-            log.warning("ratings cannot be kept now, their games are played again: %s", error)
+            log.warning("ratings cannot be stored, their games are played again: %s", error)
         finally:
             playing.discard(matches)
         await asyncio.sleep(1.0)
@@ -158,10 +157,10 @@ async def evaluate(service: Service[RunConfig]) -> None:
     def newest() -> int | None:
         return newest_kept(service.parameters, config.store.archive_every)
 
-    def quiet() -> bool:
+    def is_idle() -> bool:
         """Return whether the run is paused and every game is held between two steps."""
-        return (not service.lifecycle.active and all(matches.resting for matches in tuple(playing))
-                and drafter.resting)
+        return (not service.lifecycle.active and all(matches.is_idle for matches in tuple(playing))
+                and drafter.is_idle)
 
     loop = RatingLoop(config.rating, service.state, Series(service.state.redis, config.name),
                       {name: PLAYERS[name] for name in config.rating.anchors}, STATS, newest,
@@ -182,24 +181,24 @@ async def evaluate(service: Service[RunConfig]) -> None:
                          service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
-    service.is_idle = quiet
+    service.is_idle = is_idle
     service.stats = lambda: {"rating version": loop.version,
                              "games": loop.games,
                              "guard pairs": guard.played}
-    playing_now: list[Listing] = []
+    listings: list[Listing] = []
     source = LiveSource(LiveChannel(service.state.redis, config.name), f"evaluator/{service.id}",
-                        lambda: [entry for games in playing_now for entry in games()])
+                        lambda: [entry for games in listings for entry in games()])
     rating = service.critical_tasks.task(
-        "rating", rate(service, loop, guard, client(), game, playing, folder, source, playing_now))
-    showing = service.critical_tasks.task("live games", source.run())
-    # It ends at once where no tables are made.
+        "rating", rate(service, loop, guard, client(), game, playing, folder, source, listings))
+    live_games = service.critical_tasks.task("live-games", source.run())
+    # This task ends at once if draft tables are disabled.
     drafts = service.critical_tasks.task("drafting", drafter.run(lambda: service.lifecycle.active,
                                                         lambda: service.lifecycle.draining), may_end=True)
     drained = asyncio.create_task(service.lifecycle.wait_drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)
     rating.cancel()
-    showing.cancel()
+    live_games.cancel()
     drafts.cancel()
     for task in done:
         task.result()

@@ -21,11 +21,13 @@ from rapid.live_source import LiveSource
 
 log = logging.getLogger(__name__)
 Array = npt.NDArray[Any]
-FIRST_STEPS = 6  # of the first chunk of a live game
+FIRST_STEPS = 6  # length of a live game's first chunk, so that viewers soon have one
 
 
 class Cameras:
-    """Cameras of one vector of games. ``rewards`` defines the shown rewards; ``source`` None disables live broadcasts.
+    """Cameras of one vector of games, for recordings and live broadcasts.
+
+    ``rewards`` defines the shown rewards; ``source`` None disables live broadcasts.
     """
 
     def __init__(self, games: VecGame, run: str, rewards: RewardConfig, source: LiveSource | None = None) -> None:
@@ -35,138 +37,138 @@ class Cameras:
         self._weights = signal_weights(rewards)
         self._buildings = building_slots(games.layout)
         self._source = source
-        self._pairings: dict[int, tuple[str, Pairing, float]] = {}  # by place: id, who, since when
-        self._films: dict[int, RecordingWriter] = {}
+        self._pairings: dict[int, tuple[str, Pairing, float]] = {}  # by slot: game id, pairing, start
+        self._writers: dict[int, RecordingWriter] = {}
         self._live: dict[int, Camera] = {}
 
-    def began(self, place: int, pairing: Pairing, game: str) -> None:
+    def began(self, slot: int, pairing: Pairing, game: str) -> None:
         """Handle the start or restart of a game in a slot."""
-        self.drop([place])
-        self._pairings[place] = game, pairing, time.monotonic()
+        self.drop([slot])
+        self._pairings[slot] = game, pairing, time.monotonic()
 
-    def film(self, place: int, path: Path) -> None:
-        """Record the game that has just begun in a slot to a file. A write error costs the recording, not the game."""
+    def record_to(self, slot: int, path: Path) -> None:
+        """Record the game that has just begun in a slot to a file. After a write error the game goes on unrecorded."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            film = self._films[place] = RecordingWriter(path, self._config(place), self._about(place))
-            film.camera.record(self._games, place)
+            writer = self._writers[slot] = RecordingWriter(path, self._config(slot), self._about(slot))
+            writer.camera.record(self._games, slot)
         except OSError as error:
-            self._lose(place, error)
+            self._lose(slot, error)
 
-    def wants(self, place: int) -> bool:
+    def wants(self, slot: int) -> bool:
         """Return whether a slot is recorded or watched; start the broadcast for a new viewer."""
-        known = self._pairings.get(place)
+        known = self._pairings.get(slot)
         if self._source is not None and known is not None:
             wanted = self._source.wants(known[0])
-            if wanted and place not in self._live:
-                self._show(place, known[0])
-            elif not wanted and place in self._live:
-                self._live.pop(place).end()
-        return place in self._films or place in self._live
+            if wanted and slot not in self._live:
+                self._show(slot, known[0])
+            elif not wanted and slot in self._live:
+                self._live.pop(slot).end()
+        return slot in self._writers or slot in self._live
 
-    def think(self, places: Array, sides: Array, asked: npt.NDArray[np.bool_], answer: ActResult) -> None:
-        """Record the policies' outputs for the last frames. Rows of the answer are ``places`` and ``sides``; debug
-        outputs were ``asked`` for some."""
-        for thought, row in enumerate(np.flatnonzero(asked).tolist()):
+    def record_outputs(self, slots: Array, sides: Array, has_debug: npt.NDArray[np.bool_], answer: ActResult) -> None:
+        """Record the policies' outputs in the last frames. Rows of the answer belong to ``slots`` and ``sides``;
+        ``has_debug`` marks those with debug outputs."""
+        for debug_row, row in enumerate(np.flatnonzero(has_debug).tolist()):
             if not answer.policy_debug:
                 return
-            place, side = int(places[row]), int(sides[row])
-            policy_debug = {name: array[thought] for name, array in answer.policy_debug.items()}
-            for camera in self._cameras(place):
+            slot, side = int(slots[row]), int(sides[row])
+            policy_debug = {name: array[debug_row] for name, array in answer.policy_debug.items()}
+            for camera in self._cameras(slot):
                 try:
-                    self._think(camera, place, side, row, answer, policy_debug)
-                except Exception as error:  # costs what is shown, not the rating
-                    self._lose(place, error)
+                    self._record_outputs(camera, slot, side, row, answer, policy_debug)
+                except Exception as error:  # an error costs the recording, not the rating
+                    self._lose(slot, error)
 
-    def look(self, places: Collection[int]) -> None:
+    def record_step(self, slots: Collection[int]) -> None:
         """Record these slots after a step."""
-        for place in places:
-            for camera in self._cameras(place):
-                weights = self._weights * time_weights(self._games.game_time[place], self._rewards)
+        for slot in slots:
+            for camera in self._cameras(slot):
+                weights = self._weights * time_weights(self._games.game_time[slot], self._rewards)
                 try:
-                    camera.record(self._games, place)
+                    camera.record(self._games, slot)
                     for side in range(2):
-                        camera.record_rewards(side, self._games.signals[place, side] * weights)
+                        camera.record_rewards(side, self._games.signals[slot, side] * weights)
                 except Exception as error:
-                    self._lose(place, error)
+                    self._lose(slot, error)
 
-    def ended(self, place: int) -> bool:
+    def ended(self, slot: int) -> bool:
         """End a slot's recording; return whether it is complete and stored."""
-        if place in self._live:
-            self._live.pop(place).end()
+        if slot in self._live:
+            self._live.pop(slot).end()
             assert self._source is not None
-            self._source.put("end", self._pairings[place][0], facts={"winner": int(self._games.winner[place])})
-        film = self._films.pop(place, None)
-        if film is None:
+            self._source.put("end", self._pairings[slot][0], facts={"winner": int(self._games.winner[slot])})
+        writer = self._writers.pop(slot, None)
+        if writer is None:
             return False
         try:
-            film.close()
+            writer.close()
             return True
         except OSError as error:
-            log.warning("a game is not kept for watching: %s", error)
+            log.warning("the recording of a game is not stored: %s", error)
             return False
 
-    def drop(self, places: Collection[int] | None = None) -> None:
+    def drop(self, slots: Collection[int] | None = None) -> None:
         """Discard the games in these slots (all of them by default)."""
-        for place in list(self._pairings if places is None else places):
-            if (film := self._films.pop(place, None)) is not None:
-                film.drop()
-            if (camera := self._live.pop(place, None)) is not None and self._source is not None:
+        for slot in list(self._pairings if slots is None else slots):
+            if (writer := self._writers.pop(slot, None)) is not None:
+                writer.drop()
+            if (camera := self._live.pop(slot, None)) is not None and self._source is not None:
                 camera.end()
-                self._source.put("end", self._pairings[place][0])
-            self._pairings.pop(place, None)
+                self._source.put("end", self._pairings[slot][0])
+            self._pairings.pop(slot, None)
 
-    def facts(self, place: int) -> dict[str, Any]:
-        """Return the list entry of a slot's ended game."""
-        kills = self._games.stats[place, :, :, 2].sum(axis=1)
-        return {**self._about(place), "seconds": round(float(self._games.game_time[place]), 1), "at": time.time(),
-                "winner": int(self._games.winner[place]) - 1, "kills": [int(k) for k in kills],
-                "mode": self._config(place).mode, "patch": self._config(place).patch}
+    def facts(self, slot: int) -> dict[str, Any]:
+        """Return the description of a slot's ended game for the list of recordings."""
+        kills = self._games.stats[slot, :, :, 2].sum(axis=1)
+        return {**self._about(slot), "seconds": round(float(self._games.game_time[slot]), 1), "at": time.time(),
+                "winner": int(self._games.winner[slot]) - 1, "kills": [int(k) for k in kills],
+                "mode": self._config(slot).mode, "patch": self._config(slot).patch}
 
     def games(self) -> list[dict[str, Any]]:
-        """Return the games in progress for a list."""
+        """Return the descriptions of the games in progress for the list of live games."""
         found = []
-        for place, (game, _, since) in self._pairings.items():
-            stats = self._games.stats[place]
-            found.append({"game": game, **self._about(place), "time": round(float(self._games.game_time[place]), 1),
+        for slot, (game, _, since) in self._pairings.items():
+            stats = self._games.stats[slot]
+            found.append({"game": game, **self._about(slot), "time": round(float(self._games.game_time[slot]), 1),
                           "kills": [int(k) for k in stats[:, :, 2].sum(axis=1)],
                           "net_worth": [int(k) for k in stats[:, :, 5].sum(axis=1)],
                           "wall_seconds": round(time.monotonic() - since, 1)})
         return found
 
-    def _config(self, place: int) -> GameConfig:
-        return self._games.variants[self._games.variant(place)]
+    def _config(self, slot: int) -> GameConfig:
+        return self._games.variants[self._games.variant(slot)]
 
-    def _about(self, place: int) -> dict[str, Any]:
-        _, pairing, _ = self._pairings[place]
+    def _about(self, slot: int) -> dict[str, Any]:
+        _, pairing, _ = self._pairings[slot]
         players = [pairing.agent.name, pairing.opponent.name]
         return {"run": self._run, "kind": "rated" if pairing.game else "match",
-                "players": players if pairing.side == 0 else players[::-1], "seed": str(self._games.seed(place))}
+                "players": players if pairing.side == 0 else players[::-1], "seed": str(self._games.seed(slot))}
 
-    def _cameras(self, place: int) -> list[Camera]:
-        found = [self._films[place].camera] if place in self._films else []
-        return [*found, self._live[place]] if place in self._live else found
+    def _cameras(self, slot: int) -> list[Camera]:
+        found = [self._writers[slot].camera] if slot in self._writers else []
+        return [*found, self._live[slot]] if slot in self._live else found
 
-    def _show(self, place: int, game: str) -> None:
+    def _show(self, slot: int, game: str) -> None:
         source = self._source
         assert source is not None
-        camera = Camera(self._config(place), self._about(place), lambda chunk, facts: source.put(
+        camera = Camera(self._config(slot), self._about(slot), lambda chunk, facts: source.put(
             "chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps}), FIRST_STEPS)
-        self._live[place] = camera
+        self._live[slot] = camera
         source.put("header", game, camera.packed_header())
-        camera.record(self._games, place)
+        camera.record(self._games, slot)
 
-    def _lose(self, place: int, error: Exception) -> None:
-        log.warning("a game is not recorded for watching: %s", error, exc_info=not isinstance(error, OSError))
-        if place in self._live and self._source is not None:
-            self._live.pop(place)
-            self._source.put("end", self._pairings[place][0])
-        film = self._films.pop(place, None)
-        if film is not None:
-            film.drop()
+    def _lose(self, slot: int, error: Exception) -> None:
+        log.warning("the recording of a game is lost: %s", error, exc_info=not isinstance(error, OSError))
+        if slot in self._live and self._source is not None:
+            self._live.pop(slot)
+            self._source.put("end", self._pairings[slot][0])
+        writer = self._writers.pop(slot, None)
+        if writer is not None:
+            writer.drop()
 
-    def _think(self, camera: Camera, place: int, side: int, row: int, answer: ActResult,
-               policy_debug: Mapping[str, Array]) -> None:
+    def _record_outputs(self, camera: Camera, slot: int, side: int, row: int, answer: ActResult,
+                        policy_debug: Mapping[str, Array]) -> None:
         record_policy_outputs(camera, side, policy_debug, values=answer.values[row], version=int(answer.versions[row]),
-                      actions=answer.actions[row], available=self._games.obs["available"][place, side],
-                      units=self._games.slot_units(place, side), buildings=self._buildings)
+                      actions=answer.actions[row], available=self._games.obs["available"][slot, side],
+                      units=self._games.slot_units(slot, side), buildings=self._buildings)

@@ -4,15 +4,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-BURST_SECONDS = 5.0  # of the share that were not used may be made up for
+BURST_SECONDS = 5.0  # unused seconds of the share that may be used later
 
 
 @dataclass
 class CpuLimit:
     """Limit of this process to ``share`` cores on average; 0 disables it.
 
-    It sleeps in proportion to its own CPU time, not for fixed times: on a busy machine a step takes longer by itself,
-    and additional sleep would delay ratings.
+    The time to sleep is proportional to the CPU time used. On a busy machine a step takes longer anyway, and a fixed
+    time to sleep would delay ratings.
     """
 
     share: float
@@ -25,7 +25,7 @@ class CpuLimit:
     def __post_init__(self) -> None:
         self._used, self._at = self.used(), self.clock()
 
-    def rest(self) -> float:
+    def delay(self) -> float:
         """Return the seconds to sleep so that the CPU time since the last call stays within the share."""
         used, at = self.used(), self.clock()
         earned = (at - self._at) * self.share

@@ -1,4 +1,4 @@
-"""Draft tables of rated versions, if the pool has few enough line-ups to evaluate during training."""
+"""Draft tables of rated versions, for pools with few enough line-ups to be evaluated during training."""
 
 import asyncio
 import itertools
@@ -23,13 +23,13 @@ from rapid.rpc.errors import CallFailed
 
 log = logging.getLogger(__name__)
 WIN = "win_probability"
-LOOK_SECONDS = 5.0
+POLL_SECONDS = 5.0
 BATCH = 16  # line-ups of one request
 
 
 class DraftReader:
-    """Builder of draft tables, which keeps the newest. ``game`` is the evaluated game; ``most`` limits a table's
-    line-ups, 0 disables tables; ``rated`` returns the version rated last."""
+    """Builder of draft tables; the store keeps the newest ones. ``game`` is the evaluated game; ``most`` limits a
+    table's line-ups, 0 disables tables; ``rated`` returns the version rated last."""
 
     def __init__(self, game: GameConfig, inference: Inference, tables: draft_tables.DraftTables, most: int,
                  rated: Callable[[], int]) -> None:
@@ -38,14 +38,14 @@ class DraftReader:
         self._tables = tables
         self._rated = rated
         self._session = itertools.count(secrets.randbits(40) << 20)
-        self._made = -1
-        self.resting = True  # nothing is asked of inference
+        self._made = -1  # version of the newest table
+        self.is_idle = True  # no request to inference is pending
         self.pool: HeroPool | None = None
         try:
             pool = draft_tables.pool_of(game)
             self.pool = pool if pool.line_ups <= most else None
         except DraftError as error:
-            log.info("no tables of drafts are made: %s", error)
+            log.info("draft tables disabled: %s", error)
 
     async def run(self, active: Callable[[], bool], draining: Callable[[], bool]) -> None:
         """Build a table for each rated version, the newest first, until the service drains."""
@@ -58,36 +58,37 @@ class DraftReader:
                 try:
                     await self._make(self.pool, line_ups, version, active)
                 except CallFailed as error:
-                    log.warning("the draft of version %d is not made now: %s", version, error)
+                    log.warning("draft table of version %d failed, next attempt in %g s: %s", version, POLL_SECONDS,
+                                error)
                 except OSError as error:
-                    log.warning("the draft of version %d is not kept: %s", version, error)
+                    log.warning("draft table of version %d cannot be stored: %s", version, error)
                     self._made = version
                 finally:
-                    self.resting = True
-            await asyncio.sleep(LOOK_SECONDS)
+                    self.is_idle = True
+            await asyncio.sleep(POLL_SECONDS)
 
     async def _make(self, pool: HeroPool, line_ups: LineUps, version: int, active: Callable[[], bool]) -> None:
         win = np.empty(pool.line_ups, np.float32)
         for at in range(0, pool.line_ups, line_ups.games):
             while not active():
-                self.resting = True
+                self.is_idle = True
                 await asyncio.sleep(0.2)
-            self.resting = False
+            self.is_idle = False
             leaves = np.arange(at, min(at + line_ups.games, pool.line_ups))
             win[leaves] = await self._read(line_ups.seen(leaves), len(leaves), version)
         facts = {"version": version, **HOW, "at": time.time()}
-        leaves_of = LeafTable(pool, win.reshape(pool.shape), facts)
-        await asyncio.to_thread(self._keep, draft_tables.table_name(version, pool, self._game), leaves_of)
+        table = LeafTable(pool, win.reshape(pool.shape), facts)
+        await asyncio.to_thread(self._store, draft_tables.table_name(version, pool, self._game), table)
         self._made = version
 
     async def _read(self, seen: Mapping[str, npt.NDArray[Any]], k: int, version: int) -> Floats:
-        """Return the value of k line-ups by both teams' first observations, float32 [k]."""
+        """Return the win probabilities of k line-ups, from both teams' first observations, float32 [k]."""
         sessions: Ints = np.array([next(self._session) for _ in range(k * TEAMS)], np.int64)
         policies = np.full(k * TEAMS, version, np.int64)
         flags = np.full(k * TEAMS, RESET | WANT_STATE | CLOSE, np.uint8)
         answer = await self._inference.act(sessions, policies, flags, seen)
         return win_from_heads(answer.auxiliary[WIN].reshape(k, TEAMS, -1))
 
-    def _keep(self, name: str, leaves: LeafTable) -> None:
-        self._tables.put(name, leaves)
+    def _store(self, name: str, table: LeafTable) -> None:
+        self._tables.put(name, table)
         self._tables.forget_old()

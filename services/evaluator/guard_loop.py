@@ -20,7 +20,7 @@ from five.services.evaluator.matches import Pairing, Player, Result
 from rapid.store.tables import Table
 
 log = logging.getLogger(__name__)
-LOOK_SECONDS = 2.0
+POLL_SECONDS = 2.0
 
 
 @dataclass
@@ -40,7 +40,7 @@ class GuardLoop:
     """Source of the guard's pairings, which records pairs whose games have both ended.
 
     ``read`` returns the anneal's document, ``newest`` the tested version, ``game`` the evaluated game without the
-    change. A pair with lost games is replayed under its number: none is left out.
+    change. A pair with lost games is played again under the same number.
     """
 
     read: Callable[[], Any]
@@ -51,7 +51,7 @@ class GuardLoop:
 
     def __post_init__(self) -> None:
         self._anneal: Anneal | None = None
-        self._looked = -LOOK_SECONDS
+        self._polled_at = -POLL_SECONDS
         self._changed = self.game
         self._trial = ""
         self._done: dict[Variant, set[int]] = {rule: set() for rule in VARIANTS}
@@ -60,8 +60,8 @@ class GuardLoop:
         self._games: list[tuple[Pairing, _Open]] = []
 
     def next_pairing(self) -> Pairing | None:
-        """Return the next game; None when nothing is annealed or all pairs are played."""
-        self._look()
+        """Return the next game; None if no anneal is active or all pairs are played."""
+        self._poll()
         if self._anneal is None:
             return None
         if not self._waiting:
@@ -75,12 +75,12 @@ class GuardLoop:
                 del self._games[i]
                 pair.results[pairing.side] = 2 * result.score - 1
                 if len(pair.results) == 2:
-                    self._keep(pair)
+                    self._store(pair)
                 return True
         return False
 
     def drop(self) -> None:
-        """Discard games in progress: their pairs are replayed."""
+        """Discard games in progress; their pairs are played again."""
         self._waiting.clear()
         self._open.clear()
         self._games.clear()
@@ -90,11 +90,11 @@ class GuardLoop:
         """Number of recorded pairs of the current attempt."""
         return sum(map(len, self._done.values()))
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         now = self.clock()
-        if now - self._looked < LOOK_SECONDS:
+        if now - self._polled_at < POLL_SECONDS:
             return
-        self._looked = now
+        self._polled_at = now
         try:
             document = self.read()
             anneal = None if document is None else Anneal.model_validate(document)
@@ -105,11 +105,11 @@ class GuardLoop:
                 self._begin(anneal)
             self._anneal = anneal
         except (redis.RedisError, ValidationError) as error:
-            log.warning("the anneal cannot be read, its guard waits: %s", error)
+            log.warning("the guard waits: the anneal's document cannot be read: %s", error)
             self._anneal = None
 
     def _begin(self, anneal: Anneal) -> None:
-        """Switch to another attempt: load its recorded pairs and forget those of others."""
+        """Switch to another attempt: load its recorded pairs and remove those of other attempts."""
         self._changed = GameConfig.model_validate(merge_overrides(self.game.model_dump(mode="json"), anneal.overrides))
         self.drop()
         self._done = {rule: set() for rule in VARIANTS}
@@ -127,9 +127,9 @@ class GuardLoop:
         version = self.newest()
         if version is None or version <= max(anneal.began, anneal.base):
             return
-        given = {rule: len(self._done[rule]) + sum(p.rule is rule for p in self._open.values()) for rule in VARIANTS}
-        rule = min(VARIANTS, key=lambda r: given[r])
-        if given[rule] >= anneal.guard.pairs:
+        assigned = {rule: len(self._done[rule]) + sum(p.rule is rule for p in self._open.values()) for rule in VARIANTS}
+        rule = min(VARIANTS, key=lambda r: assigned[r])
+        if assigned[rule] >= anneal.guard.pairs:
             return
         number = next(n for n in itertools.count()
                       if n not in self._done[rule] and (anneal.trial, rule, n) not in self._open)
@@ -142,10 +142,10 @@ class GuardLoop:
             self._waiting.append(pairing)
             self._games.append((pairing, pair))
 
-    def _keep(self, pair: _Open) -> None:
+    def _store(self, pair: _Open) -> None:
         self._open.pop((pair.trial, pair.rule, pair.number), None)
         if pair.trial != self._trial:
-            return  # of an attempt that is over
-        kept = Pair(pair.rule, pair.number, pair.version, pair.share, (pair.results[0], pair.results[1]))
-        self.table.set(pair_key(pair.trial, pair.rule, pair.number), pair_to_json(kept))
+            return  # the pair belongs to an earlier attempt
+        complete = Pair(pair.rule, pair.number, pair.version, pair.share, (pair.results[0], pair.results[1]))
+        self.table.set(pair_key(pair.trial, pair.rule, pair.number), pair_to_json(complete))
         self._done[pair.rule].add(pair.number)

@@ -9,11 +9,11 @@ import numpy as np
 from five.services.evaluator.matches import Pairing, Result
 
 TABLE = "match_games"
-MATCHES = 4  # that are remembered; the controller has one played at a time
+MATCHES = 4  # whose games are stored; the controller requests one at a time
 
 
 class Rows(Protocol):
-    """Part of rapid.store.tables.Table that is needed."""
+    """Part of rapid.store.tables.Table that match progress needs."""
 
     def all(self) -> dict[str, Any]: ...
 
@@ -31,7 +31,8 @@ class MatchProgress:
 
 
 def load(table: Rows, match: str, pairings: Sequence[Pairing]) -> MatchProgress:
-    """Return a match's progress and remove all but the newest others. Blocking; raises redis.RedisError."""
+    """Return a match's progress, and remove other matches from the table except for the newest. Blocking; raises
+    redis.RedisError."""
     rows: dict[str, dict[int, Any]] = {}
     begun: dict[str, float] = {}
     for field, row in table.all().items():
@@ -44,12 +45,12 @@ def load(table: Rows, match: str, pairings: Sequence[Pairing]) -> MatchProgress:
             table.set(f"{identity}:{game}", None)
     mine = {game: row for game, row in rows.get(match, {}).items() if game < len(pairings)}
     results = {game: Result(pairings[game], row["score"], row["seconds"], np.array(row["agent"], np.float32),
-                              np.array(row["opponent"], np.float32), -1) for game, row in mine.items()}
+                            np.array(row["opponent"], np.float32), -1) for game, row in mine.items()}
     return MatchProgress(next((int(row["version"]) for row in mine.values()), None), results,
-                next((row["replay"] for row in mine.values() if row["replay"]), ""))
+                         next((row["replay"] for row in mine.values() if row["replay"]), ""))
 
 
-def keep(table: Rows, match: str, version: int, number: int, result: Result, replay: str, at: float) -> None:
+def store(table: Rows, match: str, version: int, number: int, result: Result, replay: str, at: float) -> None:
     """Persist a game that ended at wall time ``at``; idempotent. Blocking; raises redis.RedisError."""
     row = {"version": version, "score": result.score, "seconds": result.game_seconds, "at": at, "replay": replay,
            "agent": result.agent_statistics.tolist(), "opponent": result.opponent_statistics.tolist()}

@@ -14,7 +14,7 @@ from dota.config import GameConfig
 from five.clients.inference import CLOSE, RESET, WANT_POLICY_DEBUG, ActResult
 
 Array = npt.NDArray[Any]
-PAUSE_SECONDS = 0.2  # between two looks whether a pause is over
+PAUSE_SECONDS = 0.2  # between two checks whether a pause has ended
 RUNNING = 0
 DRAW = 3
 
@@ -39,19 +39,19 @@ class Games(Protocol):
         ...
 
 
-class Watcher(Protocol):
+class Observer(Protocol):
     """Observer of games during play (services.evaluator.cameras)."""
 
-    def wants(self, place: int) -> bool:
-        """Return whether it observes a slot's game and needs the policies' debug outputs."""
+    def wants(self, slot: int) -> bool:
+        """Return whether a slot's game is observed, which needs the policies' debug outputs."""
         ...
 
-    def think(self, places: Array, sides: Array, asked: npt.NDArray[np.bool_], answer: ActResult) -> None:
-        """Receive the policies' outputs of a step; ``asked`` bool [rows] marks those with debug outputs."""
+    def record_outputs(self, slots: Array, sides: Array, has_debug: npt.NDArray[np.bool_], answer: ActResult) -> None:
+        """Record the policies' outputs of a step; ``has_debug`` bool [rows] marks those with debug outputs."""
         ...
 
-    def look(self, places: Collection[int]) -> None:
-        """Observe these slots after their step."""
+    def record_step(self, slots: Collection[int]) -> None:
+        """Record the games in these slots after their step."""
         ...
 
 
@@ -97,15 +97,15 @@ class Result:
     game_seconds: float
     agent_statistics: Array
     opponent_statistics: Array
-    place: int  # of the game; its last state stands there while ``on_result`` runs
+    slot: int  # of the game, which holds its last state while ``on_result`` runs
 
 
 class Matches:
     """Runner that keeps a vector of games busy with pairings."""
 
-    def __init__(self, games: Games, inference: Inference, heroes: int, watcher: Watcher | None = None) -> None:
+    def __init__(self, games: Games, inference: Inference, heroes: int, observer: Observer | None = None) -> None:
         self._games = games
-        self._watcher = watcher
+        self._observer = observer
         self._inference = inference
         self._count = len(games.winner)
         self._heroes = heroes
@@ -116,40 +116,40 @@ class Matches:
         self._pairings: list[Pairing | None] = [None] * self._count
         self._on_start: Callable[[int], None] = lambda game: None
         self._actions = np.zeros((self._count, 2, heroes, 6), np.int16)
-        self.resting = True  # no game goes on: held between two steps by a pause, or none is being played
+        self.is_idle = True  # no game advances: a pause holds all between two steps, or none is in progress
 
     async def play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
-                   pause: Callable[[], bool] = lambda: False, rest: Callable[[], float] = lambda: 0.0,
+                   pause: Callable[[], bool] = lambda: False, delay: Callable[[], float] = lambda: 0.0,
                    on_start: Callable[[int], None] = lambda game: None) -> None:
         """Play until ``next_pairing`` returns None and every game has ended.
 
-        An idle slot asks again whenever a game ends. ``pause`` holds all games; ``rest`` returns the seconds to sleep
-        after a step; ``on_start`` receives the slot of each new game. Raises CallFailed when inference refuses
-        permanently; unfinished games then have no result.
+        Whenever a game ends, ``next_pairing`` is called again for every empty slot. No game advances while ``pause``
+        returns True. ``delay`` returns the seconds to sleep after a step. ``on_start`` receives the slot of each new
+        game. Raises CallFailed when inference refuses permanently; unfinished games then have no result.
         """
         self._on_start = on_start
-        self.resting = False
+        self.is_idle = False
         try:
-            await self._play(next_pairing, on_result, pause, rest)
+            await self._play(next_pairing, on_result, pause, delay)
         finally:
-            self.resting = True
+            self.is_idle = True
 
     async def _play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
-                    pause: Callable[[], bool], rest: Callable[[], float]) -> None:
+                    pause: Callable[[], bool], delay: Callable[[], float]) -> None:
         self._start([i for i in range(self._count)], next_pairing)
         while any(p is not None for p in self._pairings):
             while pause():
-                self.resting = True
+                self.is_idle = True
                 await asyncio.sleep(PAUSE_SECONDS)
-                # Before the pause is looked at again: who sees it and then resting games may rely on it.
-                self.resting = False
+                # Set before `pause` is called again: a caller that sees the pause and then idle games can rely on both.
+                self.is_idle = False
             if not await self._act():
                 self._start([i for i, p in enumerate(self._pairings) if p is not None], None)
                 continue
             live = np.flatnonzero([p is not None for p in self._pairings]).astype(np.int32)
             await asyncio.to_thread(self._games.step, self._actions, live)
-            if self._watcher is not None:
-                self._watcher.look(live.tolist())
+            if self._observer is not None:
+                self._observer.record_step(live.tolist())
             ended = [int(i) for i in live if self._games.winner[i] != RUNNING]
             for i in ended:
                 on_result(self._result(i))
@@ -158,17 +158,17 @@ class Matches:
                 for i in ended:
                     self._pairings[i] = None
                 self._start([i for i, p in enumerate(self._pairings) if p is None], next_pairing)
-            if (seconds := rest()) > 0:
+            if (seconds := delay()) > 0:
                 await asyncio.sleep(seconds)
 
     @property
-    def under_way(self) -> int:
+    def in_progress(self) -> int:
         """Number of games in progress."""
         return sum(p is not None for p in self._pairings)
 
-    def pairing(self, place: int) -> Pairing | None:
+    def pairing(self, slot: int) -> Pairing | None:
         """Return the pairing of a slot."""
-        return self._pairings[place]
+        return self._pairings[slot]
 
     def _start(self, games: list[int], next_pairing: Callable[[], Pairing | None] | None) -> None:
         """Start new games; without ``next_pairing`` restart the same pairings, whose policies' states were lost."""
@@ -185,39 +185,39 @@ class Matches:
                 self._policies[i, team] = player.version
                 self._sessions[i, team] = next(self._session)
                 self._fresh[i, team] = True
-        drawn = []
+        unseeded = []
         for i in begun:
             pairing = self._pairings[i]
             assert pairing is not None
             variant = 0 if pairing.rules is None else self._games.add_variant(pairing.rules)
             if pairing.seed is None:
-                drawn.append((i, variant))
+                unseeded.append((i, variant))
             else:
                 self._games.reset_as(i, pairing.seed, variant=variant)
-        if drawn:
-            self._games.reset(np.array([i for i, _ in drawn], np.int32), variants=[v for _, v in drawn])
+        if unseeded:
+            self._games.reset(np.array([i for i, _ in unseeded], np.int32), variants=[v for _, v in unseeded])
         for i in begun:
             self._on_start(i)
 
     async def _act(self) -> bool:
-        """Return the actions of every team with a policy; False when the server lost their states."""
+        """Update the actions of every team with a policy. Return False if the server lost their states."""
         rows = self._policy_rows([i for i, p in enumerate(self._pairings) if p is not None])
         if not len(rows[0]):
             return True
         flags = np.where(self._fresh[rows], RESET, 0).astype(np.uint8)
-        watched = np.zeros(len(flags), np.bool_)
-        if self._watcher is not None:
-            wanted = {place for place in set(rows[0].tolist()) if self._watcher.wants(place)}
-            watched = np.isin(rows[0], list(wanted))
-            flags[watched] |= WANT_POLICY_DEBUG
+        observed = np.zeros(len(flags), np.bool_)
+        if self._observer is not None:
+            wanted = {slot for slot in set(rows[0].tolist()) if self._observer.wants(slot)}
+            observed = np.isin(rows[0], list(wanted))
+            flags[observed] |= WANT_POLICY_DEBUG
         answer = await self._inference.act(self._sessions[rows], self._policies[rows], flags,
                                            {name: array[rows] for name, array in self._games.obs.items()})
         if answer.unknown_sessions.size:
             return False
         self._fresh[rows] = False
         self._actions[rows] = answer.actions
-        if self._watcher is not None and watched.any():
-            self._watcher.think(rows[0], rows[1], watched, answer)
+        if self._observer is not None and observed.any():
+            self._observer.record_outputs(rows[0], rows[1], observed, answer)
         return True
 
     async def _close(self, ended: list[int]) -> None:

@@ -19,16 +19,17 @@ from rapid.store.state import RunState
 
 log = logging.getLogger(__name__)
 TABLE = "ratings"
-TRIES = 3  # of a game that is lost again and again; then it is aborted
+TRIES = 3  # attempts at a game before it is aborted
 
 
 @dataclass
 class RatingLoop:
     """Source of the ladder's pairings and sink of their results.
 
-    Each step of the ladder is one atomic write: a game, or a rating with its record in the series. ``newest`` is the
-    next version to rate; ``keep`` receives a version before it becomes a reference; versions that are not in ``ours``,
-    because the run was reverted, are no longer references and keep their ratings.
+    Each step of the ladder is one atomic write: a game, or a rating with its record in the series. ``newest`` returns
+    the next version to rate. ``pin`` is called for a version before it becomes a reference. ``in_lineage`` returns
+    whether a version belongs to the run's current line: after a revert the others are no longer references, and keep
+    their ratings.
     """
 
     config: RatingConfig
@@ -37,8 +38,8 @@ class RatingLoop:
     bots: dict[str, Player]
     statistic_names: tuple[str, ...]
     newest: Callable[[], int | None]
-    keep: Callable[[int], None]
-    ours: Callable[[int], bool] = lambda version: True
+    pin: Callable[[int], None]
+    in_lineage: Callable[[int], bool] = lambda version: True
     seed: int = 0
     ladder: Ladder = field(init=False)
 
@@ -47,10 +48,10 @@ class RatingLoop:
         self._table = ReplicatedTable(self.state, TABLE, self.ladder.apply_rows)
         self._table.refresh()
         known = {*self.ladder.references, *(p for pair in self._pairings() for p in pair[:2])}
-        gone = [name for name in known if name not in self.bots and not self.ours(number(name))]
+        gone = [name for name in known if name not in self.bots and not self.in_lineage(number(name))]
         if gone:
             self._table.update(lambda: self.ladder.retire_references(gone))
-        self._under_way: set[str] = set()
+        self._in_progress: set[str] = set()
         self._tries: Counter[str] = Counter()
 
     def _pairings(self) -> list[tuple[str, str, int]]:
@@ -70,14 +71,14 @@ class RatingLoop:
         return 0 if self.ladder.trial is None else len(self.ladder.trial.ended)
 
     def next_pairing(self) -> Pairing | None:
-        """Return the next game; None when nothing is to be rated, or all games of a round have begun."""
+        """Return the next game; None if no version needs a rating, or all games of a round have begun."""
         self._proceed()
         if self.ladder.trial is None:
             self._begin()
-        assigned = next((g for g in self.ladder.pending_games() if g.id not in self._under_way), None)
+        assigned = next((g for g in self.ladder.pending_games() if g.id not in self._in_progress), None)
         if assigned is None:
             return None
-        self._under_way.add(assigned.id)
+        self._in_progress.add(assigned.id)
         return Pairing(self._player(assigned.first), self._player(assigned.second), assigned.side, assigned.seed,
                        game=assigned.id)
 
@@ -86,31 +87,31 @@ class RatingLoop:
         if version is None:
             return
         while self._table.update(lambda: self.ladder.begin_rating(player_name(version))) and self.ladder.trial is None:
-            pass  # the scale's zero was noted
+            pass  # this update recorded the scale's zero; the next one begins the rating
         self._tries.clear()
 
     def _player(self, name: str) -> Player:
         return self.bots[name] if name in self.bots else Player(name, version=number(name))
 
     def drop(self) -> int:
-        """Replay the games in progress; after some attempts they count as aborted. Return how many do now."""
-        lost, self._under_way = self._under_way, set()
+        """Assign the games in progress again; abort those lost TRIES times. Return the number of aborted games."""
+        lost, self._in_progress = self._in_progress, set()
         aborted = 0
         for game in lost:
             self._tries[game] += 1
             if self._tries[game] >= TRIES:
-                log.warning("game %s was lost %d times and counts as aborted", game, TRIES)
+                log.warning("game %s aborted after it was lost %d times", game, TRIES)
                 aborted += self._table.update(partial(self.ladder.abort_game, game))
         return aborted
 
-    def put_off(self) -> None:
-        """Replay the games in progress, without limit, because the store is unavailable."""
-        self._under_way.clear()
+    def requeue(self) -> None:
+        """Assign the games in progress again, any number of times, because the store is unavailable."""
+        self._in_progress.clear()
 
     def on_result(self, result: Result) -> bool:
-        """Record an ended game. Return whether it counts: duplicates and abandoned games do not."""
+        """Record an ended game. Return whether it counts, which duplicates and abandoned games do not."""
         game = result.pairing.game
-        self._under_way.discard(game)
+        self._in_progress.discard(game)
         counted = self._table.update(lambda: self.ladder.report_game(
             game, result.score, result.game_seconds, result.agent_statistics.tolist()))
         self._proceed()
@@ -127,12 +128,12 @@ class RatingLoop:
 
         if self.ladder.trial is None or self.ladder.pending_games():
             return
-        foreseen = self.ladder.advance()
-        for standing in () if foreseen is None else foreseen.standings:
+        expected = self.ladder.advance()
+        for standing in () if expected is None else expected.standings:
             if standing.reference and standing.player not in self.bots:
-                # First kept, then named: a reference that cannot be loaded would be worse than a version kept for
-                # nothing, and who dies between the two comes here again.
-                self.keep(number(standing.player))
+                # Pinned first: a reference that cannot be loaded would be worse than an unused pin. A process that
+                # dies between the two steps repeats both.
+                self.pin(number(standing.player))
         if not self._table.update(change, also=lambda: self._records(outcome)):
             return
         assert outcome is not None
@@ -141,18 +142,18 @@ class RatingLoop:
                      standing.sigma, standing.games, standing.draw_probability,
                      "; a reference" if standing.reference else "")
         if outcome.refitted:
-            log.info("versions reach from random play to the bots, whose ratings are fitted once more, and with them "
-                     "all others: %s", ", ".join(f"{s.player} {s.mu:.1f} ± {s.sigma:.1f}" for s in outcome.refitted))
+            log.info("versions connect random play with the bots: all ratings were fitted again: %s",
+                     ", ".join(f"{s.player} {s.mu:.1f} ± {s.sigma:.1f}" for s in outcome.refitted))
 
     def _records(self, outcome: RatingOutcome | None) -> list[tuple[str, ...]]:
-        """Return the series' records of an outcome: one for a rated version."""
+        """Return the commands that append an outcome to the series: one for each rated version."""
         if outcome is None:
             return []
         return [self.series.command("ratings", self.record(outcome)) for s in outcome.standings
                 if s.player not in self.bots]
 
     def record(self, outcome: RatingOutcome) -> dict[str, Any]:
-        """Return the series' record of a version's rating: its own games, with bots by name."""
+        """Return the series' record of a version's rating, with statistics of its games and win rates by bot."""
         standing = outcome.standings[0]
         bots = {name: scores for name, scores in standing.scores.items() if name in self.bots}
         means = np.mean([g["statistics"] for g in outcome.games], axis=0)
@@ -170,5 +171,5 @@ def number(player: str) -> int:
     """Return a player's version number. Raises ValueError for a bot."""
     version = player_version(player)
     if version is None:
-        raise ValueError(f"{player!r} is no version")
+        raise ValueError(f"player {player!r} is a bot, not a version")
     return version

@@ -38,15 +38,16 @@ def player(name: str) -> Player:
         return PLAYERS[name]
     if name.isdigit():
         return Player(player_name(int(name)), version=int(name))
-    raise ValueError(f"against {name!r}: a version's number, or one of {', '.join(BOTS)}")
+    raise ValueError(f"against {name!r}: allowed are a version's number and {', '.join(BOTS)}")
 
 
 @dataclass
 class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     """Servicer for one run in its fencing ``epoch``.
 
-    ``inference`` creates a client for a match; ``replays`` is the folder of recordings; ``paused`` holds all games;
-    games in progress are in ``playing``; ``match_games`` persists the games of matches with an id.
+    ``inference`` creates a client for a match; ``replays`` is the folder of recordings; while ``paused`` returns True
+    no game advances; ``playing`` holds the matches in progress; ``match_games`` persists the games of matches with an
+    id.
     """
 
     run: str
@@ -65,18 +66,18 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
 
     def _check(self, run: str) -> None:
         if run != self.run:
-            raise ValueError(f"this service rates run {self.run!r}, not {run!r}")
+            raise ValueError(f"run {run!r}: this evaluator serves run {self.run!r}")
 
     async def PlayMatch(self, request: evaluator_pb2.PlayMatchRequest, context: Any
                         ) -> evaluator_pb2.PlayMatchResponse:
-        """Play the games of a match, half on each side, all in one epoch of the run or none.
+        """Play the games of a match, half on each side, all in the same epoch of the run.
 
-        A repeated request with the same id plays the games that had not ended.
+        A repeated request with the same id plays only the games that have not ended.
         """
         self._check(request.run)
         require_epoch(self.epoch, request.epoch)
         if not 1 <= request.games <= MAX_GAMES:
-            raise ValueError(f"games is {request.games}; a match has 1 to {MAX_GAMES}")
+            raise ValueError(f"games {request.games}: 1 to {MAX_GAMES} are allowed")
         version = request.version if request.version >= 0 else self.newest()
         opponent = player(request.against)
         before = await self._progress(request, version, opponent)
@@ -89,34 +90,34 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         agent = Player(player_name(version), version=version)
         pairings = iter([Pairing(agent, opponent, i % 2, number=i) for i in range(request.games)
                          if i not in before.results])
-        # Not the seed of the first try: its first games would be played, and counted, twice.
+        # Not the seed of the first attempt, whose first games would be played and counted twice.
         games = VecGame(self.game, min(CONCURRENT, request.games - len(results)),
                         (request.seed + len(results)) % 2**64, self.threads)
-        keeping: list[asyncio.Task[None]] = []
+        writes: list[asyncio.Task[None]] = []
         recorded: list[tuple[int, Replay]] = []
         target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
         path = before.replay
         cameras = Cameras(games, self.run, self.rewards)
-        films = None if self.blobs is None else SpectatorRecordings(cameras, self.blobs, self.replays)
+        recordings = None if self.blobs is None else SpectatorRecordings(cameras, self.blobs, self.replays)
 
         def on_start(game: int) -> None:
             if request.replay and not recorded and not path:
                 recorded.append((game, games.record(game)))
                 pairing = matches.pairing(game)
-                if films is not None and pairing is not None:
+                if recordings is not None and pairing is not None:
                     cameras.began(game, pairing, "")
-                    films.begin(game)
+                    recordings.begin(game)
 
         def on_result(result: Result) -> None:
             nonlocal path
-            if recorded and not path and result.place == recorded[0][0]:
+            if recorded and not path and result.slot == recorded[0][0]:
                 self.replays.mkdir(parents=True, exist_ok=True)
-                recorded[0][1].save(target, games.hash(result.place))
+                recorded[0][1].save(target, games.hash(result.slot))
                 path = str(target)
-                if films is not None:
-                    films.keep(result.place, target.stem)
+                if recordings is not None:
+                    recordings.keep(result.slot, target.stem)
             results.append(result)
-            keeping.append(asyncio.create_task(self._keep(request.match, version, result, path)))
+            writes.append(asyncio.create_task(self._store(request.match, version, result, path)))
 
         matches = Matches(games, self.inference(), games.layout.heroes, cameras)
         self.playing.add(matches)
@@ -126,43 +127,43 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
             if not is_stale_epoch(failure):
                 raise
             DROPPED.labels("epoch").inc(request.games)
-            raise Conflict(f"the match is dropped, with {len(results)} of {request.games} games played: the run's next "
-                           f"epoch began meanwhile ({failure.details}); ask for it again") from failure
+            raise Conflict(f"the match was cancelled after {len(results)} of {request.games} games, because the run's "
+                           f"next epoch began ({failure.details}); request it again") from failure
         finally:
             self.playing.discard(matches)
             cameras.drop()
-            await asyncio.gather(*keeping)
+            await asyncio.gather(*writes)
         return self._answer(version, results, path)
 
     async def _progress(self, request: evaluator_pb2.PlayMatchRequest, version: int | None,
                         opponent: Player) -> match_progress.MatchProgress:
-        """Return the match's progress; empty if its store does not answer."""
-        nothing = match_progress.MatchProgress(None, {}, "")
+        """Return the match's progress; empty if the store is unavailable."""
+        empty = match_progress.MatchProgress(None, {}, "")
         if self.match_games is None or not request.match:
-            return nothing
+            return empty
         agent = Player("", version=-1 if version is None else version)
         pairings = [Pairing(agent, opponent, i % 2, number=i) for i in range(request.games)]
         try:
             found = await asyncio.to_thread(match_progress.load, self.match_games, self._identity(request.match),
                                             pairings)
         except redis.RedisError as error:
-            log.warning("match %s begins with its first game: %s", request.match, error)
-            return nothing
+            log.warning("match %s starts from its first game, its progress cannot be read: %s", request.match, error)
+            return empty
         if found.results:
-            log.info("match %s goes on: %d of %d games had ended", request.match, len(found.results), request.games)
+            log.info("match %s resumes: %d of %d games had ended", request.match, len(found.results), request.games)
         return found
 
     def _identity(self, match: str) -> str:
-        return f"{match}@{self.epoch}"  # what was played in another epoch counts for nothing
+        return f"{match}@{self.epoch}"  # games of another epoch do not count
 
-    async def _keep(self, match: str, version: int, result: Result, path: str) -> None:
+    async def _store(self, match: str, version: int, result: Result, path: str) -> None:
         if self.match_games is None or not match:
             return
         try:
-            await asyncio.to_thread(match_progress.keep, self.match_games, self._identity(match), version,
+            await asyncio.to_thread(match_progress.store, self.match_games, self._identity(match), version,
                                     result.pairing.number, result, path, time.time())
         except redis.RedisError as error:
-            log.warning("a game of match %s is not kept: %s", match, error)
+            log.warning("a game of match %s is not stored: %s", match, error)
 
     def _answer(self, version: int, results: list[Result], path: str) -> evaluator_pb2.PlayMatchResponse:
         scores = [r.score for r in results]

@@ -53,8 +53,8 @@ class Noop:
         return ActResult(np.zeros(0, np.int64), np.zeros((len(sessions), 1, 6), np.int16))
 
 
-async def play(inference: Noop, pairings: list[Pairing], places: int = 2) -> list[Result]:
-    games = VecGame(GAME, places, 5)
+async def play(inference: Noop, pairings: list[Pairing], slots: int = 2) -> list[Result]:
+    games = VecGame(GAME, slots, 5)
     results: list[Result] = []
     left = iter(pairings)
     await Matches(games, inference, 1).play(lambda: next(left, None), results.append)
@@ -84,10 +84,10 @@ async def test_an_idle_place_is_offered_again_when_a_game_ends() -> None:
         if len(results) == 1:
             waiting.extend(Pairing(AGENT, PLAYERS["random"], 0, seed=i) for i in range(3))
 
-    def on_start(place: int) -> None:
+    def on_start(slot: int) -> None:
         nonlocal most
-        assert matches.pairing(place) is not None
-        most = max(most, matches.under_way)
+        assert matches.pairing(slot) is not None
+        most = max(most, matches.in_progress)
 
     await matches.play(lambda: waiting.pop() if waiting else None, on_result, on_start=on_start)
     assert len(results) == 4 and most == 3
@@ -101,7 +101,7 @@ async def test_two_versions_use_a_session_each() -> None:
 
 async def test_games_whose_states_were_lost_begin_again() -> None:
     inference = Noop(forget_at=4)
-    results = await play(inference, [Pairing(AGENT, PLAYERS["random"], 0)], places=1)
+    results = await play(inference, [Pairing(AGENT, PLAYERS["random"], 0)], slots=1)
     assert len(results) == 1 and len(inference.known) == 1
     assert inference.calls > 30 + 4
 
@@ -132,20 +132,20 @@ async def test_a_pause_holds_games_between_two_steps() -> None:
     games, inference, results = VecGame(GAME, 2, 5), Noop(), []  # type: ignore[var-annotated]
     left = iter([Pairing(AGENT, PLAYERS["random"], i % 2) for i in range(2)])
     matches, held = Matches(games, inference, 1), asyncio.Event()
-    assert matches.resting
+    assert matches.is_idle
     playing = asyncio.create_task(matches.play(lambda: next(left, None), results.append, held.is_set))
     while inference.calls < 5:
         await asyncio.sleep(0.001)
-    assert not matches.resting and matches.under_way == 2
+    assert not matches.is_idle and matches.in_progress == 2
     held.set()
-    while not matches.resting:
+    while not matches.is_idle:
         await asyncio.sleep(0.001)
     calls, times = inference.calls, games.game_time.tolist()
     await asyncio.sleep(0.3)
     assert (inference.calls, games.game_time.tolist()) == (calls, times) and not results
     held.clear()
     await playing
-    assert matches.resting and matches.under_way == 0 and len(results) == 2 and len(inference.known) == 2
+    assert matches.is_idle and matches.in_progress == 0 and len(results) == 2 and len(inference.known) == 2
 
 
 def test_recordings_go_by_age_and_by_space(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ def test_a_recording_holds_what_each_side_thought(tmp_path: Path) -> None:
     games.controllers[1, 0] = 3
     cameras = Cameras(games, "trial", RewardConfig())
     cameras.began(1, Pairing(Player("version-7", version=7), Player("scripted", 2), 1, game="ab" * 8), "ab" * 8)
-    cameras.film(1, tmp_path / "a.view")
+    cameras.record_to(1, tmp_path / "a.view")
     assert cameras.wants(1) and not cameras.wants(0)
     # Rows of an answer: the second of them is the one of which thoughts were asked, place 1, side 1.
-    places, sides, asked = np.array([0, 1]), np.array([0, 1]), np.array([False, True])
+    slots, sides, has_debug = np.array([0, 1]), np.array([0, 1]), np.array([False, True])
     aim = np.zeros((1, 1, LAYOUT.units), np.float16)
     aim[..., 0] = 0.5
     answer = ActResult(
@@ -34,8 +34,8 @@ def test_a_recording_holds_what_each_side_thought(tmp_path: Path) -> None:
             "building_events": np.full((1, 1, BUILDINGS), 0.5, np.float16)})
     for _ in range(3):
         games.step()
-        cameras.look([1])
-        cameras.think(places, sides, asked, answer)
+        cameras.record_step([1])
+        cameras.record_outputs(slots, sides, has_debug, answer)
     assert cameras.ended(1)
     recording = Recording.load(tmp_path / "a.view")
     frame = list(recording.steps())[2].frame

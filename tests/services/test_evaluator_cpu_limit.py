@@ -17,14 +17,14 @@ class Clocks:
 
     def __init__(self, share: float) -> None:
         self.cpu = self.wall = 0.0
-        self.pace = CpuLimit(share, lambda: self.cpu, lambda: self.wall)
+        self.limit = CpuLimit(share, lambda: self.cpu, lambda: self.wall)
 
     def step(self, cpu: float, wall: float) -> float:
         self.cpu += cpu
         self.wall += wall
-        rest = self.pace.rest()
-        self.wall += rest
-        return rest
+        delay = self.limit.delay()
+        self.wall += delay
+        return delay
 
 
 def test_what_is_used_stays_within_the_share() -> None:
@@ -44,9 +44,9 @@ def test_who_is_starved_does_not_rest_on_top_of_it() -> None:
 def test_what_was_not_used_is_made_up_for_within_bounds() -> None:
     clocks = Clocks(0.5)
     clocks.step(0.0, 3600.0)  # nothing to rate for an hour
-    rests = [clocks.step(0.1, 0.1) for _ in range(200)]
-    assert rests[0] == 0.0 and rests[-1] == pytest.approx(0.1)
-    assert 0.1 * sum(rest == 0.0 for rest in rests) < 2.2 * BURST_SECONDS
+    delays = [clocks.step(0.1, 0.1) for _ in range(200)]
+    assert delays[0] == 0.0 and delays[-1] == pytest.approx(0.1)
+    assert 0.1 * sum(delay == 0.0 for delay in delays) < 2.2 * BURST_SECONDS
 
 
 def test_without_a_share_there_is_no_bound() -> None:
@@ -71,11 +71,11 @@ def test_newest_versions_keep_one_replay_each(tmp_path: Path) -> None:
     recorder = Recorder(games.record, games.hash, tmp_path, keep=2)
     for version in range(4):
         games.reset()
-        for place in (0, 1):
-            recorder.began(place, f"version-{version}")
+        for slot in (0, 1):
+            recorder.began(slot, f"version-{version}")
         finish(games)
-        for place in (0, 1):
-            recorder.ended(place)
+        for slot in (0, 1):
+            recorder.ended(slot)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["version-1-scripted-7.replay", "version-2.replay",
                                                           "version-3.replay"]
     assert sum(1 for _ in play(Replay.load(tmp_path / "version-3.replay"))) > 10  # and its final state is the game's

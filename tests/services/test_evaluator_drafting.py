@@ -49,7 +49,7 @@ async def made(reader: DraftReader, seconds: float, active: bool = True) -> None
 
 
 async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(drafting, "POLL_SECONDS", 0.02)
     heads, tables = Heads(), DraftTables(BlobStore(str(tmp_path)), "trial")
     rated = -1
     reader = DraftReader(POOL, heads, tables, 12, lambda: rated)
@@ -75,7 +75,7 @@ async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytes
 
 async def test_large_and_mirrored_pools_get_no_table(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(drafting, "POLL_SECONDS", 0.02)
     heads, tables = Heads(), DraftTables(BlobStore(str(tmp_path)), "trial")
     mirrored: GameConfig = POOL.model_copy(update={"mirror_match": True})
     for game, most in ((POOL, 11), (mirrored, 99)):
@@ -83,4 +83,4 @@ async def test_large_and_mirrored_pools_get_no_table(
         await reader.run(lambda: True, lambda: False)  # ends at once
     paused = DraftReader(POOL, heads, tables, 12, lambda: 5)
     await made(paused, 0.1, active=False)
-    assert paused.resting and heads.rows == 0 and tables.names() == []
+    assert paused.is_idle and heads.rows == 0 and tables.names() == []

@@ -132,14 +132,14 @@ async def test_real_games_are_played_from_their_seed_under_their_rule(run: Run) 
     seen: list[tuple[int | None, bool, float]] = []
     begun: dict[int, tuple[int, float, int]] = {}
 
-    def on_start(place: int) -> None:
-        begun[place] = (games.seed(place), float(games.game_time[place]), games.hash(place))
+    def on_start(slot: int) -> None:
+        begun[slot] = (games.seed(slot), float(games.game_time[slot]), games.hash(slot))
 
     starts: list[tuple[int, float, int]] = []
 
     def on_result(result: Result) -> None:
         seen.append((result.pairing.seed, result.pairing.rules is None, result.game_seconds))
-        starts.append(begun[result.place])
+        starts.append(begun[result.slot])
         assert run.guard.on_result(result)
 
     inference = Noop()

@@ -18,13 +18,13 @@ from rapid.store.state import RunState
 
 CONFIG = RatingConfig(games_per_rating=12, games_per_round=12, first_rating_games=6, games_per_anchor_pair=2,
                       anchors=("random", "scripted"), required_references=("scripted",))
-KEPT: list[int] = []
+PINNED: list[int] = []
 
 
-def loop(client: redis.Redis, newest: int = 3, ours: Callable[[int], bool] = lambda version: True
+def loop(client: redis.Redis, newest: int = 3, in_lineage: Callable[[int], bool] = lambda version: True
          ) -> RatingLoop:
     return RatingLoop(CONFIG, RunState(client, "trial"), Series(client, "trial"),
-                      {n: PLAYERS[n] for n in CONFIG.anchors}, STATS, lambda: newest, KEPT.append, ours)
+                      {n: PLAYERS[n] for n in CONFIG.anchors}, STATS, lambda: newest, PINNED.append, in_lineage)
 
 
 def ended(pairing: Pairing, score: float = 1.0) -> Result:
@@ -49,7 +49,7 @@ def stored(client: redis.Redis) -> dict[bytes, Any]:
 
 
 def test_first_version_is_rated_before_the_anchors(redis_client: redis.Redis) -> None:
-    KEPT.clear()
+    PINNED.clear()
     rating = loop(redis_client)
     assert {p.opponent.name for p in play(rating)} == {"random"}
     record = rating.series.last("ratings")
@@ -177,14 +177,14 @@ def test_a_restart_keeps_ratings_and_the_games_played(redis_client: redis.Redis)
 
 
 def test_reverted_versions_keep_ratings_but_are_not_references(redis_client: redis.Redis) -> None:
-    KEPT.clear()
+    PINNED.clear()
     play(loop(redis_client))
     play(loop(redis_client, newest=9), score=lambda p: float(p.agent.version == 9))
     rating = loop(redis_client, newest=12)
-    assert "version-9" in rating.ladder.references and KEPT == [9]
+    assert "version-9" in rating.ladder.references and PINNED == [9]
     assert len(play(rating, games=2)) == 2 and loop(redis_client, newest=20).version == 12  # it would go on being rated
     # The run went back to version 5, which goes on as 20.
-    rating = loop(redis_client, newest=20, ours=lambda version: version <= 5 or version >= 20)
+    rating = loop(redis_client, newest=20, in_lineage=lambda version: version <= 5 or version >= 20)
     assert rating.ladder.trial is None and "version-9" not in rating.ladder.references
     assert rating.ladder.standings["version-9"].games == 12
     play(rating)
