@@ -59,13 +59,13 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     return servicer, models, batcher
 
 
-async def follow(service: Service[RunConfig], models: Models) -> None:
+async def follow_announcements(service: Service[RunConfig], models: Models) -> None:
     """Wake the loader when a version is announced. Without announcements the loader polls."""
     async for _ in service.parameters.watch():
         models.wake()
 
 
-async def tell_ready(server: RpcServer, models: Models, batcher: Batcher) -> None:
+async def report_ready(server: RpcServer, models: Models, batcher: Batcher) -> None:
     """Report ready once a version is loaded and the forward pass is prepared."""
     while models.newest is None or not batcher.prepared.is_set():
         await asyncio.sleep(0.1)
@@ -94,8 +94,8 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     service.announce(server.port)
     models.start(service.critical_tasks)
     batcher.start(service.critical_tasks)
-    tasks = [service.critical_tasks.task("version-follower", follow(service, models)),
-             service.critical_tasks.task("readiness-reporter", tell_ready(server, models, batcher),
+    tasks = [service.critical_tasks.task("version-follower", follow_announcements(service, models)),
+             service.critical_tasks.task("readiness-reporter", report_ready(server, models, batcher),
                                          may_end=True)]
     await service.lifecycle.wait_drained()
     for task in tasks:

@@ -11,23 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from five.clients.inference import CLOSE, GREEDY, NEWEST, REPLAY, RESET, RESTORE, WANT_POLICY_DEBUG, WANT_STATE
 from five.services.inference.forward import Forward, HostForward, Part
 from five.services.inference.models import Models, Served, VersionUnavailable
 from five.services.inference.queue import BatchQueue, Pending
-from five.services.inference.requests import (
-    CLOSE,
-    GREEDY,
-    NEWEST,
-    REPLAY,
-    RESET,
-    RESTORE,
-    WANT_POLICY_DEBUG,
-    WANT_STATE,
-    Arrays,
-    Reply,
-    Request,
-    unknown_reply,
-)
+from five.services.inference.requests import Arrays, Reply, Request, unknown_reply
 from five.services.inference.rows import groups, joined, merge
 from five.services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
 from rapid.critical_tasks import CriticalTasks, Watchdog

@@ -54,9 +54,8 @@ class DeviceForward:
             beat()
             graphs.capture(beat)
         except Exception as error:
-            log.warning("no CUDA graphs: their capture failed (%s: %s). Batches run kernel by kernel, which is slower "
-                        "for small ones; compute.cuda_graphs=false does without the attempt", type(error).__name__,
-                        error)
+            log.warning("capturing CUDA graphs failed (%s: %s). Batches run kernel by kernel, which is slower for "
+                        "small ones. compute.cuda_graphs=false disables the attempt", type(error).__name__, error)
             if self._cuda:
                 self._take_stream()  # a new stream has no trace of the failed capture
             return
@@ -95,7 +94,7 @@ class DeviceForward:
                 acted = graphs.run(count)
             else:
                 before = self._table.gather_at(index)
-                acted = self._one_by_one(served, batch, rows, before, part)
+                acted = self._run_eagerly(served, batch, rows, before, part)
             wanted: Tensors = {"results": _pack_results(acted)}
             if part.want.any():
                 of = to_device(np.flatnonzero(part.want), self._device)
@@ -108,8 +107,9 @@ class DeviceForward:
                                            if name.startswith("state/")})
             return self._fetch(wanted)
 
-    def _one_by_one(self, served: Served, batch: Tensors, rows: torch.Tensor | None, before: Tensors, part: Part
+    def _run_eagerly(self, served: Served, batch: Tensors, rows: torch.Tensor | None, before: Tensors, part: Part
                     ) -> Tensors:
+        """Run one forward pass without a CUDA graph."""
         if rows is not None:
             batch = {name: array.index_select(0, rows) for name, array in batch.items()}
         seen = {name: array.view(self._dtypes[name]) for name, array in batch.items()}
@@ -119,19 +119,19 @@ class DeviceForward:
     def _fetch(self, wanted: Tensors) -> Callable[[], Arrays]:
         done: torch.cuda.Event | None = None
         if self._cuda:
-            host = {name: torch.empty(there.shape, dtype=there.dtype, pin_memory=True)
-                    for name, there in wanted.items()}
-            for name, there in wanted.items():
-                host[name].copy_(there, non_blocking=True)
+            host = {name: torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+                    for name, tensor in wanted.items()}
+            for name, tensor in wanted.items():
+                host[name].copy_(tensor, non_blocking=True)
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record(torch.cuda.current_stream(self._device))
         else:
-            host = {name: there.clone() for name, there in wanted.items()}
+            host = {name: tensor.clone() for name, tensor in wanted.items()}
 
         def arrays() -> Arrays:
             if done is not None:
                 done.synchronize()
-            out = {name: there.numpy() for name, there in host.items()}
+            out = {name: tensor.numpy() for name, tensor in host.items()}
             return out | _unpack_results(out.pop("results"))
 
         return arrays

@@ -21,14 +21,14 @@ from five.services.inference.staging import carried
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 Tensors = dict[str, torch.Tensor]
-MOST_ROWS = 1024  # above it, launches are a small part of a forward pass
+MAX_ROWS = 1024  # above it, launches are a small part of a forward pass
 WARM_UPS = 2  # passes before a capture, in which libraries choose kernels and allocate memory
 _capturing = threading.Lock()  # one at a time in a process
 
 
 def buckets_of(max_batch: int) -> list[int]:
-    """Return the batch sizes that have a graph: powers of two, and ``max_batch`` itself, up to MOST_ROWS."""
-    most = min(max_batch, MOST_ROWS)
+    """Return the batch sizes that have a graph: powers of two, and ``max_batch`` itself, up to MAX_ROWS."""
+    most = min(max_batch, MAX_ROWS)
     return [*(1 << i for i in range((most - 1).bit_length())), most]
 
 

@@ -27,7 +27,7 @@ REDUCED = (nn.Linear, nn.Conv2d, nn.LSTM)  # layers that compute in bfloat16 und
 
 
 class OlderVersions:
-    """Versions with earlier schemas of the run, migrated to the present schema by its chain of surgery plans."""
+    """Versions with earlier schemas of the run, migrated to the current schema by its chain of surgery plans."""
 
     def __init__(self, migrated: MigratedVersions, schema: str, layout: str) -> None:
         self._migrated = migrated
@@ -46,13 +46,13 @@ class OlderVersions:
         """Return whether a version with that metadata has an earlier schema."""
         return str(meta.get("schema", self._schema)) != self._schema
 
-    def bring(self, store: ParameterStore, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
-        """Return a version in the present schema. Raise BrokenChain, and what ``fetch`` raises."""
+    def fetch(self, store: ParameterStore, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
+        """Fetch a version and migrate it to the current schema. Raise BrokenChain, and what the store raises."""
         tensors, meta = store.fetch(version)
         record = store.record(version)
-        made = self._migrated.get(version, "" if record is None else record.digest, tensors, str(meta["schema"]))
+        migrated = self._migrated.get(version, "" if record is None else record.digest, tensors, str(meta["schema"]))
         log.info("version %d was migrated from schema %s to %s", version, meta.get("schema"), self._schema)
-        return made, {**meta, "schema": self._schema, "layout": self._layout}
+        return migrated, {**meta, "schema": self._schema, "layout": self._layout}
 
 
 class StoreSource:
@@ -77,7 +77,7 @@ class StoreSource:
 
     def fetch(self, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
         if self._older is not None and self._older.has(self._store.fetch_meta(version)):
-            return self._older.bring(self._store, version)
+            return self._older.fetch(self._store, version)
         if not self._pinned:
             return self._store.fetch(version, keep_bfloat16=True)
         record = self._store.record(version)
@@ -124,21 +124,21 @@ class PolicyLoader:
 
     def nbytes(self, policy: Any) -> int:
         """Return the bytes of the policy's tensors and of its native actor."""
-        beside = 0 if policy.actor is None else policy.actor.nbytes
-        own = sum(t.numel() * t.element_size() for t in (*policy.parameters(), *policy.buffers()))
-        return int(own + beside)
+        actor = 0 if policy.actor is None else policy.actor.nbytes
+        tensors = sum(t.numel() * t.element_size() for t in (*policy.parameters(), *policy.buffers()))
+        return int(tensors + actor)
 
     def load(self, policy: Any, tensors: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Overwrite all tensors of a policy. Raise ValueError if the version has another layout or model."""
         layout = meta.get("layout", self._layout.hash)
         if layout != self._layout.hash:
             raise ValueError(f"the version was made for layout {layout}, this server has {self._layout.hash}: the "
-                             "run's game configuration changed; bring the version over with a surgery plan")
+                             "run's game configuration changed; migrate the version with a surgery plan")
         targets: dict[str, torch.Tensor] = policy.state_dict()
         if targets.keys() != tensors.keys():
             differ = sorted(targets.keys() ^ tensors.keys())
-            raise ValueError(f"the version's tensors are not those of this model: {', '.join(differ[:5])} "
-                             f"({len(differ)} differ); model configuration and version must belong together")
+            raise ValueError(f"{len(differ)} tensor names of the version and the model differ: "
+                             f"{', '.join(differ[:5])}; use the model configuration that the version was made with")
         carried = set(meta.get("bfloat16", ()))
         with torch.no_grad(), torch.cuda.stream(self._stream):
             for name, target in targets.items():

@@ -14,17 +14,17 @@ QUEUE_SECONDS = histogram("inference", "queue", "seconds", "Time a request waite
 FORWARD_SECONDS = histogram("inference", "forward", "seconds", "Time of the forward passes of one batch.")
 BATCH_STEPS = histogram("inference", "batch", "steps", "Team-steps of a batch.", buckets=ROWS)
 TEAM_STEPS = counter("inference", "team_steps", "Team-steps evaluated.")
-SESSIONS = gauge("inference", "open", "sessions", "Sessions whose recurrent state is kept.")
-EXPIRED = counter("inference", "expired_sessions", "Sessions forgotten because their lease ran out.")
+SESSIONS = gauge("inference", "open", "sessions", "Sessions whose recurrent state is stored.")
+EXPIRED = counter("inference", "expired_sessions", "Sessions closed because their lease expired.")
 DROPPED = counter("inference", "dropped_requests", "Requests that were not evaluated, by reason: cancelled, error, "
                   "expired, refused, unknown_sessions, version.", ("reason",))
-NEWEST = set_unknown(gauge("inference", "newest", "versions", "Version that plays as the newest."))
+NEWEST = set_unknown(gauge("inference", "newest", "versions", "Newest loaded version."))
 PAST_LOADS = counter("inference", "past_loads", "Past versions loaded from the store. If it grows faster than games "
                      "begin, services.inference.past_mebibytes is too small for the versions in play.")
 RESIDENT = gauge("inference", "resident", "versions", "Versions in memory.")
-PAST_BYTES = gauge("inference", "past", "bytes", "Memory of the versions beside the newest.")
-SWAPS = counter("inference", "swaps", "Times a newer version took over.")
-SWAP_SECONDS = histogram("inference", "swap", "seconds", "Time from seeing a newer version to serving it.")
+PAST_BYTES = gauge("inference", "past", "bytes", "Memory of all versions except the newest.")
+SWAPS = counter("inference", "swaps", "Newer versions swapped in.")
+SWAP_SECONDS = histogram("inference", "swap", "seconds", "Time from detecting a newer version to serving it.")
 
 for _reason in ("cancelled", "error", "expired", "refused", "unknown_sessions", "version"):
     DROPPED.labels(_reason)

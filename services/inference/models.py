@@ -19,10 +19,10 @@ from rapid.rpc.errors import NotFound, Unavailable
 log = logging.getLogger(__name__)
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-FETCH_TRIES = 5  # to read a version whose contents are replaced during the read
+FETCH_TRIES = 5  # attempts to read a version whose contents are replaced during the read
 
 
-class Acted(Protocol):
+class PolicyOutput(Protocol):
     """Output of a policy for B teams of H heroes."""
 
     @property
@@ -59,7 +59,7 @@ class ActingPolicy(Protocol):
 
     def act(self, obs: dict[str, torch.Tensor], state: dict[str, torch.Tensor], *,
             generator: torch.Generator | None = None, greedy: bool = False,
-            replay: torch.Tensor | None = None) -> Acted: ...
+            replay: torch.Tensor | None = None) -> PolicyOutput: ...
 
 
 class VersionSource(Protocol):
@@ -136,8 +136,8 @@ class Models:
         self._builder = builder
         self._past_bytes = past_bytes
         self._play_seconds = play_seconds
-        self._poll = poll_seconds
-        self._spread = load_jitter_seconds
+        self._poll_seconds = poll_seconds
+        self._load_jitter = load_jitter_seconds
         self._on_swap = on_swap
         self._on_past = on_past
         self._on_newest = on_newest
@@ -174,7 +174,7 @@ class Models:
         self._loader.shutdown(cancel_futures=True)
 
     def wake(self) -> None:
-        """Look for a newer version now. Any thread may call this, for instance on a notification of the store."""
+        """Check for a newer version now. Any thread may call this, for instance on a notification of the store."""
         self._wake.set()
 
     @property
@@ -245,8 +245,8 @@ class Models:
                 return False
             in_play = sum(s.nbytes for s in self._resident.values()
                           if s.version != self._newest and (s.users or now - s.used_at < self._play_seconds))
-            coming = self._size_of_past * (len(self._loading) + 1)
-            if in_play and in_play + coming > self._past_bytes:
+            pending = self._size_of_past * (len(self._loading) + 1)
+            if in_play and in_play + pending > self._past_bytes:
                 return False
             self._begin_load(version)
             return False
@@ -311,23 +311,23 @@ class Models:
                 self._spare.append(policy)
 
     def _watch(self) -> None:
-        delay = self._poll
+        delay = self._poll_seconds
         while not self._closing.is_set():
             try:
-                self._await_turn()
+                self._wait_jitter()
                 self.refresh()
                 self.stock()
-                delay = self._poll
+                delay = self._poll_seconds
             except Exception:
                 log.exception("loading the newest version failed, keeping version=%s", self._newest)
                 delay = min(2 * delay, 30.0)
             self._wake.wait(delay)
             self._wake.clear()
 
-    def _await_turn(self) -> None:
+    def _wait_jitter(self) -> None:
         """Wait a random part of ``load_jitter_seconds`` before loading any version but the first."""
-        if self._spread and self._newest is not None and self._source.head() != self._newest:
-            self._closing.wait(random.uniform(0.0, self._spread))
+        if self._load_jitter and self._newest is not None and self._source.head() != self._newest:
+            self._closing.wait(random.uniform(0.0, self._load_jitter))
 
     def _begin_load(self, version: int, *waiting: "Future[Served]") -> None:
         self._loading[version] = [*waiting]
@@ -354,9 +354,9 @@ class Models:
                 waiting.set_exception(error)
             return
         with self._lock:
-            there = self._resident.get(version)
-            if there is not None and (there.digest == served.digest or version == self._newest):
-                served = there
+            present = self._resident.get(version)
+            if present is not None and (present.digest == served.digest or version == self._newest):
+                served = present
             self._resident[version] = served
             self._size_of_past = served.nbytes
             served.used_at = time.monotonic()
@@ -385,12 +385,12 @@ class Models:
         return Served(version, digest, policy, float(policy.reward_std), self._builder.nbytes(policy), past)
 
     def _evict(self) -> None:
-        beside = [s for s in self._resident.values() if s.version != self._newest]
-        taken = sum(s.nbytes for s in beside)
-        for served in sorted((s for s in beside if s.users == 0), key=lambda s: s.used_at):
-            if taken <= self._past_bytes:
+        past = [s for s in self._resident.values() if s.version != self._newest]
+        nbytes = sum(s.nbytes for s in past)
+        for served in sorted((s for s in past if s.users == 0), key=lambda s: s.used_at):
+            if nbytes <= self._past_bytes:
                 break
-            taken -= served.nbytes
+            nbytes -= served.nbytes
             del self._resident[served.version]
             spare = self._spare_past if served.past else self._spare
             if not spare:

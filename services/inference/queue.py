@@ -13,7 +13,7 @@ import numpy.typing as npt
 from five.services.inference.models import Served
 from five.services.inference.requests import Reply, Request
 
-LOOK_SECONDS = 1.0  # a taker returns after so long without a request
+POLL_SECONDS = 1.0  # `take` returns after so long without a request
 
 
 @dataclass
@@ -85,10 +85,10 @@ class BatchQueue:
             return left
 
     def take(self) -> list[Pending]:
-        """Return the next batch in order of arrival, or an empty list after LOOK_SECONDS without a request."""
+        """Return the next batch in order of arrival, or an empty list after POLL_SECONDS without a request."""
         with self._condition:
             if not self._waiting:
-                self._condition.wait(LOOK_SECONDS)
+                self._condition.wait(POLL_SECONDS)
             if not self._waiting:
                 return []
             closes = self._waiting[0].enqueued + self._delay

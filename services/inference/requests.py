@@ -7,20 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from five.protos.v1 import inference_pb2
 from rapid.packed_array import PackedArray
 
 if TYPE_CHECKING:
     from five.services.inference.staging import Staged
-
-RESET = int(inference_pb2.SESSION_FLAG_RESET)
-RESTORE = int(inference_pb2.SESSION_FLAG_RESTORE)
-WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
-GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
-CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
-REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
-WANT_POLICY_DEBUG = int(inference_pb2.SESSION_FLAG_WANT_POLICY_DEBUG)
-NEWEST = -1
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]

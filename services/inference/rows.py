@@ -29,7 +29,7 @@ def merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], 
     """
     if len(outputs) == 1:
         return outputs[0][1]
-    places = {prefix: np.cumsum(of) - 1 for prefix, of in chosen.items()}  # row -> its index among the chosen rows
+    positions = {prefix: np.cumsum(of) - 1 for prefix, of in chosen.items()}  # row -> its index among the chosen rows
     merged: dict[str, Array] = {}
     for group, arrays in outputs:
         assert group is not None
@@ -37,7 +37,7 @@ def merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], 
             of = chosen.get(name.partition("/")[0])
             if name not in merged:
                 merged[name] = np.empty((rows if of is None else int(of.sum()), *array.shape[1:]), array.dtype)
-            merged[name][group if of is None else places[name.partition("/")[0]][group[of[group]]]] = array
+            merged[name][group if of is None else positions[name.partition("/")[0]][group[of[group]]]] = array
     return merged
 
 

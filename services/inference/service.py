@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from five.clients import wire
+from five.clients.inference import REPLAY, RESTORE
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from five.services.inference.batcher import Batcher
 from five.services.inference.models import Models
-from five.services.inference.requests import REPLAY, RESTORE, Reply, Request
+from five.services.inference.requests import Reply, Request
 from five.services.inference.sessions import StateSpecs
 from rapid.packed_array import PackedArray
 from rapid.rpc.errors import Unavailable

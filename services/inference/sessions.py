@@ -103,7 +103,7 @@ class SessionTable:
                 raise ValueError(f"state {name!r} has shape {states[name].shape}, expected {(len(slots), *shape)}")
         index = self._index(slots)
         for name, storage in self.storage.items():
-            storage[index] = self._there(torch.from_numpy(np.array(states[name], np.float32)))
+            storage[index] = self._to_device(torch.from_numpy(np.array(states[name], np.float32)))
 
     def gather(self, slots: npt.NDArray[np.int64]) -> dict[str, torch.Tensor]:
         """Return a copy of the states, [len(slots), ...]."""
@@ -137,9 +137,9 @@ class SessionTable:
             storage[index] = states[name].to(storage.dtype)
 
     def _index(self, slots: npt.NDArray[np.int64]) -> torch.Tensor:
-        return self._there(torch.from_numpy(slots))
+        return self._to_device(torch.from_numpy(slots))
 
-    def _there(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _to_device(self, tensor: torch.Tensor) -> torch.Tensor:
         """Copy a tensor to the device without waiting for it."""
         return tensor.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else tensor
 

@@ -61,20 +61,20 @@ class Stager:
             buffer[offset:offset + piece.size] = piece
         copied = None
         if self._stream is None:
-            there = host
+            on_device = host
         else:
             with torch.cuda.stream(self._stream):
-                there = host.to(self._device, non_blocking=True)
+                on_device = host.to(self._device, non_blocking=True)
                 copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
                 copied.record(self._stream)
-        parts = iter([there[offset:offset + piece.size] for offset, piece in zip(offsets, pieces, strict=True)])
+        parts = iter([on_device[offset:offset + piece.size] for offset, piece in zip(offsets, pieces, strict=True)])
         arrays: dict[str, torch.Tensor | Sparse] = {}
         for name, array in observations.items():
             if isinstance(array, PackedArray):
                 arrays[name] = Sparse(next(parts), next(parts).view(torch.float16), array.shape)
             else:
                 arrays[name] = next(parts).view(carried(array.dtype)).view(array.shape)
-        return Staged(arrays, there, copied)
+        return Staged(arrays, on_device, copied)
 
     def join(self, staged: Sequence[Staged]) -> dict[str, torch.Tensor]:
         """Concatenate requests in the stream of this thread; dtypes are those of `carried`."""

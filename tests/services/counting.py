@@ -25,7 +25,7 @@ BUILDINGS = 1
 
 
 @dataclass(frozen=True)
-class Acted:
+class Output:
     actions: torch.Tensor
     logp: torch.Tensor
     values: torch.Tensor
@@ -49,7 +49,7 @@ class CountingPolicy:
 
     def act(self, obs: dict[str, torch.Tensor], state: dict[str, torch.Tensor], *,
             generator: torch.Generator | None = None, greedy: bool = False,
-            replay: torch.Tensor | None = None) -> Acted:
+            replay: torch.Tensor | None = None) -> Output:
         if self.fail:
             raise RuntimeError("the forward pass broke")
         seen = obs["shared"][:, 0].float()
@@ -67,7 +67,7 @@ class CountingPolicy:
         aux = {"win_probability": torch.full((batch, HEROES), 0.5) + 0.01 * self.version,
                "net_worth_rank": torch.full((batch, HEROES, 5), 0.2),
                "building_events": torch.full((batch, HEROES, BUILDINGS), 0.1)}
-        return Acted(actions, torch.full((batch, HEROES), -float(self.version)), values, aux,
+        return Output(actions, torch.full((batch, HEROES), -float(self.version)), values, aux,
                      {"count": count, "trace": trace}, torch.log(1 / (1 + count).expand(batch, HEROES, 30)))
 
 

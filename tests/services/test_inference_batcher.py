@@ -6,19 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from five.clients.inference import CLOSE, GREEDY, NEWEST, REPLAY, RESET, RESTORE, WANT_STATE
 from five.services.inference.batcher import Batcher, BatcherOptions, Observer, RequestTimeout
 from five.services.inference.models import Models, Served, VersionNotFound, VersionUnavailable
-from five.services.inference.requests import (
-    CLOSE,
-    GREEDY,
-    NEWEST,
-    REPLAY,
-    RESET,
-    RESTORE,
-    WANT_STATE,
-    Reply,
-    Request,
-)
+from five.services.inference.requests import Reply, Request
 from five.services.inference.sessions import SessionTable
 from rapid.critical_tasks import CriticalTasks
 from tests.services.counting import STATE_SPECS, CountingBuilder, Versions, observations

@@ -15,15 +15,7 @@ from five.agent.config import ComputeConfig
 from five.agent.model.policy import Policy
 from five.agent.model.recurrent_state import state_specs
 from five.clients import wire
-from five.clients.inference import InferenceClient
-from five.protos.v1 import inference_pb2_grpc
-from five.services.inference.batcher import Batcher, BatcherOptions
-from five.services.inference.device import DeviceForward
-from five.services.inference.forward import HostForward, Part
-from five.services.inference.graphs import CannotCapture, Graphs
-from five.services.inference.loading import PolicyLoader
-from five.services.inference.models import Models, Served
-from five.services.inference.requests import (
+from five.clients.inference import (
     GREEDY,
     NEWEST,
     REPLAY,
@@ -31,9 +23,16 @@ from five.services.inference.requests import (
     RESTORE,
     WANT_POLICY_DEBUG,
     WANT_STATE,
-    Reply,
-    Request,
+    InferenceClient,
 )
+from five.protos.v1 import inference_pb2_grpc
+from five.services.inference.batcher import Batcher, BatcherOptions
+from five.services.inference.device import DeviceForward
+from five.services.inference.forward import HostForward, Part
+from five.services.inference.graphs import CannotCapture, Graphs
+from five.services.inference.loading import PolicyLoader
+from five.services.inference.models import Models, Served
+from five.services.inference.requests import Reply, Request
 from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
 from rapid.config import RpcConfig

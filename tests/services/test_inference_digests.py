@@ -9,10 +9,11 @@ import pytest
 import redis
 import torch
 
+from five.clients.inference import NEWEST, RESET
 from five.services.inference.batcher import Batcher, BatcherOptions
 from five.services.inference.loading import StoreSource
 from five.services.inference.models import Models
-from five.services.inference.requests import NEWEST, RESET, Request
+from five.services.inference.requests import Request
 from five.services.inference.sessions import SessionTable
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig

@@ -13,7 +13,7 @@ from five.agent.config import ComputeConfig, ModelConfig
 from five.agent.model.policy import Policy
 from five.agent.model.recurrent_state import state_specs
 from five.services.inference.forward import flattened
-from five.services.inference.graphs import MOST_ROWS, Graphs, bucket_of, buckets_of
+from five.services.inference.graphs import MAX_ROWS, Graphs, bucket_of, buckets_of
 from five.services.inference.loading import PolicyLoader
 from five.services.inference.models import Served
 from five.services.inference.staging import Stager
@@ -95,7 +95,7 @@ def test_the_sizes_that_have_a_graph() -> None:
     assert buckets_of(512) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
     assert buckets_of(60) == [1, 2, 4, 8, 16, 32, 60]
     assert buckets_of(1) == [1]
-    assert buckets_of(65536)[-1] == MOST_ROWS
+    assert buckets_of(65536)[-1] == MAX_ROWS
     assert [bucket_of(rows, buckets_of(60)) for rows in (1, 3, 33, 60, 61)] == [1, 4, 60, 60, None]
 
 

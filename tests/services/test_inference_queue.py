@@ -6,8 +6,9 @@ from concurrent.futures import Future
 
 import numpy as np
 
+from five.clients.inference import NEWEST
 from five.services.inference.queue import BatchQueue, Pending
-from five.services.inference.requests import NEWEST, Request
+from five.services.inference.requests import Request
 
 
 def pending(sessions: list[int], stream: int = 0) -> Pending:

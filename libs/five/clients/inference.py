@@ -46,8 +46,8 @@ class ActResult:
 
     If ``unknown_sessions`` int64[] is not empty, nothing was evaluated and all arrays are empty: repeat the request
     with RESTORE for these sessions. Otherwise ``actions`` int16 [n, H, 6], ``log_probabilities`` and ``values`` float32
-    [n, H], ``versions`` int64 [n]; ``states`` and ``auxiliary`` by name for the sessions with WANT_STATE, ``thoughts``
-    for those with WANT_POLICY_DEBUG.
+    [n, H], ``versions`` int64 [n]; ``states`` and ``auxiliary`` by name for the sessions with WANT_STATE,
+    ``policy_debug`` for those with WANT_POLICY_DEBUG.
     """
 
     unknown_sessions: npt.NDArray[np.int64]

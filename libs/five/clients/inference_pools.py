@@ -59,7 +59,7 @@ class PastServers:
         self._resolved_at = 0.0
         self._refreshing: asyncio.Task[None] | None = None
         self._clients: dict[str, InferenceClient] = {}
-        self._asked: dict[str, float] = {}  # time of each client's last use
+        self._last_used: dict[str, float] = {}  # by server
         self._away: dict[str, float] = {}
 
     async def resolve(self) -> int:
@@ -82,20 +82,20 @@ class PastServers:
 
     async def _end_idle(self) -> None:
         now = asyncio.get_running_loop().time()
-        idle = [server for server in self._clients if now - self._asked[server] > IDLE_SECONDS]
+        idle = [server for server in self._clients if now - self._last_used[server] > IDLE_SECONDS]
         await asyncio.gather(*(self._clients.pop(server).close() for server in idle))
 
     def owner(self, version: int) -> str:
         """Return the address of the server that owns a version. Call `resolve` first."""
         now = asyncio.get_running_loop().time()
-        there = [server for server in self._servers if self._away.get(server, 0.0) <= now]
-        return owner_server(version, there or list(self._servers))
+        available = [server for server in self._servers if self._away.get(server, 0.0) <= now]
+        return owner_server(version, available or list(self._servers))
 
     def client(self, server: str) -> InferenceClient:
         """Return the client of a server returned by `owner`."""
         if server not in self._clients:
             self._clients[server] = self._connect(self._servers[server])
-        self._asked[server] = asyncio.get_running_loop().time()
+        self._last_used[server] = asyncio.get_running_loop().time()
         return self._clients[server]
 
     def mark_lost(self, server: str) -> None:
@@ -136,12 +136,12 @@ class InferencePools:
         if (policies == NEWEST).all() or (await self._past.resolve() == 1 and self._shared):
             return await self._newest.act(sessions, policies, flags, observations, states, replayed_actions)
         servers = {int(v): "" if v == NEWEST else self._past.owner(int(v)) for v in np.unique(policies)}
-        asked = sorted(set(servers.values()))
-        of_row = np.array([asked.index(servers[int(v)]) for v in policies])
-        parts = [np.flatnonzero(of_row == i) for i in range(len(asked))]
+        targets = sorted(set(servers.values()))
+        of_row = np.array([targets.index(servers[int(v)]) for v in policies])
+        parts = [np.flatnonzero(of_row == i) for i in range(len(targets))]
         restored, replayed = np.flatnonzero(flags & RESTORE), np.flatnonzero(flags & REPLAY)
 
-        async def ask(server: str, rows: npt.NDArray[np.intp]) -> ActResult:
+        async def act_on(server: str, rows: npt.NDArray[np.intp]) -> ActResult:
             client = self._past.client(server) if server else self._newest
             try:
                 return await client.act(
@@ -156,7 +156,7 @@ class InferencePools:
                 raise
 
         # Wait for all: an abandoned request would step its sessions unnoticed.
-        found = await asyncio.gather(*(ask(server, rows) for server, rows in zip(asked, parts, strict=True)),
+        found = await asyncio.gather(*(act_on(server, rows) for server, rows in zip(targets, parts, strict=True)),
                                      return_exceptions=True)
         answers = []
         for answer in found:
@@ -199,34 +199,34 @@ class InferencePools:
         await self.close()
 
 
-def _merge(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted: npt.NDArray[np.intp],
-            watched: npt.NDArray[np.intp]) -> ActResult:
+def _merge(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], with_state: npt.NDArray[np.intp],
+           with_debug: npt.NDArray[np.intp]) -> ActResult:
     """Merge the responses in the order of the request.
 
-    ``wanted`` are the rows with WANT_STATE, ``watched`` those with WANT_POLICY_DEBUG.
+    ``with_state`` are the rows with WANT_STATE, ``with_debug`` those with WANT_POLICY_DEBUG.
     """
     n = sum(len(rows) for rows in parts)
 
-    def rows_of(arrays: list[Array], places: list[npt.NDArray[np.intp]], count: int) -> Array:
+    def rows_of(arrays: list[Array], positions: list[npt.NDArray[np.intp]], count: int) -> Array:
         joined = np.zeros((count, *arrays[0].shape[1:]), arrays[0].dtype)
-        for array, place in zip(arrays, places, strict=True):
-            joined[place] = array
+        for array, rows in zip(arrays, positions, strict=True):
+            joined[rows] = array
         return joined
 
     def named_rows(named: list[dict[str, Array]], chosen: npt.NDArray[np.intp]) -> dict[str, Array]:
-        # A part without wanted rows has no arrays.
-        places = [np.flatnonzero(np.isin(chosen, rows)) for rows in parts]
-        some = [i for i, place in enumerate(places) if len(place)]
-        return {name: rows_of([named[i][name] for i in some], [places[i] for i in some], len(chosen))
+        # A part without chosen rows has no arrays.
+        positions = [np.flatnonzero(np.isin(chosen, rows)) for rows in parts]
+        some = [i for i, rows in enumerate(positions) if len(rows)]
+        return {name: rows_of([named[i][name] for i in some], [positions[i] for i in some], len(chosen))
                 for name in (named[some[0]] if some else ())}
 
     return ActResult(
         np.zeros(0, np.int64), rows_of([a.actions for a in answers], parts, n),
         rows_of([a.log_probabilities for a in answers], parts, n), rows_of([a.values for a in answers], parts, n),
-        rows_of([a.versions for a in answers], parts, n), named_rows([a.states for a in answers], wanted),
-        named_rows([a.auxiliary for a in answers], wanted), max(a.queue_us for a in answers),
+        rows_of([a.versions for a in answers], parts, n), named_rows([a.states for a in answers], with_state),
+        named_rows([a.auxiliary for a in answers], with_state), max(a.queue_us for a in answers),
         max(a.forward_us for a in answers), answers[0].reward_std, max(a.seconds for a in answers),
-        named_rows([a.policy_debug for a in answers], watched))
+        named_rows([a.policy_debug for a in answers], with_debug))
 
 
 def inference_pools(connect: Callable[[Sequence[str], str], InferenceClient], addresses: Sequence[str],
