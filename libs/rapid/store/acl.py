@@ -158,6 +158,7 @@ ENTRIES: Sequence[Entry] = (
     *_tables(),
     *(Entry("lease", f"lease:{service}:*", Kind.EXPIRING, _who(service), _who(CONTROLLER)) for service in SERVICES),
     *(Entry("leases", f"leases:{service}", Kind.SORTED, _who(service), _who(CONTROLLER)) for service in SERVICES),
+    Entry("ordinals", "ordinals:rollout", Kind.SORTED, _who(ROLLOUT)),
     Entry("stored_versions", "params:versions", Kind.SORTED, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
     Entry("manifest", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
     Entry("chunk", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE), "params"),

@@ -87,6 +87,10 @@ class Keys:
         """Return the key of a kind's live instances by lease expiry."""
         return f"{self.prefix}leases:{kind}"
 
+    def ordinals(self, kind: str) -> str:
+        """Return the key of the ordinals of a kind's instances."""
+        return f"{self.prefix}ordinals:{kind}"
+
     def quiet(self, kind: str, identity: str) -> str:
         """Return the key of an instance's idle acknowledgement."""
         return f"{self.prefix}quiet:{kind}:{identity}"
