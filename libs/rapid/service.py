@@ -23,7 +23,7 @@ from rapid.startup import (
     parse_arguments,
 )
 from rapid.store import acl
-from rapid.store.connection import MAX_CONNECTIONS, Role, connect, password_of, require_reachable
+from rapid.store.connection import MAX_CONNECTIONS, Role, connect, password_of, require_no_eviction, require_reachable
 from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
@@ -105,6 +105,8 @@ class Service(StandaloneService[C]):
         while not self.lifecycle.draining:
             try:
                 require_reachable(client, url, role)
+                if "info" in acl.commands(self.kind, role):
+                    require_no_eviction(client, url, role)
                 return
             except StoreRefused:
                 raise

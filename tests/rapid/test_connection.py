@@ -18,6 +18,7 @@ from rapid.store.connection import (
     Login,
     connect,
     password_of,
+    require_no_eviction,
     require_reachable,
     safe_url,
     user_of,
@@ -184,3 +185,18 @@ def test_threads_share_the_limited_connections(redis_server: RunningRedis) -> No
     assert connect(redis_server.url, CONFIG).connection_pool.max_connections >= 100
     assert MAX_CONNECTIONS["rollout"] == 1
     one.close()
+
+
+def test_evicting_redis_is_refused(tmp_path: Path) -> None:
+    server = EmbeddedRedis(tmp_path / "evicting", append_only=False)
+    with server.start() as running:
+        admin: redis.Redis = redis.Redis.from_url(running.url)
+        client = connect(running.url, CONFIG)
+        require_no_eviction(client, running.url, "state")
+        for policy in ("allkeys-lru", "volatile-lru"):
+            admin.config_set("maxmemory-policy", policy)
+            with pytest.raises(StoreRefused, match=f"has maxmemory-policy {policy}.*set maxmemory-policy noeviction"):
+                require_no_eviction(client, running.url, "state")
+        # Without the right to read it, nothing is checked.
+        admin.execute_command("ACL", "SETUSER", "mute", "on", ">x", "+ping")
+        require_no_eviction(connect(running.url, CONFIG, "state", Login("mute", "x")), running.url, "state")

@@ -56,7 +56,7 @@ SERVICE = """
     def load(path, overrides):
         return Config.model_validate({**json.load(open(path)), **dict(o.split("=") for o in overrides)})
 
-    with service.start("tested", load) as s:
+    with service.start(os.environ.get("KIND", "tested"), load) as s:
         s.stats = lambda: {"steps": 3}
         s.announce(9)
         s.not_ready = lambda: os.environ.get("NOT_READY", "")
@@ -154,6 +154,17 @@ def test_service_waits_for_its_run(start: Any, config: Path, database: redis.Red
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+def test_controller_refuses_a_redis_that_evicts(start: Any, tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "evicting", append_only=False).start() as running:
+        redis.Redis.from_url(running.url).config_set("maxmemory-policy", "allkeys-lru")
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({"store": {"state_url": running.url, "params_url": running.url}}))
+        process = start(config, KIND="controller")
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert [line for line in err.splitlines() if "maxmemory-policy allkeys-lru" in line] == err.splitlines()[-1:]
 
 
 def test_service_waits_while_the_run_is_stopped(start: Any, config: Path, database: redis.Redis

@@ -19,7 +19,7 @@ from five.services.controller.run.setup import set_up_run
 from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
 from rapid.rpc.token import FILE_VARIABLE
 from rapid.store import acl
-from rapid.store.connection import Login, Role, connect, require_reachable
+from rapid.store.connection import Login, Role, connect, require_no_eviction, require_reachable
 from rapid.store.leases import Leases
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
@@ -158,6 +158,7 @@ class LocalCluster:
         login = self._login(acl.CONTROLLER) if "state" in self.embedded else None
         client = connect(store.state_url, store, "state", login)
         require_reachable(client, store.state_url, "state")
+        require_no_eviction(client, store.state_url, "state")
         self.state = RunState(client, self.config.name)
         self.series = Series(client, self.config.name)
         self.leases = Leases(client, self.config.name)

@@ -11,6 +11,8 @@ from typing import Any
 
 import redis
 
+from rapid.store.primary import refusal
+
 WINDOW = 4  # requests in flight: keeps both sides busy with little buffering in Redis
 
 
@@ -23,6 +25,8 @@ def _socket(client: redis.Redis) -> Iterator[Any]:
         yield connection._sock
     except BaseException as error:
         connection.disconnect()
+        if isinstance(error, redis.ResponseError) and (lost := refusal(client, str(error))):
+            raise lost from error
         if isinstance(error, OSError) and not isinstance(error, redis.RedisError):
             kind = redis.TimeoutError if isinstance(error, TimeoutError) else redis.ConnectionError
             raise kind(f"the transfer was interrupted: {error}") from error

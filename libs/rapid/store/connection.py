@@ -15,6 +15,8 @@ from redis.retry import Retry
 
 from rapid.config import StoreConfig
 from rapid.store.errors import StoreRefused, StoreUnreachable
+from rapid.store.primary import CONNECTION_CLASSES, Primary
+from rapid.store.sentinel import Sentinels, SentinelsRefused, is_sentinel_url, parse_sentinel_url
 from rapid.telemetry.metrics import counter
 
 RETRIES = 10
@@ -24,6 +26,8 @@ _BACKOFF = (1.0, 0.05)  # longest and first pause, seconds: spans a restart of t
 # Redis accepts 10,000 connections by default. One of inference's always listens to announcements. Other kinds have few
 # processes, with one connection per thread.
 MAX_CONNECTIONS: dict[str, int] = {"rollout": 1, "inference": 3}
+
+NO_EVICTION = "noeviction"
 
 Role = Literal["state", "params"]
 FAILED = counter("redis", "failed_tries", "Failed attempts of an exchange with Redis, by role: state, params.",
@@ -79,9 +83,10 @@ def user_of(role: Role) -> str | None:
 
 def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | None = None,
             retries: int = RETRIES, most: int | None = None) -> redis.Redis:
-    """Create a client for ``url`` (redis://, rediss:// or unix://) without sending anything. Safe to share between
-    threads.
+    """Create a client for ``url`` without sending anything: redis://, rediss://, unix://, or Sentinels
+    (`rapid.store.sentinel`). Safe to share between threads.
 
+    Its connections follow the primary through a failover (`rapid.store.primary`).
     User and password come from the URL, from ``login``, or from the environment by ``role``. A server behind a unix
     socket gets a password only together with a user. A failed exchange is retried ``retries`` times, and no retry
     starts later than ``store.timeout_seconds`` after the first attempt. So a restarting server is waited for, and a
@@ -108,16 +113,26 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
             raise ValueError(f"store.tls_authority {config.tls_authority} cannot be read")
         options["ssl_ca_certs"] = config.tls_authority
     try:
+        primary = Primary()
+        redis_url = url
+        if is_sentinel_url(url):
+            found = parse_sentinel_url(url)
+            redis_url = found.redis_url
+            primary.locate = Sentinels(found.sentinels, found.primary, config.timeout_seconds, config.tls_authority,
+                                       url.startswith("rediss")).locate
         pool: Any = redis.ConnectionPool if most is None else redis.BlockingConnectionPool
         if most is not None:
             options |= {"max_connections": most, "timeout": 2 * config.timeout_seconds}
-        client: redis.Redis = redis.Redis.from_pool(pool.from_url(
-            url, socket_timeout=config.timeout_seconds, socket_connect_timeout=config.timeout_seconds,
+        made = pool.from_url(
+            redis_url, socket_timeout=config.timeout_seconds, socket_connect_timeout=config.timeout_seconds,
             health_check_interval=30, **options,
             retry=CountedRetry(role, retries, config.timeout_seconds),
-            retry_on_error=[redis.BusyLoadingError]))
+            retry_on_error=[redis.BusyLoadingError])
     except (ValueError, TypeError) as error:
         raise ValueError(f"{safe_url(url)} is not a Redis URL: {error}") from None
+    made.connection_class = CONNECTION_CLASSES[made.connection_class]
+    made.connection_kwargs["primary"] = primary
+    client: redis.Redis = redis.Redis.from_pool(made)
     return client
 
 
@@ -134,6 +149,8 @@ def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
             connection.read_response()
         finally:
             connection.disconnect()
+    except SentinelsRefused as error:
+        raise StoreRefused(f"the {role} Redis at {safe_url(url)} cannot be found: {error}") from None
     except redis.AuthenticationError as error:
         raise StoreRefused(f"the {role} Redis at {safe_url(url)} refuses "
                            f"{_describe_user(pool.connection_kwargs, role)}: {error}") from None
@@ -142,6 +159,23 @@ def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
                            f"{_describe_user(pool.connection_kwargs, role)} without any rights: {error}") from None
     except (redis.RedisError, OSError) as error:
         raise StoreUnreachable(f"no {role} Redis responds at {safe_url(url)}: {error}") from None
+
+
+def require_no_eviction(client: redis.Redis, url: str, role: Role) -> None:
+    """Raise StoreRefused when that Redis evicts keys at its memory limit, which would lose parts of the run.
+
+    A user without the right to run INFO checks nothing. Raises StoreUnreachable.
+    """
+    try:
+        memory: Any = client.info("memory")
+    except NoPermissionError:
+        return
+    except (redis.RedisError, OSError) as error:
+        raise StoreUnreachable(f"no {role} Redis responds at {safe_url(url)}: {error}") from None
+    policy = memory.get("maxmemory_policy", NO_EVICTION)
+    if policy != NO_EVICTION:
+        raise StoreRefused(f"the {role} Redis at {safe_url(url)} has maxmemory-policy {policy}, which deletes keys of "
+                           f"the run when memory is short: set maxmemory-policy {NO_EVICTION}")
 
 
 def _describe_user(options: dict[str, Any], role: Role) -> str:
