@@ -1,27 +1,26 @@
-"""Blobs: large immutable files in a folder or an object store (fsspec), addressed by their contents.
+"""Blobs: large immutable files in a folder or an object store, addressed by their contents.
 
 Contents are at ``objects/<first two hex digits>/<sha256>``. Names are small files below ``refs/`` that hold a digest.
 ``uses/<sha256>/`` lists the names of one blob. A name may move to other contents; contents never change.
+``owners/<run>`` says which run writes below that name (`rapid.store.blob_owner`).
 """
 
-import errno
 import hashlib
 import json
-import os
-import secrets
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlsplit
 
-import fsspec
 import numpy as np
 import numpy.typing as npt
 
+from rapid.blob_files import BLOCK_BYTES, BlobFiles, Buffer, LocalFiles
+from rapid.object_store import SCHEMES, BucketFiles, redact
 from rapid.store.errors import Corrupt
 
-Buffer = bytes | bytearray | memoryview
-_READ_BYTES = 8 << 20
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class BlobMissing(LookupError):
@@ -41,10 +40,18 @@ def _check_name(name: str) -> None:
         raise ValueError(f"blob name {name!r}: must be a relative path without '.' and '..'")
 
 
+def _check_ref(ref: Ref) -> None:
+    """Raise ValueError for a reference that is none: its digest becomes a part of a path."""
+    if not _DIGEST.fullmatch(ref.digest):
+        raise ValueError(f"blob digest {ref.digest!r}: must be 64 hex digits in lower case")
+    if ref.size < 0:
+        raise ValueError(f"blob size {ref.size}: must not be negative")
+
+
 def _pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
     if isinstance(data, Path):
         with data.open("rb") as file:
-            while block := file.read(_READ_BYTES):
+            while block := file.read(BLOCK_BYTES):
                 yield block
     elif isinstance(data, (bytes, bytearray, memoryview)):
         yield data
@@ -52,64 +59,38 @@ def _pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
         yield from data
 
 
-def _sync_folder(folder: Path) -> None:
-    """Sync the folder's entries to disk where the file system can."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
+def _open(url: str) -> BlobFiles:
+    scheme = urlsplit(url).scheme if "://" in url else ""
+    if scheme in SCHEMES:
+        return BucketFiles(url)
+    if scheme == "file":
+        return LocalFiles(Path(unquote(urlsplit(url).path)))
+    if scheme:
+        raise ValueError(f"{scheme}:// is not supported; allowed are a folder, "
+                         f"{', '.join(f'{name}://BUCKET/PREFIX' for name in SCHEMES)}")
+    return LocalFiles(Path(url).expanduser().absolute())
 
 
 class BlobStore:
-    """Blobs below ``url``: a folder, or any fsspec URL (s3://bucket/prefix needs its extra installed)."""
+    """Blobs below ``url``: a folder, or a prefix in a bucket (s3://, gs://, az://)."""
 
     def __init__(self, url: str) -> None:
         if not url:
             raise ValueError("the blob store's URL is empty (blobs.url)")
+        self.url = redact(url)
         try:
-            fs, root = fsspec.core.url_to_fs(url)
-        except (ImportError, ValueError) as error:
-            raise ValueError(f"blobs.url {url}: {error}") from None
-        self._fs: Any = fs
-        self._root = root.rstrip("/")
-        self._local = "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,))
-        self.url = url
+            self._files = _open(url)
+        except ValueError as error:
+            raise ValueError(f"blobs.url {self.url}: {error}") from None
 
-    def _object(self, digest: str) -> str:
-        return f"{self._root}/objects/{digest[:2]}/{digest}"
+    @staticmethod
+    def _object(digest: str) -> str:
+        return f"objects/{digest[:2]}/{digest}"
 
-    def _ref(self, name: str) -> str:
+    @staticmethod
+    def _ref(name: str) -> str:
         _check_name(name)
-        return f"{self._root}/refs/{name}"
-
-    def _write(self, path: str, pieces: Iterable[Buffer]) -> None:
-        """Write a file atomically.
-
-        In a folder the file is written beside its target, synced and renamed, because a reported checkpoint must
-        survive a power failure. An object store shows only complete objects.
-        """
-        if not self._local:
-            with self._fs.open(path, "wb") as file:
-                for piece in pieces:
-                    file.write(piece)
-            return
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        try:
-            with beside.open("wb") as file:
-                for piece in pieces:
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(target)
-            _sync_folder(target.parent)
-        finally:
-            beside.unlink(missing_ok=True)
+        return f"refs/{name}"
 
     def put(self, data: "Buffer | Sequence[Buffer] | Path", name: str | None = None) -> Ref:
         """Store bytes, pieces of bytes one after another, or a file. Equal contents are stored once.
@@ -121,55 +102,56 @@ class BlobStore:
             sha.update(piece)
             size += len(piece)
         ref = Ref(sha.hexdigest(), size)
-        path = self._object(ref.digest)
-        if not self._fs.exists(path) or self._fs.size(path) != size:
-            self._write(path, _pieces(data))
+        key = self._object(ref.digest)
+        if self._files.size(key) != size:
+            self._files.write(key, _pieces(data))
         if name is not None:
             self.set_ref(name, ref)
         return ref
 
-    def _use(self, digest: str, name: str = "") -> str:
-        return f"{self._root}/uses/{digest}/{quote(name, safe='')}".rstrip("/")
+    @staticmethod
+    def _use(digest: str, name: str = "") -> str:
+        return f"uses/{digest}/{quote(name, safe='')}".rstrip("/")
 
     def set_ref(self, name: str, ref: Ref) -> None:
         """Point ``name`` to ``ref`` atomically. Contents that only this name pointed to are removed."""
+        _check_ref(ref)
         try:
             before: Ref | None = self.ref(name)
         except BlobMissing:
             before = None
         # The use first: after a crash in between, contents stay too long and are never lost.
-        self._write(self._use(ref.digest, name), [b""])
-        self._write(self._ref(name), [json.dumps(ref._asdict()).encode()])
+        self._files.write(self._use(ref.digest, name), [b""])
+        self._files.write(self._ref(name), [json.dumps(ref._asdict()).encode()])
         if before is not None and before.digest != ref.digest:
             self._unuse(before.digest, name)
 
     def _unuse(self, digest: str, name: str) -> None:
-        path = self._use(digest, name)
-        if self._fs.exists(path):
-            self._fs.rm_file(path)
-        folder = self._use(digest)
-        self._fs.invalidate_cache()
-        if not (self._fs.exists(folder) and self._fs.find(folder)):
-            if self._fs.exists(self._object(digest)):
-                self._fs.rm_file(self._object(digest))
-            if self._fs.exists(folder):
-                self._fs.rmdir(folder)
+        self._files.remove(self._use(digest, name))
+        if not self._files.names(self._use(digest)):
+            self._files.remove(self._object(digest))
+            self._files.remove_folder(self._use(digest))
 
     def ref(self, name: str) -> Ref:
-        """Return the target of ``name``. Raise BlobMissing."""
+        """Return the target of ``name``. Raise BlobMissing, or Corrupt for a damaged name."""
         try:
-            row = json.loads(self._fs.cat_file(self._ref(name)))
+            row = json.loads(self._files.read(self._ref(name)))
         except FileNotFoundError:
             raise BlobMissing(f"{self.url} has no {name!r}") from None
-        return Ref(str(row["digest"]), int(row["size"]))
+        except json.JSONDecodeError as error:
+            raise Corrupt(f"{self.url}: name {name!r} is damaged: {error}") from None
+        try:
+            ref = Ref(str(row["digest"]), int(row["size"]))
+            _check_ref(ref)
+        except (KeyError, TypeError, ValueError) as error:
+            raise Corrupt(f"{self.url}: name {name!r} is damaged: {error}") from None
+        return ref
 
     def refs(self, prefix: str = "") -> list[str]:
         """Return the names below a folder-like prefix, sorted."""
-        base = f"{self._root}/refs/"
-        found = self._fs.find(base + prefix) if self._fs.exists(base + prefix) else []
-        root = self._root.lstrip("/")
-        names = [path.lstrip("/").removeprefix(f"{root}/refs/") for path in found]
-        return sorted(n for n in names if not PurePosixPath(n).name.startswith("."))
+        if prefix:
+            _check_name(prefix.removesuffix("/"))
+        return sorted(key.removeprefix("refs/") for key in self._files.names(f"refs/{prefix}".rstrip("/")))
 
     def remove_ref(self, name: str) -> None:
         """Remove a name, and its contents when no other name points to them. A missing name is ignored."""
@@ -177,11 +159,13 @@ class BlobStore:
             ref = self.ref(name)
         except BlobMissing:
             return
-        self._fs.rm_file(self._ref(name))
+        self._files.remove(self._ref(name))
         self._unuse(ref.digest, name)
 
     def _resolve(self, what: "str | Ref") -> Ref:
-        return what if isinstance(what, Ref) else self.ref(what)
+        ref = what if isinstance(what, Ref) else self.ref(what)
+        _check_ref(ref)
+        return ref
 
     def get_array(self, what: "str | Ref") -> npt.NDArray[np.uint8]:
         """Return the contents of a name or ref as uint8 [size], writable and aligned.
@@ -189,22 +173,20 @@ class BlobStore:
         Raises BlobMissing, and Corrupt for damaged contents.
         """
         ref = self._resolve(what)
-        result = np.empty(ref.size, np.uint8)
-        view, done, sha = result.data, 0, hashlib.sha256()
+        key = self._object(ref.digest)
+        stored = self._files.size(key)
+        if stored is None:
+            raise BlobMissing(f"{self.url} has no contents {ref.digest}")
+        sha = hashlib.sha256()
+        result = np.empty(ref.size if stored == ref.size else 0, np.uint8)
         try:
-            with self._fs.open(self._object(ref.digest), "rb") as file:
-                while done < ref.size:
-                    count = file.readinto(view[done:done + _READ_BYTES])
-                    if not count:
-                        break
-                    sha.update(view[done:done + count])
-                    done += count
-                longer = bool(file.read(1))
+            for part in self._files.read_into(key, result.data):
+                sha.update(part)
         except FileNotFoundError:
             raise BlobMissing(f"{self.url} has no contents {ref.digest}") from None
-        if done != ref.size or longer or sha.hexdigest() != ref.digest:
-            raise Corrupt(f"{self.url}: contents {ref.digest} are damaged; restore them from a copy or delete "
-                          f"{self._object(ref.digest)}")
+        if stored != ref.size or sha.hexdigest() != ref.digest:
+            raise Corrupt(f"{self.url}: contents {ref.digest} are damaged; restore them from a copy, or delete "
+                          f"{key} there")
         return result
 
     def get_prefix(self, what: "str | Ref", size: int) -> bytes:
@@ -214,10 +196,32 @@ class BlobStore:
         """
         ref = self._resolve(what)
         try:
-            return bytes(self._fs.cat_file(self._object(ref.digest), start=0, end=min(size, ref.size)))
+            return self._files.read(self._object(ref.digest), min(size, ref.size))
         except FileNotFoundError:
             raise BlobMissing(f"{self.url} has no contents {ref.digest}") from None
 
     def get(self, what: "str | Ref") -> bytes:
         """Return the contents of a name or ref. Raise BlobMissing or Corrupt."""
         return self.get_array(what).tobytes()
+
+    # Owners: which run writes below a name.
+
+    def create_owner(self, run: str, data: bytes) -> bool:
+        """Write the owner record of a run unless there is one. Return False for an existing record."""
+        return self._files.create(self._owner(run), data)
+
+    def owner(self, run: str) -> bytes | None:
+        """Return the owner record of a run; None without one."""
+        try:
+            return self._files.read(self._owner(run))
+        except FileNotFoundError:
+            return None
+
+    def replace_owner(self, run: str, data: bytes) -> None:
+        """Replace the owner record of a run."""
+        self._files.write(self._owner(run), [data])
+
+    @staticmethod
+    def _owner(run: str) -> str:
+        _check_name(run)
+        return f"owners/{run}"

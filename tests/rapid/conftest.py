@@ -2,6 +2,7 @@
 
 import logging
 import os
+import secrets
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.parameters import ParameterStore
 from tests.rapid.acl_servers import Servers
+from tests.rapid.s3_server import S3Server
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105
 
@@ -87,6 +89,23 @@ def database(redis_server: RunningRedis) -> Iterator[redis.Redis]:
 @pytest.fixture
 def store_config() -> StoreConfig:
     return StoreConfig(chunk_mebibytes=0.0625, keep_versions=2, grace_seconds=30, archive_every=1)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """S3 server of all tests."""
+    with S3Server() as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """URL of a prefix in a new bucket; this process's environment has its server and credentials."""
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    name = f"bucket-{secrets.token_hex(4)}"
+    s3_server.create_bucket(name)
+    return f"s3://{name}/runs"
 
 
 @pytest.fixture

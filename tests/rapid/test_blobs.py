@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import fsspec
 import numpy as np
 import pytest
 
@@ -11,12 +10,10 @@ from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.errors import Corrupt
 
 
-@pytest.fixture(params=["folder", "memory"])
+@pytest.fixture(params=["folder", "bucket"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
-    if request.param == "folder":
-        return BlobStore(str(tmp_path / "blobs"))
-    fsspec.filesystem("memory").store.clear()
-    return BlobStore("memory://bucket/prefix")
+    folder = request.param == "folder"
+    return BlobStore(str(tmp_path / "blobs") if folder else request.getfixturevalue("bucket"))
 
 
 def test_contents_are_read_by_name_and_digest(blobs: BlobStore, tmp_path: Path) -> None:
@@ -59,10 +56,39 @@ def test_contents_are_removed_with_their_last_name(blobs: BlobStore) -> None:
 
 @pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../b", "a//b", "./a", "a/"])
 def test_names_cannot_leave_the_store(blobs: BlobStore, name: str) -> None:
+    if name not in ("", "a/"):  # all names; a folder
+        with pytest.raises(ValueError, match="blob name"):
+            blobs.refs(name)
     with pytest.raises(ValueError, match="blob name"):
         blobs.put(b"x", name)
     with pytest.raises(ValueError, match="blob name"):
         blobs.get(name)
+
+
+BAD = ("../../../etc/passwd", "..", "", "A" * 64, "0" * 63, "0" * 63 + "g", "0" * 64 + "\n")
+
+
+@pytest.mark.parametrize("digest", BAD)
+def test_digest_cannot_leave_the_store(blobs: BlobStore, digest: str) -> None:
+    for use in (blobs.get, blobs.get_array, lambda ref: blobs.get_prefix(ref, 8), lambda ref: blobs.set_ref("a", ref)):
+        with pytest.raises(ValueError, match="must be 64 hex digits"):
+            use(Ref(digest, 3))
+    with pytest.raises(ValueError, match="must not be negative"):
+        blobs.get(Ref("0" * 64, -1))
+    assert blobs.refs() == []
+
+
+def test_damaged_name_removes_nothing(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path / "blobs"))
+    blobs.put(b"x", "name")
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for text in ('{"digest": "../../victim", "size": 4}', '{"digest": "00"}', "[]", "{", '{"digest": "a", "size": "b"}'):
+        (tmp_path / "blobs/refs/name").write_text(text)
+        for use in (blobs.get, blobs.remove_ref, lambda name: blobs.put(b"y", name)):
+            with pytest.raises(Corrupt, match="name 'name' is damaged"):
+                use("name")
+    assert victim.read_text() == "mine"
 
 
 def test_damaged_contents_are_detected(tmp_path: Path) -> None:
@@ -99,11 +125,28 @@ def test_failed_write_leaves_no_files(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "objects").rglob("*") if p.is_file()) == [blobs.ref("name").digest]
 
 
+def test_unreadable_folder_is_not_an_empty_store(tmp_path: Path) -> None:
+    (tmp_path / "refs").write_text("a file in the folder's place")
+    with pytest.raises(NotADirectoryError):
+        BlobStore(str(tmp_path)).refs()
+
+
 def test_invalid_url_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="empty"):
         BlobStore("")
-    with pytest.raises(ValueError, match="blobs.url nothing://x"):
+    with pytest.raises(ValueError, match=r"blobs.url nothing://x: .*s3://BUCKET/PREFIX"):
         BlobStore("nothing://x")
+    with pytest.raises(ValueError, match="the bucket is missing"):
+        BlobStore("s3:///prefix")
+    assert BlobStore(f"file://{tmp_path}").put(b"x", "name") == BlobStore(str(tmp_path)).ref("name")
+
+
+@pytest.mark.parametrize("url", ["s3://me:hunter2@bucket/x", "s3://bucket/x?secret=hunter2",
+                                 "nothing://me:hunter2@x/y?sig=hunter2"])
+def test_credentials_in_a_url_are_refused_and_hidden(url: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        BlobStore(url)
+    assert "hunter2" not in str(caught.value) and "***" in str(caught.value)
 
 
 def test_writes_are_synced_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

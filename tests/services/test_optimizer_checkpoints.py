@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from five.services.optimizer.checkpoints import Checkpoints
+from rapid.blob_files import LocalFiles
 from rapid.blobs import BlobStore
 from rapid.store.errors import Corrupt
 from tests.services.optimizer_cases import (
@@ -121,16 +122,16 @@ def test_failed_save_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: 
     blobs = BlobStore(str(tmp_path))
     store = Checkpoints(blobs, "trial", 2)
     store.save(1, {"w": torch.ones(3)}, {})
-    write, calls = blobs._write, 0
+    write, calls = LocalFiles.write, 0
 
-    def full(path: str, pieces: Any) -> None:
+    def full(self: LocalFiles, key: str, pieces: Any) -> None:
         nonlocal calls
         calls += 1
         if calls > 1:  # the contents are stored, the name is not
             raise OSError("disk full")
-        write(path, pieces)
+        write(self, key, pieces)
 
-    monkeypatch.setattr(blobs, "_write", full)
+    monkeypatch.setattr(LocalFiles, "write", full)
     with pytest.raises(OSError, match="disk full"):
         store.save(2, {"w": torch.zeros(3)}, {})
     found = store.newest()

@@ -2,8 +2,7 @@
 
 import time
 
-# Packages whose exceptions are store errors. They are matched by name, because not all are installed.
-STORE_PACKAGES = frozenset({"redis", "botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "google", "azure", "adlfs"})
+import redis
 
 
 class VersionMissing(LookupError):
@@ -26,9 +25,9 @@ def is_away(error: BaseException) -> bool:
     """Return whether a store failed in a way that time or an operator can fix: unreachable, restarting, full or
     refusing.
 
-    False for errors that no retry fixes: a missing right, other contents, an invalid value.
+    False for errors that no retry fixes: other contents, an invalid value. A blob store's failures are OSErrors.
     """
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in STORE_PACKAGES
+    return isinstance(error, (OSError, redis.RedisError))
 
 
 class StoreUnreachable(ConnectionError):

@@ -19,7 +19,7 @@ from rapid.telemetry.metrics import LOGGED
 _context: ContextVar[dict[str, Any]] = ContextVar("log_fields", default={})  # noqa: B039 - never mutated
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 _hidden: set[str] = set()
-_QUIET = ("grpc", "asyncio", "urllib3", "fsspec", "matplotlib")
+_QUIET = ("grpc", "asyncio", "urllib3", "matplotlib")
 
 
 def hide_secrets(*secrets: str) -> None:

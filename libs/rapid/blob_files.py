@@ -1,0 +1,148 @@
+"""Files of a blob store by key: the operations that a folder and an object store have in common.
+
+A key is a relative path with '/' between its parts. Every write is atomic: readers see the whole file or none.
+"""
+
+import errno
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+BLOCK_BYTES = 8 << 20
+
+
+class BlobFiles(Protocol):
+    """Files below one folder or prefix. A missing file raises FileNotFoundError when read."""
+
+    def write(self, key: str, pieces: Iterable[Buffer]) -> None:
+        """Write or replace a file."""
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Write a file unless it exists. Return False for an existing file, which stays unchanged."""
+
+    def size(self, key: str) -> int | None:
+        """Return the file's size in bytes; None for a missing file."""
+
+    def read(self, key: str, most: int | None = None) -> bytes:
+        """Return the file's contents, or its first ``most`` bytes."""
+
+    def read_into(self, key: str, target: memoryview) -> Iterator[memoryview]:
+        """Fill ``target`` from the file's beginning. Yield the filled parts in order; fewer when the file is
+        shorter."""
+
+    def names(self, prefix: str) -> list[str]:
+        """Return the keys below a folder-like prefix."""
+
+    def remove(self, key: str) -> None:
+        """Remove a file. A missing file is ignored."""
+
+    def remove_folder(self, prefix: str) -> None:
+        """Remove an empty folder, where folders exist."""
+
+
+def _sync_folder(folder: Path) -> None:
+    """Sync the folder's entries to disk where the file system can."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    """Raise the error of a folder that cannot be listed, which is not an empty one."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+class LocalFiles:
+    """Files in a folder.
+
+    Each file is written under a hidden name, synced and renamed, because a reported checkpoint must survive a power
+    failure.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def write(self, key: str, pieces: Iterable[Buffer]) -> None:
+        """Implement BlobFiles."""
+        target = self._root / key
+        partial = self._written(target, pieces)
+        try:
+            partial.replace(target)
+            _sync_folder(target.parent)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Implement BlobFiles. A link, unlike a rename, never replaces a file."""
+        target = self._root / key
+        partial = self._written(target, [data])
+        try:
+            os.link(partial, target)
+            _sync_folder(target.parent)
+            return True
+        except FileExistsError:
+            return False
+        finally:
+            partial.unlink(missing_ok=True)
+
+    @staticmethod
+    def _written(target: Path, pieces: Iterable[Buffer]) -> Path:
+        """Return a synced file with these contents beside ``target``."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        try:
+            with partial.open("wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        return partial
+
+    def size(self, key: str) -> int | None:
+        """Implement BlobFiles."""
+        try:
+            return (self._root / key).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def read(self, key: str, most: int | None = None) -> bytes:
+        """Implement BlobFiles."""
+        with (self._root / key).open("rb") as file:
+            return file.read() if most is None else file.read(most)
+
+    def read_into(self, key: str, target: memoryview) -> Iterator[memoryview]:
+        """Implement BlobFiles."""
+        done = 0
+        with (self._root / key).open("rb", buffering=0) as file:
+            while done < len(target) and (count := file.readinto(target[done:done + BLOCK_BYTES])):
+                yield target[done:done + count]
+                done += count
+
+    def names(self, prefix: str) -> list[str]:
+        """Implement BlobFiles."""
+        return [(Path(folder) / name).relative_to(self._root).as_posix()
+                for folder, _, files in os.walk(self._root / prefix, onerror=_raise_unless_missing)
+                for name in files if not name.startswith(".")]
+
+    def remove(self, key: str) -> None:
+        """Implement BlobFiles."""
+        (self._root / key).unlink(missing_ok=True)
+
+    def remove_folder(self, prefix: str) -> None:
+        """Implement BlobFiles. A folder with an unfinished file stays."""
+        try:
+            (self._root / prefix).rmdir()
+        except OSError:
+            pass
