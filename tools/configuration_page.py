@@ -21,6 +21,10 @@ A configuration is a YAML file with `preset: NAME` and the keys that differ from
 [configs/](../configs/). On the command line `--set a.b=c` changes a key. An unknown key, or a value of the wrong type
 or range, is refused before anything starts. A path with `[]` is a key of each item of a list.
 
+Values have the types of YAML 1.2: `010` is 10, and `1:30`, `1_000` and `yes` are text. Numbers are finite, at most
+1e12. An integer without an upper bound is at most 2,147,483,647 (seeds and bytes: 2^63 - 1). Keys that end in
+`_seconds` are at most 2,000,000, except those of `game`, `learning`, `rewards` and `schedules`.
+
 The column source names where a default comes from; this project chose the defaults without one. The last column lists
 the presets with another value.
 

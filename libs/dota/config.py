@@ -43,7 +43,7 @@ class ObservationConfig(_Section):
         (), strict=False, description="Fields of the paper's table that are left out, as block.field, or a whole block "
         "(minimap, nearby_map, abilities, items). Surgery puts them in again.")
     generation: int = Field(
-        FIELDS, ge=1, description="Generation of the table of fields. What a later release added is left out of runs "
+        FIELDS, ge=1, le=1_000_000, description="Generation of the table of fields. What a later release added is left out of runs "
         "that began before, until surgery shows it to them.")
     mirror_dire: bool = Field(
         False, description="Show the map to Dire turned by 180 degrees (positions, facings, offsets), so that both "
@@ -54,19 +54,19 @@ class RandomisationConfig(_Section):
     """Per-game randomisation (Berner et al. 2019, appendix O.2). The paper does not publish magnitudes; 0 disables one.
     A null magnitude of a hero statistic takes the value of ``stats``."""
 
-    stats: float = Field(0.0, ge=0, le=1, description="How much a hero's stats at the start vary: the standard "
-                         "deviation of those below that are null, of magic resistance ten times it.")
+    stats: float = Field(0.0, ge=0, le=1, description="Standard deviation of each of the following stats of a hero "
+                         "that is null; ten times it for magic resistance.")
     attributes: float | None = Field(None, ge=0, le=1, description="Standard deviation of the factors on strength, "
                                      "agility and intelligence; null: stats.")
-    armor: float | None = Field(None, ge=0, le=10, description="Standard deviation of what is added to armor; null: "
-                                "stats.")
+    armor: float | None = Field(None, ge=0, le=10, description="Standard deviation of an offset of armor; null: stats.")
     move_speed: float | None = Field(None, ge=0, le=1, description="Standard deviation of the factor on movement "
                                      "speed; null: stats.")
-    hp_regen: float | None = Field(None, ge=0, le=10, description="Standard deviation of the normal distribution of "
-                                   "whose values the sizes are added to health regeneration; null: stats.")
-    mana_regen: float | None = Field(None, ge=0, le=10, description="The same of mana regeneration; null: stats.")
-    magic_resistance: float | None = Field(None, ge=0, le=25, description="Standard deviation of what is added to "
-                                           "magic resistance, at most 25 either way; null: ten times stats.")
+    hp_regen: float | None = Field(None, ge=0, le=10, description="Health regeneration grows by the absolute value of "
+                                   "a normal variable with this standard deviation; null: stats.")
+    mana_regen: float | None = Field(None, ge=0, le=10, description="Mana regeneration grows by the absolute value of "
+                                     "a normal variable with this standard deviation; null: stats.")
+    magic_resistance: float | None = Field(None, ge=0, le=25, description="Standard deviation of an offset of magic "
+                                           "resistance, clipped to ±25; null: ten times stats.")
     gold: float = Field(0.0, ge=0, le=1, description="Standard deviation of the factor on starting gold.")
     xp: float = Field(0.0, ge=0, le=10, description="Mean of the exponential starting XP, in levels.")
     item_drop: float = Field(0.0, ge=0, le=1, description="Chance that an item of the build order is left out.")
@@ -123,11 +123,11 @@ class GameConfig(_Section):
     runes: bool = Field(True, description="Whether runes spawn.")
     buyback: bool = Field(True, description="Whether heroes may buy back.")
     frameskip: Literal[4, 8, 12, 16] = Field(
-        4, description="Frames, of 30 a second, from one choice of a policy to the next; between them its heroes go on "
-        "with what they do. Bots choose at every fourth whatever it is.")
+        4, description="Engine frames, 30 a second, between two choices of a policy; meanwhile its heroes continue "
+        "their orders. Bots always choose at every fourth frame.")
     commit_windups: bool = Field(
-        False, description="A policy that has chosen an attack or a cast is offered nothing else until it is out, so "
-        "that a random one does not cancel almost all of its own attacks. Not in the paper; bots are not bound by it.")
+        False, description="A policy that has chosen an attack or a cast is offered no other action until it is "
+        "executed. Without this a random policy cancels almost all of its attacks. Not in the paper; bots are exempt.")
     hide_unseen: bool = Field(
         False, description="Observe of an enemy hero no cooldowns and charges, which a player cannot see. The paper's "
         "observation holds the cooldowns of all ten heroes, and so does the default.")
@@ -163,11 +163,14 @@ def evaluation_game(game: GameConfig) -> GameConfig:
     return game.model_copy(update={"randomisation": RandomisationConfig()})
 
 
-# What is told of a hero in a timestep, in the order of the core's enum Signal.
+# Reward signals of a hero in a timestep, in the order of the core's enum Signal.
 SignalName = Literal[
     "win", "hero_death", "courier_death", "xp", "gold", "gold_spent", "health", "mana", "killed_hero", "last_hit",
     "deny", "aegis", "ancient_hp", "megas", "tower1", "tower2", "tower3", "tower4", "shrine", "barracks",
     "lane_assign"]
+
+
+MAX_WEIGHT = 1e6  # rewards and their squares are float32
 
 
 class RewardConfig(_Section):
@@ -180,3 +183,10 @@ class RewardConfig(_Section):
                               "time; 1 turns it off.")
     time_decay_seconds: float = Field(600.0, gt=0, le=1e9, description="Game time over which rewards shrink by "
                                       "time_decay.")
+
+    @model_validator(mode="after")
+    def _weights_fit(self) -> "RewardConfig":
+        for name, weight in self.weights.items():
+            if abs(weight) > MAX_WEIGHT:
+                raise ValueError(f"weights.{name} {weight:g}: -{MAX_WEIGHT:g} to {MAX_WEIGHT:g} is allowed")
+        return self

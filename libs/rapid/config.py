@@ -8,6 +8,7 @@ MEBIBYTE = 1 << 20
 MAX_SECONDS = 2_000_000  # sockets and gRPC count milliseconds in 32 bits
 MAX_INTEGER = (1 << 31) - 1
 MAX_LARGE_INTEGER = (1 << 63) - 1  # of seeds and bytes
+MIN_FRACTION, MAX_NUMBER = 1e-30, 1e12  # squares and quotients of such numbers are finite
 
 
 class Section(BaseModel):
@@ -23,8 +24,10 @@ class Section(BaseModel):
     def _fits_the_system(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse numbers above what sockets, gRPC and C integers take, which would fail only where they are used."""
         name = info.field_name or ""
+        if isinstance(value, float) and value and not MIN_FRACTION <= abs(value) <= MAX_NUMBER:
+            raise ValueError(f"0, or a number from {MIN_FRACTION:g} to {MAX_NUMBER:g} or its negative, is allowed")
         if isinstance(value, int | float):
-            most = MAX_INTEGER
+            most: float = MAX_NUMBER if isinstance(value, float) else MAX_INTEGER
             if name.endswith("_seconds"):
                 most = MAX_SECONDS
             elif name == "seed" or name.endswith("_bytes"):
@@ -68,8 +71,8 @@ class RpcConfig(Section):
     keepalive_seconds: float = Field(20.0, ge=5, description="Ping interval of idle and busy connections.")
     keepalive_timeout_seconds: float = Field(10.0, gt=0, description="Time without a response to a ping after "
                                              "which the connection is closed.")
-    listen_host: str = Field("127.0.0.1", min_length=1, description="Address that servers listen on; 0.0.0.0 in a "
-                             "container.")
+    listen_host: str = Field("127.0.0.1", min_length=1, description="Address that servers listen on; :: is every "
+                             "address, IPv4 and IPv6, as in a container.")
     max_concurrent_calls: int = Field(4096, ge=1, description="Concurrent calls and streams of a server; more are "
                                       "refused with RESOURCE_EXHAUSTED.")
     read_ahead_mebibytes: float = Field(32.0, gt=0, description="Unanswered requests that a stream's server buffers; "
@@ -135,7 +138,8 @@ class TelemetryConfig(Section):
     """Metrics and logs."""
 
     metrics_port: int = Field(0, ge=0, le=65535, description="Port of the metrics page; 0: any free one.")
-    metrics_host: str = Field("127.0.0.1", description="Listen address of the metrics page.")
+    metrics_host: str = Field("127.0.0.1", description="Listen address of the metrics page; :: is every "
+                              "address, IPv4 and IPv6.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Minimum level of log records.")
     log_json: bool = Field(False, description="Write logs as one JSON object per line instead of text.")
 

@@ -48,7 +48,7 @@ def test_numbered_name_may_be_too_long(tmp_path: Path) -> None:
     """Without --name a second run of a preset gets its name with a number."""
     (tmp_path / ("a" * 63)).mkdir()
     with pytest.raises(ConfigError, match="63 characters at most"):
-        prepare("laptop-1v1", ["name=" + "a" * 63], None, None, tmp_path)
+        prepare("laptop-1v1", ["name=" + "a" * 63], None, None, root=tmp_path)
     assert len(list(tmp_path.iterdir())) == 1
 
 

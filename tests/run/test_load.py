@@ -154,7 +154,7 @@ def test_optimizer_addresses_by_node_pattern() -> None:
     assert [optimizer.listening_port(rank, local) for rank, local in ((3, 0), (0, 1))] == [50051, 50052]
     with pytest.raises(ConfigError, match="3 optimizers cannot be spread over nodes of 2"):
         load("gpu-node", [one + "optimizers=3", *nodes])
-    with pytest.raises(ConfigError, match="has no port"):
+    with pytest.raises(ConfigError, match="expected host:port"):
         load("gpu-node", [one + "addresses=['five-{node}.five']"])
     listed = load("gpu-node", [one + "optimizers=2", one + "addresses=[a:1, b:2]"]).services.optimizer
     assert [listed.listening_port(rank, rank) for rank in range(2)] == [1, 2]

@@ -66,6 +66,10 @@ def test_every_switch_refuses_numbers_and_words() -> None:
     ("services.inference.addresses=['a:70000']", "services.inference.addresses.0"),
     ("services.optimizer.addresses=['a-{rank}.{x}:5']", "services.optimizer"),
     ("services.optimizer={addresses: ['a-{node}:65535'], ranks_per_node: 2, optimizers: 2}", "services.optimizer"),
+    ("rating.sigma=1e300", "rating.sigma"), ("rating.beta=1e-300", "rating.beta"),  # their squares
+    ("services.controller.autoscaler.rollout.target=1e-310", "services.controller.autoscaler.rollout.target"),
+    ("rewards.weights={gold: 1e300}", "rewards: weights.gold"),
+    ("services.controller.limits.requests_per_second=1e-310", "services.controller.limits.requests_per_second"),
     ("learning.timestep_seconds=[1]", "learning.timestep_seconds"),
 ])
 def test_value_that_fails_only_in_use_is_refused(override: str, path: str) -> None:

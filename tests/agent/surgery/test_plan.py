@@ -64,8 +64,10 @@ def test_digest_covers_content_and_is_stable() -> None:
     ("a: " + "[" * 40 + "]" * 40, "nested deeper"), (TEXT.replace("0.02", "1e400"), "mean_kl"),
     ("steps: []\nname: x\nparent: 0123456789abcdef", "steps"), ("1: 2", "keys must be strings"),
     (TEXT + "- {kind: game, values: {kills_to_win: .inf}}\n", "values must be numbers"),
-    (TEXT + "- {kind: game, values: {patch: 2019-01-01}}\n", "values must be numbers"),
-    (TEXT + f"- {{kind: game, values: {{kills_to_win: 0x{'f' * 6000}}}}}\n", "values must be numbers"),
+    (TEXT + f"- {{kind: game, values: {{kills_to_win: 0x{'f' * 6000}}}}}\n", "not an integer"),
+    (TEXT.replace("to: 256", "to: true"), r"steps\[0\]\.to"), (TEXT.replace("to: 256", "to: 256.0"), r"steps\[0\]\.to"),
+    (TEXT + "hold: yes\n", "hold: Input should be a valid boolean"), (TEXT.replace("0.001", "1_0"), "scale"),
+    (TEXT + "- {kind: add_observations, fields: [a.b], prior: {b: {std: 1e200}}}\n", "std"),
     ("a: " + "9" * 60000, "."), ("--- a\n--- b", "line 2"),
 ])
 def test_invalid_plan_is_rejected_with_its_place(text: str, words: str) -> None:
