@@ -27,16 +27,18 @@ from five.services.rollout.game_log import GameLog
 from five.services.rollout.live_broadcast import LiveBroadcast
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.metrics import RolloutMeter
+from five.services.rollout.optimizer_assignment import OptimizerAssignment
 from five.services.rollout.past_opponent import PastOpponent
 from five.services.rollout.rollout_service import RolloutService
 from five.services.rollout.run_control import RunControl
 from five.services.rollout.segment_builder import SegmentBuilder
-from five.services.rollout.sender import SPARSE, Sender, assign_optimizers, delta_encoded_arrays
+from five.services.rollout.sender import SPARSE, Sender, delta_encoded_arrays
 from five.services.rollout.step_buffer import StepBuffer
 from rapid import codec
 from rapid.live_source import LiveSource
 from rapid.service import Service, start
 from rapid.store.live_channel import LiveChannel
+from rapid.store.ordinals import Ordinals
 from rapid.store.series import Series
 
 
@@ -61,8 +63,9 @@ class RolloutBuilder:
         service, config, settings = self._service, self._service.config, self._service.config.services.rollout
         control, meter, groups = RunControl(service), RolloutMeter(), list[GameGroup]()
         game_log = GameLog(Series(service.state.redis, config.name))
-        sender = Sender([self._experience_client(rank) for rank in self._optimizer_ranks()],
-                        settings.max_unsent_segments)
+        sender = Sender(self._experience_client, settings.max_unsent_segments)
+        assignment = OptimizerAssignment(Ordinals(service.state.redis, config.name, "rollout"), service.id,
+                                         config.services.optimizer.optimizers, settings.optimizers_per_process)
         opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token,
                                     epoch=service.epoch)
         matchmaker = Matchmaker(opponents, settings.scripted_fraction, settings.scripted_bots,
@@ -86,13 +89,8 @@ class RolloutBuilder:
                 PastOpponent(inference[index].want, settings.games_per_past_opponent or games))
             return self._group(dependencies, games)
 
-        return RolloutService(service, control, sender, matchmaker, opponents, inference, game_log, meter, live, groups,
-                              make_group)
-
-    def _optimizer_ranks(self) -> list[int]:
-        services = self._service.config.services
-        return assign_optimizers(self._service.id, services.optimizer.optimizers,
-                                 services.rollout.optimizers_per_process)
+        return RolloutService(service, control, sender, assignment, matchmaker, opponents, inference, game_log, meter,
+                              live, groups, make_group)
 
     def _experience_client(self, rank: int) -> ExperienceClient:
         """Build the client of one optimizer; each has a window of its own."""

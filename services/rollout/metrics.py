@@ -35,7 +35,8 @@ GAINED = counter("rollout", "reward_gained", "Reward that a hero got in a game, 
 LOST = counter("rollout", "reward_lost", "As five_rollout_reward_gained_total, of games in which the term's sum was "
                "negative, without its sign.", ("term",))
 DROPPED = counter("rollout", "dropped_segments", "Segments dropped before learning, by reason: too_large (for a "
-                  "message), epoch (the optimizer was in another fencing epoch).", ("reason",))
+                  "message), epoch (the optimizer was in another fencing epoch), unacknowledged (the rollout was "
+                  "assigned to other optimizers, and the previous one did not respond).", ("reason",))
 SEGMENTS = counter("rollout", "segments", "Segments cut.")
 RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost and rebuilt by replay.")
 ABANDONED = counter("rollout", "abandoned_games", "Games abandoned because their server or opponent was lost.")
@@ -48,7 +49,7 @@ NEWEST = gauge("rollout", "newest", "versions", "Newest version in play.")
 
 _COUNTERS = {"team_steps": TEAM_STEPS, "hero_steps": HERO_STEPS, "segments": SEGMENTS,
              "recoveries": RECOVERIES, "abandoned_games": ABANDONED}
-DROP_REASONS = ("too_large", "epoch")
+DROP_REASONS = ("too_large", "epoch", "unacknowledged")
 for _reason in DROP_REASONS:
     DROPPED.labels(_reason)
 for _signal in SIGNALS:
@@ -102,7 +103,7 @@ class RolloutMeter:
         for name, stage in _STAGES.items():
             STAGE_SECONDS.labels(stage).inc(max(getattr(total, name) - getattr(self._shown, name), 0.0))
         UNASSIGNED.inc(unassigned - self._unassigned)
-        dropped = dict(zip(DROP_REASONS, (sender.too_large, sender.stale), strict=True))
+        dropped = dict(zip(DROP_REASONS, (sender.too_large, sender.stale, sender.unacknowledged), strict=True))
         for reason, count in dropped.items():
             DROPPED.labels(reason).inc(count - self._dropped[reason])
         UNSENT.set(sender.unsent)

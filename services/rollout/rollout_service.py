@@ -12,6 +12,7 @@ from five.services.rollout.game_group import GameGroup, split_games
 from five.services.rollout.game_log import GameLog
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.metrics import RolloutMeter
+from five.services.rollout.optimizer_assignment import OptimizerAssignment
 from five.services.rollout.run_control import RunControl
 from five.services.rollout.sender import Sender
 from rapid.lifecycle import Lifecycle
@@ -21,6 +22,7 @@ from rapid.service import Service
 
 log = logging.getLogger(__name__)
 METRICS_SECONDS = 1.0
+ASSIGNMENT_SECONDS = 5.0  # between two readings of the rollout's ordinal
 FIRST_VERSION_SECONDS = 0.2  # between two checks for a version to play
 
 
@@ -30,13 +32,14 @@ class RolloutService:
     ``make_group(index, games)`` builds a group once there is a version to play; ``groups`` receives it.
     """
 
-    def __init__(self, service: Service[RunConfig], control: RunControl, sender: Sender, matchmaker: Matchmaker,
-                 opponents: OpponentsClient, inference: Sequence[InferencePools], game_log: GameLog,
-                 meter: RolloutMeter, live: LiveSource, groups: list[GameGroup],
-                 make_group: Callable[[int, int], Awaitable[GameGroup]]) -> None:
+    def __init__(self, service: Service[RunConfig], control: RunControl, sender: Sender,
+                 assignment: OptimizerAssignment, matchmaker: Matchmaker, opponents: OpponentsClient,
+                 inference: Sequence[InferencePools], game_log: GameLog, meter: RolloutMeter, live: LiveSource,
+                 groups: list[GameGroup], make_group: Callable[[int, int], Awaitable[GameGroup]]) -> None:
         self._service = service
         self._control = control
         self._sender = sender
+        self._assignment = assignment
         self._matchmaker = matchmaker
         self._opponents = opponents
         self._inference = inference
@@ -50,10 +53,10 @@ class RolloutService:
         """Play until the process drains, then send the complete samples. Raises the error that ended a group."""
         service, settings = self._service, self._service.config.services.rollout
         service.stats, service.not_ready, service.is_idle = self.stats, self.not_ready, self.is_idle
-        self._sender.start()
         self._matchmaker.start(service.critical_tasks)
         helpers = [service.critical_tasks.task(name, task) for name, task in (
-            ("schedule-poller", self._control.poll()), ("game-log", self._game_log.run()),
+            ("schedule-poller", self._control.poll()), ("optimizer-assignment", self._assign_optimizers()),
+            ("game-log", self._game_log.run()),
             ("metrics", self._update_metrics()), ("live-games", self._live.run()))]
         drained = asyncio.create_task(service.lifecycle.wait_drained())
         playing = asyncio.create_task(self._play())
@@ -94,6 +97,11 @@ class RolloutService:
                 if not error.may_retry:
                     raise
             await asyncio.sleep(FIRST_VERSION_SECONDS)
+
+    async def _assign_optimizers(self) -> None:
+        while True:
+            self._sender.assign(await asyncio.to_thread(self._assignment.update))
+            await asyncio.sleep(ASSIGNMENT_SECONDS)
 
     async def _update_metrics(self) -> None:
         while True:

@@ -13,7 +13,7 @@ from five.agent.learning.samples import Arrays
 from five.agent.learning.segments import Segment
 from five.clients.experience import ExperienceClient
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
-from five.services.rollout.sender import Sender, assign_optimizers, delta_encoded_arrays
+from five.services.rollout.sender import Sender, delta_encoded_arrays
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
@@ -65,8 +65,8 @@ def segment(number: int, values: int = 4) -> Segment[Arrays]:
 def sender(*optimizers: Optimizer, max_unsent: int = 3, in_flight: int = 2) -> Sender:
     clients = [ExperienceClient([o.address], RPC, "layout", "run", "rollout-0", None, in_flight, ("shared",), epoch=1)
              for o in optimizers]
-    s = Sender(clients, max_unsent)
-    s.start()
+    s = Sender(clients.__getitem__, max_unsent)
+    s.assign(range(len(optimizers)))
     return s
 
 
@@ -141,20 +141,35 @@ async def test_too_large_segment_is_dropped() -> None:
         assert s.too_large == 1 and [r.newest_version for r in o.taken] == [1]
 
 
-def test_segments_are_spread_evenly_over_optimizers() -> None:
-    assert assign_optimizers("rollout-7", 3, 8) == [0, 1, 2]
-    chosen = [assign_optimizers(f"five-rollout-{i:x}", 512, 8) for i in range(1800)]
-    assert assign_optimizers("five-rollout-5", 512, 8) == chosen[5]
-    assert all(len(set(clients)) == 8 for clients in chosen)
-    senders = np.bincount(np.concatenate(chosen), minlength=512)
-    assert senders.min() >= 8 and senders.max() <= 56  # 28 on average
-    # Each process sends small parts to the least loaded of its eight optimizers, as acknowledgements do. Optimizers
-    # learn in lockstep, so the worst supplied one counts.
-    fed = np.zeros(512)
-    for _ in range(20):
-        for clients in chosen:
-            fed[min(clients, key=fed.__getitem__)] += 512 / 1800 / 20
-    assert fed.min() > 0.97
+async def test_released_optimizer_keeps_its_segments_and_gets_no_more() -> None:
+    async with Optimizer() as old, Optimizer() as new:
+        s = sender(old, new, in_flight=1)
+        s.assign([0])
+        for number in range(3):  # one in flight, one waiting for the window, one in the queue
+            s.put(segment(number))
+        await asyncio.sleep(0.2)
+        s.assign([1])
+        assert s.ranks == {1} and s.unsent == 3
+        new.learning.set()
+        await asyncio.sleep(0.3)
+        assert sorted(r.newest_version for r in new.taken) == [1, 2] and s.unsent == 1
+        old.learning.set()
+        assert await s.drain(5.0) == 0
+        assert [r.newest_version for r in old.taken] == [0]
+
+
+async def test_released_optimizer_that_is_gone_does_not_keep_the_rollout_busy(monkeypatch: pytest.MonkeyPatch
+                                                                              ) -> None:
+    monkeypatch.setattr("five.services.rollout.sender.RELEASE_SECONDS", 0.2)
+    async with Optimizer() as gone, Optimizer() as new:
+        s = sender(gone, new, in_flight=1)
+        s.assign([0])
+        s.put(segment(0))
+        await asyncio.sleep(0.2)
+        s.assign([1])
+        await asyncio.sleep(0.5)
+        assert s.unsent == 0 and s.unacknowledged == 1
+        assert await s.drain(1.0) == 0
 
 
 def test_observations_are_delta_encoded() -> None:

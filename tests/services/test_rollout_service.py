@@ -49,8 +49,9 @@ class _Group:
 async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> None:
     codes: list[int] = []
     lifecycle = Lifecycle(GRACE_SECONDS, exit_process=codes.append)
-    sender = Sender([ExperienceClient([f"127.0.0.1:{free_ports(1)[0]}"], RpcConfig(), LAYOUT.hash, "run", "rollout",
-                                      epoch=1)], 4)
+    sender = Sender(lambda rank: ExperienceClient([f"127.0.0.1:{free_ports(1)[0]}"], RpcConfig(), LAYOUT.hash, "run",
+                                                  "rollout", epoch=1), 4)
+    assignment: Any = SimpleNamespace(update=lambda: [0])
     rollout = SimpleNamespace(drain_seconds=10.0, games=1, groups=1)
     service: Any = SimpleNamespace(lifecycle=lifecycle, critical_tasks=lifecycle.critical_tasks, epoch=1,
                                    config=SimpleNamespace(services=SimpleNamespace(rollout=rollout)))
@@ -67,8 +68,8 @@ async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> No
     control: Any = SimpleNamespace(is_stopping=False, poll=nothing.poll)
     meter: Any = SimpleNamespace(show=lambda *_: None)
     began = time.monotonic()
-    await RolloutService(service, control, sender, matchmaker, nothing, [inference], nothing, meter, nothing, [],
-                         make_group).run()
+    await RolloutService(service, control, sender, assignment, matchmaker, nothing, [inference], nothing, meter,
+                         nothing, [], make_group).run()
     assert codes == [] and lifecycle.draining
     assert time.monotonic() - began < GRACE_SECONDS
     assert sender.unsent == 1  # it is reported as lost, not as sent
