@@ -11,10 +11,11 @@ import yaml
 
 from five.capacity import cluster_sizes, connections, inputs
 from five.capacity.cluster_sizes import Cluster, clusters
+from five.capacity.feed import worst_feed
 from five.capacity.links import intake_seconds, largest_inference_pool, links, nearest, readers
 from five.capacity.overheads import overheads
 from five.capacity.past_versions import PastPool, past_pool
-from five.capacity.simulation import ScenarioResult, flow
+from five.capacity.simulation import ScenarioResult, Simulation, flow, rules_of
 from five.cli.main import main
 from five.cli.scale import links_table, markdown, scenarios, sizes_table, written_into
 from rapid.store.connection import MAX_CONNECTIONS
@@ -134,6 +135,26 @@ def test_every_scenario_settles_at_full_speed(outcomes: list[tuple[str, Scenario
     for name, o in outcomes:
         assert o.speed >= 0.95 and o.recovered is not None, name
         assert o.turns <= 2 and o.settled < 3 * 3600 and o.overshoot <= 0.5, name
+
+
+@pytest.mark.parametrize(("name", "rollouts"), [("64 GPUs", 22), ("512 GPUs", 180)])
+def test_start_with_a_tenth_of_the_rollouts_feeds_every_optimizer(found: dict[str, Cluster], name: str, rollouts: int
+                                                                  ) -> None:
+    c = found[name]
+    run = Simulation(c, rules_of(c), {"rollout": rollouts, "inference": c.inference // 4})
+    run.advance(2 * 3600)
+    assert min(speed for at, _, _, speed in run.trace if at > 600) > 0.1
+    assert run.trace[-1][3] > 0.9
+
+
+def test_unfed_optimizer_stops_the_group(found: dict[str, Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    c = found["64 GPUs"]
+    monkeypatch.setattr("five.capacity.feed.assigned_ranks", lambda ordinal, *_: [ordinal % 63])
+    worst_feed.cache_clear()
+    run = Simulation(c, rules_of(c), {"rollout": 225, "inference": 64})
+    run.advance(600)
+    worst_feed.cache_clear()
+    assert all(speed == 0 for *_, speed in run.trace)
 
 
 def test_failed_pods_are_not_requested_twice(outcomes: list[tuple[str, ScenarioResult]]) -> None:

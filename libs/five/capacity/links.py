@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from five.capacity import inputs
 from five.capacity.cluster_sizes import Cluster
+from five.services.rollout.optimizer_assignment import assigned_ranks
 
 ACTION_BYTES = 28  # of a hero: action, log-probability, value
 LEASE_BYTES = 700
@@ -44,7 +45,7 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
     past = games * config.league.past_opponent_share
     processes = c.rollouts + c.inference + c.optimizers + 3
     beats = processes / config.lifecycle.heartbeat_seconds
-    receivers = min(config.services.rollout.optimizers_per_process, c.optimizers)
+    receivers = len(assigned_ranks(0, c.rollouts, c.optimizers, config.services.rollout.optimizers_per_process))
     return [
         Link("games <-> rollout", c.played_steps / c.request_rows, asked, c.rollouts,
              c.played_steps / c.rollouts / c.rollout_max_rate, True),

@@ -1,8 +1,9 @@
 """Simulation of a cluster in discrete time under the real autoscaler (services.controller.autoscaler).
 
 It models flows, not single messages: rollouts, inference and optimizers limit each other as in a run. Rollouts stop
-while segments wait; optimizers consume no more than a sample reuse of 1 allows; inference answers in batches, whose
-queue follows from the team-steps in flight. Everything is deterministic.
+while segments wait. A step needs a batch of every optimizer, so the worst fed one sets the pace, and optimizers consume
+no more than a sample reuse of 1 allows. Inference answers in batches, whose queue follows from the team-steps in
+flight. Everything is deterministic.
 """
 
 from collections import deque
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 
 from five.capacity import inputs
 from five.capacity.cluster_sizes import Cluster
+from five.capacity.feed import worst_feed
 from five.capacity.past_versions import past_pool
 from five.run.config.autoscaler import ScalingRule
 from five.services.controller.autoscaler.rules import Autoscaler, Decision, Kind
@@ -104,7 +106,7 @@ def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")
 
 @dataclass
 class StepSample:
-    """One step of the window over which signals are measured."""
+    """Step of the window over which signals are measured."""
 
     rollouts: float
     servers: float
@@ -166,8 +168,11 @@ class Simulation:
         unroll = c.config.learning.lstm_unroll_length
         made = possible.rate * c.trained_share * delivering / unroll * STEP
         room = GROUP_OPTIMIZER_BATCHES * c.config.learning.batch_samples * c.optimizers * self.optimizers
-        consumed = 0.0 if held else min(self._backlog + made, demand * STEP)
-        throttled = max(self._backlog + made - consumed - room, 0.0) / made if made else 0.0
+        # What the worst fed optimizer does not get is of no use to the others: they fill their buffers and hold intake.
+        usable = made * worst_feed(int(rollouts), round(c.optimizers * self.optimizers),
+                                   c.config.services.rollout.optimizers_per_process)
+        consumed = 0.0 if held else min(self._backlog + usable, demand * STEP)
+        throttled = (max(self._backlog + usable - consumed - room, 0.0) + made - usable) / made if made else 0.0
         received = made * (1 - throttled)
         self._backlog += received - consumed
         actual = self._flow(rollouts, servers, possible.rate * (1 - throttled)) if throttled else possible
