@@ -13,7 +13,7 @@ from five.clients import wire
 from five.clients.raw_tensor_set import RawTensorSet, SplitMessage, TensorHeader, TensorSetReader
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake, Specs
-from five.services.optimizer.metrics import HERO_STEPS, SEGMENTS, VARIANT_HERO_STEPS
+from five.services.optimizer.metrics import HERO_STEPS, SEGMENTS, SENDING, VARIANT_HERO_STEPS
 from five.services.optimizer.stored_arrays import (
     STORED_ENCODINGS,
     MessageFormat,
@@ -72,12 +72,13 @@ class ExperienceService:
         A malformed segment ends the stream with INVALID_ARGUMENT and changes nothing. A segment of a newer epoch ends
         it with UNAVAILABLE. A segment of an older epoch is acknowledged as stale, and the stream continues.
         """
-        async for data in request_iterator:
-            request, split = self._reader.split(data)
-            verdict, reason = await self._verdict(request, split)
-            SEGMENTS.labels(verdict).inc()
-            yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=VERDICTS[verdict], reason=reason,
-                                              epoch=self._epoch)
+        with SENDING.track_inprogress():
+            async for data in request_iterator:
+                request, split = self._reader.split(data)
+                verdict, reason = await self._verdict(request, split)
+                SEGMENTS.labels(verdict).inc()
+                yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=VERDICTS[verdict],
+                                                  reason=reason, epoch=self._epoch)
 
     async def _verdict(self, request: experience_pb2.PushRequest, split: SplitMessage) -> tuple[str, str]:
         try:

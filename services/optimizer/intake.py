@@ -87,6 +87,11 @@ class Intake:
         self.take_rewards()
         return self.buffer.clear(DropReason.EPOCH)
 
+    def may_sample(self, batch_samples: int) -> bool:
+        """Return whether `sample` returns a batch until the next version is made or a batch is sampled."""
+        buffered = self.buffer.drop_expired(self.version)
+        return buffered >= batch_samples and self.pacer.may_step(buffered)
+
     def sample(self, batch_samples: int) -> HostBatch | None:
         """Return a batch, or None while pacing allows none or the buffer has too few samples."""
         if not self.pacer.may_step(len(self.buffer)):

@@ -20,6 +20,8 @@ RECEIVED = counter("optimizer", "received_samples", "Samples added to the buffer
 CONSUMED = counter("optimizer", "consumed_samples", "Samples used in batches; every use counts.")
 SEGMENTS = counter("optimizer", "received_segments", "Segments received, by verdict: accepted, duplicate, too_old, "
                    "stale_epoch (of an earlier fencing epoch).", ("verdict",))
+SENDING = gauge("optimizer", "sending", "instances", "Rollouts with an open stream of segments to this optimizer. A "
+                "step needs a batch of every optimizer, so one without a sender stops all.")
 HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps added to the buffer.")
 VARIANT_HERO_STEPS = counter("optimizer", "variant_received_hero_steps", "Hero-steps added to the buffer while a "
                              "change is annealed, by the variant of the game (old: unchanged, new: changed).",

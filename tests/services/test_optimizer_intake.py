@@ -12,7 +12,7 @@ from five.clients import wire
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.experience_service import ExperienceService
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.metrics import VARIANT_HERO_STEPS
+from five.services.optimizer.metrics import SENDING, VARIANT_HERO_STEPS
 from five.services.rollout.sender import delta_encoded_arrays
 from tests.agent.plain_samples import split_segment
 from tests.clients.tensor_sets import encode_set
@@ -216,3 +216,29 @@ def test_invalid_segment_is_refused_by_name(changes: dict[str, Any], words: str)
         with pytest.raises(ValueError, match=words):
             taker.check(request(**changes))
         taker.check(request())
+
+
+async def test_open_streams_are_counted() -> None:
+    before = SENDING._value.get()
+    pushing = service(intake()).Push(stream(request()), None)
+    await anext(pushing)
+    assert SENDING._value.get() == before + 1
+    async for _ in pushing:
+        pass
+    assert SENDING._value.get() == before
+
+
+def test_promised_batch_is_there() -> None:
+    into = intake()
+    assert not into.may_sample(4)
+    for i in range(2):
+        into.admit(stored_segment(str(i)))
+    assert into.may_sample(4) and into.sample(4) is not None
+    while into.may_sample(4):
+        assert into.sample(4) is not None
+    assert into.sample(4) is None
+    for i in range(4):
+        into.admit(stored_segment(f"fresh {i}"))
+    assert into.may_sample(4)
+    into.version = 10  # all have expired
+    assert not into.may_sample(4) and into.sample(4) is None

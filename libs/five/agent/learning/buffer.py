@@ -93,6 +93,7 @@ class SampleBuffer:
         self._statistics = BufferStatistics()
         self._batches: list[Arrays] = [{}, {}]
         self._batches_sampled = 0
+        self._checked_version = -1  # version at which no sample is too old; -1: not known
         self._byte_limited_samples = 0  # most samples held when capacity_bytes, not capacity_samples, evicted one
 
     def __len__(self) -> int:
@@ -113,6 +114,8 @@ class SampleBuffer:
         samples = [_Sample(source, index, nbytes, acted, latest)
                    for index, (acted, latest) in enumerate(zip(versions, newest, strict=True))]
         with self._lock:
+            if current_version != self._checked_version:
+                self._checked_version = -1  # the samples may be too old for a version that was checked meanwhile
             return sum(self._add(sample, current_version) for sample in samples)
 
     def sample(self, batch_samples: int, current_version: int) -> HostBatch | None:
@@ -237,7 +240,16 @@ class SampleBuffer:
         self._statistics.dropped[reason] += 1
         self._statistics.nbytes -= sample.nbytes
 
+    def drop_expired(self, current_version: int) -> int:
+        """Drop samples older than max_age_versions; return the number of the others."""
+        with self._lock:
+            self._drop_expired(current_version)
+            return self._count
+
     def _drop_expired(self, current_version: int) -> None:
+        if current_version == self._checked_version:
+            return  # samples expire with a new version only, and intake admits none that is too old
+        self._checked_version = current_version
         kept = []
         for i in range(self._count):
             sample = self._sample_at(i)
