@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from five.agent.config import LeagueConfig
-from five.agent.league import FORMAT, League, OpponentChoice, PoolOpponent
+from five.agent.league import FORMAT, ActiveVersions, League, OpponentChoice, PoolOpponent
 from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.state import RunState
 
@@ -35,11 +35,11 @@ def _league(config: LeagueConfig, rows: Mapping[str, Any]) -> League:
 
 
 class Pool:
-    """Opponent pool of past versions of one run. All of its state except assigned games is in Redis.
+    """Opponent pool of past versions of one run. All of its state except assigned games and slots is in Redis.
 
     Safe to share between threads. Any number of processes may serve the same pool. With ``active_past_versions`` only
-    that many slots exist, each of which holds one past version for a while, and games get one of these. The slots are
-    sampled again in turn, so few versions change at once.
+    that many slots exist, each of which holds one past version for a while, and games get one of these. All processes
+    sample the same version for the same turn of a slot.
     """
 
     def __init__(self, state: RunState, config: LeagueConfig, seed: int,
@@ -50,7 +50,7 @@ class Pool:
         self._league = League(config)
         self._clock = clock
         self._assigned: OrderedDict[str, OpponentChoice] = OrderedDict()
-        self._slots: dict[int, tuple[int, int]] = {}  # turn and version of each active slot
+        self._active = ActiveVersions(config, lambda what: float(self._random(what).random()))
         self._lock = threading.Lock()
 
     def league(self) -> League:
@@ -92,8 +92,9 @@ class Pool:
                 rng = self._random(game_id)
                 match = self._league.choose(rng)
                 if match.past is not None and self._config.active_past_versions:
-                    past = self._in_play(int(rng.integers(self._config.active_past_versions)))
-                    match = replace(match, past=past, probability=self._league.probability(past))
+                    slot = int(rng.integers(self._config.active_past_versions))
+                    active = self._active.at(slot, self._clock(), self._league)
+                    match = replace(match, past=active.version, probability=active.probability, active=active)
                 self._assigned[game_id] = match
                 if len(self._assigned) > ASSIGNMENTS:
                     self._assigned.popitem(last=False)
@@ -103,25 +104,32 @@ class Pool:
         digest = blake2b(f"{self._seed}/{what}".encode(), digest_size=8).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))
 
-    def _in_play(self, slot: int) -> int:
-        """Return the past version in a slot. Every server of the pool samples the same version for the same turn of the
-        slot."""
-        turn = int(self._clock() / (60 * self._config.active_minutes) + slot / self._config.active_past_versions)
-        held = self._slots.get(slot)
-        there = held is not None and held[0] == turn and held[1] in self._league
-        if held is None or not there:
-            held = turn, self._league.sample(self._random(f"place {slot} turn {turn}").random())
-            self._slots[slot] = held
-        return held[1]
-
     def report(self, game_id: str, version: int, won: bool) -> bool:
         """Record the result of a game against a past version. Return whether it counted; a second report does not."""
+        drop: float | None = None
+
         def change() -> dict[str, Any] | None:
-            after = self._league.after_game(version, won)
+            nonlocal drop
+            if version not in self._league:
+                return None
+            drop = self._league.win_drop(version, choice) if won else None
+            after = self._league.after_game(version, drop)
             return None if after is None else _row(after)
 
         with self._lock:
-            return self._table.update(change, once=game_id)
+            choice = self._choice(game_id, version)
+            counted = self._table.update(change, once=game_id)
+            if counted and drop is not None and choice is not None and choice.active is not None:
+                choice.active.dropped += drop
+            return counted
+
+    def _choice(self, game_id: str, version: int) -> OpponentChoice | None:
+        """Return how a game against a version was assigned. If another process assigned it, its slot's turn is used."""
+        choice = self._assigned.get(game_id)
+        if choice is not None and choice.past == version:
+            return choice
+        active = self._active.holding(version)
+        return None if active is None else OpponentChoice(version, 0, active.probability, active)
 
     def _on_rows(self, rows: Mapping[str, Any], whole: bool) -> None:
         if whole:

@@ -30,7 +30,7 @@ def publish(league: League, version: int) -> bool:
 
 
 def play(league: League, version: int, won: bool) -> None:
-    after = league.after_game(version, won)
+    after = league.after_game(version, league.win_drop(version) if won else None)
     assert after is not None
     league.set_opponent(after)
 
@@ -80,7 +80,7 @@ def test_removed_version_is_not_played() -> None:
     league = make_league([0.0, -1.0])
     league.remove(10)
     assert qualities(league) == [0] and 10 not in league and 20 in league
-    assert league.after_game(10, won=True) is None
+    assert league.after_game(10, 0.01) is None
     with pytest.raises(KeyError):
         league.probability(10)
 
@@ -140,7 +140,7 @@ def test_probabilities_stay_a_distribution(events: list[tuple[int, bool, bool]])
             publish(league, version)
             continue
         before = league.probabilities()
-        after_game = league.after_game(version, won)
+        after_game = league.after_game(version, league.win_drop(version) if won and version in before else None)
         assert (after_game is not None) == (version in before)
         if after_game is not None:
             league.set_opponent(after_game)
@@ -168,3 +168,25 @@ def test_expected_drop_is_equal_for_all_opponents() -> None:
         i = opponent // 10 - 1
         expected.append(p * (shift[i] - np.delete(shift, i).mean()))
     assert expected == pytest.approx([-0.01 / 4] * 4)
+
+
+def test_probabilities_follow_every_change() -> None:
+    rng = np.random.default_rng(3)
+    league, expected = League(LeagueConfig()), dict[int, float]()
+    for _ in range(2000):
+        version = int(rng.integers(150))
+        if rng.random() < 0.3:
+            league.remove(version)
+            expected.pop(version, None)
+        else:
+            expected[version] = float(rng.normal())
+            league.set_opponent(PoolOpponent(version, expected[version]))
+        weights = np.exp(list(expected.values()))
+        found = league.probabilities()
+        assert list(found) == list(expected)
+        np.testing.assert_allclose(list(found.values()), weights / weights.sum(), rtol=1e-12)
+        if expected:
+            uniform = rng.random()
+            index = int(np.searchsorted(np.cumsum(weights / weights.sum()), uniform, side="right"))
+            assert league.sample(uniform) == list(expected)[min(index, len(expected) - 1)]
+            assert league.probability(next(iter(expected))) == next(iter(found.values()))

@@ -61,7 +61,7 @@ def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> Non
     changes = 0
     for turn in range(250):
         now[0] = 600.0 * turn + 1
-        places = [pool._in_play(place) for place in range(4)]
+        places = [pool._active.at(place, now[0], pool._league).version for place in range(4)]
         found = [pool.assign(f"{turn}/{i}") for i in range(4)]
         assert {m.past for m in found} <= set(places) and {m.side for m in found} <= {0, 1}
         if turn < 5:
@@ -69,7 +69,8 @@ def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> Non
         for version in places:
             met[version] += 1 / (4 * 250)
         now[0] += 160.0  # one slot's turn has passed
-        changes += sum(pool._in_play(place) != version for place, version in enumerate(places))
+        changes += sum(pool._active.at(place, now[0], pool._league).version != version
+                       for place, version in enumerate(places))
     assert 100 < changes <= 250
     for version, chance in pool.league().probabilities().items():
         assert met[version] == pytest.approx(chance, abs=0.06), version
@@ -96,6 +97,29 @@ def test_result_counts_once_across_instances(state: RunState) -> None:
     assert not pool.report("g", 0, won=True)
     assert not Pool(state, CONFIG, seed=0).report("g", 0, won=True)
     assert {o.version: o.quality for o in pool.league().opponents} == quality
+
+
+def test_win_counts_with_the_probability_of_the_draw(state: RunState) -> None:
+    config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "active_past_versions": 1, "active_minutes": 10.0})
+    pool, other = Pool(state, config, 0, lambda: 0.0), Pool(state, config, 0, lambda: 0.0)
+    for v in range(0, 40, 10):
+        pool.on_version(v)
+    met = [pool.assign(str(i)).past for i in range(150)]
+    (version,) = set(met)
+    assert version is not None
+    for i in range(20):
+        pool.report(str(i), version, won=True)
+    # p is 1/4 at the draw: 0.01 / (4 * 1/4) for each, however improbable the version has become.
+    lost = [-o.quality for o in pool.league().opponents if o.version == version]
+    assert lost == [pytest.approx(0.2)]
+    other.assign("elsewhere")
+    other.report("20", version, won=True)  # assigned by the first process
+    (quality,) = [o.quality for o in other.league().opponents if o.version == version]
+    assert 0.2 < -quality < 0.22
+    for i in range(21, 150):
+        pool.report(str(i), version, won=True)
+    (quality,) = [o.quality for o in pool.league().opponents if o.version == version]
+    assert 1.0 <= -quality < 1.02  # one turn takes 1 at most, of each process
 
 
 def test_losing_changes_no_quality(state: RunState) -> None:

@@ -218,9 +218,8 @@ class LeagueConfig(Section):
                                                            "game, as in the paper (0).")
     active_minutes: float = Field(20.0, gt=0, description="Minutes that a version stays in play.")
     max_quality_drop: float = Field(1.0, gt=0, description="Maximum drop of a quality per win, because the rule is "
-                                    "unbounded for rarely sampled opponents.")
-    remembered_games: int = Field(65536, ge=1, description="Has no effect: the pool in Redis ignores repeated reports "
-                                  "by itself.")
+                                    "unbounded for rarely sampled opponents; with active_past_versions also per turn "
+                                    "of active_minutes.")
 
 
 class RatingConfig(Section):

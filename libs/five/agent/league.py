@@ -4,8 +4,10 @@ Most games are played against the newest version, the rest against a past versio
 softmax of qualities. A quality falls when its opponent is beaten, so opponents that are hard to beat are met more.
 """
 
+import itertools
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +28,29 @@ class PoolOpponent:
     wins: int = 0
 
 
+@dataclass
+class ActiveVersion:
+    """A past version that holds a slot for one turn. ``probability`` is that of its draw; ``dropped`` sums what the
+    turn's wins have taken from its quality."""
+
+    version: int
+    probability: float
+    turn: int
+    dropped: float = 0.0
+
+
 @dataclass(frozen=True)
 class OpponentChoice:
-    """Opponent of a game: ``past`` is a version, or None for the newest; ``side`` 0 or 1 is the current agent's."""
+    """Opponent of a game: ``past`` is a version, or None for the newest; ``side`` 0 or 1 is the current agent's.
+
+    ``probability`` is that of the draw of ``past``. ``active`` is the slot's turn to which the game belongs, with
+    ``active_past_versions``.
+    """
 
     past: int | None
     side: int
     probability: float = 1.0
+    active: ActiveVersion | None = field(default=None, compare=False)
 
 
 class League:
@@ -46,7 +64,10 @@ class League:
         self.config = config
         self.last_added: int | None = None
         self._opponents: dict[int, PoolOpponent] = {}
-        self._softmax: npt.NDArray[np.float64] | None = None  # in the order of _opponents; None after a change
+        # Pools hold thousands of versions, so qualities are also kept as an array, in the order of _opponents.
+        self._index: dict[int, int] = {}
+        self._qualities = np.zeros(64)
+        self._softmax: npt.NDArray[np.float64] | None = None  # None after a change
 
     def __contains__(self, version: int) -> bool:
         return version in self._opponents
@@ -62,11 +83,19 @@ class League:
         if not math.isfinite(opponent.quality):
             raise ValueError(f"quality {opponent.quality} of version {opponent.version}: it must be finite")
         self._opponents[opponent.version] = opponent
-        self._softmax = None
+        index = self._index.setdefault(opponent.version, len(self._index))
+        if index == len(self._qualities):
+            self._qualities = np.concatenate((self._qualities, np.zeros(index + 64)))
+        if self._softmax is not None and (index >= len(self._softmax) or self._qualities[index] != opponent.quality):
+            self._softmax = None
+        self._qualities[index] = opponent.quality
 
     def remove(self, version: int) -> None:
         """Remove a version from the pool, if it is there."""
-        self._opponents.pop(version, None)
+        if self._opponents.pop(version, None) is None:
+            return
+        self._qualities = np.delete(self._qualities, self._index[version])
+        self._index = {opponent: i for i, opponent in enumerate(self._opponents)}
         self._softmax = None
 
     def candidate(self, version: int) -> PoolOpponent | None:
@@ -86,7 +115,7 @@ class League:
 
     def probability(self, version: int) -> float:
         """Return the probability of an opponent of the pool. Raise KeyError for another version."""
-        return self.probabilities()[version]
+        return float(self._probabilities()[self._index[version]])
 
     def choose(self, rng: np.random.Generator) -> OpponentChoice:
         """Sample an opponent and a side. With an empty pool the opponent is the newest version."""
@@ -104,29 +133,39 @@ class League:
         if not self._opponents:
             raise LookupError("the pool is empty")
         probabilities = self._probabilities()
-        cumulative = np.cumsum(probabilities)
-        # The last one with a probability above 0, because rounding may leave the sum below 1.
-        last = int(np.flatnonzero(probabilities)[-1])
-        return list(self._opponents)[min(int(np.searchsorted(cumulative, uniform, side="right")), last)]
+        index = int(np.searchsorted(np.cumsum(probabilities), uniform, side="right"))
+        if index == len(probabilities):  # rounding left the sum below 1
+            index = int(np.flatnonzero(probabilities)[-1])
+        return next(itertools.islice(self._opponents, index, None))
 
-    def after_game(self, version: int, won: bool) -> PoolOpponent | None:
+    def win_drop(self, version: int, choice: OpponentChoice | None = None) -> float:
+        """Return what a win takes from the quality of an opponent of the pool: η / (N p) of equation 14.
+
+        ``choice`` is how the game was assigned. Its probability counts, because it makes the expected drop of all
+        opponents equal; the present one has already fallen by the games since. None: the present one is used. A win
+        takes at most ``max_quality_drop``, and so do all wins of one turn of an active version.
+        """
+        p = self.probability(version) if choice is None else choice.probability
+        drop = min(self.config.quality_learning_rate / max(len(self._opponents) * p, 1e-300),
+                   self.config.max_quality_drop)
+        active = None if choice is None else choice.active
+        return drop if active is None else max(min(drop, self.config.max_quality_drop - active.dropped), 0.0)
+
+    def after_game(self, version: int, drop: float | None) -> PoolOpponent | None:
         """Return an opponent as a game against it leaves it, or None if the pool does not have it.
 
-        A win takes η / (N p) from the quality, at most ``max_quality_drop`` (equation 14). A lost or drawn game
-        (``won`` False) changes no quality.
+        ``drop`` is that of a win. A lost or drawn game (None) changes no quality.
         """
         opponent = self._opponents.get(version)
         if opponent is None:
             return None
-        if not won:
+        if drop is None:
             return replace(opponent, games=opponent.games + 1)
-        size, p = len(self._opponents), self.probability(version)
-        drop = min(self.config.quality_learning_rate / max(size * p, 1e-300), self.config.max_quality_drop)
         return PoolOpponent(version, opponent.quality - drop, opponent.games + 1, opponent.wins + 1)
 
     def _probabilities(self) -> npt.NDArray[np.float64]:
         if self._softmax is None:
-            qualities = np.array([o.quality for o in self._opponents.values()])
+            qualities = self._qualities[:len(self._index)]
             weights = np.exp(qualities - qualities.max(initial=-np.inf))
             self._softmax = weights / weights.sum()
         return self._softmax
@@ -146,3 +185,31 @@ class League:
             league.set_opponent(PoolOpponent(int(version), float(quality), int(games), int(wins)))
         league.last_added = None if state["last_added"] is None else int(state["last_added"])
         return league
+
+
+class ActiveVersions:
+    """Slots that hold one past version each for ``active_minutes``. They are sampled again in turn, so few versions
+    change at once. Not thread-safe.
+
+    ``uniform(what)`` returns a number from 0 to 1 that depends on the text only.
+    """
+
+    def __init__(self, config: LeagueConfig, uniform: Callable[[str], float]) -> None:
+        self._config = config
+        self._uniform = uniform
+        self._slots: dict[int, ActiveVersion] = {}
+
+    def at(self, slot: int, seconds: float, league: League) -> ActiveVersion:
+        """Return the past version in a slot at a time. Raise LookupError for an empty pool."""
+        config = self._config
+        turn = int(seconds / (60 * config.active_minutes) + slot / config.active_past_versions)
+        held = self._slots.get(slot)
+        if held is None or held.turn != turn or held.version not in league:
+            version = league.sample(self._uniform(f"place {slot} turn {turn}"))
+            held = self._slots[slot] = ActiveVersion(version, league.probability(version), turn)
+        return held
+
+    def holding(self, version: int) -> ActiveVersion | None:
+        """Return the newest turn of a version that holds a slot; None if none does."""
+        return max((held for held in self._slots.values() if held.version == version), key=lambda held: held.turn,
+                   default=None)
