@@ -23,8 +23,9 @@ from rapid.startup import (
     parse_arguments,
 )
 from rapid.store import acl
+from rapid.store.blob_owner import claim_blobs
 from rapid.store.connection import MAX_CONNECTIONS, Role, connect, password_of, require_no_eviction, require_reachable
-from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
+from rapid.store.errors import Corrupt, FencedOut, StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState, Status
@@ -47,14 +48,16 @@ class Service(StandaloneService[C]):
     and learning have stopped here; it is called while a pause holds the run.
 
     Entering waits for the stores, the run and its record; the pages respond from the first moment. ``open_run`` creates
-    the run instead of waiting for it. With ``ends_with_run`` False the service outlives a stopped run. When the run
+    the run instead of waiting for it. With ``claims_blobs`` it also waits until the run owns its blobs. With
+    ``ends_with_run`` False the service outlives a stopped run. When the run
     record changes, the service drains, and leaving it execs a new process of the same command line under the new
     record.
     """
 
     def __init__(self, kind: str, config: C, arguments: Arguments, folder: Path,
                  open_run: "Callable[[Service[C]], None] | None" = None, ends_with_run: bool = True,
-                 overlay: Callable[[C, RunRecord], C] = lambda config, record: config) -> None:
+                 overlay: Callable[[C, RunRecord], C] = lambda config, record: config,
+                 claims_blobs: bool = False) -> None:
         super().__init__(kind, config, arguments)
         self.file_config = config
         self.record = RunRecord()
@@ -73,6 +76,7 @@ class Service(StandaloneService[C]):
         self._record_moved = False  # whether the run has a newer record
         self._acknowledged_pause = 0  # number of the last acknowledged pause
         self._open_run = open_run
+        self._claims_blobs = claims_blobs
         self._ends_with_run = ends_with_run
         self._waits_for = "starting"
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
@@ -91,6 +95,8 @@ class Service(StandaloneService[C]):
         else:
             self._wait_for_run()
         self._wait_for_record()
+        if self._claims_blobs:
+            self._wait_for_blobs()
         self._waits_for = ""
         if self.lifecycle.draining:
             raise SystemExit(0)
@@ -144,6 +150,21 @@ class Service(StandaloneService[C]):
                 return
             self._wait(f"run {self.config.name!r} is of an earlier release and has no record yet; the controller "
                        "creates it")
+
+    def _wait_for_blobs(self) -> None:
+        """Wait until the run owns its blobs. Raise BlobsOwned or Corrupt."""
+        while not self.lifecycle.draining:
+            try:
+                identity = self.state.identity()
+                if identity is not None:
+                    claim_blobs(self.blobs, self.config.name, identity, self.config.blobs.adopt)
+                    return
+                self._wait(f"run {self.config.name!r} is of an earlier release and has no id yet; the controller "
+                           "creates it")
+            except redis.RedisError as error:
+                self._wait(f"the state Redis does not respond: {error}")
+            except OSError as error:
+                self._wait(f"the blob store cannot be used: {error}")
 
     @property
     def epoch(self) -> int:
@@ -226,7 +247,7 @@ class Service(StandaloneService[C]):
     def __enter__(self) -> Self:
         try:
             self._open()
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, Corrupt) as error:
             self.close()
             exit_with_error(self.kind, error)
         except BaseException:
@@ -263,7 +284,8 @@ class Service(StandaloneService[C]):
 def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None,
           open_run: Callable[[Service[C]], None] | None = None,
           ends_with_run: Callable[[C], bool] = lambda config: True,
-          overlay: Callable[[C, RunRecord], C] = lambda config, record: config) -> Service[C]:
+          overlay: Callable[[C, RunRecord], C] = lambda config, record: config,
+          claims_blobs: bool = False) -> Service[C]:
     """Create a service from its command line, to be entered as a context.
 
     ``load`` reads the configuration; ``overlay`` applies the run record to it. Any error in the configuration, the
@@ -275,7 +297,7 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
         config = configure_process(kind, arguments, load, (password_of("state"), password_of("params")))
         path = Path(arguments.config)
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name
-        service = Service(kind, config, arguments, folder, open_run, ends_with_run(config), overlay)
+        service = Service(kind, config, arguments, folder, open_run, ends_with_run(config), overlay, claims_blobs)
     except (ValueError, OSError) as error:
         exit_with_error(kind, error)
     return service

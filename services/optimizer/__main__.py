@@ -118,7 +118,7 @@ def heartbeat_stats(training: Training, client: RunStateClient) -> dict[str, Any
 
 
 def main() -> None:
-    with start("optimizer", load, overlay=overlay) as service:
+    with start("optimizer", load, overlay=overlay, claims_blobs=True) as service:
         config, settings = service.config, service.config.services.optimizer
         torch.set_num_threads(settings.threads)
         apply_compute_config(config.compute)

@@ -17,7 +17,7 @@ from rapid.store.events import event_fields
 from rapid.store.head_version import HeadVersion
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
-from rapid.store.state import RunStatus, Status
+from rapid.store.state import IDENTITY, RunStatus, Status, new_identity
 
 FORMAT = 1
 _SCAN = 1000
@@ -99,8 +99,10 @@ def _manifest(file: IO[bytes]) -> tuple[Backup, list[tuple[str, int]]]:
 def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -> Backup:
     """Restore the run of ``file`` (seekable) as stopped: services wait until it is resumed.
 
-    ``replace`` removes an existing run first. Raises ValueError for an existing run without it, ServicesRunning while
-    services other than controllers are alive, Corrupt for a damaged file, redis.RedisError.
+    ``replace`` removes an existing run first. The restored run keeps its id, so it still owns its blobs; one from a
+    backup without an id, of an earlier release, gets the replaced run's. Raises ValueError for an existing run without
+    ``replace``, ServicesRunning while services other than controllers are alive, Corrupt for a damaged file,
+    redis.RedisError.
     """
     found, names = _manifest(file)
     keys = Keys(found.run)
@@ -108,9 +110,11 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
     if alive:
         raise ServicesRunning(f"services of run {found.run!r} are running ({', '.join(alive)}): stop them first, or "
                               "they write during the restore")
+    replaced: Any = None
     if state.exists(keys.status):
         if not replace:
             raise ValueError(f"run {found.run!r} exists already; --replace restores the backup over it")
+        replaced = state.hget(keys.documents, IDENTITY)
         _remove(state, _names(state, keys))
     with zipfile.ZipFile(file) as archive:
         for start in range(0, len(names), _BATCH):
@@ -123,6 +127,7 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
             except redis.ResponseError as error:
                 raise Corrupt(f"this Redis refuses the backup ({error}): it must not be older than the Redis that "
                               "was saved") from None
+    state.hsetnx(keys.documents, IDENTITY, replaced or json.dumps(new_identity()))
     # The status comes last, so no service joins an incomplete run.
     pipeline = state.pipeline(transaction=True)
     stopped = RunStatus(Status.STOPPING, time.time(), who, "restored from a backup")

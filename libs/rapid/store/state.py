@@ -4,6 +4,7 @@ Every decision goes into the event stream in the same transaction as its change.
 """
 
 import json
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -76,6 +77,14 @@ class RunSnapshot(NamedTuple):
     record: RunRecord | None
 
 
+IDENTITY = "id"  # document with the run's unique id
+
+
+def new_identity() -> str:
+    """Return an id for a new run, which YAML does not take for a number."""
+    return f"run-{secrets.token_hex(8)}"
+
+
 class RunState:
     """State of one run in Redis. Blocking; safe to share between threads."""
 
@@ -115,12 +124,27 @@ class RunState:
             pipeline.multi()
             self._put_status(pipeline, RunStatus(Status.STARTING, time.time(), who, "created"))
             pipeline.hset(self.keys.documents, "config", json.dumps(config, allow_nan=False))
+            pipeline.hset(self.keys.documents, IDENTITY, json.dumps(new_identity()))
             pipeline.set(self.keys.record, first.to_json())
             pipeline.hset(self.keys.lineage, "0", new_segment(0, first, "run.created", who).to_json())
             self._event(pipeline, who, "run.created", {"epoch": first.epoch, "layout": first.layout})
             return True
 
         return bool(transaction(self.redis, change, self.keys.status))
+
+    def identity(self) -> str | None:
+        """Return the unique id that tells this run from others of its name; None for a run of an earlier release."""
+        found = self.document(IDENTITY)
+        return None if found is None else str(found)
+
+    def ensure_identity(self) -> None:
+        """Give a run of an earlier release its id."""
+        def change(pipeline: Any) -> None:
+            if not pipeline.hexists(self.keys.documents, IDENTITY):
+                pipeline.multi()
+                pipeline.hset(self.keys.documents, IDENTITY, json.dumps(new_identity()))
+
+        transaction(self.redis, change, self.keys.documents)
 
     def status(self) -> RunStatus | None:
         """Return the run's status; None when there is no such run."""

@@ -32,12 +32,13 @@ def set_up_run(state: RunState, config: RunConfig, who: str, resume: bool = Fals
     """Create the run with status ``starting``, or resume an existing one. Idempotent.
 
     The record of an existing run takes precedence over ``config``, whose other sections become the run's. A run of an
-    earlier release gets its record from its stored configuration. ``resume`` restarts a stopped or failed run. Raise
-    ConfigError if this release cannot read the record.
+    earlier release gets its id, and its record from its stored configuration. ``resume`` restarts a stopped or failed
+    run. Raise ConfigError if this release cannot read the record.
     """
     if state.create(config_document(config), who, initial_record(config)):
         log.info("run created: %r", config.name)
         return
+    state.ensure_identity()
     record = state.record()
     if record is None:
         state.adopt_record(_record_from_stored_config(state, config), who)

@@ -1,0 +1,163 @@
+"""One of several runs of the same name owns the blobs below it."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from rapid.blobs import BlobStore
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.store import backup
+from rapid.store.blob_owner import BlobsOwned, claim_blobs
+from rapid.store.errors import Corrupt
+from rapid.store.keys import Keys
+from rapid.store.state import RunState, Status
+from tests.rapid.process_helpers import eventually
+
+ROOT = Path(__file__).parents[2]
+SERVICE = """
+from rapid import service
+from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
+from tests.rapid.test_service import Config
+import sys
+
+def load(path, overrides):
+    return Config(store=StoreConfig(state_url=sys.argv[3], params_url=sys.argv[3]),
+                  blobs=BlobConfig(url=sys.argv[4], adopt=sys.argv[5]))
+
+with service.start("tested", load, sys.argv[1:3], claims_blobs=True) as s:
+    print("open", flush=True)
+"""
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+    return BlobStore(str(tmp_path / "blobs") if request.param == "folder" else request.getfixturevalue("bucket"))
+
+
+@pytest.fixture
+def first(database: redis.Redis) -> RunState:
+    state = RunState(database, "r")
+    state.create({}, "the test")
+    return state
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Iterator[RunState]:
+    """A run of the same name in another Redis."""
+    with EmbeddedRedis(tmp_path / "second", append_only=False).start() as server:
+        client = redis.Redis.from_url(server.url)
+        state = RunState(client, "r")
+        state.create({}, "the test")
+        yield state
+        client.close()
+
+
+def identity(state: RunState) -> str:
+    found = state.identity()
+    assert found is not None
+    return found
+
+
+def test_another_run_of_the_name_is_refused(blobs: BlobStore, first: RunState, second: RunState) -> None:
+    assert identity(first) != identity(second)
+    for _ in range(2):
+        claim_blobs(blobs, "r", identity(first))
+    with pytest.raises(BlobsOwned, match=f"blobs.adopt={identity(first)}"):
+        claim_blobs(blobs, "r", identity(second))
+    with pytest.raises(BlobsOwned):
+        claim_blobs(blobs, "r", identity(second), adopt="run-0000000000000000")
+    claim_blobs(blobs, "r", identity(first))
+    claim_blobs(blobs, "another-name", identity(second))
+
+
+def test_adoption_changes_the_owner(blobs: BlobStore, first: RunState, second: RunState) -> None:
+    claim_blobs(blobs, "r", identity(first))
+    for _ in range(2):  # the setting may stay
+        claim_blobs(blobs, "r", identity(second), adopt=identity(first))
+    claim_blobs(blobs, "r", identity(second))
+    with pytest.raises(BlobsOwned, match=f"blobs.adopt={identity(second)}"):
+        claim_blobs(blobs, "r", identity(first))
+
+
+def test_blobs_of_an_earlier_release_get_an_owner(blobs: BlobStore, first: RunState, second: RunState) -> None:
+    blobs.put(b"a checkpoint", "r/checkpoints/1")
+    first.redis.hdel(Keys("r").documents, "id")
+    assert first.identity() is None
+    first.ensure_identity()
+    given = identity(first)
+    first.ensure_identity()
+    assert identity(first) == given
+    claim_blobs(blobs, "r", given)
+    assert blobs.get("r/checkpoints/1") == b"a checkpoint" and blobs.refs() == ["r/checkpoints/1"]
+    with pytest.raises(BlobsOwned):
+        claim_blobs(blobs, "r", identity(second))
+
+
+def test_damaged_record_is_refused(blobs: BlobStore, first: RunState) -> None:
+    for text in (b"", b"{", b"[]", b'{"run_id": "x"}'):
+        blobs.replace_owner("r", text)
+        with pytest.raises(Corrupt, match="owners/r is damaged"):
+            claim_blobs(blobs, "r", identity(first))
+
+
+def test_backup_keeps_the_id(blobs: BlobStore, first: RunState, tmp_path: Path) -> None:
+    file = io.BytesIO()
+    claim_blobs(blobs, "r", identity(first))
+    backup.save(first.redis, "r", file)
+    with EmbeddedRedis(tmp_path / "other", append_only=False).start() as server:
+        other = RunState(redis.Redis.from_url(server.url), "r")
+        other.create({}, "an empty installation")
+        backup.load(other.redis, file, "me", replace=True)
+        assert identity(other) == identity(first)
+        claim_blobs(blobs, "r", identity(other))
+
+
+def test_backup_of_an_earlier_release_takes_the_replaced_id(first: RunState) -> None:
+    file, given = io.BytesIO(), identity(first)
+    first.redis.hdel(Keys("r").documents, "id")
+    backup.save(first.redis, "r", file)
+    first.ensure_identity()
+    made = identity(first)
+    assert made != given
+    backup.load(first.redis, file, "me", replace=True)
+    assert identity(first) == made
+    first.redis.flushall()
+    backup.load(first.redis, file, "me")
+    assert identity(first) not in (given, made)
+
+
+def test_service_opens_only_its_own_blobs(first: RunState, second: RunState, redis_server: RunningRedis,
+                                          tmp_path: Path) -> None:
+    first.transition(Status.RUNNING, "the test")
+    blobs = BlobStore(str(tmp_path / "blobs"))
+    claim_blobs(blobs, "r", identity(second))
+    config = tmp_path / "config.json"
+    config.write_text("{}")
+
+    def start(url: str, adopt: str = "") -> "subprocess.Popen[str]":
+        return subprocess.Popen([sys.executable, "-c", SERVICE, "--config", str(config), redis_server.url, url, adopt],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+                                env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "a-token-of-the-tests"})
+
+    out, err = (process := start(blobs.url)).communicate(timeout=60)
+    assert process.returncode == 2 and out == "", err
+    assert err.splitlines()[-1].startswith("tested: the blobs of 'r'") and identity(second) in err
+    out, err = start(blobs.url, identity(second)).communicate(timeout=60)
+    assert out == "open\n", err
+    # A store that cannot be used is waited for.
+    (tmp_path / "file").write_text("")
+    process = start(str(tmp_path / "file" / "blobs"))
+    try:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert eventually(lambda: "the blob store cannot be used" in next(lines))
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.communicate()
