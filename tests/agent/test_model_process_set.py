@@ -59,7 +59,7 @@ def test_no_rows_at_all(pool: Pool) -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_dense_max_trains_like_segment_max(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All pools of the network, group by group as on a GPU."""
+    """Pooling group by group, as on a GPU, gives the same gradients for all pools of the network."""
     from five.agent.model import process_set, trunk
 
     learner, batch = learner_of(precision), batch_of(2)

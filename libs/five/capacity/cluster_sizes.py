@@ -30,7 +30,7 @@ class Forward:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One cluster size. Message sizes and rates follow from the run's configuration and the inputs."""
+    """Cluster size. Message sizes and rates follow from the run's configuration and the inputs."""
 
     name: str
     preset: str

@@ -63,7 +63,7 @@ def test_row_labels_come_from_the_registry() -> None:
 
 
 def test_new_field_is_added_by_surgery(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if global.stock had been added in generation 2, after the run began."""
+    """Field global.stock is patched to belong to generation 2, which came after the run began."""
     for later in list(omission.LATER):  # ignore fields that were really added later
         monkeypatch.delitem(omission.LATER, later)
     before = agent(1, {"omit": ("global.stock", "global.day")})

@@ -58,16 +58,16 @@ def _undo_radiant_pick(after: Floats, heroes: int, r: int, d: int, shared: bool)
     sets, larger = subsets(heroes, r), subsets(heroes, r + 1)
     if shared:
         out = np.full((len(sets), after.shape[1]), -np.inf, np.float32)
-        for place in range(heroes - r):
-            row = larger.rank(sets.masks | (1 << sets.others[:, place]))
+        for position in range(heroes - r):
+            row = larger.rank(sets.masks | (1 << sets.others[:, position]))
             np.maximum(out, after[row], out=out)
         return out
     theirs, fewer = subsets(heroes - r, d), subsets(heroes - r - 1, d)
     out = np.full((len(sets), len(theirs)), -np.inf, np.float32)
-    for place in range(heroes - r):  # index of the pick among the heroes outside Radiant's set
-        row = larger.rank(sets.masks | (1 << sets.others[:, place]))
-        free = np.flatnonzero((theirs.masks >> place) & 1 == 0)
-        column = fewer.rank(remove_position(theirs.masks[free], place))
+    for position in range(heroes - r):  # index of the pick among the heroes outside Radiant's set
+        row = larger.rank(sets.masks | (1 << sets.others[:, position]))
+        free = np.flatnonzero((theirs.masks >> position) & 1 == 0)
+        column = fewer.rank(remove_position(theirs.masks[free], position))
         out[:, free] = np.maximum(out[:, free], after[row[:, None], column])
     return out
 
@@ -76,8 +76,8 @@ def _undo_dire_pick(after: Floats, heroes: int, d: int) -> Floats:
     """Minimize over Dire's pick from d to d + 1 of ``heroes``: float32 [rows, C(m, d)] from [rows, C(m, d + 1)]."""
     sets, larger = subsets(heroes, d), subsets(heroes, d + 1)
     out = np.full((len(after), len(sets)), np.inf, np.float32)
-    for place in range(heroes):
-        free = np.flatnonzero((sets.masks >> place) & 1 == 0)
-        column = larger.rank(sets.masks[free] | (1 << place))
+    for position in range(heroes):
+        free = np.flatnonzero((sets.masks >> position) & 1 == 0)
+        column = larger.rank(sets.masks[free] | (1 << position))
         out[:, free] = np.minimum(out[:, free], after[:, column])
     return out

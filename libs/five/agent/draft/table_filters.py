@@ -12,30 +12,30 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
 
-def filter_rows(win: Floats, heroes: int, size: int, place: int, taken: bool) -> Floats:
-    """Keep the rows of sets (``size`` of ``heroes``) that contain the hero at ``place``, or that do not.
+def filter_rows(win: Floats, heroes: int, size: int, position: int, taken: bool) -> Floats:
+    """Keep the rows of sets (``size`` of ``heroes``) that contain the hero at ``position``, or that do not.
 
     Columns stay: Dire's sets number the heroes that Radiant leaves, with or without the decided hero.
     """
-    return win[_ranks(subsets(heroes, size), subsets(heroes - 1, size - taken), place, taken)]
+    return win[_ranks(subsets(heroes, size), subsets(heroes - 1, size - taken), position, taken)]
 
 
-def filter_columns(win: Floats, heroes: int, size: int, place: int, taken: bool) -> Floats:
-    """Keep the columns of sets that contain the hero at ``place``, or that do not, for a shared pool
+def filter_columns(win: Floats, heroes: int, size: int, position: int, taken: bool) -> Floats:
+    """Keep the columns of sets that contain the hero at ``position``, or that do not, for a shared pool
     (`HeroPool.shared`)."""
-    return win[:, _ranks(subsets(heroes, size), subsets(heroes - 1, size - taken), place, taken)]
+    return win[:, _ranks(subsets(heroes, size), subsets(heroes - 1, size - taken), position, taken)]
 
 
-def filter_remaining_columns(win: Floats, heroes: int, radiant: int, dire: int, place: int, taken: bool) -> Floats:
-    """Keep the rows without the hero at ``place``, and their columns that contain the hero, or that do not.
+def filter_remaining_columns(win: Floats, heroes: int, radiant: int, dire: int, position: int, taken: bool) -> Floats:
+    """Keep the rows without the hero at ``position``, and their columns that contain the hero, or that do not.
 
     Rows are sets of ``radiant`` of ``heroes``; columns are sets of ``dire`` of the heroes that the row leaves. The
     hero's index among these depends on the row.
     """
     fewer = subsets(heroes - 1, radiant)
-    row = _ranks(subsets(heroes, radiant), fewer, place, False)
-    below = fewer.masks & ((np.int64(1) << place) - 1)
-    index = place - np.bitwise_count(below).astype(np.int64)
+    row = _ranks(subsets(heroes, radiant), fewer, position, False)
+    below = fewer.masks & ((np.int64(1) << position) - 1)
+    index = position - np.bitwise_count(below).astype(np.int64)
     whole, part = subsets(heroes - radiant, dire), subsets(heroes - radiant - 1, dire - taken)
     out = np.empty((len(row), len(part)), np.float32)
     for at in np.unique(index).tolist():
@@ -44,6 +44,6 @@ def filter_remaining_columns(win: Floats, heroes: int, radiant: int, dire: int, 
     return out
 
 
-def _ranks(whole: Subsets, part: Subsets, place: int, taken: bool) -> Ints:
-    """Return the numbers, among ``whole``, of the sets of ``part`` with a hero inserted at ``place``, taken or not."""
-    return whole.rank(insert_position(part.masks, place, taken))
+def _ranks(whole: Subsets, part: Subsets, position: int, taken: bool) -> Ints:
+    """Return the ranks in ``whole`` of the sets of ``part`` after inserting a hero at ``position``, taken or not."""
+    return whole.rank(insert_position(part.masks, position, taken))

@@ -11,7 +11,7 @@ current stream waits, not the host)."""
 
 
 class GradientBuckets:
-    """One flat gradient vector in buckets, each averaged as soon as all of its parameters have a gradient.
+    """Flat gradient vector in buckets; each is averaged over the optimizers once all its parameters have a gradient.
 
     Every optimizer averages the buckets in the same order, last parameters first, which is about the order of the
     backward pass. A bucket that is complete early waits for those before it.

@@ -38,7 +38,7 @@ def lookup(table: Tensor, ids: Tensor) -> Tensor:
 
 
 class Embeddings(nn.Module):
-    """One table per id space; id 0 ("none") is the zero vector and never learns.
+    """Embedding tables, one per id space; id 0 ("none") is the zero vector and never learns.
 
     Raises ValueError for ids without a row. ``action`` is as wide as a key: the same vectors score the LSTM's output
     and encode the previous action on the way in.

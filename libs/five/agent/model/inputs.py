@@ -63,7 +63,7 @@ class _PackedRows(NamedTuple):
 
 
 class _DenseRows(NamedTuple):
-    """All slots in ``order`` int64 [C], with ``is_present`` bool [C, N]."""
+    """Set of all slots, in ``order`` int64 [C], with ``is_present`` bool [C, N]."""
 
     order: Tensor
     is_present: Tensor

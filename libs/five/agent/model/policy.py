@@ -92,7 +92,7 @@ class UnrollOutput:
 
 
 class Policy(nn.Module):
-    """One network for all heroes of a team; the heroes are a batch dimension with a recurrent state each.
+    """Policy network shared by all heroes of a team. Heroes are a batch dimension with a recurrent state each.
 
     ``state_dict()`` (parameters, input and reward statistics) is the content of a version.
 

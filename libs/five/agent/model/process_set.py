@@ -109,7 +109,7 @@ def segment_max(rows: Tensor, pools: PackedPool | DensePool) -> Tensor:
 
 
 class SplitLinear(nn.Module):
-    """One linear layer on [shared; private], as Ws shared + Wp private; the shared half is computed once per team."""
+    """Linear layer on [shared; private], as Ws shared + Wp private; the shared half is computed once per team."""
 
     def __init__(self, shared: int, private: int, out: int) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ _OMITTED_IF_EMPTY = ("split_heads", "id_rows")
 
 
 class TensorSpec(NamedTuple):
-    """One parameter or buffer; ``dtype`` is its torch name ("float32")."""
+    """Parameter or buffer of a model; ``dtype`` is its torch name ("float32")."""
 
     name: str
     shape: tuple[int, ...]

@@ -16,7 +16,7 @@ class TensorChange(NamedTuple):
 
 
 class StepChange(NamedTuple):
-    """One step of a plan. ``promise``: "exact" or "approximate", with its condition."""
+    """Row of the change table for a step of a plan. ``promise``: "exact" or "approximate", with its condition."""
 
     number: int
     kind: str

@@ -39,7 +39,7 @@ class Bounds(BaseModel):
 
 
 class PlanStage(NamedTuple):
-    """One step of a plan with the specifications before and after it."""
+    """Step of a plan with the specifications before and after it."""
 
     number: int
     step: SurgeryStep

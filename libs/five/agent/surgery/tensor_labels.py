@@ -35,7 +35,7 @@ Role = Literal["out", "in", "query", "fixed"]
 
 @dataclass(frozen=True)
 class Axis:
-    """One dimension of a tensor.
+    """Labels of one dimension of a tensor.
 
     ``parents`` maps a label that was split off another to its original. ``reads`` gives, for every label of an input,
     the normaliser's label of its field, or "space:field:column" of an embedding; it is empty if inputs are not fields.

@@ -16,7 +16,7 @@ ROUNDING = 1e-4
 
 
 class Promise(NamedTuple):
-    """What a step preserves, compared with the policy before it.
+    """Guarantee of a step: how far the policy after it equals the policy before.
 
     ``exact``: logits and values are equal up to ``tolerance`` times max(1, largest of them); 0 means bit-identical.
     Otherwise the change is measured and checked against the plan's bounds. ``new_inputs``: "any" if this holds for all
@@ -30,7 +30,7 @@ class Promise(NamedTuple):
 
 
 class SurgeryStep(BaseModel):
-    """One step of a plan. Subclasses have a ``kind`` and the fields of their YAML."""
+    """Base class of the steps of a plan. Subclasses have a ``kind`` and the fields of their YAML."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

@@ -43,7 +43,7 @@ class RemoveInputs(SurgeryStep):
         return after
 
     def promise(self, spec: AgentSpec) -> Promise:
-        return Promise(exact=True, while_="the removed inputs have their constants")
+        return Promise(exact=True, while_="the removed inputs equal their constants")
 
     def describe(self, spec: AgentSpec) -> str:
         return f"no longer observe {', '.join(self.fields)}"
