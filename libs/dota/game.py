@@ -13,7 +13,7 @@ from dota.vec_game import VecGame, Winner
 
 
 class Game:
-    """One game of a configuration.
+    """A single game of a configuration.
 
     ``lineup`` fixes the heroes by name, one list a team; otherwise the seed selects them from the pool. ``obs`` holds
     the arrays of ``layout.array_specs()`` with leading dimension [2]; ``signals`` and ``stats`` are [2, H, .];

@@ -3,15 +3,15 @@
 import difflib
 from collections.abc import Mapping, Sequence
 
-# Fields that came after the first release, as block.field, with the generation they came with (dota.config.FIELDS). A
-# run keeps the generation that it began with in its record: a release that adds a field changes no run under way.
+# Fields added after the first release, as block.field, with their generation (dota.config.FIELDS). A run's record holds
+# the generation that the run began with, so that a release that adds a field does not change existing runs.
 LATER: dict[str, int] = {}
 
-# What goes as a whole. Blocks whose rows are counted by the configuration are left out by a count of 0 instead.
+# Blocks that are omitted as a whole. Blocks whose number of rows is configured are omitted by a count of 0 instead.
 WHOLE_BLOCKS = ("minimap", "nearby_map", "abilities", "items")
 COUNTED_BLOCKS = ("hero_modifiers", "unit_modifiers", "pickups")
 
-# What cannot be left out, and why.
+# Fields that cannot be omitted, with the reason.
 NEEDED = {
     "units.unit": "it says whether a slot is taken",
     "units.max_hp": "the labels of building events are read from it",

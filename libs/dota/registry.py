@@ -54,7 +54,7 @@ class Registry:
 
     @property
     def heroes(self) -> tuple[str, ...]:
-        """All heroes without the prefix, in the order of ``build``."""
+        """Names of the heroes without the prefix, in the order of ``build``."""
         return tuple(name.removeprefix(HERO_PREFIX) for name in self.names["build"])
 
     def ids(self, space: str, names: Iterable[str]) -> list[int]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dota.config import RewardConfig, SignalName
 
 # In the order of the core's enum Signal. Signals of team events (win, courier death, aegis, ancient, megas,
-# buildings) are told to every hero of the team; the others to the one hero concerned.
+# buildings) are reported to every hero of the team, the others to the hero concerned.
 #   win           1 on the winning team when the game ends
 #   hero_death    deaths; courier_death: of the team's courier
 #   xp, gold      points gained, gold gained (losses and purchases take nothing back)

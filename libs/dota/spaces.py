@@ -151,8 +151,8 @@ BUILT_IN = (
 )
 NOOP, MOVE, ATTACK, FOLLOW, GLYPH, SHRINE, BUYBACK, PICKUP = range(1, 9)
 
-# Sizes of the categorical id spaces (embedding rows). Ids are those of dota.registry, 0 is none; the sizes leave room
-# for a patch or hero that is added later. They stay: a run that needs more gets rows by surgery (model.id_rows).
+# Sizes of the categorical id spaces (embedding rows). Ids are those of dota.registry; 0 means "no id". The sizes have
+# spare rows for patches and heroes that are added later. A run that needs more gets them by surgery (model.id_rows).
 ID_SPACES = {"unit": 256, "animation": 16, "modifier": 1024, "ability": 512, "item": 256, "pickup": 16,
              "build": 64, "area": 512, "action": 512, "target_slot": 0}
 
