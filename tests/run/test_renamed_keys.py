@@ -12,7 +12,7 @@ from five.run.effective import overlay, recorded
 from five.run.load import ConfigError, load, load_stored, save
 from five.run.migration import chain_of
 from five.run.reference import reference
-from five.run.renamed_keys import RENAMED, migrate, refusal
+from five.run.renamed_keys import REMOVED, RENAMED, migrate, refusal
 from rapid.store.record import RunRecord
 from tests.repository import ROOT
 
@@ -28,7 +28,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_new_key_exists_and_no_old_one_does() -> None:
     paths = {key.path for section in reference() for key in section.keys} | {section.path for section in reference()}
-    assert set(RENAMED.values()) <= paths and not set(RENAMED) & paths
+    assert set(RENAMED.values()) <= paths and not set(RENAMED) & paths and not set(REMOVED) & paths
 
 
 @pytest.mark.parametrize(("path", "message"), [
@@ -107,6 +107,26 @@ def test_new_key_takes_precedence_over_the_old() -> None:
     tree = {"buffer": {"old_capacity": 1, "capacity_samples": 2}, "network": {"lstm": 1}, "model": {"unit": 3}}
     assert migrate(tree, TABLE) == {"buffer": {"capacity_samples": 2}, "model": {"lstm": 1, "unit": 3}}
     assert tree["buffer"] == {"old_capacity": 1, "capacity_samples": 2}  # the argument is unchanged
+
+
+def test_removed_key_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text("preset: laptop-1v1\nleague: {remembered_games: 9}\n")
+    for source, overrides in ((tmp_path / "run.yaml", []), ("laptop-1v1", ["league.remembered_games=9"])):
+        with pytest.raises(ConfigError, match=r'key "league.remembered_games" was removed in 0\.2\.0: it had no'):
+            load(source, overrides)
+
+
+def test_removed_keys_are_dropped_from_a_stored_configuration(tmp_path: Path) -> None:
+    config, path = load("laptop-1v1"), tmp_path / "config.yaml"
+    tree: dict[str, Any] = config.model_dump(mode="json", by_alias=True)
+    for removed in REMOVED:
+        *sections, key = removed.split(".")
+        section = tree
+        for name in sections:
+            section = section[name]
+        section[key] = 1
+    path.write_text(yaml.safe_dump(tree))
+    assert load_stored(path) == config
 
 
 def test_first_release_configuration_resumes() -> None:

@@ -1,4 +1,4 @@
-"""Configuration keys that were renamed: refused in files and overrides, migrated in what an older release stored."""
+"""Configuration keys that were renamed or removed: refused in files and overrides, migrated in stored trees."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,9 +29,20 @@ RENAMED: Mapping[str, str] = {
 }
 
 
+# Removed keys, with the reason or the replacement.
+REMOVED: Mapping[str, str] = {
+    "league.remembered_games": "it had no effect, because Redis ignores repeated reports of a game",
+    "services.evaluator.idle_seconds": "set services.evaluator.cpu_share to limit the evaluator",
+    "services.evaluator.share_scripted": "list bots in rating.required_references to play them at every rating",
+    "services.inference.past_versions": "set services.inference.past_mebibytes to limit past versions in memory",
+}
+
+
 def refusal(path: str, renamed: Mapping[str, str] | None = None) -> str | None:
-    """Return what to tell the user of an unknown key's path; None if it was never renamed."""
+    """Return the error of an unknown key's path; None if it was neither renamed nor, in a run, removed."""
     table = RENAMED if renamed is None else renamed
+    if renamed is None and (reason := REMOVED.get(path)) is not None:
+        return f'key "{path}" was removed in {SINCE}: {reason}'
     if (new := _renamed(path, table)) is not None:
         return f'key "{path}" was renamed to "{new}" in {SINCE}'
     below = {old: new for old, new in table.items() if old.startswith(f"{path}.")}
@@ -42,7 +53,7 @@ def refusal(path: str, renamed: Mapping[str, str] | None = None) -> str | None:
 
 
 def migrate(tree: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return a copy of a stored configuration with every old key under its new path.
+    """Return a copy of a run's stored configuration with every old key under its new path, without removed keys.
 
     A new key that is present keeps its value. The rest of the tree is unchanged; unknown keys stay for the validation.
     """
@@ -50,6 +61,13 @@ def migrate(tree: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -
     result: dict[str, Any] = _copy(tree)
     for old, new in table.items():
         _move(result, old.split("."), new.split("."))
+    for path in REMOVED:
+        *sections, key = path.split(".")
+        section: Any = result
+        for name in sections:
+            section = section.get(name) if isinstance(section, dict) else None
+        if isinstance(section, dict):
+            section.pop(key, None)
     return result
 
 

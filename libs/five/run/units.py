@@ -39,7 +39,7 @@ KEY_UNITS: Mapping[str, str] = {
     "schedules.learning_rate": "none", "schedules.entropy_coefficient": "factor",
     "schedules.team_spirit": "share",
     "schedules.gae_horizon_seconds": "s", "buffer.sample_reuse": "uses of a sample",
-    "league.quality_learning_rate": "quality", "league.max_quality_drop": "quality", "league.remembered_games": "games",
+    "league.quality_learning_rate": "quality", "league.max_quality_drop": "quality",
     "rating.sigma": "rating points", "rating.beta": "rating points", "rating.tau": "rating points",
     "league.active_past_versions": "versions", "league.active_minutes": "min",
     "rating.max_reference_distance": "rating points", "rating.reference_spacing": "rating points",
