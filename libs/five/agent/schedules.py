@@ -4,11 +4,12 @@ The schedules are part of the run's state. They can be replaced while the run tr
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from five.agent.config import RampConfig, ScheduleConfig, SchedulesConfig
 
-SCHEDULED = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds")
+ScheduleName = Literal["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds"]
+SCHEDULED: tuple[str, ...] = get_args(ScheduleName)
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ def change_schedule(schedules: SchedulesConfig, name: str, version: int, to: flo
     """Return the schedules with one value ramped from its value at ``version`` to ``to`` over ``length`` versions.
 
     Values before ``version`` do not change. A ramp that is active at ``version`` is cut there, and later ones are
-    dropped,
-    so applying a change twice equals applying it once. Raise ValueError for an unknown name or a value out of range.
+    dropped, so applying a change twice equals applying it once. Raise ValueError for an unknown name or a value out of
+    range.
     """
     schedule = _find_schedule(schedules, name)
     if version < 0 or length < 0:

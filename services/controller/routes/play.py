@@ -20,14 +20,17 @@ GameId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$", description="A game's id
 HeroName = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")]
 WHO = r"^(agent|newest|random|scripted|scripted-easy|scripted-hard|[0-9]{1,15})$"
 ASK_SECONDS = 2.0  # deadline of the play service's answer
-NONE = "There is no such game, or it is over."
-AWAY = "This run has no play service (services.play.enabled), or it is unavailable."
+NO_GAME = "The game does not exist or has ended."
+NO_SERVICE = "This run has no play service (services.play.enabled)."
+UNAVAILABLE = "This run has no play service (services.play.enabled), or it is unavailable."
 _SEAT: dict[str, Any] = {"hero": 0, "name": "sniper", "team": 0, "who": "ada", "held": True}
-_STATE: dict[str, Any] = {"game": "5e1f0c0d5e1f0c0d5e1f0c0d5e1f0c0d", "opened_by": "ada", "opened_at": 1789000000.0,
-          "players": ["version-120", "version-120"], "time": 61.5, "frame": 4545, "running": True, "winner": 0,
-          "version": 120, "late": 3, "late_frames": 0, "delay_ms": 12.5, "watching": 1, "seats": [_SEAT]}
-_RECORDED: dict[str, Any] = {"game": _STATE["game"], "bytes": 2100000, "players": ["ada", "version-120"],
-             "people": ["ada"], "seconds": 1830.0, "at": 1789000000.0, "winner": 1, "kills": [21, 9]}
+_STATE: dict[str, Any] = {
+    "game": "5e1f0c0d5e1f0c0d5e1f0c0d5e1f0c0d", "opened_by": "ada", "opened_at": 1789000000.0,
+    "players": ["version-120", "version-120"], "time": 61.5, "frame": 4545, "running": True, "winner": 0,
+    "version": 120, "late": 3, "late_frames": 0, "delay_ms": 12.5, "watching": 1, "seats": [_SEAT]}
+_RECORDED: dict[str, Any] = {
+    "game": _STATE["game"], "bytes": 2100000, "players": ["ada", "version-120"], "people": ["ada"], "seconds": 1830.0,
+    "at": 1789000000.0, "winner": 1, "kills": [21, 9]}
 _PERSON: dict[str, Any] = {"name": "ada", "mu": 27.1, "sigma": 7.2, "won": 1, "lost": 0, "drawn": 0,
                            "abandoned": 2, "last_at": 1789000000.0}
 
@@ -49,9 +52,9 @@ class PlayedGame(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_STATE]})
 
-    game: str = Field(description="Its id.")
+    game: str = Field(description="Id of the game.")
     opened_by: str = Field(description="Name of the token that opened it.")
-    opened_at: float = Field(description="When, seconds since the epoch.")
+    opened_at: float = Field(description="Opening time, seconds since the epoch.")
     players: list[str] = Field(description="Players of each side's other heroes.")
     time: float = Field(description="Seconds since the horn.")
     frame: int = Field(description="Engine frames since the start, 30 a second.")
@@ -100,12 +103,12 @@ class RecordedGame(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_RECORDED]})
 
-    game: str = Field(description="Its id, for GET /v1/play/recordings/{game}.")
-    bytes: int = Field(description="Its size.")
+    game: str = Field(description="Id of the game, for GET /v1/play/recordings/{game}.")
+    bytes: int = Field(description="Size of the recording, bytes.")
     players: list[str] = Field(description="Players of each side: people, and the player of the other heroes.")
     people: list[str] = Field(description="The people in it.")
     seconds: float = Field(description="Seconds since the horn at its end.")
-    at: float = Field(description="When it ended, seconds since the epoch.")
+    at: float = Field(description="End time, seconds since the epoch.")
     winner: int = Field(description="0 undecided, 1 Radiant, 2 Dire, 3 drawn game.")
     kills: list[int] = Field(description="Kills of each side.")
 
@@ -143,7 +146,7 @@ class OpenedGame(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "game": _STATE["game"], "seat": _SEAT, "seats": [_SEAT]}]})
 
-    game: str = Field(description="Its id. Connect to /v1/play/games/{game}/socket (docs/play.md).")
+    game: str = Field(description="Id of the game. Connect to /v1/play/games/{game}/socket (docs/play.md).")
     seat: Seat = Field(description="Your first hero.")
     seats: list[Seat] = Field(description="All of your heroes; the agent plays them until you join.")
 
@@ -153,7 +156,7 @@ class EndedGame(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"game": _STATE["game"]}]})
 
-    game: str = Field(description="Its id.")
+    game: str = Field(description="Id of the game.")
 
 
 class PersonRating(BaseModel):
@@ -163,12 +166,12 @@ class PersonRating(BaseModel):
 
     name: str = Field(description="The person's token name.")
     mu: float = Field(description="TrueSkill's mean, in points of the run's ladder: random play is 0.")
-    sigma: float = Field(description="Its uncertainty, one standard deviation.")
+    sigma: float = Field(description="Uncertainty of the rating, one standard deviation.")
     won: int = Field(description="Games won.")
     lost: int = Field(description="Games lost.")
     drawn: int = Field(description="Games drawn.")
     abandoned: int = Field(description="Games left early or ended without a result; they do not change the rating.")
-    last_at: float = Field(description="When the last one ended, seconds since the epoch.")
+    last_at: float = Field(description="End time of the last game, seconds since the epoch.")
 
 
 class PersonRatings(BaseModel):
@@ -181,7 +184,7 @@ class PersonRatings(BaseModel):
 
 def _client(context: Context) -> PlayClient:
     if context.play is None:
-        raise Problem(409, "this run has no play service (services.play.enabled)")
+        raise Problem(409, NO_SERVICE)
     return context.play()
 
 
@@ -207,7 +210,7 @@ async def _call(call: Awaitable[T]) -> T:
 async def play(caller: Viewer, context: ContextDep) -> PlayOffer:
     """Return what can be played: heroes, versions and bots, and whether a play service is available."""
     if context.play is None:
-        return PlayOffer(server=False, why="this run has no play service (services.play.enabled)")
+        return PlayOffer(server=False, why=NO_SERVICE)
     try:
         offer = await context.play().offer(ASK_SECONDS)
         games = await context.play().games(ASK_SECONDS)
@@ -223,7 +226,7 @@ def _game(state: Any) -> PlayedGame:
     return PlayedGame.model_validate(game_state_json(state))
 
 
-@router.get("/play/games", responses=responses(_409="This run has no play service."))
+@router.get("/play/games", responses=responses(_409=NO_SERVICE))
 async def played_games(caller: Viewer, context: ContextDep) -> PlayedGames:
     """Return the games that people play now."""
     return PlayedGames(games=[_game(state) for state in await _call(_client(context).games(ASK_SECONDS))])
@@ -231,33 +234,33 @@ async def played_games(caller: Viewer, context: ContextDep) -> PlayedGames:
 
 @router.post("/play/games", status_code=201, responses={
     201: {"headers": {"Location": {"description": "The game.", "schema": {"type": "string"}}}},
-    **responses(_409=AWAY, _429="Too many games or requests.")})
+    **responses(_409=UNAVAILABLE, _429="Too many games or requests.")})
 async def open_game(caller: Operator, context: ContextDep, body: OpenGameRequest, response: Response) -> OpenedGame:
     """Open a game in real time with heroes for the caller. The agent plays them until the caller joins."""
     answer = await _call(_client(context).open(caller.name, body.team, body.heroes, body.lineup, body.mates,
-                                             body.against, body.seed))
+                                               body.against, body.seed))
     mine = [Seat.model_validate(seat) for seat in game_state_json(answer.state)["seats"] if seat["who"] == caller.name]
     response.headers["Location"] = f"/v1/play/games/{answer.game}"
     return OpenedGame(game=answer.game, seat=mine[0], seats=mine)
 
 
-@router.get("/play/games/{game}", responses=responses(_404=NONE, _409="This run has no play service."))
+@router.get("/play/games/{game}", responses=responses(_404=NO_GAME, _409=NO_SERVICE))
 async def played_game(caller: Viewer, context: ContextDep, game: GameId) -> PlayedGame:
     """Return one game and its seats."""
     for state in await _call(_client(context).games(ASK_SECONDS)):
         if state.game == game:
             return _game(state)
-    raise Problem(404, f"game {game} is not being played")
+    raise Problem(404, f"game {game} is not in progress")
 
 
-@router.delete("/play/games/{game}", responses=responses(_404=NONE, _409=AWAY))
+@router.delete("/play/games/{game}", responses=responses(_404=NO_GAME, _409=UNAVAILABLE))
 async def end_game(caller: Operator, context: ContextDep, game: GameId) -> EndedGame:
     """End a game without a result; it counts as abandoned."""
     await _call(_client(context).close_game(game, caller.name))
     return EndedGame(game=game)
 
 
-@router.get("/play/recordings", responses=responses(_409=AWAY))
+@router.get("/play/recordings", responses=responses(_409=UNAVAILABLE))
 async def recorded_games(caller: Viewer, context: ContextDep) -> RecordedGames:
     """Return the newest recordings of finished games."""
     found = await _call(_client(context).recordings(ASK_SECONDS))
@@ -268,7 +271,7 @@ async def recorded_games(caller: Viewer, context: ContextDep) -> RecordedGames:
 
 @router.get("/play/recordings/{game}", response_class=Response, responses={
     200: {"description": "The recording.", "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}},
-    **responses(_404="There is no recording of it.", _409=AWAY)})
+    **responses(_404="The game has no recording.", _409=UNAVAILABLE)})
 async def recorded_game(caller: Viewer, context: ContextDep, game: GameId) -> Response:
     """Return a game's recording: the whole game from the spectators' view."""
     return Response(await _call(_client(context).recording(game)), media_type=BYTES, headers=HEADERS)

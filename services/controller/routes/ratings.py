@@ -10,11 +10,12 @@ from five.services.controller.http.dependencies import ContextDep, Viewer
 from five.services.controller.http.paging import MAX_SAFE_INTEGER, Limit, Page, make_page, require_single_cursor
 
 router = APIRouter(tags=["ratings"])
-AfterPlace = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER,
-                                         description="Give those after this version, oldest "
-                                         "first; bots have places below 0.")]
-BeforePlace = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER,
-                                          description="Give those before this version, newest first, then bots.")]
+AfterPosition = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER,
+                                            description="Return ratings after this version, oldest first; bots "
+                                            "have positions below 0.")]
+BeforePosition = Annotated[int | None, Query(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER,
+                                             description="Return ratings before this version, newest first, then "
+                                             "bots.")]
 
 
 class Score(BaseModel):
@@ -42,12 +43,12 @@ class RatingEntry(BaseModel):
     player: str = Field(description="A version, or a bot by its name.")
     version: int | None = Field(description="The version's number; null for a bot.")
     mu: float = Field(description="TrueSkill's mean; random play is 0.")
-    sigma: float = Field(description="TrueSkill's standard deviation, that of the references included.")
-    games: int = Field(description="Games that it was rated by.")
-    aborted: int = Field(description="Games that were assigned and could not be played.")
-    reference: bool = Field(description="Whether others are rated against it.")
-    draw_probability: float = Field(description="Share of draws between equals, as estimated for this rating.")
-    against: dict[str, Score] = Field(description="Its own games, by opponent.")
+    sigma: float = Field(description="TrueSkill's standard deviation, including that of the references.")
+    games: int = Field(description="Number of games of the rating.")
+    aborted: int = Field(description="Assigned games that could not be played.")
+    reference: bool = Field(description="Whether other players are rated against it.")
+    draw_probability: float = Field(description="Share of draws between equal players, estimated for this rating.")
+    against: dict[str, Score] = Field(description="Results of the games, by opponent.")
 
 
 def _entry(standing: Standing) -> RatingEntry:
@@ -62,8 +63,8 @@ def _entry(standing: Standing) -> RatingEntry:
 
 
 @router.get("/ratings")
-def ratings(caller: Viewer, context: ContextDep, limit: Limit = 100, after: AfterPlace = None,
-            before: BeforePlace = None) -> Page[RatingEntry]:
+def ratings(caller: Viewer, context: ContextDep, limit: Limit = 100, after: AfterPosition = None,
+            before: BeforePosition = None) -> Page[RatingEntry]:
     """Return the rated versions, newest first, then bots, whose positions are negative."""
     require_single_cursor(after, before)
     ordered = context.ratings.ordered()
@@ -72,4 +73,5 @@ def ratings(caller: Viewer, context: ContextDep, limit: Limit = 100, after: Afte
     else:
         found = [one for one in ordered if before is None or one[0] < before][:limit]
     cursors = (None if c is None else str(c) for c in (after, before))
-    return make_page([_entry(standing) for _, standing in found], [str(place) for place, _ in found], limit, *cursors)
+    positions = [str(position) for position, _ in found]
+    return make_page([_entry(standing) for _, standing in found], positions, limit, *cursors)

@@ -119,7 +119,7 @@ def branches(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Of
     head, lineage = context.store.head(), context.state.lineage()
     if head is None:
         return make_slice([], offset, limit)
-    found = [Branch(first=gone.start, last=gone.stop - 1, left_by=stretch.operation, who=stretch.who, at=stretch.at,
-                    went_back_to=stretch.parent, continued_as=stretch.first)
-             for stretch, gone in lineage.reverted()]
+    found = [Branch(first=reverted.start, last=reverted.stop - 1, left_by=segment.operation, who=segment.who,
+                    at=segment.at, went_back_to=segment.parent, continued_as=segment.first)
+             for segment, reverted in lineage.reverted()]
     return make_slice(found[::-1], offset, limit)

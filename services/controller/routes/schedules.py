@@ -1,14 +1,14 @@
 """Routes below /v1/schedules: scheduled hyperparameters, changes by ramps, their history, and reverting a change."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from five.agent import schedules as agent_schedules
 from five.agent.config import ScheduleConfig, SchedulesConfig
-from five.agent.schedules import SCHEDULED, dump_schedules, load_schedules, restore_schedule, value_at
+from five.agent.schedules import ScheduleName, dump_schedules, load_schedules, restore_schedule, value_at
 from five.services.controller.http.dependencies import Context, ContextDep, DryRun, Operator, Viewer
 from five.services.controller.http.etags import etag, matches_etag, require_match
 from five.services.controller.http.paging import MAX_SAFE_INTEGER, BeforeId, Limit, Page, make_page
@@ -17,13 +17,10 @@ from five.services.controller.routes.config import ETAG_RESPONSES, IfNoneMatch
 from rapid.store.schedules import ScheduleEdit, ScheduleStore
 
 router = APIRouter(tags=["schedules"])
-Name = Literal["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds"]
-assert set(SCHEDULED) == set(Name.__args__)  # type: ignore[attr-defined]
 IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=1000, description="ETag of the schedule that you "
                                      "have read; * overwrites any.")]
-Epoch = Annotated[int | None, Field(ge=0, le=MAX_SAFE_INTEGER, strict=True,
-                                    description="The run's epoch in which this was "
-                                    "decided; the request fails in another one. null: any.")]
+Epoch = Annotated[int | None, Field(ge=0, le=MAX_SAFE_INTEGER, strict=True, description="The run's epoch in which this "
+                                    "was decided; the request fails in another one. null: any.")]
 EPOCH_CHANGED = "The run is in another epoch."
 SCHEDULE_CHANGED = "The schedule has changed since it was read."
 _RAMP: dict[str, Any] = {"start": 1300, "length": 200, "from": 5e-5, "to": 1e-5}
@@ -48,7 +45,7 @@ class RampRequest(BaseModel):
 
 
 class RevertChangeRequest(BaseModel):
-    """Reverts a change."""
+    """Request to revert a change."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
         {"start": 1320, "reason": "it did not help"}]})
@@ -79,8 +76,7 @@ class ScheduleChange(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "id": "1789000000000-0", "at": 1789000000.0, "name": "learning_rate", "who": "ada",
         "reason": "the loss is noisy", "before": {"initial": 5e-5, "ramps": []}, "after": _SCHEDULE,
-        "reverts": "1788000000000-0",
-        "epoch": 2}]})
+        "reverts": "1788000000000-0", "epoch": 2}]})
 
     id: str = Field(description="Its id; ids grow with time.")
     at: float = Field(description="Time, seconds since the epoch.")
@@ -123,11 +119,12 @@ def schedule_history(caller: Viewer, context: ContextDep, limit: Limit = 100,
     """Return the changes of all schedules, newest first."""
     found = ScheduleStore(context.state).history(limit, before or "")
     return make_page([ScheduleChange.model_validate({"id": r.id, "at": r.at, **r.values}) for r in found],
-                [r.id for r in found], limit, None, before)
+                     [r.id for r in found], limit, None, before)
 
 
 @router.get("/schedules/{name}", response_model=ScheduleState, responses=ETAG_RESPONSES)
-def schedule(caller: Viewer, context: ContextDep, response: Response, name: Name, have: IfNoneMatch = None) -> Any:
+def schedule(caller: Viewer, context: ContextDep, response: Response, name: ScheduleName,
+             have: IfNoneMatch = None) -> Any:
     """Return one schedule and its value at the newest version."""
     found: ScheduleConfig = getattr(context.schedules(), name)
     tag = etag(dump(found))
@@ -139,7 +136,7 @@ def schedule(caller: Viewer, context: ContextDep, response: Response, name: Name
 
 @router.put("/schedules/{name}", response_model=ScheduleState, responses={
     200: ETAG_RESPONSES[200], **responses(_409=EPOCH_CHANGED, _412=SCHEDULE_CHANGED, _428="If-Match is missing.")})
-def change_schedule(caller: Operator, context: ContextDep, response: Response, name: Name, ramp: RampRequest,
+def change_schedule(caller: Operator, context: ContextDep, response: Response, name: ScheduleName, ramp: RampRequest,
                     match: IfMatch = None, dry_run: DryRun = False) -> ScheduleState:
     """Change a scheduled value from a version on.
 

@@ -53,7 +53,7 @@ def message(kind: str, data: Any, identity: str = "") -> str:
 
 
 class StreamReader:
-    """Reads the messages that one client has not received. Blocking."""
+    """Reader of the messages that one client has not received. Blocking."""
 
     def __init__(self, context: Context, cursor: Cursor | None) -> None:
         self._context = context

@@ -162,8 +162,9 @@ def begin_operation(context: Context, kind: OperationKind, who: str, request: Op
 
 @router.post("/plan", responses=responses(_404=NO_RUN))
 def plan_surgery(caller: Operator, context: ContextDep, body: DerivePlanRequest) -> PlanPreview:
-    """Derives a plan from what the agent is to become: the table of changes, and what to think about. Nothing is
-    changed and nothing is kept."""
+    """Derive a plan from the intended changes of the agent.
+
+    Return it with its table of changes and hints. Nothing is changed or stored."""
     record = require_record(context)
     options = {"hold": body.hold, **({} if body.warm_up_versions is None else {
         "warm_up_versions": body.warm_up_versions})}
@@ -175,8 +176,9 @@ def plan_surgery(caller: Operator, context: ContextDep, body: DerivePlanRequest)
 
 @router.post("/read", responses=responses(_404=NO_RUN))
 def read_surgery(caller: Operator, context: ContextDep, body: PlanText) -> PlanPreview:
-    """Reads a plan that somebody has written, or has changed after it was derived: the table of changes, and what to
-    think about. ``plan`` is as it was sent. Nothing is changed and nothing is kept."""
+    """Read a plan that was written or edited by hand.
+
+    Return it unchanged with its table of changes and hints. Nothing is changed or stored."""
     record = require_record(context)
     try:
         return preview_plan(read_plan(body.plan), record).model_copy(update={"plan": body.plan})
@@ -185,7 +187,7 @@ def read_surgery(caller: Operator, context: ContextDep, body: PlanText) -> PlanP
 
 
 def fit_plan(record: RunRecord, plan: str) -> OperationRequest:
-    """Return the request of a plan that fits the run's present agent. Raise Problem 422 or 409."""
+    """Return the request of a plan that fits the run's current agent. Raise Problem 422 or 409."""
     try:
         read = read_plan(plan)
         request = surgery_request(read, plan, record)
@@ -199,8 +201,9 @@ def fit_plan(record: RunRecord, plan: str) -> OperationRequest:
 @router.post("/check", status_code=202, responses=operation_responses(_404=NO_RUN, _409=NOT_NOW))
 def check_surgery(caller: Operator, context: ContextDep, body: CheckRequest, response: Response,
                   dry_run: DryRun = False) -> Operation:
-    """Measures a plan on the newest version and on samples of the run's own games, beside training, touching nothing.
-    202 and the operation; its result stays under /v1/surgery/checks/{digest}."""
+    """Measure a plan on the newest version and on samples of the run's own games, without changing the run.
+
+    The response is 202 and the operation. Its result stays under /v1/surgery/checks/{digest}."""
     record = require_record(context)
     request = fit_plan(record, body.plan)
     return begin_operation(context, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
@@ -210,8 +213,10 @@ def check_surgery(caller: Operator, context: ContextDep, body: CheckRequest, res
                                                                       _409=NOT_NOW))
 def apply_surgery(caller: Operator, context: ContextDep, body: ApplyRequest, response: Response,
                   dry_run: DryRun = False) -> Operation:
-    """Applies a plan that was checked in this epoch: 202 and the operation. With ``dry_run`` its steps, if it would be
-    taken."""
+    """Apply a plan that was checked in this epoch.
+
+    The response is 202 and the operation. With ``dry_run`` it is the steps of the operation, if it would be
+    accepted."""
     record = require_record(context)
     row = PlanChecks(context.state).get(body.digest)
     if row is None:
