@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 
 import redis
 
+from rapid.address import join_address
 from rapid.blobs import BlobStore
 from rapid.reexec import reexec
 from rapid.standalone_service import StandaloneService
@@ -209,7 +210,7 @@ class Service(StandaloneService[C]):
 
     def announce(self, port: int, host: str | None = None) -> str:
         """Publish the service's address with the heartbeat, and return it. ``host`` defaults to ``rpc.listen_host``."""
-        self._lease.address = f"{advertised_host(self.config.rpc.listen_host if host is None else host)}:{port}"
+        self._lease.address = join_address(advertised_host(self.config.rpc.listen_host if host is None else host), port)
         self._renew()
         return self._lease.address
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Generic, Self, TypeVar
 
+from rapid.address import join_address
 from rapid.lifecycle import Lifecycle
 from rapid.rpc.token import load_token
 from rapid.startup import (
@@ -52,7 +53,8 @@ class StandaloneService(Generic[C]):
 
     def listen_address(self, port: int = 0) -> str:
         """Return the gRPC listen address, ``rpc.listen_host``:port. The command line's port replaces ``port``."""
-        return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
+        return join_address(self.config.rpc.listen_host,
+                            port if self.arguments.port is None else self.arguments.port)
 
     def _start_process(self) -> str:
         """Start the pages and the signal handlers. Return the address of the metrics page. Raise OSError."""
@@ -62,7 +64,7 @@ class StandaloneService(Generic[C]):
                                   self.critical_tasks.failure_reason)
         identify(self.config.name, self.kind, self.id)
         self.lifecycle.install()
-        return f"{advertised_host(telemetry.metrics_host)}:{self._pages.port}"
+        return join_address(advertised_host(telemetry.metrics_host), self._pages.port)
 
     def _end_process(self) -> None:
         if self._pages is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol, TypeVar
 
+from rapid.address import ANY_ADDRESS
 from rapid.allocator import tune_allocator
 from rapid.child_process import SUPERVISED_VARIABLE, die_with_parent
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
@@ -120,12 +121,15 @@ def advertised_host(host: str) -> str:
     For a service on every interface this is the machine's full name if it has one, else its address. The name of a
     StatefulSet's pod outlives its addresses.
     """
-    if host not in ("0.0.0.0", "::", ""):
+    if host not in ANY_ADDRESS:
         return host
     name = socket.getfqdn()
     if "." in name and not name.startswith("localhost") and not name.endswith(".arpa"):
         return name
     try:
-        return socket.gethostbyname(socket.gethostname())
+        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
     except OSError:
         return socket.gethostname()
+    # A server on 0.0.0.0 may have no IPv6 address; one on :: has both, and the preferred one is first.
+    usable = [row for row in found if host == "::" or row[0] == socket.AF_INET]
+    return str((usable or found)[0][4][0])

@@ -1,7 +1,10 @@
 from pathlib import Path
 
+import pytest
+
 from five.local.cluster import free_ports, with_addresses
 from five.run.load import load
+from tests.ipv6 import needs_loopback
 
 
 def test_free_ports_differ() -> None:
@@ -27,3 +30,14 @@ def test_empty_addresses_are_filled(tmp_path: Path) -> None:
 def test_remote_environment_gets_a_server(tmp_path: Path) -> None:
     found = with_addresses(load("laptop-1v1", ["services.rollout.environment=remote"]), tmp_path)
     assert len(found.services.dota_env.addresses) == 1
+
+
+@needs_loopback
+@pytest.mark.parametrize(("listens", "dialled"), [("::1", "[::1]:"), ("::", "[::1]:"), ("0.0.0.0", "127.0.0.1:")])
+def test_services_are_dialled_where_they_listen(tmp_path: Path, listens: str, dialled: str) -> None:
+    asked = ["services.rollout.environment=remote", f"rpc.listen_host={listens}"]
+    services = with_addresses(load("laptop-1v1", asked), tmp_path).services
+    addresses = [*services.optimizer.addresses, *services.inference.addresses, *services.dota_env.addresses,
+                 services.opponents.address, services.evaluator.address, services.play.address,
+                 services.optimizer.rendezvous]
+    assert all(address.startswith(dialled) for address in addresses)

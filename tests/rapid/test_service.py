@@ -293,8 +293,11 @@ def test_advertised_host(monkeypatch: pytest.MonkeyPatch) -> None:
     assert advertised_host("0.0.0.0") == "five-optimizer-0.five-optimizer.five.svc.cluster.local"
     monkeypatch.setattr(socket, "getfqdn", lambda: "4d1a9c6f")
     monkeypatch.setattr(socket, "gethostname", lambda: "4d1a9c6f")
-    monkeypatch.setattr(socket, "gethostbyname", lambda name: "10.1.2.3")
-    assert advertised_host("0.0.0.0") == "10.1.2.3"
+    rows = [(socket.AF_INET6, 0, 0, "", ("fd00::7", 0, 0, 0)), (socket.AF_INET, 0, 0, "", ("10.1.2.3", 0))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *name, **options: rows)
+    assert advertised_host("0.0.0.0") == "10.1.2.3" and advertised_host("::") == "fd00::7"
+    del rows[1]
+    assert advertised_host("0.0.0.0") == "fd00::7"
 
 
 # The embedded Redis.

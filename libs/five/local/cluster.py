@@ -1,7 +1,6 @@
 """Local cluster: all services as processes of this machine under one supervisor."""
 
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +16,8 @@ from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, save, validate
 from five.services.controller.run.setup import set_up_run
 from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
+from rapid.address import join_address
+from rapid.listening import listen
 from rapid.rpc.token import FILE_VARIABLE
 from rapid.store import acl
 from rapid.store.connection import Login, Role, connect, require_no_eviction, require_reachable
@@ -25,17 +26,19 @@ from rapid.store.series import Series
 from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessSpec, Supervisor
 
-HOST = "127.0.0.1"
 STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, stopped in reverse order
 START_SECONDS = 90.0
 OPTIMIZER_GRACE = 300.0  # seconds until they are killed; they end themselves when their writes are done
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ``count`` different ports that are free now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind((HOST, 0))
+def local_host(listen_host: str) -> str:
+    """Return the address at which this machine's processes dial servers that listen on ``listen_host``."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listen_host, listen_host)
+
+
+def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
+    """Return ``count`` different ports of ``host`` that are free now."""
+    sockets = [listen(host, 0) for _ in range(count)]
     ports = [int(s.getsockname()[1]) for s in sockets]
     for s in sockets:
         s.close()
@@ -44,12 +47,10 @@ def free_ports(count: int) -> list[int]:
 
 def is_free(host: str, port: int) -> bool:
     """Return whether a server could listen on the port now."""
-    with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            s.bind((host, port))
-        except OSError:
-            return False
+    try:
+        listen(host, port).close()
+    except OSError:
+        return False
     return True
 
 
@@ -62,10 +63,11 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
     wanted: dict[str, str] = {}
     inference = max(len(services.inference.addresses), 1)
     environments = 1 if services.rollout.environment == "remote" else 0
-    ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 5))
+    host = local_host(config.rpc.listen_host)
+    ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 5, host))
 
     def addresses(count: int) -> str:
-        return "[" + ", ".join(f'"{HOST}:{next(ports)}"' for _ in range(count)) + "]"
+        return "[" + ", ".join(f'"{join_address(host, next(ports))}"' for _ in range(count)) + "]"
 
     if not services.inference.addresses:
         wanted["services.inference.addresses"] = addresses(inference)
@@ -78,7 +80,7 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
                        ("services.play.address", services.play.address),
                        ("services.optimizer.rendezvous", services.optimizer.rendezvous)):
         if not given:
-            wanted[key] = f"{HOST}:{next(ports)}"
+            wanted[key] = f'"{join_address(host, next(ports))}"'
     controller = services.controller
     if controller.port == 0 or not is_free(controller.host, controller.port):  # taken by another run of this machine
         wanted["services.controller.port"] = str(next(ports))
@@ -99,7 +101,8 @@ def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> Pro
     settings = config.services.optimizer
     argv = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
             str(settings.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-endpoint",
-            settings.rendezvous, "--local-addr", HOST, "-m", "five.services.optimizer", "--config", path]
+            settings.rendezvous, "--local-addr", local_host(config.rpc.listen_host), "-m", "five.services.optimizer",
+            "--config", path]
     return ProcessSpec("optimizers", argv, {**env, **AGENT_ENVIRONMENT}, None, SERVERS,
                        grace_seconds=OPTIMIZER_GRACE)
 
@@ -125,7 +128,7 @@ class LocalCluster:
         resolved = with_addresses(config, folder.path)
         save(resolved, folder.path / "cluster.yaml")
         cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None),
-                      free_ports(len(resolved.services.dota_env.addresses)))
+                      free_ports(len(resolved.services.dota_env.addresses), local_host(resolved.rpc.listen_host)))
         try:
             cluster._start_stores(config, say)
             cluster._set_up_run()
@@ -173,9 +176,12 @@ class LocalCluster:
             self.supervisor.start(spec)
         remote = self.config.services.rollout.environment == "remote"
         c = self.config.services.controller
-        self.folder.announce(ClusterInfo(os.getpid(), f"http://{c.host}:{c.port}", self.config.store.state_url,
+        rest = join_address(local_host(c.host), c.port)
+        host = local_host(self.config.rpc.listen_host)
+        self.folder.announce(ClusterInfo(os.getpid(), f"http://{rest}", self.config.store.state_url,
                                      self.config.store.params_url, self.config.services.evaluator.address,
-                                     tuple(f"{HOST}:{port}" for port in self.environment_ports) if remote else ()))
+                                     tuple(join_address(host, port) for port in self.environment_ports) if remote
+                                     else ()))
 
     def _specs(self) -> list[ProcessSpec]:
         services = self.config.services

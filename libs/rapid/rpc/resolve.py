@@ -11,6 +11,8 @@ import socket
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rapid.address import join_address, split_address
+
 log = logging.getLogger(__name__)
 LOOKUP_SECONDS = 5.0
 
@@ -32,8 +34,8 @@ async def resolve_servers(addresses: Sequence[str]) -> list[ServerAddress]:
 
 
 async def _servers(address: str) -> list[ServerAddress]:
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or _is_literal(host):
+    host, port = split_address(address)
+    if not port.isdigit() or _is_literal(host):
         return [ServerAddress(address)]
     try:
         rows = await asyncio.wait_for(
@@ -43,12 +45,12 @@ async def _servers(address: str) -> list[ServerAddress]:
         return [ServerAddress(address)]
     family = rows[0][0]  # the preferred family: a server may have an address of each
     ips = sorted({str(row[4][0]) for row in rows if row[0] == family})
-    return [ServerAddress(f"[{ip}]:{port}" if family == socket.AF_INET6 else f"{ip}:{port}", host) for ip in ips]
+    return [ServerAddress(join_address(ip, port), host) for ip in ips]
 
 
 def _is_literal(host: str) -> bool:
     """Return whether the host needs no lookup: an address, this machine, or a name with a scheme (unix:, dns:///)."""
-    if host == "localhost" or ":" in host:  # IPv6 as well
+    if host == "localhost" or ":" in host:  # IPv6
         return True
     try:
         ipaddress.ip_address(host)

@@ -11,6 +11,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from rapid.address import split_address
 from rapid.config import RpcConfig
 from rapid.rpc.errors import StatusCode, status_of
 from rapid.rpc.health import NOT_SERVING, SERVING
@@ -48,9 +49,9 @@ def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
 
 def port_of(address: str) -> int:
     """Return the port of host:port; 0 (any free port) for ''. Raise ValueError."""
-    port = address.rpartition(":")[2] if address else "0"
+    port = split_address(address)[1] if address else "0"
     if not port.isdigit():
-        raise ValueError(f"{address!r} has no port: an address is written host:port")
+        raise ValueError(f"{address!r} has no port: an address is written host:port, with an IPv6 host in brackets")
     return int(port)
 
 

@@ -13,6 +13,7 @@ import threading
 import time
 from typing import Any, NamedTuple
 
+from rapid.address import split_address
 from rapid.config import TlsConfig
 
 log = logging.getLogger(__name__)
@@ -70,8 +71,7 @@ def diagnose_handshake(target: str, tls: TlsConfig, server_name: str = "", timeo
     ``server_name`` is expected in the certificate unless the configuration names one. Blocks for at most ``timeout``
     seconds in each of three handshakes.
     """
-    host, _, port = target.rpartition("/")[2].rpartition(":")
-    host = host.strip("[]")
+    host, port = split_address(target.rpartition("/")[2])
     if not host or not port.isdigit():
         return ""
     name = tls.server_name or server_name or host

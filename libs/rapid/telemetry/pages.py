@@ -9,6 +9,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import make_wsgi_app
 
+from rapid.address import join_address
+from rapid.listening import listen
 from rapid.telemetry.metrics import REGISTRY
 
 REQUEST_SECONDS = 10.0  # socket timeout of a silent client
@@ -24,18 +26,15 @@ def always_ready() -> str:
 
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
-    request_queue_size = 32
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, listener: socket.socket) -> None:
         self._slots = threading.BoundedSemaphore(MAX_REQUESTS)
-        super().__init__(address, _Handler)
-
-    def server_bind(self) -> None:
-        # HTTPServer would look up this machine's name in DNS, which may take seconds.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        address = listener.getsockname()
+        super().__init__(address[:2], _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        # server_bind() would look up this machine's name in DNS, which may take seconds.
+        self.server_name, self.server_port = str(address[0]), int(address[1])
         self.setup_environ()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -52,10 +51,6 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore errors of clients that disconnected."""
-
-
-class _Server6(_Server):
-    address_family = socket.AF_INET6
 
 
 class _Handler(WSGIRequestHandler):
@@ -83,16 +78,16 @@ class PagesServer:
 
 def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str] = always_ready,
                 failure_reason: Callable[[], str] = always_ready) -> PagesServer:
-    """Serve the pages at http://host:port; port 0 is any free one.
+    """Serve the pages at http://host:port; port 0 is any free one, host ``::`` is every address.
 
     ``/metrics`` is for Prometheus. ``/healthz`` is 200 while ``failure_reason()`` is '' (critical threads, tasks and
     loops of this process are healthy), else 503 with the reason. It does not depend on other processes. ``/readyz`` is
     200 while ``not_ready()`` is '', else 503 with the reason. Raises OSError when the port is taken.
     """
     try:
-        server = (_Server6 if ":" in host else _Server)((host, port))
+        server = _Server(listen(host, port))
     except OSError as error:
-        raise OSError(f"cannot serve metrics at {host}:{port}: {error.strerror or error}; set "
+        raise OSError(f"cannot serve metrics at {join_address(host, port)}: {error.strerror or error}; set "
                       "telemetry.metrics_port to a free port, or to 0 for any") from None
     server.set_app(_application(not_ready, failure_reason))
     return PagesServer(server)

@@ -8,7 +8,6 @@ from pydantic import Field, field_validator
 from five.run.config.autoscaler import AutoscalerConfig
 from rapid.config import Section
 
-
 LOOPBACK = ("127.0.0.1", "::1")
 _PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
@@ -63,7 +62,8 @@ class OperationsConfig(Section):
 class ControllerConfig(Section):
     """Controller: the REST API of a run."""
 
-    host: str = Field("127.0.0.1", description="Address on which the REST API listens.")
+    host: str = Field("127.0.0.1", description="Address on which the REST API listens; :: is every address, IPv4 and "
+                      "IPv6.")
     port: int = Field(0, ge=0, le=65535, description="Port on which the REST API listens; 0: any free port.")
     auth: bool = Field(True, description="Whether requests need a bearer token. Switch it off only on a machine that "
                        "nobody else can reach.")
