@@ -123,7 +123,7 @@ def main() -> None:
         torch.set_num_threads(settings.threads)
         apply_compute_config(config.compute)
         codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
-        group = join(device_of(settings.device))
+        group = join(device_of(settings.device), settings.start_timeout_seconds)
         layout = Layout(config.game)
         publisher = lease_publisher(service, group)
         watchdog = service.critical_tasks.watchdog("training")

@@ -135,12 +135,22 @@ class Checkpoints:
                 self._blobs.remove_ref(name)
 
     def commit_unindexed(self) -> None:
-        """Commit the files of a run whose index is empty, because of an earlier release or a loss of Redis."""
-        if self._index is None or self._index.all():
+        """Commit files that the index lacks.
+
+        All files, if the index is empty because of an earlier release or a loss of Redis. Otherwise the files that the
+        previous holder of the lease wrote after the newest entry: Redis was unavailable when it ended.
+        """
+        if self._index is None:
             return
+        committed = self._index.all()
+        fencing_token = self._require_fencing_token()
+        previous = fencing_token.epoch, (fencing_token.fence or 0) - 1
         for version, named in self._files().items():
+            if committed and (version <= max(committed) or (named.epoch, named.fence) != previous):
+                continue
             name = self._prefix + named.text()
-            self._index.commit(self._require_fencing_token(), version, name, self._blobs.ref(name))
+            self._index.commit(fencing_token, version, name, self._blobs.ref(name))
+            log.info("checkpoint added to the index version=%d", version)
 
     def newest(self) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
         """Return version, tensors and extra values of the newest readable checkpoint; None when there is none.
@@ -159,6 +169,10 @@ class Checkpoints:
         if errors:
             raise Corrupt(f"no checkpoint is readable: {'; '.join(errors)}")
         return None
+
+    def require(self, version: int) -> None:
+        """Raise BlobMissing unless a version's checkpoint can be read."""
+        self._blobs.get_prefix(self.ref(version), 8)
 
     def load(self, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return tensors and extra values of a checkpoint. Raises BlobMissing, Corrupt, ValueError."""

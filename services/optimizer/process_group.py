@@ -4,19 +4,28 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from hashlib import blake2b
 
+import numpy as np
+import numpy.typing as npt
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
+from rapid.tensorfile import split_chunks
 
 log = logging.getLogger(__name__)
 LEAVING_SECONDS = 10.0  # a restarted rank needs longer to import torch and open its store
 TIMEOUT = timedelta(seconds=120)  # after this wait for a lost rank the agent restarts the group
+START_SECONDS = 1800.0  # default of services.optimizer.start_timeout_seconds
+CHUNK_BYTES = 32 << 20  # of one broadcast of bytes
+DIGEST_BYTES = 16
+_STARTED = "first-rank-started"
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,7 @@ class OptimizerGroup:
 
     ``reduce`` averages tensors over the ranks in place; None in a group of one. ``begin`` starts to average one tensor
     and returns a function that completes it. ``restarts`` counts how often torchrun has restarted the group.
+    ``start_seconds`` is how long the others wait for rank 0 at the start.
     """
 
     rank: int = 0
@@ -32,15 +42,68 @@ class OptimizerGroup:
     restarts: int = 0
     reduce: Callable[[list[Tensor]], None] | None = None
     begin: Callable[[Tensor], Callable[[], None]] | None = None
+    start_seconds: float = START_SECONDS
     _decisions: dist.ProcessGroup | None = None
+    _store: dist.Store | None = None
+    _device: str = "cpu"  # on which the default group averages
 
     def all_ranks(self, *here: bool) -> list[bool]:
         """Return for each condition whether it is true on every rank."""
+        return self.begin_all_ranks(*here)()
+
+    def begin_all_ranks(self, *here: bool) -> Callable[[], list[bool]]:
+        """Start `all_ranks` and return a function that waits for its result. Each rank calls that function once."""
         if self._decisions is None:
-            return list(here)
+            return lambda: list(here)
         word = torch.tensor(here, dtype=torch.int32)
-        dist.all_reduce(word, dist.ReduceOp.MIN, group=self._decisions)
-        return [bool(x) for x in word.tolist()]
+        work = dist.all_reduce(word, dist.ReduceOp.MIN, group=self._decisions, async_op=True)
+
+        def end() -> list[bool]:
+            work.wait()
+            return [bool(x) for x in word.tolist()]
+
+        return end
+
+    def wait_for_first(self) -> None:
+        """Wait until rank 0 has called this, for at most ``start_seconds``: it reads a checkpoint meanwhile.
+
+        Collective operations time out sooner. Raises RuntimeError after that time or when rank 0 is lost.
+        """
+        if self._store is None:
+            return
+        if self.rank == 0:
+            self._store.set(_STARTED, "1")
+            return
+        began = time.monotonic()
+        try:
+            self._store.wait([_STARTED], timedelta(seconds=self.start_seconds))
+        except RuntimeError as error:
+            raise RuntimeError(f"optimizer 0 has not started after {time.monotonic() - began:.0f} s "
+                               f"(services.optimizer.start_timeout_seconds {self.start_seconds:g}): {error}") from None
+
+    def broadcast_bytes(self, pieces: Iterable[memoryview]) -> npt.NDArray[np.uint8]:
+        """Return the bytes of rank 0's pieces on every other rank, and nothing on rank 0. The others pass no pieces.
+
+        Bytes travel in chunks over the group's backend. Raises RuntimeError if a digest of them differs.
+        """
+        chunks = split_chunks(pieces, CHUNK_BYTES)
+        size = int(self.broadcast([sum(len(part) for chunk in chunks for part in chunk)])[0])
+        received = np.empty(0 if self.rank == 0 else size, np.uint8)
+        digest = blake2b(digest_size=DIGEST_BYTES)
+        for index, begin in enumerate(range(0, size, CHUNK_BYTES)):
+            if self.rank == 0:
+                host = torch.frombuffer(bytearray().join(chunks[index]), dtype=torch.uint8)
+            else:
+                host = torch.from_numpy(received[begin:begin + CHUNK_BYTES])
+            buffer = host.to(self._device)
+            dist.broadcast(buffer, 0)
+            if self.rank != 0 and buffer is not host:
+                host.copy_(buffer)
+            digest.update(host.numpy().data)
+        own = list(digest.digest())
+        if self.broadcast(own) != own:
+            raise RuntimeError(f"optimizer {self.rank} received other bytes than optimizer 0 sent; the group restarts")
+        return received
 
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:
         """Return each value summed over the ranks."""
@@ -68,7 +131,7 @@ def device_of(configured: str) -> torch.device:
     return torch.device(configured)
 
 
-def join(device: torch.device) -> OptimizerGroup:
+def join(device: torch.device, start_seconds: float = START_SECONDS) -> OptimizerGroup:
     """Join the group that torchrun's environment describes: NCCL on GPUs, gloo on CPUs. Without one, return a group of
     one.
 
@@ -83,10 +146,14 @@ def join(device: torch.device) -> OptimizerGroup:
         raise RuntimeError(f"torchrun lacks environment variables: start it with {settings}")
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
+    store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
+    store.set_timeout(TIMEOUT)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", store=dist.PrefixStore("group", store),
+                            rank=rank, world_size=size, timeout=TIMEOUT)
     restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
-    return OptimizerGroup(dist.get_rank(), size, restarts, average, start_average,
-                          dist.new_group(backend="gloo", timeout=TIMEOUT))
+    decisions = dist.new_group(backend="gloo", timeout=TIMEOUT)
+    return OptimizerGroup(rank, size, restarts, average, start_average, start_seconds, decisions,
+                          dist.PrefixStore("start", store), str(device))
 
 
 def start_average(tensor: Tensor) -> Callable[[], None]:

@@ -2,11 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import redis
+import torch
 from torch import Tensor
 
 from five.agent.config import LearnerConfig
@@ -31,6 +33,7 @@ from five.services.optimizer.interfaces import CheckpointMigrator, Publisher, St
 from five.services.optimizer.prefetch import BatchPrefetcher, HostAndDeviceBatch
 from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup
 from five.services.optimizer.version_records import SubmittedStep, VersionRecord, VersionWindow
+from rapid import tensorfile
 from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut, is_away
 
@@ -95,28 +98,49 @@ class Training:
         self._checkpoint_copier = SnapshotCopier(self.learner.device)
 
     def start(self) -> None:
-        """Resume from the newest checkpoint, or publish version 0. All ranks load rank 0's checkpoint."""
-        checkpoint = self._resume_or_initialize() if self.group.rank == 0 else -1
-        checkpoint, self.version = map(int, self.group.broadcast([checkpoint, self.version]))
-        if self.group.rank != 0:
-            try:
-                tensors, extra = self.checkpoints.load(checkpoint)
-            except BlobMissing as error:
-                raise RuntimeError(f"optimizer {self.group.rank} does not see the checkpoint of optimizer 0 "
-                                   f"({error}): blobs.url must be storage that all optimizers share") from None
-            self._load(tensors, extra)
+        """Resume from the newest checkpoint, or publish version 0. Rank 0 reads it, and the others get its state."""
+        self._share_state(self._resume_or_initialize() if self.group.rank == 0 else -1)
         page.show_start(self.version, checkpointed=True)
         page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
         self.intake.version = self.version
         self._received = self.intake.pacer.received
         (self._hero_steps,) = self.group.sum_over_ranks([self.intake.hero_steps])
 
+    def _share_state(self, checkpoint: int) -> None:
+        """Give every rank the state of rank 0: parameters, Adam's moments, counters and random state.
+
+        ``checkpoint`` is the version of the checkpoint that rank 0 read. The others only check that they could read it,
+        because another process may be rank 0 next time.
+        """
+        group = self.group
+        if group.size == 1:
+            return
+        group.wait_for_first()
+        pieces: Sequence[memoryview] = ()
+        if group.rank == 0:
+            arrays = {name: tensor.cpu().numpy() for name, tensor in self.learner.state_dict().items()}
+            pieces = tensorfile.file_pieces(arrays, {
+                "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(), "version": self.version,
+                "warm_up_until": self.warm_up_until, "checkpoint": checkpoint})
+        data = group.broadcast_bytes(pieces)
+        if group.rank != 0:
+            received, index = tensorfile.parse(data)
+            self._load({name: torch.from_numpy(array) for name, array in received.items()}, index.meta)
+            self.version = int(index.meta["version"])
+            try:
+                self.checkpoints.require(int(index.meta["checkpoint"]))
+            except BlobMissing as error:
+                raise RuntimeError(f"optimizer {group.rank} does not see the checkpoint of optimizer 0 "
+                                   f"({error}): blobs.url must be storage that all optimizers share") from None
+
     def _resume_or_initialize(self) -> int:
-        """Start rank 0; return the version of the checkpoint that all ranks load."""
+        """Start rank 0; return the version of the newest checkpoint."""
         head = self.publisher.head()
         found = self.checkpoints.newest()
         if found is not None:
             checkpoint, tensors, extra = found
+            if self.migrations is not None:
+                tensors, extra = self.migrations.migrate(tensors, extra)
             self._load(tensors, extra)
             self.intake.buffer.load_state_dict(extra["buffer"])
             self.intake.hero_steps = int(extra["hero_steps"])
@@ -137,9 +161,7 @@ class Training:
         self._write_blocking(self._version_write())
         return 0
 
-    def _load(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> None:
-        if self.migrations is not None:
-            tensors, extra = self.migrations.migrate(tensors, extra)
+    def _load(self, tensors: Mapping[str, Tensor], extra: Mapping[str, Any]) -> None:
         self.learner.load_state_dict(tensors, extra["learner"])
         self.intake.pacer.load_state_dict(extra["pacer"])
         self.warm_up_until = int(extra.get("warm_up_until", 0))
@@ -149,18 +171,18 @@ class Training:
         hyper = self._hyperparameters()
         previous: DeviceEvent = self.learner.record_event()
         batch: HostAndDeviceBatch | None = None
+        decide: Callable[[], list[bool]] | None = None  # the decision on this step that the previous one began
         while True:
             self.beat()
             self._run_fenced(self._writer.poll)
             # A batch is kept until every rank has one.
             active = self._read_active()
-            if batch is None and active:
-                batch = self._batches.next()
+            if decide is None:
+                if batch is None and active:
+                    batch = self._batches.next()
+                decide = self._begin_decision(stopping, batch is not None)
             self._count_received()
-            self._blocked.update(self._next_version_blocked_reason())
-            running, has_batch, unblocked, no_request = self.group.all_ranks(
-                not (stopping() or self.is_fenced_out), batch is not None, not self._blocked.reason,
-                not (self._requests and self._writer.is_idle))
+            (running, has_batch, unblocked, no_request), decide = decide(), None
             if not no_request:
                 self._save_requested_checkpoint()
             if not running:
@@ -180,8 +202,14 @@ class Training:
             rewards = self.intake.take_rewards()
             if rewards.count:
                 self.learner.add_rewards(rewards.count, rewards.total, rewards.squares)
+            if batch is None:
+                batch = self._batches.next()  # the one that this rank promised when the decision began
             assert batch is not None
             self._flop_per_step = self._flop_per_step or self.learner.count_step_flops(batch[1])
+            # With several ranks a decision takes a round trip, so that on the next step begins now. A step that makes a
+            # version is an exception: whether it is blocked is known only just before.
+            if self.group.size > 1 and len(self._submitted) + 2 < self.config.gradient_steps_per_iteration:
+                decide = self._begin_decision(stopping, active and self.intake.may_sample(self.config.batch_samples))
             if active:
                 self._batches.prefetch()
             previous = self._step(batch, hyper, previous)
@@ -191,10 +219,19 @@ class Training:
                 hyper = self._hyperparameters()
                 previous = self.learner.record_event()
         self._read_step_metrics()
-        self._run_fenced(self._writer.finish)
+        self._run_without_redis(self._writer.finish, "the last version may be missing")
         hero_steps, flop = self.group.sum_over_ranks([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
-            self._run_fenced(self._checkpoint_write(int(hero_steps), flop))
+            self._run_without_redis(self._checkpoint_write(int(hero_steps), flop),
+                                    f"the checkpoint of version {self.version} is stored but not in the index; the "
+                                    "next optimizer adds it")
+
+    def _begin_decision(self, stopping: Callable[[], bool], has_batch: bool) -> Callable[[], list[bool]]:
+        """Begin to agree whether all ranks run, have a batch, may make the next version, and need no checkpoint."""
+        self._blocked.update(self._next_version_blocked_reason())
+        return self.group.begin_all_ranks(
+            not (stopping() or self.is_fenced_out), has_batch, not self._blocked.reason,
+            not (self._requests and self._writer.is_idle))
 
     @property
     def blocked_reason(self) -> str:
@@ -211,6 +248,14 @@ class Training:
             # The refused write is obsolete: the run has continued from another version.
             log.info("learning ends: %s", error)
             self.is_fenced_out = True
+
+    def _run_without_redis(self, write: Write, consequence: str) -> None:
+        """Run a write of the drain. Redis may be gone already, as when a node is drained: that is logged only. A
+        checkpoint's blob is written before its entry in Redis."""
+        try:
+            self._run_fenced(write)
+        except redis.RedisError as error:
+            log.warning("Redis is unavailable during the drain: %s (%s)", consequence, error)
 
     def _next_version_blocked_reason(self) -> str:
         """Return why the next step must wait because it would make a version; "" if it may run."""

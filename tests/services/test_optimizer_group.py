@@ -44,9 +44,12 @@ GRACE = 20.0
 
 
 class Cluster:
-    """Two optimizers and a sender that pushes segments to both without a pause."""
+    """Two optimizers and a sender that pushes segments to both without a pause.
 
-    def __init__(self, folder: Path, redis_url: str, client: redis.Redis) -> None:
+    Without ``starts_group`` the test starts the optimizers.
+    """
+
+    def __init__(self, folder: Path, redis_url: str, client: redis.Redis, starts_group: bool = True) -> None:
         ports = free_ports(3)
         self.config = RunConfig(
             name="trial", seed=3, game=GAME, model=MODEL,
@@ -59,8 +62,9 @@ class Cluster:
             services=ServicesConfig(optimizer=OptimizerConfig(
                 optimizers=2, addresses=[f"127.0.0.1:{p}" for p in ports[:2]], checkpoint_every_versions=5,
                 rendezvous=f"127.0.0.1:{ports[2]}")))
-        path = folder / "cluster.yaml"
-        save(self.config, path)
+        self.environment = {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"}
+        self.config_path = folder / "cluster.yaml"
+        save(self.config, self.config_path)
         self.state = RunState(client, "trial")
         set_up_run(self.state, self.config, "test")
         self.state.transition(Status.RUNNING, "test")
@@ -69,8 +73,8 @@ class Cluster:
         self.checkpoints = Checkpoints(BlobStore(self.config.blobs.url), self.config.name, 3,
                                        CheckpointIndex(client, "trial"))
         self.supervisor = Supervisor(folder / "logs", None)
-        self.supervisor.start(optimizer_group(
-            self.config, str(path), {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"}))
+        if starts_group:
+            self.supervisor.start(optimizer_group(self.config, str(self.config_path), self.environment))
         self.accepted = [0, 0]
         self._ending = threading.Event()
         self._feeder = threading.Thread(target=lambda: asyncio.run(self._feed()))
@@ -80,8 +84,8 @@ class Cluster:
         optimizer = self.config.services.optimizer
         clients = [ExperienceClient([optimizer.address(rank)], self.config.rpc, LAYOUT.hash, "trial", "rollout-0",
                                     TOKEN, 2, ("shared", "private"), epoch=1) for rank in range(2)]
-        sender = Sender(clients, 2)
-        sender.start()
+        sender = Sender(clients.__getitem__, 2)
+        sender.assign(range(2))
         feeding = asyncio.create_task(self._put(sender))
         while not self._ending.is_set():
             assert not feeding.done(), feeding.exception()

@@ -1,0 +1,84 @@
+"""Decisions of a group are begun a step ahead, and every rank still takes, pauses and ends with the same step."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.services.test_optimizer_group_start import HEAD, run_ranks
+
+STEPS_PER_VERSION = 8
+TRAIN = HEAD + """
+import threading
+from five.services.optimizer.process_group import OptimizerGroup
+from tests.services.optimizer_cases import StateInMemory, Versions, stored_segment, training
+
+group = join(torch.device("cpu"))
+trace = []
+begin = OptimizerGroup.begin_all_ranks
+def traced(self, *here):
+    end = begin(self, *here)
+    trace.append("begin")
+    def ended():
+        result = end()
+        trace.append("end")
+        return result
+    return ended
+OptimizerGroup.begin_all_ranks = traced
+
+client = StateInMemory()
+run = training(Path(sys.argv[1]), Versions(), client)
+run.config = run.config.model_copy(update={"gradient_steps_per_iteration": 8})
+run.group = group
+run.learner.all_reduce = group.reduce
+step = run.learner.train_step
+def train_step(*arguments):
+    trace.append("step")
+    return step(*arguments)
+run.learner.train_step = train_step
+run.start()
+
+ending = threading.Event()
+def feed():
+    number = 0
+    while not ending.is_set():
+        if run.intake.may_admit():
+            run.intake.admit(stored_segment(f"{rank}-{number}", version=run.version, seed=1000 * rank + number))
+            number += 1
+        else:
+            time.sleep(0.001)
+feeder = threading.Thread(target=feed)
+feeder.start()
+
+paused_at = []
+def stopping():
+    steps = run.learner.gradient_steps
+    if rank == 1 and steps >= 11 and not paused_at:
+        paused_at.append(steps)
+        client.playing = False
+        threading.Timer(0.5, lambda: setattr(client, "playing", True)).start()
+    return rank == 1 and steps >= 37
+run.run(stopping)
+ending.set()
+feeder.join()
+digest = sha256()
+for name, tensor in sorted(run.learner.state_dict().items()):
+    digest.update(name.encode() + tensor.numpy().tobytes())
+ahead = sum(trace[i:i + 3] == ["begin", "step", "end"] for i in range(len(trace)))
+print(json.dumps([run.learner.gradient_steps, run.version, digest.hexdigest(), ahead, trace.count("step")]), flush=True)
+process_group.leave()
+"""
+
+
+@pytest.mark.timeout(120)
+def test_ranks_take_the_same_steps_with_decisions_begun_ahead(tmp_path: Path) -> None:
+    states: list[Any] = []
+    for code, out, errors in run_ranks(TRAIN, str(tmp_path)):
+        assert code == 0, errors
+        states.append(json.loads(out.splitlines()[-1]))
+    assert states[0][:3] == states[1][:3]
+    steps, version, _, ahead, taken = states[0]
+    assert 37 <= steps == taken <= 39 and version == steps // STEPS_PER_VERSION
+    # Of the eight steps of a version the first six begin the next one's decision; a pause and the end cost some.
+    assert ahead >= 0.5 * steps and ahead == states[1][3]
