@@ -35,7 +35,7 @@ def test_remote_environment_gets_a_server(tmp_path: Path) -> None:
 @needs_loopback
 @pytest.mark.parametrize(("listens", "dialled"), [("::1", "[::1]:"), ("::", "[::1]:"), ("0.0.0.0", "127.0.0.1:")])
 def test_services_are_dialled_where_they_listen(tmp_path: Path, listens: str, dialled: str) -> None:
-    asked = ["services.rollout.environment=remote", f"rpc.listen_host={listens}"]
+    asked = ["services.rollout.environment=remote", f'rpc.listen_host="{listens}"']
     services = with_addresses(load("laptop-1v1", asked), tmp_path).services
     addresses = [*services.optimizer.addresses, *services.inference.addresses, *services.dota_env.addresses,
                  services.opponents.address, services.evaluator.address, services.play.address,
