@@ -172,6 +172,14 @@ spec:
       to:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+    {{- range $endpoint := $policy.blobsCredentials }}
+    # Credentials of the object store.
+    - ports:
+        {{- toYaml $endpoint.ports | include "five.network.tcp" | trim | nindent 8 }}
+      to:
+        - ipBlock:
+            cidr: {{ $endpoint.cidr }}
+    {{- end }}
     {{- end }}
     {{- if and (eq $component "controller") (eq $root.Values.autoscaling.mode "controller") }}
     # The Kubernetes API, for the autoscaler.

@@ -180,6 +180,18 @@ def test_object_store_is_reachable_for_its_users_only() -> None:
     assert asks == {"controller", "inference"}, "services that read a version's metadata need the object store"
 
 
+def test_credentials_of_the_object_store_are_reachable(tmp_path: Path) -> None:
+    values = Values("s3", sets=("blobs.url=s3://bucket/five",))
+    open_at = {(rule["to"][0]["ipBlock"]["cidr"], port["port"]) for rule in egress_without_pods(values, "optimizer")
+               if "to" in rule for port in rule["ports"]}
+    assert open_at == {("169.254.169.254/32", 80), ("169.254.169.254/32", 8080), ("169.254.169.252/32", 987),
+                       ("169.254.169.252/32", 988), ("169.254.170.23/32", 80)}
+    assert not [r for r in egress_without_pods(values, "rollout") if "to" in r]
+    (tmp_path / "none.yaml").write_text("networkPolicy: {blobsCredentials: []}\n")
+    none = Values("s3-none", (str(tmp_path / "none.yaml"),), ("blobs.url=s3://bucket/five",))
+    assert len(egress_without_pods(none, "optimizer")) == 1
+
+
 def test_only_pods_with_the_volume_are_bound_to_its_node() -> None:
     notes = (CHART / "templates/NOTES.txt").read_text()
     assert "keeps inference, optimizers and evaluator on one node" in notes
