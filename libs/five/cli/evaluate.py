@@ -13,6 +13,7 @@ from five.reports import run_report
 from five.reports.html_page import page, rebuild_page
 from five.run.load import ConfigError, load_stored
 from five.services.controller.games.recordings import Recordings
+from rapid.atomic_file import replace_text
 from rapid.blobs import BlobStore
 from rapid.store import acl
 from rapid.store.connection import connect, require_reachable
@@ -99,7 +100,7 @@ def render_report(data: Path) -> int:
     """
     target = data.with_suffix(".html")
     try:
-        run_report.replace(target, page(json.loads(data.read_text())))
+        replace_text(target, page(json.loads(data.read_text(encoding="utf-8"))))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RuntimeError(f"{data}: not the data of a report ({error})") from None
     print(target)
@@ -118,7 +119,7 @@ def write_report(folder: RunFolder) -> int:
         if not folder.report.exists():
             raise
         try:
-            run_report.replace(folder.report, rebuild_page(folder.report.read_text()))
+            replace_text(folder.report, rebuild_page(folder.report.read_text(encoding="utf-8")))
         except ValueError as error:
             raise RuntimeError(f"{folder.report}: {error}") from None
         print(folder.report)

@@ -12,6 +12,7 @@ from dota.registry import load
 from five.agent.draft.evidence import EVIDENCE_GAMES, DraftEvidence
 from five.agent.surgery import MigrationChain
 from five.run.migration import chain_of
+from rapid.atomic_file import replace_text
 from rapid.store.record import RunRecord
 from rapid.store.series import Record
 from rapid.store.state import RunState
@@ -37,18 +38,14 @@ def save_record(state: RunState, path: Path) -> None:
         return
     plans = PlanStore(state).all() if record.chain else {}
     applied = {digest: plans[digest] for digest in record.chain if digest in plans}
-    beside = path.with_suffix(".json.partial")
-    beside.write_text(json.dumps({"record": json.loads(record.to_json()), "plans": applied}))
-    beside.replace(path)
+    replace_text(path, json.dumps({"record": json.loads(record.to_json()), "plans": applied}))
 
 
 def save_ladder(state: RunState, path: Path) -> None:
     """Write the rows of the run's ratings atomically. Do nothing for a run without ratings."""
     rows = state.table("ratings").all()
     if rows:
-        beside = path.with_suffix(".json.partial")
-        beside.write_text(json.dumps(rows))
-        beside.replace(path)
+        replace_text(path, json.dumps(rows))
 
 
 def save_evidence(games: Sequence[Record], path: Path) -> None:
@@ -56,15 +53,13 @@ def save_evidence(games: Sequence[Record], path: Path) -> None:
     evidence = DraftEvidence(load().heroes)
     for record in games[-EVIDENCE_GAMES:]:
         evidence.add(record.values)
-    beside = path.with_suffix(".json.partial")
-    beside.write_text(json.dumps(evidence.to_json()))
-    beside.replace(path)
+    replace_text(path, json.dumps(evidence.to_json()))
 
 
 def load_evidence(path: Path) -> DraftEvidence:
     """Return what `save_evidence` wrote; empty evidence without a file. Raises ValueError for an unreadable file."""
     try:
-        return DraftEvidence.from_json(json.loads(path.read_text()))
+        return DraftEvidence.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return DraftEvidence(())
 
@@ -72,7 +67,7 @@ def load_evidence(path: Path) -> DraftEvidence:
 def load_record(path: Path) -> SavedRecord | None:
     """Return what `save_record` wrote; None without a file. Raises ValueError for an unreadable file."""
     try:
-        row = json.loads(path.read_text())
+        row = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     return SavedRecord(RunRecord.from_json(json.dumps(row["record"])), row["plans"])

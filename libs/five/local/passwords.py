@@ -4,10 +4,10 @@ During a rotation a user has two passwords, the newest first; both are accepted.
 """
 
 import json
-import os
 import secrets
 from pathlib import Path
 
+from rapid.atomic_file import replace_text
 from rapid.store import acl
 from rapid.store.connection import PASSWORD_VARIABLES, USER_VARIABLES, Login, Role
 
@@ -72,7 +72,7 @@ class Passwords:
 
     def _read(self) -> dict[str, list[str]]:
         try:
-            found: dict[str, list[str]] = json.loads(self._path.read_text())
+            found: dict[str, list[str]] = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         return found
@@ -88,7 +88,4 @@ def _new() -> str:
 def replace_file(path: Path, text: str) -> None:
     """Write a file atomically, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    beside.replace(path)
+    replace_text(path, text, 0o600)

@@ -4,7 +4,7 @@
 owner only: ``token`` (between services), ``operator_token`` (of the `five` command for the REST API),
 ``tokens.json`` (hashes of the REST API's tokens) and ``passwords.json`` (of Redis). Also ``logs/``, ``redis/``,
 ``blobs/``, ``tensorboard/``, ``replays/``, ``draft/``, ``report.html``, ``records.json``, ``record.json``,
-``ladder.json``, ``ladder.jsonl``, ``evidence.json`` and ``fork_of``.
+``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``fork_of`` and ``lock`` (`five.local.run_lock`).
 """
 
 import getpass
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from five.local.passwords import Passwords
 from five.services.controller.http import tokens
+from rapid.atomic_file import replace_text
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.rpc.token import load_or_create_token
 from rapid.store import acl
@@ -122,7 +123,7 @@ class RunFolder:
 
     def _read(self, name: str) -> str:
         try:
-            return next(iter((self.path / name).read_text().split()), "")
+            return next(iter((self.path / name).read_text(encoding="utf-8").split()), "")
         except FileNotFoundError:
             raise RunUnavailable(f"{self.path}: no such run; `five train` starts one") from None
 
@@ -142,9 +143,7 @@ class RunFolder:
 
     def announce(self, cluster: ClusterInfo) -> None:
         """Write the addresses of the running cluster, atomically."""
-        beside = self.path / ".cluster.json"
-        beside.write_text(json.dumps(asdict(cluster)))
-        beside.replace(self.path / "cluster.json")
+        replace_text(self.path / "cluster.json", json.dumps(asdict(cluster)))
 
     def withdraw(self) -> None:
         """Remove the addresses of the cluster, which has ended."""
@@ -154,7 +153,7 @@ class RunFolder:
         """Return the running cluster. Raises RunUnavailable if there is none."""
         again = f"`five train --resume {self.name}` starts it again"
         try:
-            row = json.loads((self.path / "cluster.json").read_text())
+            row = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
             found = ClusterInfo(**{**row, "environment_pages": tuple(row.get("environment_pages", ()))})
         except FileNotFoundError:
             raise RunUnavailable(f"run {self.name!r} is not running; {again}") from None

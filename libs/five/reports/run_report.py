@@ -17,6 +17,7 @@ from five.reports.html_page import Film, page
 from five.services.controller.console.curves import Columns, downsample
 from five.services.controller.console.timeline import Timeline
 from five.services.controller.games.recordings import Recordings
+from rapid.atomic_file import replace_text
 from rapid.blobs import BlobMissing
 from rapid.store.errors import Corrupt
 from rapid.store.series import Record, Series
@@ -121,18 +122,9 @@ def save_records(run: RunRecords, path: Path) -> None:
     """Write the records of versions and ratings as JSON, atomically. Each has the minutes since the run began."""
     tree = {kind: [{"minutes": (r.at - run.began) / 60.0, **r.values} for r in records]
             for kind, records in (("versions", run.versions), ("ratings", run.ratings))}
-    beside = path.with_suffix(".json.partial")
-    beside.write_text(json.dumps({"name": run.name, "began": run.began, **tree}))
-    beside.replace(path)
+    replace_text(path, json.dumps({"name": run.name, "began": run.began, **tree}))
 
 
 def write(run: RunRecords, path: Path, film: Film | None = None) -> None:
-    """Write the page of a run."""
-    replace(path, render(run, film))
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a page's text atomically."""
-    beside = path.with_suffix(".html.partial")
-    beside.write_text(text)
-    beside.replace(path)
+    """Write the page of a run, atomically."""
+    replace_text(path, render(run, film))
