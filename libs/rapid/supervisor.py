@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 _TICK = 0.05
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
+_FAILING_PAUSE = 60.0  # longest pause before a restart of an optional process that keeps failing
 _SETTLED_SECONDS = 30.0  # after this uptime the restart backoff is reset
 
 
@@ -41,7 +42,10 @@ class ProcessSpec:
     """A process to keep alive. Processes of a lower ``stage`` start earlier and end later.
 
     ``ready`` quickly returns whether the process can be used; None means as soon as it runs. With ``restart`` False its
-    end is final. After ``give_up_after`` deaths in a row, each within 30 s of its start, the state is FAILED.
+    end is final. After ``give_up_after`` deaths in a row, each within 30 s of its start, a ``required`` process is
+    FAILED. Any other one is failing: its restarts go on, with longer pauses, until it has run for 30 s. ``explain``
+    gets the log of a process that died, and returns why no restart helps, '' if one may; with a reason the state is
+    FAILED at once. The process inherits the open files ``pass_fds``.
     """
 
     name: str
@@ -52,11 +56,14 @@ class ProcessSpec:
     restart: bool = True
     give_up_after: int = 10
     grace_seconds: float = 20.0
+    explain: Callable[[str], str] | None = None
+    required: bool = True
+    pass_fds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """Snapshot of a process. ``last_end`` says how it ended the last time."""
+    """Snapshot of a process. ``last_end`` says how it ended the last time; ``failing``: it died too often in a row."""
 
     name: str
     state: ProcessState
@@ -64,6 +71,7 @@ class ProcessStatus:
     restarts: int
     last_end: str
     since: float
+    failing: bool = False
 
 
 class _Process:
@@ -75,10 +83,16 @@ class _Process:
         self.restarts = 0
         self.deaths_in_a_row = 0
         self.last_end = ""
+        self.explanation = ""  # why no restart helps
+        self.log_start = 0  # size of the log file when the process was started
         self.since = time.time()
         self.started_at = 0.0
         self.start_at = 0.0
         self.wanted = False
+
+    @property
+    def failing(self) -> bool:
+        return self.deaths_in_a_row >= self.spec.give_up_after
 
     def enter(self, state: ProcessState) -> None:
         if state is not self.state:
@@ -89,8 +103,8 @@ class _Process:
 class Supervisor:
     """Keeper of local processes. Use it as a context: leaving it ends all of them.
 
-    Each process gets a log file in ``folder``. ``on_event`` receives (name, event, details) of starts, deaths and
-    give-ups on the supervising thread.
+    Each process gets a log file in ``folder``. ``on_event`` receives (name, event, details) of starts, deaths, give-ups
+    and recoveries on the supervising thread. Of a process that keeps failing it receives only the change.
     """
 
     def __init__(self, folder: Path, on_event: Callable[[str, str, str], None] | None = None) -> None:
@@ -141,7 +155,8 @@ class Supervisor:
             process = self._processes[name]
             while process.state is not ProcessState.READY:
                 if process.state in (ProcessState.FAILED, ProcessState.ENDED):
-                    raise RuntimeError(f"{name} did not start: {process.last_end}\n{self.log_tail(name)}")
+                    raise RuntimeError(process.explanation or
+                                       f"{name} did not start: {process.last_end}\n{self.log_tail(name)}")
                 if time.monotonic() >= end:
                     raise TimeoutError(f"{name} was not ready within {timeout:g} s"
                                        f"{', it ' + process.last_end if process.last_end else ''}\n"
@@ -166,18 +181,22 @@ class Supervisor:
         """Return all processes in the order of `start`."""
         with self._lock:
             return [ProcessStatus(p.spec.name, p.state, p.popen.pid if p.popen else None, p.restarts, p.last_end,
-                                  p.since) for p in self._processes.values()]
+                                  p.since, p.failing) for p in self._processes.values()]
 
     def failed(self) -> list[str]:
         """Return the names of processes in state FAILED."""
         return [s.name for s in self.status() if s.state is ProcessState.FAILED]
 
-    def log_tail(self, name: str, lines: int = 20) -> str:
-        """Return the last ``lines`` lines of a process's log."""
+    def why_failed(self, name: str) -> str:
+        """Return why a process is in state FAILED: its explanation, or the tail of its log."""
+        return self._processes[name].explanation or f"{name} does not start:\n{self.log_tail(name)}"
+
+    def log_tail(self, name: str, lines: int = 20, start: int = 0) -> str:
+        """Return the last ``lines`` lines of a process's log, after its first ``start`` bytes."""
         try:
             with self._processes[name].log_path.open("rb") as file:
                 file.seek(0, os.SEEK_END)
-                file.seek(max(file.tell() - 16384, 0))
+                file.seek(max(file.tell() - 16384, start))
                 return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-lines:])
         except OSError:
             return ""
@@ -221,6 +240,9 @@ class Supervisor:
             return
         code = process.popen.poll()
         if code is None:
+            if process.failing and time.monotonic() - process.started_at >= _SETTLED_SECONDS:
+                process.deaths_in_a_row = 0
+                self._report(process, "recovered", f"runs since {_SETTLED_SECONDS:g} s")
             return
         _kill_group(process.popen.pid, signal.SIGKILL)  # its remaining descendants
         process.popen = None
@@ -236,33 +258,47 @@ class Supervisor:
             process.enter(ProcessState.ENDED)
             self._report(process, "ended", process.last_end)
             return
+        if process.spec.explain is not None:
+            process.explanation = process.spec.explain(self.log_tail(process.spec.name, start=process.log_start))
+            if process.explanation:
+                process.enter(ProcessState.FAILED)
+                self._report(process, "failed", process.explanation)
+                return
         settled = now - process.started_at >= _SETTLED_SECONDS
         process.deaths_in_a_row = 1 if settled else process.deaths_in_a_row + 1
-        if process.deaths_in_a_row >= process.spec.give_up_after:
+        if process.failing and process.spec.required:
             process.enter(ProcessState.FAILED)
             self._report(process, "failed", f"{process.last_end}, {process.deaths_in_a_row} times in a row")
             return
-        pause = min(_FIRST_PAUSE * 2 ** (process.deaths_in_a_row - 1), _LONGEST_PAUSE)
+        pause = min(_FIRST_PAUSE * 2 ** min(process.deaths_in_a_row - 1, 20),
+                    _FAILING_PAUSE if process.failing else _LONGEST_PAUSE)
         process.start_at = now + pause
         process.restarts += 1
         process.enter(ProcessState.WAITING)
-        # A service exits with 0 to be started again: after a stop, or with another configuration.
-        what = "ended" if how == _end_of(0) else "died"
-        self._report(process, what, f"{process.last_end}; restarting in {pause:.1f} s")
+        if not process.failing:
+            # A service exits with 0 to be started again: after a stop, or with another configuration.
+            what = "ended" if how == _end_of(0) else "died"
+            self._report(process, what, f"{process.last_end}; restarting in {pause:.1f} s")
+        elif process.deaths_in_a_row == process.spec.give_up_after:
+            self._report(process, "failing", f"{process.last_end}, {process.deaths_in_a_row} times in a row; it is "
+                                             f"started again every {_FAILING_PAUSE:g} s at most")
 
     def _spawn(self, process: _Process) -> None:
         process.started_at = time.monotonic()
         output: IO[bytes]
         try:
             with process.log_path.open("ab") as output:
+                process.log_start = output.tell()
                 process.popen = subprocess.Popen(
                     launcher(list(process.spec.argv)), env={**os.environ, SUPERVISED_VARIABLE: "1", **process.spec.env},
-                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                    pass_fds=process.spec.pass_fds)
         except OSError as error:  # no memory, process ids or disk space
             self._ended(process, f"could not be started ({error})")
             return
         process.enter(ProcessState.STARTING)
-        self._report(process, "started", f"pid {process.popen.pid}")
+        if not process.failing:
+            self._report(process, "started", f"pid {process.popen.pid}")
 
     def _end(self, processes: Sequence[_Process]) -> None:
         with self._lock:
@@ -284,7 +320,7 @@ class Supervisor:
             time.sleep(_TICK)
 
     def _report(self, process: _Process, what: str, details: str) -> None:
-        level = logging.INFO if what in ("started", "ended") else logging.WARNING
+        level = logging.INFO if what in ("started", "ended", "recovered") else logging.WARNING
         log.log(level, "%s %s: %s", process.spec.name, what, details)
         if self._on_event is not None:
             try:

@@ -91,11 +91,59 @@ def test_crashing_process_fails_with_its_log(supervisor: Supervisor) -> None:
         supervisor.wait_ready(["absent"], 20)
 
 
+def test_explained_death_is_final(supervisor: Supervisor, tmp_path: Path) -> None:
+    """Only the log of the last start counts."""
+    (tmp_path / "logs/broken.log").write_text("the file is damaged\n")
+    (tmp_path / "deaths").write_text("")
+    code = """
+        import sys
+        with open(sys.argv[1], "a+") as file:
+            file.write(".")
+            file.seek(0)
+            print("the file is damaged" if len(file.read()) == 2 else "no memory", flush=True)
+        raise SystemExit(1)
+    """
+    supervisor.start(ProcessSpec("broken", python(code, str(tmp_path / "deaths")), ready=lambda: False,
+                                 explain=lambda log: "repair it" if "damaged" in log else ""))
+    with pytest.raises(RuntimeError) as caught:
+        supervisor.wait_ready(["broken"], 20)
+    assert str(caught.value) == "repair it" == supervisor.why_failed("broken")
+    assert supervisor.failed() == ["broken"] and (tmp_path / "deaths").read_text() == ".."
+
+
 def test_restart_backoff_grows(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
     supervisor.start(ProcessSpec("broken", python("raise SystemExit(1)"), give_up_after=4))
     eventually(lambda: supervisor.failed() == ["broken"])
     pauses = [details.split("restarting in ")[1] for _, what, details in events if what == "died"]
     assert pauses == ["0.2 s", "0.4 s", "0.8 s"]
+
+
+def test_optional_process_is_restarted_without_end(supervisor: Supervisor, events: list[tuple[str, str, str]],
+                                                   tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rapid.supervisor._FAILING_PAUSE", 0.1)
+    monkeypatch.setattr("rapid.supervisor._SETTLED_SECONDS", 1.0)
+    repaired = tmp_path / "repaired"
+    supervisor.start(ProcessSpec("watcher", python("""
+        import os, sys, time
+        if not os.path.exists(sys.argv[1]): sys.exit(3)
+        time.sleep(600)
+    """, str(repaired)), give_up_after=2, required=False))
+    eventually(lambda: only(supervisor).restarts >= 5)
+    assert only(supervisor).failing and supervisor.failed() == []
+    assert [what for _, what, _ in events] == ["started", "died", "started", "failing"]  # further deaths are no news
+    repaired.touch()
+    eventually(lambda: not only(supervisor).failing)
+    assert events[4:] == [("watcher", "recovered", "runs since 1 s")]
+
+
+def test_process_inherits_open_files(supervisor: Supervisor, tmp_path: Path) -> None:
+    with (tmp_path / "shared").open("w") as shared:
+        supervisor.start(ProcessSpec("writer", python("""
+            import os, sys
+            os.write(int(sys.argv[1]), b'here')
+        """, str(shared.fileno())), restart=False, pass_fds=(shared.fileno(),)))
+        eventually(lambda: only(supervisor).state is ProcessState.ENDED)
+    assert (tmp_path / "shared").read_text() == "here"
 
 
 def test_exit_code_0_is_not_a_death(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
