@@ -1,5 +1,6 @@
 """Local cluster: all services as processes of this machine under one supervisor."""
 
+import logging
 import os
 import sys
 import time
@@ -11,24 +12,36 @@ import redis
 
 from five.local import rotation
 from five.local.passwords import Passwords
+from five.local.readiness import why_not_ready
 from five.local.run_folder import ClusterInfo, RunFolder
+from five.local.run_lock import RunLock
 from five.run.config import RunConfig
-from five.run.load import ConfigError, apply_overrides, save, validate
+from five.run.load import apply_overrides, save, validate
 from five.services.controller.run.setup import set_up_run
 from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
 from rapid.address import join_address
+from rapid.blobs import BlobStore
 from rapid.listening import listen
 from rapid.rpc.token import FILE_VARIABLE
 from rapid.store import acl
+from rapid.store.blob_owner import claim_blobs
 from rapid.store.connection import Login, Role, connect, require_no_eviction, require_reachable
+from rapid.store.errors import Corrupt
+from rapid.store.faults import report_faults
 from rapid.store.leases import Leases
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessSpec, Supervisor
 
+log = logging.getLogger(__name__)
+
 STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, stopped in reverse order
 START_SECONDS = 90.0
 OPTIMIZER_GRACE = 300.0  # seconds until they are killed; they end themselves when their writes are done
+# Training goes on without these: rollouts play themselves without opponents; the others watch, rate and steer.
+OPTIONAL = frozenset({"controller", "opponents", "evaluator", "play"})
+FAILING_AFTER = 5  # deaths in a row after which an optional service counts as failing
+WHO = "five train"  # author of the run's events
 
 
 def local_host(listen_host: str) -> str:
@@ -119,22 +132,34 @@ class LocalCluster:
     config: RunConfig
     supervisor: Supervisor
     environment_ports: list[int]  # ports of their metrics pages, which no store lists
+    lock: RunLock
 
     @classmethod
-    def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None
-              ) -> "LocalCluster":
-        """Start everything. Raises RuntimeError or TimeoutError with the log of a process that did not start."""
-        folder.create()
-        resolved = with_addresses(config, folder.path)
-        save(resolved, folder.path / "cluster.yaml")
+    def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None,
+              lock: RunLock | None = None) -> "LocalCluster":
+        """Start everything. ``lock`` is the folder's if the caller has it; it is released at the end.
+
+        Raises RunInUse for a folder in use, and RuntimeError or TimeoutError with the log of a process that did not
+        start.
+        """
+        lock = lock or RunLock(folder.path)
+        try:
+            folder.create()
+            resolved = with_addresses(config, folder.path)
+            save(resolved, folder.path / "cluster.yaml")
+        except BaseException:
+            lock.release()
+            raise
         cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None),
-                      free_ports(len(resolved.services.dota_env.addresses), local_host(resolved.rpc.listen_host)))
+                      free_ports(len(resolved.services.dota_env.addresses), local_host(resolved.rpc.listen_host)),
+                      lock)
         try:
             cluster._start_stores(config, say)
             cluster._set_up_run()
             cluster._start_services(say)
         except BaseException:
             cluster.supervisor.stop()
+            lock.release()
             raise
         return cluster
 
@@ -148,7 +173,8 @@ class LocalCluster:
         for role in self.embedded:
             users = self.passwords.write_users(role, self.config.name)
             server = self.folder.embedded(role, users, self._login(acl.PROBE))
-            self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), {}, server.is_ready, STORES))
+            self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), {}, server.is_ready, STORES,
+                                              pass_fds=(self.lock.fd,)))
             self.supervisor.wait_ready([f"redis-{role}"], START_SECONDS)
 
     def _login(self, user: str) -> Login:
@@ -165,9 +191,13 @@ class LocalCluster:
         self.state = RunState(client, self.config.name)
         self.series = Series(client, self.config.name)
         self.leases = Leases(client, self.config.name)
+        self._reported: dict[str, str] | None = None  # faults in the run's state
         try:
-            set_up_run(self.state, self.config, "five train", resume=True)
-        except ConfigError as error:
+            blobs = BlobStore(self.config.blobs.url)
+            set_up_run(self.state, self.config, WHO, resume=True)
+            # The optimizer claims them as well; here the refusal comes before anything starts.
+            claim_blobs(blobs, self.config.name, self.state.identity() or "", self.config.blobs.adopt)
+        except (ValueError, OSError, Corrupt) as error:
             raise RuntimeError(str(error)) from None
 
     def _start_services(self, say: Callable[[str], None]) -> None:
@@ -197,6 +227,9 @@ class LocalCluster:
                 argv += ["--port", port.rpartition(":")[2]]
             if page is not None:
                 argv += ["--metrics-port", str(page)]
+            if kind in OPTIONAL:
+                return ProcessSpec(f"{kind}-{identity}", argv, env_of(kind), None, stage, required=False,
+                                   give_up_after=FAILING_AFTER)
             return ProcessSpec(f"{kind}-{identity}", argv, env_of(kind), None, stage)
 
         specs = [spec("controller", 0, SERVERS), spec("opponents", 0, SERVERS)]
@@ -221,25 +254,43 @@ class LocalCluster:
         end = time.monotonic() + timeout
         while (status := self.state.status()) is None or status.status is Status.STARTING:
             self.check()
+            if "controller-0" in self.faults():  # it starts the run
+                raise RuntimeError(self.supervisor.why_failed("controller-0"))
             if time.monotonic() > end:
                 up = ", ".join(sorted({i.kind for i in self.leases.live()})) or "none"
+                reasons = "".join(f"\n  {reason}" for reason in why_not_ready(self.supervisor, self.leases))
                 raise TimeoutError(f"the run did not start within {timeout:g} s; services up: {up}; see "
-                                   f"{self.folder.path}/logs")
+                                   f"{self.folder.path}/logs{reasons}")
             time.sleep(0.2)
 
+    def faults(self) -> dict[str, str]:
+        """Return why each optional service that keeps failing does, by its process's name."""
+        return {s.name: f"keeps failing, {s.last_end}" for s in self.supervisor.status() if s.failing}
+
     def check(self) -> None:
-        """Rotate requested passwords. Raises RuntimeError with the log of a service that died too often."""
+        """Rotate requested passwords, and report faults of optional services. Raises RuntimeError with the log of a
+        required service that died too often."""
         for name in self.supervisor.failed():
-            raise RuntimeError(f"{name} does not start:\n{self.supervisor.log_tail(name)}")
+            raise RuntimeError(self.supervisor.why_failed(name))
+        faults = self.faults()
+        if faults != self._reported:
+            try:
+                report_faults(self.state, WHO, faults)
+                self._reported = faults
+            except redis.RedisError:
+                pass  # the next call tries again
         users = rotation.pending_users(self.folder.path)
         if users is not None:
             error = ""
             try:
                 for user in users:
                     self.rotate(user)
-            except (RuntimeError, LookupError, TimeoutError, redis.RedisError) as failed:
+            except (RuntimeError, LookupError, OSError, redis.RedisError) as failed:
                 error = str(failed)
-            rotation.complete_request(self.folder.path, error)
+            try:
+                rotation.complete_request(self.folder.path, error)
+            except OSError as failed:  # a full disk: the next call repeats a finished rotation
+                log.warning("the answer to `five rotate` cannot be written: %s", failed)
 
     def rotate(self, user: str) -> None:
         """Change the password of a user of the embedded Redis while the run goes on.
@@ -282,7 +333,7 @@ class LocalCluster:
         try:
             now = self.state.status()
             if now is not None and now.status is not Status.STOPPING:
-                self.state.transition(Status.STOPPING, "five train", reason)
+                self.state.transition(Status.STOPPING, WHO, reason)
         except redis.RedisError:
             pass  # an embedded Redis stops with this process
         self.folder.withdraw()
@@ -293,3 +344,4 @@ class LocalCluster:
     def __exit__(self, *_: object) -> None:
         self.folder.withdraw()
         self.supervisor.stop()
+        self.lock.release()
