@@ -20,6 +20,7 @@ export interface Overview {
   publisher: string | null;
   drift: { key: string; file: unknown; record: unknown }[];
   waiting_for: string[];
+  faults: Record<string, string>;
 }
 
 export const overview = signal<Overview | null>(null);

@@ -12,6 +12,7 @@ from five.services.controller.http.problems import Problem, responses
 from five.services.controller.run.environment_servers import KIND as ENVIRONMENTS
 from five.services.controller.run.environment_servers import environment_servers
 from rapid.store.errors import IllegalTransition
+from rapid.store.faults import read_faults
 from rapid.store.fencing import publisher_name
 from rapid.store.state import ENDED, PAUSE_HOLDS, Status
 
@@ -61,7 +62,8 @@ class Overview(BaseModel):
                             "gae_horizon_seconds": 180.0},
         "newest": {"versions": {"version": 1204, "entropy": 2.1}, "ratings": None}, "autoscaler": {},
         "epoch": 2, "record_revision": 3, "publisher": "optimizer-0 on gpu-1, process 4211",
-        "drift": [{"key": "model.lstm", "file": 192, "record": 384}], "waiting_for": []}]})
+        "drift": [{"key": "model.lstm", "file": 192, "record": 384}], "waiting_for": [],
+        "faults": {"evaluator-0": "keeps failing, exited with code 1"}}]})
 
     run: str = Field(description="The run's name.")
     status: Status = Field(description="The run's status.")
@@ -80,6 +82,8 @@ class Overview(BaseModel):
     drift: list[ConfigDrift] = Field(
         description="Keys whose file value differs from the run's record, which takes precedence.")
     waiting_for: list[str] = Field(description="Services that are not idle yet in the current pause.")
+    faults: dict[str, str] = Field(description="Why services keep failing without which the run goes on, by process; "
+                                   "`five train` reports them.")
 
 
 @router.get("/status", responses=responses(_404="There is no such run yet."))
@@ -110,7 +114,8 @@ def overview(context: Context) -> Overview:
         autoscaler=context.state.table("autoscaler").all(), epoch=record.epoch if record else 0,
         record_revision=record.revision if record else 0, publisher=publisher_name(context.state.redis, context.run),
         drift=[ConfigDrift(**difference._asdict()) for difference in context.drift(record)] if record else [],
-        waiting_for=context.state.idle_report().waiting_for if status.status in PAUSE_HOLDS else [])
+        waiting_for=context.state.idle_report().waiting_for if status.status in PAUSE_HOLDS else [],
+        faults=read_faults(context.state))
 
 
 def transition(context: Context, to: Status, caller: Caller, reason: str, dry_run: bool = False) -> StatusChange:

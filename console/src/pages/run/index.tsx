@@ -77,8 +77,12 @@ function Figures() {
     ["sample reuse", number(versions.reuse, 2)],
     ["epoch", String(now.epoch)],
   ];
-  return <dl class="facts">{figures.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
-    <div class="wide"><dt>bottleneck</dt><dd class="words">{bottleneck.value || "–"}</dd></div></dl>;
+  return <>
+    <dl class="facts">{figures.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
+      <div class="wide"><dt>bottleneck</dt><dd class="words">{bottleneck.value || "–"}</dd></div></dl>
+    {Object.entries(now.faults ?? {}).map(([name, why]) =>
+      <p key={name} class="warn">{name} {why}; the run goes on.</p>)}
+  </>;
 }
 
 /** The run as a whole: its figures, its charts on one time line, its services. */

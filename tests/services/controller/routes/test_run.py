@@ -19,6 +19,7 @@ from five.services.controller.run.reconcile import PauseClock, next_status, reco
 from five.services.controller.run.setup import set_up_run
 from rapid.config import StoreConfig
 from rapid.store.errors import FencedOut
+from rapid.store.faults import read_faults, report_faults
 from rapid.store.idle import IdleReport
 from rapid.store.leases import Instance, Lease
 from rapid.store.parameters import ParameterStore
@@ -150,6 +151,18 @@ def test_versions_are_listed_newest_first(client: TestClient, store: ParameterSt
 
 def instance(kind: str, **stats: object) -> Instance:
     return Instance(kind, "a", "", "", 0.0, 0.0, dict(stats))
+
+
+def test_status_names_services_that_keep_failing(state: RunState, client: TestClient) -> None:
+    report_faults(state, "five train", {"evaluator-0": "keeps failing, exited with code 1"})
+    assert client.get("/v1/status", headers=VIEWER).json()["faults"] == {
+        "evaluator-0": "keeps failing, exited with code 1"}
+    report_faults(state, "five train", {"play-0": "keeps failing, exited with code 2"})
+    report_faults(state, "five train", {})
+    assert read_faults(state) == {}
+    assert [(e.what, e.details["service"]) for e in state.events.read() if e.who == "five train"] == [
+        ("service.failing", "evaluator-0"), ("service.failing", "play-0"), ("service.recovered", "evaluator-0"),
+        ("service.recovered", "play-0")]
 
 
 def report(*waiting_for: str) -> IdleReport:
