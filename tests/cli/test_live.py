@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import redis
@@ -13,6 +14,8 @@ from rich.console import Console
 
 from five.cli import train
 from five.cli.live import LINE_WIDTH, LiveView, bottleneck, plain, spark
+from five.cli.terminal import Terminal
+from five.run.load import load
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.leases import Instance, Lease, Leases
 from rapid.store.series import Series
@@ -31,9 +34,13 @@ class FakeCluster:
     def __init__(self, client: "redis.Redis") -> None:
         self.state, self.series = RunState(client, "trial"), Series(client, "trial")
         self.leases = Leases(client, "trial")
+        self.config = load("laptop-1v1")
 
     def check(self) -> None:
         pass
+
+    def faults(self) -> dict[str, str]:
+        return {"evaluator-0": "keeps failing, exited with code 1"}
 
 
 @pytest.fixture
@@ -55,12 +62,14 @@ def view_of(cluster: FakeCluster) -> LiveView:
     return view
 
 
-def watch(cluster: FakeCluster, console: Console, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def watch(cluster: FakeCluster, terminal: Terminal, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "LINE_SECONDS", 0.0)
     ending = threading.Event()
     timer = threading.Timer(seconds, ending.set)
     timer.start()
-    train._watch(cluster, SimpleNamespace(write=lambda: None), console, ending, None)  # type: ignore[arg-type]
+    progress: Any = train.Progress(cluster, "")  # type: ignore[arg-type]
+    train._watch(cluster, SimpleNamespace(write=lambda: None), terminal, ending, None,  # type: ignore[arg-type]
+                 progress)
     timer.join()
 
 
@@ -120,12 +129,13 @@ def test_plain_line_drops_what_exceeds_80_columns(cluster: FakeCluster) -> None:
 
 def test_train_prints_one_line_per_report_into_a_pipe(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
-    with open(write, "w") as pipe:
-        watch(cluster, Console(file=pipe, highlight=False), 2.5, monkeypatch)
+    with open(write, "w") as pipe, Terminal(pipe) as terminal:
+        watch(cluster, terminal, 2.5, monkeypatch)
     with open(read) as pipe:
         lines = pipe.read().splitlines()
     assert len(lines) == 2
     assert all("version 12345" in line and len(line) <= 80 and "\x1b" not in line for line in lines)
+    assert all("evaluator-0 fails" in line for line in lines)
 
 
 def test_train_wraps_no_line_on_an_80_column_terminal(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,12 +154,12 @@ def test_train_wraps_no_line_on_an_80_column_terminal(cluster: FakeCluster, monk
 
     reader = threading.Thread(target=read_all)
     reader.start()
-    with open(terminal, "w") as stream:
-        console = Console(file=stream, highlight=False)
-        assert console.is_terminal
-        watch(cluster, console, 2.5, monkeypatch)
+    with open(terminal, "w") as stream, Terminal(stream) as output:
+        assert output.is_terminal
+        watch(cluster, output, 2.5, monkeypatch)
     reader.join(10)
     os.close(controller)
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "\n").split("\n")
     assert any("hero-steps/s" in line and "123,456" in line for line in lines)
+    assert any("evaluator-0 keeps failing" in line for line in lines)
     assert max(len(line) for line in lines) == 80

@@ -1,6 +1,7 @@
 """Live display of a run: a panel for a terminal, or one line per interval for a pipe or a file."""
 
 import time
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Group
@@ -57,8 +58,8 @@ class LiveView:
         """Return the last record of a kind, empty before the first."""
         return self._records[kind][-1] if self._records[kind] else {}
 
-    def render(self) -> Panel:
-        """Return the panel. No cell wraps at 80 columns or more; longer text ends in an ellipsis."""
+    def render(self, warnings: Sequence[str] = ()) -> Panel:
+        """Return the panel with ``warnings``. No cell wraps at 80 columns or more; longer text ends in an ellipsis."""
         status = self._state.status()
         live = self._leases.live()
         newest = self.newest("versions")
@@ -67,7 +68,8 @@ class LiveView:
             left = max(self._until - time.time(), 0)
             title += f"   {int(left // 60)}:{int(left % 60):02d} left"
         return Panel(Group(self._figures(newest), self._ratings(), self._services(live),
-                           _line(f"bottleneck: {bottleneck(live, newest)}", "yellow"), *self._warnings(newest)),
+                           _line(f"bottleneck: {bottleneck(live, newest)}", "yellow"), *self._warnings(newest),
+                           *(_line(warning.partition("\n")[0], "bold red") for warning in warnings)),
                      title=title, expand=True)
 
     def _figures(self, newest: dict[str, Any]) -> Table:
@@ -120,11 +122,13 @@ class LiveView:
         return out
 
 
-def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any]) -> str:
+def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any], faults: Iterable[str] = ()) -> str:
     """Return the newest figures as one line of at most `LINE_WIDTH` characters; figures that do not fit are left out.
+    ``faults``: names of services that keep failing.
     """
     status = state.status()
     parts = [] if status and status.status == "running" else [str(status.status) if status else "not started"]
+    parts += [f"{name} fails" for name in faults]
     parts += [f"version {newest.get('version', '-')}", f"{_number(newest.get('hero_steps_per_second'))} hero-steps/s",
               f"staleness {_number(newest.get('staleness_median'), 1)}", f"reuse {_number(newest.get('reuse'), 2)}"]
     if rating.get("mu") is not None:

@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     commands = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     train = commands.add_parser("train", help="train on this machine, with all services as local processes")
-    train.add_argument("--preset", default="laptop-1v1", help=f"a preset ({', '.join(presets())}) or a YAML file")
+    train.add_argument("--preset", help=f"a preset ({', '.join(presets())}) or a YAML file; by default laptop-1v1")
     train.add_argument("--minutes", type=numbers.positive("; without --minutes training does not end"),
                        help="end after this time; by default run until Ctrl-C or `five stop`")
     train.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
@@ -29,6 +29,8 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--seed", type=numbers.seed, help="same as --set seed=N")
     train.add_argument("--name", help="name of the run; by default the preset's with a number")
     train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="resume a run; by default the last one")
+    train.add_argument("--accept-changes", action="store_true", help="with --resume: change the run's configuration by "
+                       "--set, --seed and --redis-url")
     train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
 
     rest_commands.add_commands(commands)
@@ -115,7 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         status = run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None: it was closed before the start
+            sys.stdout.flush()
         return status
     except BrokenPipeError:  # the reader has closed the pipe, as `five ... | head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter's last flush must not fail
@@ -136,7 +139,8 @@ def run(arguments: argparse.Namespace) -> int:
                 overrides.append(f"seed={arguments.seed}")
             if arguments.redis_url:
                 overrides += [f"store.state_url={arguments.redis_url}", f"store.params_url={arguments.redis_url}"]
-            return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume)
+            return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume,
+                         arguments.accept_changes)
         case "config" if arguments.key is not None:
             from five.cli.configuration import config
 

@@ -1,125 +1,324 @@
 """`five train`: run every service on this machine, show progress and write the report."""
 
+import logging
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import redis
-from rich.console import Console
-from rich.live import Live
 
 from five.cli.console import link
 from five.cli.live import LiveView, plain
+from five.cli.terminal import Terminal, TerminalHandler
 from five.evaluation.saved_state import save_evidence, save_ladder, save_record
 from five.local.cluster import LocalCluster
+from five.local.readiness import first_version_seconds, why_not_ready
 from five.local.rest_client import ApiError, Controller
 from five.local.run_folder import ROOT, RunFolder, RunUnavailable, find_run, free_name
+from five.local.run_lock import RunLock
 from five.rehearsal.runner import RehearsalRunner
 from five.reports import run_report
 from five.reports.tensorboard import TensorBoardWriter
 from five.run.config import RunConfig
-from five.run.load import load, load_stored, save
+from five.run.effective import differences, recorded
+from five.run.load import ConfigError, load, load_stored, renamed, save
+from five.services.controller.console.bottleneck import bottleneck
 from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobStore
-from rapid.store.state import Status
+from rapid.store.connection import safe_url
+from rapid.store.state import ENDED, PAUSE_HOLDS, Status
 
+log = logging.getLogger(__name__)
+
+DEFAULT_PRESET = "laptop-1v1"
 REPORT_SECONDS = 120.0
 LINE_SECONDS = 15.0
+DIAGNOSIS_SECONDS = 10.0  # from one search for the reason of a missing version to the next
+NOTHING_LEARNED = 1  # exit status of a training that made no version
 
 
-def prepare(preset: str, overrides: Sequence[str], name: str | None, resume: str | None, root: Path = ROOT
-            ) -> tuple[RunFolder, RunConfig]:
-    """Return the folder and configuration of a new or resumed run. Raises ConfigError, RunUnavailable."""
+def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resume: str | None,
+            accept_changes: bool = False, root: Path = ROOT) -> tuple[RunFolder, RunConfig, RunLock]:
+    """Return the folder, configuration and lock of a new or resumed run.
+
+    Raises ConfigError, RunUnavailable, and RunInUse while another process has the run.
+    """
     if resume is not None:
-        folder = find_run(resume or None, root)
-        config = load_stored(folder.config, overrides)
-    else:
-        config = load(preset, overrides)
-        folder = RunFolder(root / (name or free_name(config.name, root)))
-        config = config.model_copy(update={"name": folder.name})
-    folder.create()
-    save(config, folder.config)
-    return folder, config
+        return _resumed(preset, overrides, name, resume, accept_changes, root)
+    config = load(preset or DEFAULT_PRESET, overrides)
+    if name is not None:
+        config = renamed(config, name)
+    folder = RunFolder(root / config.name)
+    while name is None:
+        folder = RunFolder(root / free_name(config.name, root))
+        renamed(config, folder.name)  # with its number the name may be too long: refused before the folder exists
+        try:
+            folder.path.mkdir(parents=True)
+            break
+        except FileExistsError:
+            continue  # another process took the name
+    lock = RunLock(folder.path)
+    try:
+        if folder.config.exists():
+            raise RunUnavailable(f"run {folder.name!r} exists in {root}/: continue it with `five train --resume "
+                                 f"{folder.name}`, or choose another --name")
+        config = renamed(config, folder.name)
+        folder.create()
+        save(config, folder.config)
+    except BaseException:
+        lock.release()
+        raise
+    return folder, config, lock
+
+
+def _resumed(preset: str | None, overrides: Sequence[str], name: str | None, resume: str, accept_changes: bool,
+             root: Path) -> tuple[RunFolder, RunConfig, RunLock]:
+    for option, value in (("--preset", preset), ("--name", name)):
+        if value is not None:
+            raise ConfigError(f"{option} {value}: not possible with --resume, because a run keeps its name and "
+                              "configuration; --set changes single keys")
+    folder = find_run(resume or None, root)
+    lock = RunLock(folder.path)
+    try:
+        stored, config = load_stored(folder.config), load_stored(folder.config, overrides)
+        _confirm_changes(stored, config, accept_changes)
+        folder.create()
+        save(config, folder.config)
+    except BaseException:
+        lock.release()
+        raise
+    return folder, config, lock
+
+
+def _confirm_changes(stored: RunConfig, config: RunConfig, accepted: bool) -> None:
+    """Raise ConfigError for changes that are not accepted, and for keys that the run's record holds."""
+    trees: list[Mapping[str, Any]] = [c.model_dump(mode="json", by_alias=True) for c in (stored, config)]
+    changes = [d for section in trees[0] for d in differences(section, trees[0][section], trees[1][section])]
+    lines = "".join(f"\n  {key}: {_shown(key, old)} -> {_shown(key, new)}" for key, old, new in changes)
+    held = [d for old, new, section in zip(recorded(stored), recorded(config), ("game", "model"), strict=True)
+            for d in differences(section, old, new)]
+    if held or stored.name != config.name:
+        raise ConfigError(f"a run keeps its name, game and model on --resume; `five surgery` and `five anneal` change "
+                          f"game and model:{lines}")
+    if changes and not accepted:
+        raise ConfigError(f"the configuration differs from the run's; add --accept-changes to change it:{lines}")
+
+
+def _shown(key: str, value: Any) -> Any:
+    return safe_url(value) if key in ("store.state_url", "store.params_url") else value
 
 
 class Reporter:
-    """Writer of a run's report and TensorBoard event files."""
+    """Writer of a run's report, its data and TensorBoard event files. A part that fails is tried again at the next
+    write; it costs neither the others nor the training."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         blobs = BlobStore(cluster.config.blobs.url or str(cluster.folder.path / "blobs"))
         self._recordings = Recordings(lambda: blobs)
-        self._events = TensorBoardWriter(cluster.folder.path / "tensorboard", cluster.series)
+        self._events = TensorBoardWriter(cluster.folder.path / "tensorboard", cluster.series, cluster.state.lineage)
+        self._parts: dict[str, Part] = {}
 
     def write(self) -> None:
-        """Write the report and the event files. While Redis is unavailable, keep the previous files."""
+        """Write everything. While Redis is unavailable, keep the previous files."""
         c = self._cluster
+        records: list[run_report.RunRecords] = []
+        self._write("report", lambda: records.append(run_report.collect(c.state, c.series)))
+        self._write("TensorBoard files", self._events.update)
+        self._write(c.folder.record.name, lambda: save_record(c.state, c.folder.record))
+        self._write(c.folder.ladder.name, lambda: save_ladder(c.state, c.folder.ladder))
+        for found in records:
+            self._write(c.folder.evidence.name, partial(save_evidence, found.games, c.folder.evidence))
+            self._write(c.folder.report.name, partial(self._write_page, found))
+            self._write(c.folder.records.name, partial(run_report.save_records, found, c.folder.records))
+
+    def _write_page(self, found: run_report.RunRecords) -> None:
+        run_report.write(found, self._cluster.folder.report, run_report.newest_film(self._recordings))
+
+    def _write(self, name: str, action: Callable[[], object]) -> None:
+        self._parts.setdefault(name, Part(name)).run(action)
+
+
+class Part:
+    """Part of `five train` that training does not need. Its errors are logged once, until it works again."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._failing = False
+
+    def run(self, action: Callable[[], object]) -> None:
+        """Run the action. Log its error; errors of Redis, which is being restarted, are silent."""
         try:
-            records = run_report.collect(c.state, c.series)
-            self._events.update()
-            save_record(c.state, c.folder.record)
-            save_ladder(c.state, c.folder.ladder)
-            save_evidence(records.games, c.folder.evidence)
+            action()
         except redis.RedisError:
             return
-        run_report.write(records, c.folder.report, run_report.newest_film(self._recordings))
-        run_report.save_records(records, c.folder.records)
+        except Exception as error:
+            if not self._failing:
+                log.warning("%s: not written, training goes on: %s", self._name, error,
+                            exc_info=not isinstance(error, OSError))
+            self._failing = True
+            return
+        if self._failing:
+            log.warning("%s: written again", self._name)
+        self._failing = False
 
-    def close(self) -> None:
-        """Close the event files."""
-        self._events.close()
+
+def train(preset: str | None, minutes: float | None, overrides: Sequence[str], name: str | None, resume: str | None,
+          accept_changes: bool = False) -> int:
+    """Train until ``minutes`` have passed, Ctrl-C or `five stop`. Return the exit status.
+
+    Training goes on when its terminal is closed.
+    """
+    try:
+        folder, config, lock = prepare(preset, overrides, name, resume, accept_changes)
+    except OSError as error:
+        raise RuntimeError(f"the run's folder cannot be written: {error}") from None
+    with lock, Terminal() as terminal, _logging(folder, terminal):
+        return _train(folder, config, lock, terminal, minutes)
 
 
-def train(preset: str, minutes: float | None, overrides: Sequence[str], name: str | None, resume: str | None) -> int:
-    """Train until ``minutes`` have passed, Ctrl-C or `five stop`. Return the exit status."""
-    console = Console(highlight=False)
-    folder, config = prepare(preset, overrides, name, resume)
-    console.print(f"run [bold]{folder.name}[/bold] in {folder.path}/", soft_wrap=True)
+def _train(folder: RunFolder, config: RunConfig, lock: RunLock, terminal: Terminal, minutes: float | None) -> int:
+    terminal.say(f"run [bold]{folder.name}[/bold] in {folder.path}/", markup=True)
     ending = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.set())
-    with LocalCluster.start(folder, config, lambda text: console.print(text, style="dim", soft_wrap=True)) as cluster:
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # ignored under nohup
+        signal.signal(signal.SIGHUP, lambda *_: log.info("the terminal is closed; training goes on"))
+    with LocalCluster.start(folder, config, lambda text: terminal.say(text, "dim"), lock) as cluster:
+        before = cluster.series.last("versions")
         reporter = Reporter(cluster)
         cluster.wait_running()
-        _show_link(folder, console)
+        _show_link(folder, terminal)
         until = time.time() + 60 * minutes if minutes else None
-        with RehearsalRunner(folder, cluster.state):
-            reason = _watch(cluster, reporter, console, ending, until)
-        console.print(f"ending: {reason}", style="dim", soft_wrap=True)
+        failure, progress = "", Progress(cluster, before.id if before else "")
+        try:
+            with RehearsalRunner(folder, cluster.state):
+                reason = _watch(cluster, reporter, terminal, ending, until, progress)
+        except RuntimeError as error:
+            reason = failure = str(error)
+        reason = reason.partition("\n")[0]
+        terminal.say(f"ending: {reason}", "dim")
         cluster.stop(reason)
         reporter.write()
-        reporter.close()
-    console.print(f"report: [bold]{folder.report}[/bold]", soft_wrap=True)
-    console.print(f"resume: five train --resume {folder.name}", soft_wrap=True)
+        unlearned = progress.why_unlearned()
+    terminal.say(f"report: [bold]{folder.report}[/bold]", markup=True)
+    terminal.say(f"resume: five train --resume {folder.name}")
+    if failure:
+        raise RuntimeError(failure)
+    if unlearned:
+        terminal.say(f"no version was made: {unlearned}", "bold red")
+        return NOTHING_LEARNED
     return 0
 
 
-def _show_link(folder: RunFolder, console: Console) -> None:
+@contextmanager
+def _logging(folder: RunFolder, terminal: Terminal) -> Iterator[None]:
+    """Log this process into the run's folder, and warnings on the terminal too."""
+    file = logging.FileHandler(folder.path / "logs" / "train.log", encoding="utf-8")
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    file.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk
+    handlers = (file, TerminalHandler(terminal))
+    loggers = [logging.getLogger(package) for package in ("five", "rapid")]
+    for logger in loggers:
+        logger.setLevel(logging.INFO)
+        for handler in handlers:
+            logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            for handler in handlers:
+                logger.removeHandler(handler)
+        file.close()
+
+
+def _show_link(folder: RunFolder, terminal: Terminal) -> None:
     """Print the link to the run's console. Print the error if there is no link; the run goes on."""
     try:
         address = link(Controller(folder.cluster().rest, folder.operator_token()))
     except (ApiError, RunUnavailable) as error:
-        console.print(f"console: {error}", style="yellow", markup=False, soft_wrap=True)
+        terminal.say(f"console: {error}", "yellow")
         return
     # On one line, so that the terminal recognises the link.
-    console.print(f"console: {address}", markup=False, soft_wrap=True)
-    console.print("         (valid once, for ten minutes; `five console` prints another)", style="dim", soft_wrap=True)
+    terminal.say(f"console: {address}")
+    terminal.say("         (valid once, for ten minutes; `five console` prints another)", "dim")
 
 
-def _watch(cluster: LocalCluster, reporter: Reporter, console: Console, ending: threading.Event,
-           until: float | None) -> str:
+class Progress:
+    """Whether a training has made a version after the record ``before``, and if it takes too long, why."""
+
+    def __init__(self, cluster: LocalCluster, before: str) -> None:
+        self._cluster = cluster
+        self._before = before
+        self._began = time.monotonic()
+        self._limit = first_version_seconds(cluster.config)
+        self._learned = False
+        self._paused = False  # at any time: then it is no fault to have made no version
+        self._reasons: list[str] = []
+        self._next = self._began + self._limit
+
+    def update(self, status: Status | None) -> list[str]:
+        """Return what is wrong when no version is made within the expected time, as lines. Raises redis.RedisError."""
+        self._paused = self._paused or status in PAUSE_HOLDS
+        if not self._learned:
+            last = self._cluster.series.last("versions")
+            self._learned = last is not None and last.id != self._before
+        now = time.monotonic()
+        if self._learned or self._paused:
+            self._reasons = []
+        elif now >= self._next:
+            self._next = now + DIAGNOSIS_SECONDS
+            self._reasons = [f"no version within {self._limit:.0f} s", *self._why()]
+        return self._reasons
+
+    def why_unlearned(self) -> str:
+        """Return why no version was made; '' if one was, or if the run was paused meanwhile."""
+        try:
+            self.update(None)
+        except redis.RedisError:
+            pass
+        if self._learned or self._paused:
+            return ""
+        seconds = time.monotonic() - self._began
+        return self._reasons[1] if len(self._reasons) > 1 else f"training ended after {seconds:.0f} s; the first one " \
+            f"may take {self._limit:.0f} s"
+
+    def _why(self) -> list[str]:
+        cluster = self._cluster
+        reasons = why_not_ready(cluster.supervisor, cluster.leases)
+        return reasons or [f"{bottleneck(cluster.leases.live(), {})}; see {cluster.folder.path}/logs"]
+
+
+def _watch(cluster: LocalCluster, reporter: Reporter, terminal: Terminal, ending: threading.Event,
+           until: float | None, progress: Progress) -> str:
     """Show progress until the run ends. Return the reason.
 
     On a terminal it redraws a panel; otherwise it prints one line of at most 80 characters every `LINE_SECONDS`.
     """
     view = LiveView(cluster.state, cluster.series, cluster.leases, until)
-    live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
+    part = Part("progress")
     next_report = time.monotonic() + REPORT_SECONDS
-    next_line = time.monotonic()
-    if live:
-        live.start()
+    next_line = next_warning = time.monotonic()
+
+    def show(status: Status | None) -> None:
+        nonlocal next_line, next_warning
+        view.read()
+        faults, warnings, now = cluster.faults(), progress.update(status), time.monotonic()
+        if terminal.is_terminal:
+            terminal.show(view.render([*(f"{name} {why}" for name, why in faults.items()), *warnings]))
+            return
+        if warnings and now >= next_warning:
+            terminal.say("\n".join(f"warning: {warning}" for warning in warnings))
+            next_warning = now + REPORT_SECONDS
+        if now >= next_line:
+            terminal.say(plain(cluster.state, view.newest("versions"), view.newest("ratings"), faults))
+            next_line = now + LINE_SECONDS
+
     try:
         while True:
             if ending.wait(1.0):
@@ -128,21 +327,14 @@ def _watch(cluster: LocalCluster, reporter: Reporter, console: Console, ending: 
                 return "time limit reached"
             cluster.check()
             try:
-                view.read()
                 status = cluster.state.status()
-                if status is not None and status.status in (Status.STOPPING, Status.FAILED):
-                    return f"the run is {status.status}: {status.reason or 'requested by ' + status.who}"
-                if live:
-                    live.update(view.render())
-                elif time.monotonic() >= next_line:
-                    line = plain(cluster.state, view.newest("versions"), view.newest("ratings"))
-                    console.print(line, markup=False, soft_wrap=True)
-                    next_line = time.monotonic() + LINE_SECONDS
             except redis.RedisError:
                 continue  # Redis is being restarted
+            if status is not None and status.status in ENDED:
+                return f"the run is {status.status}: {status.reason or 'requested by ' + status.who}"
+            part.run(lambda: show(status.status if status else None))  # noqa: B023 - called at once
             if time.monotonic() >= next_report:
                 reporter.write()
                 next_report = time.monotonic() + REPORT_SECONDS
     finally:
-        if live:
-            live.stop()
+        terminal.hide()

@@ -50,13 +50,14 @@ def drift(config: RunConfig, record: RunRecord) -> list[ConfigDifference]:
     effective = overlay(config, record)
     found: list[ConfigDifference] = []
     for section, mine, theirs in zip(("game", "model"), recorded(config), recorded(effective), strict=True):
-        found += _differences(section, mine, theirs)
+        found += differences(section, mine, theirs)
     return found
 
 
-def _differences(path: str, mine: Any, theirs: Any) -> Iterator[ConfigDifference]:
+def differences(path: str, mine: Any, theirs: Any) -> Iterator[ConfigDifference]:
+    """Yield the differences between two values of the key ``path``, one for each key below it."""
     if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
         for key in sorted(mine.keys() | theirs.keys()):
-            yield from _differences(f"{path}.{key}", mine.get(key), theirs.get(key))
+            yield from differences(f"{path}.{key}", mine.get(key), theirs.get(key))
     elif mine != theirs:
         yield ConfigDifference(path, mine, theirs)
