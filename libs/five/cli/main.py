@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from five.cli import anneal, backup, bench, console, draft, numbers, play, rest_commands, surgery, tokens
+from five.cli import anneal, backup, bench, console, draft, numbers, play, repair, rest_commands, surgery, tokens
 from five.cli.run_selection import controller_of
 from five.local.rest_client import ApiError
 from five.local.run_folder import RunUnavailable, find_run
@@ -92,6 +92,8 @@ def parser() -> argparse.ArgumentParser:
     for name, words in (("backup", "write a run's state to a file"), ("restore", "restore a run from a backup")):
         backup.add_arguments(commands.add_parser(name, help=words), restoring=name == "restore")
 
+    repair.add_arguments(commands.add_parser("repair", help="repair the damaged state of a run of this machine"))
+
     scaling = commands.add_parser("scale", help="print the capacity of four cluster sizes")
     scaling.add_argument("--markdown", action="store_true", help="print the tables of docs/scale.md")
     scaling.add_argument("--json", action="store_true", help="print the tables as JSON")
@@ -163,6 +165,8 @@ def run(arguments: argparse.Namespace) -> int:
             return surgery.run(arguments, controller_of(arguments))
         case "backup" | "restore":
             return backup.run(arguments, arguments.command == "restore")
+        case "repair":
+            return repair.run(arguments)
         case "eval":
             from five.cli.evaluate import evaluate
 

@@ -19,6 +19,7 @@ from five.run.config import RunConfig
 from five.run.load import apply_overrides, save, validate
 from five.services.controller.run.setup import set_up_run
 from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
+from rapid import append_only_file
 from rapid.address import join_address
 from rapid.blobs import BlobStore
 from rapid.listening import listen
@@ -174,8 +175,17 @@ class LocalCluster:
             users = self.passwords.write_users(role, self.config.name)
             server = self.folder.embedded(role, users, self._login(acl.PROBE))
             self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), {}, server.is_ready, STORES,
+                                              explain=self._explain_damage if role == "state" else None,
                                               pass_fds=(self.lock.fd,)))
             self.supervisor.wait_ready([f"redis-{role}"], START_SECONDS)
+
+    def _explain_damage(self, log: str) -> str:
+        """Return what to do about a damaged append-only file; '' when the log of the Redis names none."""
+        if not append_only_file.is_damage(log):
+            return ""
+        name = self.folder.name
+        return (f"the state of run {name!r} in {self.folder.embedded('state').folder} is damaged. `five repair {name}` "
+                f"keeps what was written before the damage, `five repair {name} --backup FILE` restores a backup")
 
     def _login(self, user: str) -> Login:
         """Return a user of this process. Its password follows every rotation."""

@@ -1,0 +1,85 @@
+"""Check and repair of a Redis append-only file by the server's own check tool.
+
+The server's binary is that tool too: under the name ``redis-check-aof`` it checks instead of serving.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+MANIFEST = Path("appendonlydir") / "appendonly.aof.manifest"
+# How a server's log ends that cannot load its file. A missing end, as after a power failure, is cut off by the server.
+_DAMAGE = re.compile(r"reading the append only file|RDB preamble of the append only file|AOF manifest file|"
+                     r"AOF file .* doesn't exist|while loading the append only file|RDB CRC error|"
+                     r"Wrong signature trying to load DB|Internal error in RDB")
+
+
+class Unrepairable(RuntimeError):
+    """Nothing can be kept of the file."""
+
+
+class Repair(NamedTuple):
+    """Result: the folder with a copy of the damaged files, and sizes in bytes before and after."""
+
+    copy: Path
+    before: int
+    after: int
+
+
+def is_damage(log: str) -> bool:
+    """Return whether a server's log says that its append-only file is damaged, so that no restart helps."""
+    return _DAMAGE.search(log) is not None
+
+
+def check(binary: str, folder: Path) -> str:
+    """Return what is wrong with the append-only file in a server's data folder; '' for a whole file or none."""
+    if not (folder / MANIFEST).exists():
+        return ""
+    done = _tool(binary, folder)
+    return "" if done.returncode == 0 else _last_line(done.stdout)
+
+
+def repair(binary: str, folder: Path) -> Repair:
+    """Cut the file off at the damage, and copy the damaged files into a folder beside it first.
+
+    What Redis wrote after the damage is lost. Raises Unrepairable when the damage is not in the file that was written
+    last.
+    """
+    copy = set_aside(folder, keep=True)
+    before = _bytes(folder / MANIFEST.parent)
+    done = _tool(binary, folder, "--fix")
+    problem = check(binary, folder)
+    if done.returncode != 0 or problem:
+        raise Unrepairable(f"{folder / MANIFEST.parent}: {problem or _last_line(done.stdout)}")
+    return Repair(copy, before, _bytes(folder / MANIFEST.parent))
+
+
+def set_aside(folder: Path, keep: bool = False) -> Path:
+    """Move the append-only files of a data folder to a folder beside them, or copy them with ``keep``. Return it."""
+    source = folder / MANIFEST.parent
+    target = folder / f"{source.name}.damaged-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    if keep:
+        partial = target.with_name(f".{target.name}")
+        shutil.copytree(source, partial)
+        partial.replace(target)
+    else:
+        source.replace(target)
+    return target
+
+
+def _tool(binary: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    # It asks whether to cut the file off.
+    return subprocess.run(["redis-check-aof", *options, str(folder / MANIFEST)], executable=binary, input="y\n",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+
+
+def _bytes(folder: Path) -> int:
+    return sum(os.stat(path).st_size for path in folder.iterdir())
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "the check tool failed")

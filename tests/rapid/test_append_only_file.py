@@ -1,0 +1,88 @@
+"""A real server's append-only file, damaged, is detected and cut off at the damage."""
+
+from pathlib import Path
+
+import pytest
+import redis
+
+from rapid import append_only_file
+from rapid.append_only_file import Unrepairable
+from rapid.embedded_redis import EmbeddedRedis, server_binary
+
+
+def written(folder: Path, values: int = 400) -> EmbeddedRedis:
+    """Return an ended server whose file has ``values`` writes."""
+    server = EmbeddedRedis(folder, append_only=True)
+    with server.start():
+        client = redis.Redis.from_url(server.url)
+        for i in range(values):
+            client.set(f"key-{i}", "x" * 50)
+        client.close()
+    return server
+
+
+def damage(folder: Path, part: float = 0.5, kind: str = "incr") -> Path:
+    """Overwrite 64 bytes of the file with zeros."""
+    (path,) = (folder / "appendonlydir").glob(f"*.{kind}.*")
+    with path.open("r+b") as file:
+        file.seek(int(path.stat().st_size * part))
+        file.write(bytes(64))
+    return path
+
+
+def test_damaged_file_is_cut_off_at_the_damage(tmp_path: Path) -> None:
+    server = written(tmp_path)
+    assert append_only_file.check(server_binary(), tmp_path) == ""
+    path = damage(tmp_path)
+    bad = path.read_bytes()
+    with pytest.raises(RuntimeError) as caught:
+        server.start()
+    assert append_only_file.is_damage(str(caught.value))
+    assert append_only_file.check(server_binary(), tmp_path)
+    done = append_only_file.repair(server_binary(), tmp_path)
+    assert append_only_file.check(server_binary(), tmp_path) == ""
+    assert (done.copy / path.name).read_bytes() == bad and done.copy.parent == tmp_path
+    assert 0.4 * done.before < done.after < 0.6 * done.before
+    with server.start():
+        client = redis.Redis.from_url(server.url)
+        kept = client.dbsize()
+        assert 150 < kept < 250
+        assert all(client.get(f"key-{i}") == b"x" * 50 for i in range(kept))
+        client.close()
+
+
+def test_damaged_base_cannot_be_repaired(tmp_path: Path) -> None:
+    server = EmbeddedRedis(tmp_path, append_only=True)
+    with server.start():
+        client = redis.Redis.from_url(server.url)
+        for i in range(200):
+            client.set(f"key-{i}", f"{i:050d}")
+        client.bgrewriteaof()
+        while client.info("persistence")["aof_rewrite_in_progress"] or client.info("persistence")[
+                "aof_rewrite_scheduled"]:
+            pass
+        client.close()
+    path = damage(tmp_path, kind="base")
+    bad = path.read_bytes()
+    with pytest.raises(RuntimeError) as caught:
+        server.start()
+    assert append_only_file.is_damage(str(caught.value))
+    with pytest.raises(Unrepairable):
+        append_only_file.repair(server_binary(), tmp_path)
+    assert path.read_bytes() == bad
+
+
+def test_missing_end_is_no_damage(tmp_path: Path) -> None:
+    server = written(tmp_path)
+    (path,) = (tmp_path / "appendonlydir").glob("*.incr.*")
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 10)
+    with server.start():
+        client = redis.Redis.from_url(server.url)
+        assert client.dbsize() == 399
+        client.close()
+    assert not append_only_file.is_damage((tmp_path / "redis.log").read_text())
+
+
+def test_folder_without_a_file_is_whole(tmp_path: Path) -> None:
+    assert append_only_file.check(server_binary(), tmp_path) == ""
