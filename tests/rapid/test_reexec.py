@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 SERVICE = """
     import os, socket, sys
     from rapid import service
+    from rapid.reexec import inherited_socket
     from rapid.store.errors import FencedOut
     from tests.rapid.test_service import Config
 
@@ -39,9 +42,12 @@ SERVICE = """
     leaked.bind(("127.0.0.1", 0))
     leaked.listen()
     os.set_inheritable(leaked.fileno(), True)
+    # Passed on by name; the backlog takes one connection, which nobody accepts before the exec.
+    kept = inherited_socket("kept") or socket.create_server(("127.0.0.1", 0))
     with service.start(os.environ.get("KIND", "rollout"), load, overlay=overlay) as s:
+        s.inherited["kept"] = kept
         s.stats = lambda: {"plays_by": s.config.telemetry.log_level, "file": s.file_config.telemetry.log_level,
-                           "epoch": s.epoch, "argv": sys.argv[1:], "leaked": leaked.getsockname()[1],
+                           "epoch": s.epoch, "kept": kept.getsockname()[1], "argv": sys.argv[1:], "leaked": leaked.getsockname()[1],
                            "sockets": sum(os.readlink(f"/proc/self/fd/{f}").startswith("socket")
                                           for f in os.listdir("/proc/self/fd")
                                           if os.path.exists(f"/proc/self/fd/{f}"))}
@@ -103,6 +109,30 @@ def change(state: RunState, level: str) -> RunRecord:
     after = before.changed(new_epoch=False, game={"log_level": level})
     state.set_record(before, after, "test", "record.set", {})
     return after
+
+
+def test_listening_socket_stays_open_through_the_exec(state: RunState, start: Any) -> None:
+    """No connection is refused: those that arrive meanwhile wait for the next process."""
+    start()
+    first = eventually(lambda: shown(state))
+    address = ("127.0.0.1", first["kept"])
+    stopped, refused = threading.Event(), []
+
+    def connect() -> None:
+        while not stopped.is_set():
+            try:
+                socket.create_connection(address, 5).close()
+            except OSError as error:
+                refused.append(error)
+            time.sleep(0.05)
+
+    connecting = threading.Thread(target=connect)
+    connecting.start()
+    change(state, "error")
+    second = eventually(lambda: (now := shown(state)) and now["plays_by"] == "error" and now)
+    stopped.set()
+    connecting.join()
+    assert second["kept"] == first["kept"] and not refused
 
 
 def test_service_restarts_when_its_record_changes(state: RunState, start: Any) -> None:
