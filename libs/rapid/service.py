@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import tempfile
 import threading
 import time
@@ -72,6 +73,7 @@ class Service(StandaloneService[C]):
         self.stats: Callable[[], dict[str, Any]] = dict
         self.is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
         self.before_restart: Callable[[], None] = lambda: None  # called just before exec
+        self.inherited: dict[str, socket.socket] = {}  # listening sockets that stay open through the exec, by name
         self._overlay = overlay
         self._joined = False  # whether ``record`` was read from the run
         self._record_moved = False  # whether the run has a newer record
@@ -134,7 +136,7 @@ class Service(StandaloneService[C]):
             if status is None:
                 self._wait(f"run {name!r} does not exist yet; the controller creates it")
             elif status.status in ENDED:
-                self._wait("the run is stopped" if status.status is Status.STOPPING else "the run has failed")
+                self._wait("the run has failed" if status.status is Status.FAILED else "the run is stopped")
             else:
                 return
 
@@ -261,7 +263,7 @@ class Service(StandaloneService[C]):
         self.close(restarting)
         if restarting:
             self.before_restart()
-            reexec()
+            reexec(self.inherited)
         self._exit_on_failure(error)
 
     def _should_restart(self, error: BaseException | None) -> bool:

@@ -29,7 +29,7 @@ def test_run_is_created_once(state: RunState) -> None:
 
 
 def test_run_status_transitions(state: RunState) -> None:
-    path = ["running", "pausing", "paused", "operating", "warming", "running", "stopping", "starting"]
+    path = ["running", "pausing", "paused", "operating", "warming", "running", "stopping", "stopped", "starting"]
     for to in path:
         state.transition(to, "someone", f"to {to}")
     now = state.status()

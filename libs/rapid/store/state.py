@@ -37,6 +37,7 @@ class Status(StrEnum):
     OPERATING = "operating"  # surgery
     WARMING = "warming"  # after surgery: games are played and the learning rate is 0 while Adam's moments settle
     STOPPING = "stopping"
+    STOPPED = "stopped"  # all services have ended or wait for the run to be resumed
     FAILED = "failed"
 
 
@@ -48,7 +49,8 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.OPERATING: frozenset({Status.WARMING, Status.PAUSED, Status.STOPPING, Status.FAILED}),
     Status.WARMING: frozenset({Status.RUNNING, Status.PAUSING, Status.STOPPING, Status.FAILED}),
     # A stopped or failed run can be restarted.
-    Status.STOPPING: frozenset({Status.STARTING, Status.FAILED}),
+    Status.STOPPING: frozenset({Status.STOPPED, Status.STARTING, Status.FAILED}),
+    Status.STOPPED: frozenset({Status.STARTING, Status.FAILED}),
     Status.FAILED: frozenset({Status.STARTING, Status.STOPPING}),
 }
 
@@ -57,7 +59,7 @@ ACTIVE = frozenset({Status.RUNNING, Status.WARMING})
 # In these a pause holds: services that play or learn become idle and acknowledge it.
 PAUSE_HOLDS = frozenset({Status.PAUSING, Status.PAUSED, Status.OPERATING})
 # In these the run has ended until it is started again.
-ENDED = frozenset({Status.STOPPING, Status.FAILED})
+ENDED = frozenset({Status.STOPPING, Status.STOPPED, Status.FAILED})
 
 
 class RunStatus(NamedTuple):
