@@ -23,12 +23,14 @@ from five.services.controller.operations.store import OperationStore
 from five.services.controller.run.reconcile import PauseClock, reconcile
 from five.services.controller.run.setup import set_up_run
 from five.services.controller.surgery.plans import model_schema
+from rapid.reexec import inherited_socket
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
 from rapid.store.errors import FencedOut
 from rapid.store.leases import Leases
 
 log = logging.getLogger("five.services.controller")
+REST_SOCKET = "rest"  # name under which the listening socket is passed on through a restart
 
 
 async def keep_reconciling(service: Service[RunConfig]) -> None:
@@ -107,11 +109,14 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     port = settings.port if service.arguments.port is None else service.arguments.port
     service.not_ready = not_ready
     rest = create_server(create_app(context, service.why_not_ready, service.critical_tasks.failure_reason),
-                         settings.limits, settings.host, port)
-    serving = asyncio.create_task(rest.serve())
+                         settings.limits, settings.host, port, settings.trusted_proxies)
+    listening = inherited_socket(REST_SOCKET)
+    serving = asyncio.create_task(rest.serve(None if listening is None else [listening]))
     while not rest.started and not serving.done():
         await asyncio.sleep(0.02)
     if rest.started:
+        # A copy: the server closes its own when it ends. A refused connection would end `kubectl port-forward`.
+        service.inherited[REST_SOCKET] = rest.servers[0].sockets[0].dup()
         service.announce(rest.servers[0].sockets[0].getsockname()[1], settings.host)
     # Scaling and playing matches return at once if they are disabled.
     tasks = [service.critical_tasks.task(keep.__name__.replace("_", "-"), keep(service),

@@ -1,5 +1,6 @@
 """Routes for the run as a whole: status, pause, resume, stop."""
 
+import time
 from typing import Any, cast
 
 from fastapi import APIRouter
@@ -14,9 +15,11 @@ from five.services.controller.run.environment_servers import environment_servers
 from rapid.store.errors import IllegalTransition
 from rapid.store.faults import read_faults
 from rapid.store.fencing import publisher_name
-from rapid.store.state import ENDED, PAUSE_HOLDS, Status
+from rapid.store.series import Record
+from rapid.store.state import ACTIVE, ENDED, PAUSE_HOLDS, RunStatus, Status
 
 router = APIRouter(tags=["run"])
+STALL_SECONDS, STALL_VERSIONS = 60.0, 10.0  # without a version a run counts as stalled: both times have passed
 IMPOSSIBLE = "The current status does not allow this; the detail lists what it allows."
 
 
@@ -62,7 +65,7 @@ class Overview(BaseModel):
                             "gae_horizon_seconds": 180.0},
         "newest": {"versions": {"version": 1204, "entropy": 2.1}, "ratings": None}, "autoscaler": {},
         "epoch": 2, "record_revision": 3, "publisher": "optimizer-0 on gpu-1, process 4211",
-        "drift": [{"key": "model.lstm", "file": 192, "record": 384}], "waiting_for": [],
+        "drift": [{"key": "model.lstm", "file": 192, "record": 384}], "stalled_seconds": 0.0, "waiting_for": [],
         "faults": {"evaluator-0": "keeps failing, exited with code 1"}}]})
 
     run: str = Field(description="The run's name.")
@@ -81,9 +84,20 @@ class Overview(BaseModel):
     publisher: str | None = Field(description="Holder of the publisher's lease; null: none.")
     drift: list[ConfigDrift] = Field(
         description="Keys whose file value differs from the run's record, which takes precedence.")
+    stalled_seconds: float = Field(description="While the run is running: seconds since the newest version, or since "
+                                   "the run began to run; 0 while versions arrive in time.")
     waiting_for: list[str] = Field(description="Services that are not idle yet in the current pause.")
     faults: dict[str, str] = Field(description="Why services keep failing without which the run goes on, by process; "
                                    "`five train` reports them.")
+
+
+def stalled_seconds(status: RunStatus, newest: Record | None, now: float) -> float:
+    """Return for how long a running run has made no version; 0 if that is less than several versions take."""
+    if status.status not in ACTIVE:
+        return 0.0
+    usual = float(newest.values.get("seconds", 0.0)) if newest is not None else 0.0
+    waited = now - max(status.since, newest.at if newest is not None else 0.0)
+    return round(waited, 1) if waited > max(STALL_SECONDS, STALL_VERSIONS * usual) else 0.0
 
 
 @router.get("/status", responses=responses(_404="There is no such run yet."))
@@ -114,6 +128,7 @@ def overview(context: Context) -> Overview:
         autoscaler=context.state.table("autoscaler").all(), epoch=record.epoch if record else 0,
         record_revision=record.revision if record else 0, publisher=publisher_name(context.state.redis, context.run),
         drift=[ConfigDrift(**difference._asdict()) for difference in context.drift(record)] if record else [],
+        stalled_seconds=stalled_seconds(status, last["versions"], time.time()),
         waiting_for=context.state.idle_report().waiting_for if status.status in PAUSE_HOLDS else [],
         faults=read_faults(context.state))
 

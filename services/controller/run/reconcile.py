@@ -12,6 +12,7 @@ from rapid.store.state import RunState, Status
 WHO = "controller"
 # Kinds of services without which a run cannot play and learn.
 NEEDED = ("inference", "optimizer", "rollout")
+WAITING = (Status.STARTING, Status.PAUSING, Status.STOPPING)  # statuses that end by themselves
 
 
 def next_status(status: Status, head: int | None, live: list[Instance],
@@ -19,7 +20,7 @@ def next_status(status: Status, head: int | None, live: list[Instance],
     """Return the transition that is due and its reason, or None.
 
     starting -> running once a version is published and each required kind of service is live; pausing -> paused once
-    all services are idle.
+    all services are idle; stopping -> stopped once no service but the controller is live.
     """
     if status is Status.STARTING and head is not None:
         kinds = {i.kind for i in live}
@@ -27,6 +28,8 @@ def next_status(status: Status, head: int | None, live: list[Instance],
             return Status.RUNNING, f"version {head} is published and {', '.join(NEEDED)} are live"
     if status is Status.PAUSING and not quiet.waiting_for:
         return Status.PAUSED, f"games and learning are idle: acknowledged by {len(quiet.acknowledged)} services"
+    if status is Status.STOPPING and all(i.kind == WHO for i in live):
+        return Status.STOPPED, "all services have drained"
     return None
 
 
@@ -51,7 +54,7 @@ def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[]
     A pause that takes longer than ``pause_timeout_seconds`` is recorded once, with the services that are not idle.
     """
     now, record = state.snapshot()
-    if now is None or record is None or now.status not in (Status.STARTING, Status.PAUSING):
+    if now is None or record is None or now.status not in WAITING:
         return False
     quiet = state.idle_report()
     due = next_status(now.status, head(), live(), quiet)

@@ -15,6 +15,7 @@ from five.services.controller.http.app import create_app
 from five.services.controller.http.auth import Authenticator
 from five.services.controller.http.dependencies import Context
 from five.services.controller.http.tokens import FixedTokens
+from five.services.controller.routes.run import stalled_seconds
 from five.services.controller.run.reconcile import PauseClock, next_status, reconcile
 from five.services.controller.run.setup import set_up_run
 from rapid.config import StoreConfig
@@ -23,7 +24,8 @@ from rapid.store.faults import read_faults, report_faults
 from rapid.store.idle import IdleReport
 from rapid.store.leases import Instance, Lease
 from rapid.store.parameters import ParameterStore
-from rapid.store.state import RunState, Status
+from rapid.store.series import Record
+from rapid.store.state import RunState, RunStatus, Status
 
 OPERATOR = {"Authorization": "Bearer operator-token", "X-Five-User": "mallory"}
 VIEWER = {"Authorization": "Bearer viewer-token"}
@@ -119,12 +121,37 @@ def test_pause_and_resume_are_events_with_a_name(client: TestClient, state: RunS
     assert events[1]["details"]["reason"] == "a look"
 
 
-@pytest.mark.parametrize("over", [Status.STOPPING, Status.FAILED])
+@pytest.mark.parametrize("over", [Status.STOPPING, Status.STOPPED, Status.FAILED])
 def test_a_run_that_is_over_is_started_again(client: TestClient, state: RunState, over: Status) -> None:
+    if over is Status.STOPPED:
+        state.transition(Status.STOPPING, "test")
     state.transition(over, "test")
     assert client.post("/v1/resume", headers=OPERATOR, json={"reason": "on"}).json()["status"] == "starting"
     now = state.status()
     assert now is not None and (now.status, now.who, now.reason) == (Status.STARTING, "ada", "on")
+
+
+def test_a_stopping_run_ends_as_stopped(state: RunState) -> None:
+    state.transition(Status.STOPPING, "test")
+    live = [instance("controller"), instance("optimizer")]
+    assert not reconcile(state, lambda: 3, lambda: live, PauseClock())
+    del live[1]
+    assert reconcile(state, lambda: 3, lambda: live, PauseClock())
+    now = state.status()
+    assert now is not None and now.status is Status.STOPPED
+    assert not reconcile(state, lambda: 3, lambda: live, PauseClock())
+
+
+def test_status_tells_for_how_long_a_running_run_makes_no_version(state: RunState, client: TestClient) -> None:
+    running = RunStatus(Status.RUNNING, 1000.0, "test", "")
+    usual, slow = Record("1-0", 1100.0, {"seconds": 3.0}), Record("1-0", 1100.0, {"seconds": 30.0})
+    assert stalled_seconds(running, None, 1050.0) == 0 and stalled_seconds(running, None, 1090.0) == 90
+    assert stalled_seconds(running, usual, 1150.0) == 0 and stalled_seconds(running, usual, 1190.0) == 90
+    assert stalled_seconds(running, slow, 1190.0) == 0 and stalled_seconds(running, slow, 1500.0) == 400
+    assert stalled_seconds(running._replace(since=1180.0), usual, 1190.0) == 0
+    assert stalled_seconds(running._replace(status=Status.PAUSED), usual, 9000.0) == 0
+    state.transition(Status.RUNNING, "test")
+    assert client.get("/v1/status", headers=VIEWER).json()["stalled_seconds"] == 0
 
 
 def test_readiness_gives_its_reason(state: RunState, store: ParameterStore) -> None:
