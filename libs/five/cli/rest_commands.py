@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -256,7 +257,11 @@ def _matches(parser: argparse.ArgumentParser) -> None:
 
 
 def _status(controller: Controller, arguments: Arguments) -> None:
-    show(arguments, controller.get("status"))
+    answer = controller.get("status")
+    show(arguments, answer)
+    if answer.get("stalled_seconds"):
+        print(f"five: {answer['status']}, no progress for {answer['stalled_seconds']:.0f} s: `five services` shows "
+              "which services are live and what they do", file=sys.stderr)
 
 
 def _control(controller: Controller, arguments: Arguments) -> None:

@@ -191,17 +191,19 @@ class Surgery:
         result = rehearsal["result"]
         return 0 if rehearsal["state"] in GOES_ON or (result and not result["worse"]) else 1
 
-    def _later(self, path: str) -> Any:
-        """Wait a second and return GET ``path``. Retry for `AWAY_SECONDS` while the controller is unavailable. Raises
-        ApiError."""
+    def _later(self, path: str, show: str) -> Any:
+        """Wait a second and return GET ``path``. Retry for `AWAY_SECONDS` while the controller is unavailable; then
+        raise ApiError that names ``show``, the command that prints the result later."""
         until = time.monotonic() + AWAY_SECONDS
         while True:
             time.sleep(LOOK_SECONDS)
             try:
                 return self._rest.get(path)
-            except ApiError:
+            except ApiError as error:
                 if time.monotonic() > until:
-                    raise
+                    raise ApiError(f"{error}\nThe controller continues without this command, and the result is unknown "
+                                   f"here. Connect again (a `kubectl port-forward` may have ended), then: {show}"
+                                   ) from None
 
     def _follow_rehearsal(self, rehearsal: Any) -> Any:
         last = ""
@@ -210,7 +212,8 @@ class Surgery:
             if line != last:
                 print(line, file=sys.stderr)
                 last = line
-            rehearsal = self._later(f"surgery/rehearsals/{rehearsal['id']}")
+            rehearsal = self._later(f"surgery/rehearsals/{rehearsal['id']}",
+                                    f"five surgery rehearsals {rehearsal['id']}")
         return rehearsal
 
     def rehearsals(self) -> int:
@@ -252,12 +255,12 @@ class Surgery:
 
     def cancel(self) -> int:
         """Cancel an operation."""
-        operation = self._order(f"operations/{self._named(going=True)['id']}/cancel", {"reason": self._given.reason})
+        operation = self._order_step("cancel")
         return self._shown(operation if self._given.dry_run else self._follow(operation))
 
     def go_on(self) -> int:
         """Continue an operation that holds."""
-        operation = self._order(f"operations/{self._named(going=True)['id']}/continue", {"reason": self._given.reason})
+        operation = self._order_step("continue")
         return self._shown(operation if self._given.dry_run else self._follow(operation))
 
     def _named(self, going: bool) -> Any:
@@ -268,8 +271,14 @@ class Surgery:
             raise ApiError("no operation is in progress" if going else "no operations yet")
         return found[0]
 
-    def _order(self, path: str, body: dict[str, Any]) -> Any:
-        return self._rest.post(path, body, **({"dry_run": "true"} if self._given.dry_run else {}))
+    def _order(self, path: str, body: dict[str, Any], patience: float = 0.0) -> Any:
+        return self._rest.post(path, body, patience=patience, **({"dry_run": "true"} if self._given.dry_run else {}))
+
+    def _order_step(self, verb: str) -> Any:
+        """Order the next step of an operation. The controller may restart between carrying it out and the response, so
+        it is sent again under one idempotency key."""
+        operation = self._named(going=True)
+        return self._order(f"operations/{operation['id']}/{verb}", {"reason": self._given.reason}, AWAY_SECONDS)
 
     def _follow(self, operation: Any, until_hold: bool = False) -> Any:
         """Print each change of an operation until it ends or holds. The controller may be unavailable at the cut-over,
@@ -284,7 +293,7 @@ class Surgery:
             if until_hold and step is not None and step["name"] == "hold" and step["state"] == "going" \
                     and operation["request"]["hold"] and operation["go_on"] is None:
                 return operation
-            operation = self._later(f"operations/{operation['id']}")
+            operation = self._later(f"operations/{operation['id']}", f"five surgery status {operation['id']}")
         return operation
 
     def _shown(self, operation: Any) -> int:

@@ -342,8 +342,10 @@ class LocalCluster:
                     self.supervisor.remove(spec.name)
         try:
             now = self.state.status()
-            if now is not None and now.status is not Status.STOPPING:
+            if now is not None and now.status not in (Status.STOPPING, Status.STOPPED):
                 self.state.transition(Status.STOPPING, WHO, reason)
+            if now is not None and now.status is not Status.STOPPED:
+                self.state.transition(Status.STOPPED, WHO, reason)
         except redis.RedisError:
             pass  # an embedded Redis stops with this process
         self.folder.withdraw()

@@ -1,6 +1,7 @@
 """Client of the controller's REST API."""
 
 import ipaddress
+import itertools
 import json
 import time
 import urllib.parse
@@ -18,6 +19,10 @@ LONGEST_PAUSE = 5.0
 
 class ApiError(RuntimeError):
     """A refused or unanswered request. The message is for the user."""
+
+
+class NoResponse(ApiError):
+    """A request without a response. The controller may have carried it out."""
 
 
 class Document(NamedTuple):
@@ -48,9 +53,10 @@ class Controller:
         answer = self._ask("GET", path, {}, None)
         return Document(answer.json(), answer.headers["ETag"])
 
-    def post(self, path: str, body: dict[str, Any], **parameters: Any) -> Any:
-        """Return the JSON of POST /v1/<path>. Raises ApiError."""
-        return self._ask("POST", path, parameters, body).json()
+    def post(self, path: str, body: dict[str, Any], *, patience: float = 0.0, **parameters: Any) -> Any:
+        """Return the JSON of POST /v1/<path>. Without a response it is sent again, under the same idempotency key, for
+        at least ``patience`` seconds. Raises ApiError."""
+        return self._ask("POST", path, parameters, body, patience=patience).json()
 
     def put(self, path: str, body: dict[str, Any], match: str | None = None, **parameters: Any) -> Any:
         """Return the JSON of PUT /v1/<path>, conditional on the entity tag ``match``. Raises ApiError."""
@@ -105,21 +111,23 @@ class Controller:
         return written
 
     def _ask(self, method: str, path: str, parameters: dict[str, Any], body: dict[str, Any] | None,
-             more: dict[str, str] | None = None) -> httpx.Response:
+             more: dict[str, str] | None = None, patience: float = 0.0) -> httpx.Response:
         headers = {**self._headers, **(more or {})}
         if method != "GET":
             headers["Idempotency-Key"] = str(uuid.uuid4())
         given = {name: value for name, value in parameters.items() if value is not None}
-        for left in reversed(range(TRIES)):
+        until = time.monotonic() + patience
+        for attempt in itertools.count(1):
+            last = attempt >= TRIES and time.monotonic() >= until
             try:
                 answer = httpx.request(method, f"{self.url}/v1/{path}", params=given, json=body, headers=headers,
                                        timeout=self._timeout, trust_env=self._trust_env)
             except httpx.HTTPError as error:
-                if not left:
+                if last:
                     raise self._silent(error) from None
-                time.sleep(0.3)
+                time.sleep(0.3 if attempt < TRIES else 1.0)
                 continue
-            if answer.status_code != 503 or not left:
+            if answer.status_code != 503 or last:
                 break
             time.sleep(min(float(answer.headers.get("Retry-After", 1)), LONGEST_PAUSE))
         if answer.is_error:
@@ -127,7 +135,7 @@ class Controller:
         return answer
 
     def _silent(self, error: httpx.HTTPError) -> ApiError:
-        return ApiError(f"the controller at {self.url} does not answer: {error}")
+        return NoResponse(f"the controller at {self.url} does not answer: {error}")
 
     @staticmethod
     def _refusal(answer: httpx.Response) -> ApiError:

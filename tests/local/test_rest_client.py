@@ -1,0 +1,63 @@
+"""The REST client when the controller restarts between a change and its response, with a real HTTP server."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from five.local.rest_client import TRIES, ApiError, Controller, NoResponse
+
+
+class Restarting(ThreadingHTTPServer):
+    """Closes the first ``lost`` connections after reading the request, without a response."""
+
+    daemon_threads = True
+
+    def __init__(self, lost: int) -> None:
+        self.lost, self.keys = lost, list[str | None]()
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Restarting
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.keys.append(self.headers["Idempotency-Key"])
+        if len(self.server.keys) <= self.server.lost:
+            return
+        body = json.dumps({"state": "done"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[Restarting]:
+    with Restarting(request.param) as found:
+        threading.Thread(target=found.serve_forever, args=(0.02,), daemon=True).start()
+        yield found
+        found.shutdown()
+
+
+@pytest.mark.parametrize("server", [TRIES + 1], indirect=True)
+def test_a_lost_response_is_asked_for_again_under_one_key(server: Restarting) -> None:
+    assert Controller(server.url, "token").post("operations/o/continue", {}, patience=30) == {"state": "done"}
+    assert len(server.keys) == TRIES + 2 and len(set(server.keys)) == 1
+
+
+@pytest.mark.parametrize("server", [100], indirect=True)
+def test_a_request_without_response_says_so(server: Restarting) -> None:
+    with pytest.raises(NoResponse, match="does not answer") as error:
+        Controller(server.url, "token").post("operations/o/continue", {})
+    assert isinstance(error.value, ApiError) and len(server.keys) == TRIES
