@@ -9,6 +9,7 @@ import pytest
 import redis
 import yaml
 
+from rapid.blobs import BlobStore
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store import acl
 from rapid.store.connection import Login
@@ -45,6 +46,33 @@ def test_backup_restores_the_run(tmp_path: Path) -> None:
         assert restored.returncode == 0, restored.stderr
         now = state.status()
         assert now is not None and now.status is Status.STOPPING and state.config() == {"seed": 5}
+        client.close()
+
+
+def test_backups_in_the_blob_store_are_kept_and_restored(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "state", append_only=False).start() as server:
+        client = redis.Redis.from_url(server.url)
+        state = RunState(client, "kept")
+        config = tmp_path / "run.yaml"
+        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": "kept", "store": {"state_url": server.url},
+                                          "blobs": {"url": str(tmp_path / "blobs")}}))
+        where = ["--config", str(config)]
+        none = five(["restore", "blobs:", *where])
+        assert none.returncode == 2 and b"there are: none" in none.stderr
+        blobs = BlobStore(str(tmp_path / "blobs"))
+        blobs.put(b"older", "kept/backups/20200101T000000Z.zip")
+        blobs.put(b"oldest", "kept/backups/20190101T000000Z.zip")
+        state.create({"seed": 5}, "the test")
+        saved = five(["save", "blobs:", "--keep", "2", *where])
+        assert saved.returncode == 0, saved.stderr
+        older, newest = blobs.refs("kept/backups/")
+        assert older.endswith("20200101T000000Z.zip") and newest > older
+        client.flushall()
+        restored = five(["restore", "blobs:", *where])
+        assert restored.returncode == 0, restored.stderr
+        assert state.config() == {"seed": 5}
+        damaged = five(["restore", "blobs:20200101T000000Z.zip", "--replace", *where])
+        assert damaged.returncode == 2 and b"not a backup of a run" in damaged.stderr
         client.close()
 
 

@@ -1,4 +1,4 @@
-"""`five backup` and `five restore`: write a run's state to a file and restore it.
+"""`five backup` and `five restore`: write a run's state to a file, or to its blob store, and restore it.
 
 In a container, which has no other part of the command line: ``python -m five.cli.backup save|restore FILE``.
 """
@@ -9,6 +9,7 @@ import io
 import os
 import secrets
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,24 +17,31 @@ from pathlib import Path
 import redis
 
 from five.run.load import ConfigError, load
+from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store import acl, backup
 from rapid.store.connection import Login, connect, require_reachable
 from rapid.store.errors import Corrupt, StoreUnreachable
 
 MOUNTED = Path("/etc/five/run.yaml")  # configuration of a container
+BLOBS = "blobs:"  # beginning of a FILE in the run's blob store
+KEEP = 14  # backups that remain in the blob store
 
 
 def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
     """Add the file and the arguments that select the run."""
-    parser.add_argument("file", help="backup file; - is standard input" if restoring
-                        else "file to write; - is standard output")
+    parser.add_argument("file", help="backup file; - is standard input, blobs: the newest backup in the run's blob "
+                        "store, blobs:NAME one of them" if restoring else "file to write; - is standard output, "
+                        "blobs: the run's blob store, named by the time")
     parser.add_argument("--config", help=f"configuration of the run's services (default: {MOUNTED} if it exists, "
                         "otherwise the run of this machine)")
     parser.add_argument("--admin", action="store_true", help="connect as the Redis user admin, with the password on "
                         "the "
                         "first line of standard input")
     parser.add_argument("--run", help="a running run of this machine; by default the last one")
+    if not restoring:
+        parser.add_argument("--keep", type=int, default=KEEP, metavar="N", help="with blobs:, the number of backups that "
+                            f"remain there ({KEEP})")
     if restoring:
         parser.add_argument("--replace", action="store_true", help="replace the run of that name, which is lost")
 
@@ -41,8 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
 def run(arguments: argparse.Namespace, restoring: bool) -> int:
     """Run the command. Return the exit status. Raises RuntimeError with a message for the user."""
     try:
-        client, name = _store(arguments.config, arguments.run, _admin() if arguments.admin else None)
-        return _restore(client, arguments) if restoring else _save(client, name, arguments.file)
+        if not restoring and arguments.keep < 1:
+            raise ValueError(f"--keep {arguments.keep}: at least 1")
+        client, name, blobs = _store(arguments.config, arguments.run, _admin() if arguments.admin else None)
+        if restoring:
+            return _restore(client, _read(arguments.file, name, blobs), arguments.replace)
+        if arguments.file.startswith(BLOBS):
+            return _save_to_blobs(client, name, _blob_store(blobs), arguments.keep)
+        return _save(client, name, arguments.file)
     except (backup.ServicesRunning, Corrupt, StoreUnreachable, LookupError, ValueError, OSError,
             redis.RedisError) as error:
         raise RuntimeError(str(error)) from None
@@ -56,22 +70,22 @@ def _admin() -> Login:
     return Login(acl.ADMIN, password)
 
 
-def _store(config: str | None, local: str | None, login: Login | None) -> tuple[redis.Redis, str]:
-    """Return a client of the state's Redis and the run's name."""
+def _store(config: str | None, local: str | None, login: Login | None) -> tuple[redis.Redis, str, str]:
+    """Return a client of the state's Redis, the run's name and the URL of its blobs ('': unknown)."""
     if config is None and local is None and MOUNTED.exists():
         config = str(MOUNTED)
     if config is not None:
         loaded = load(config)
-        url, store, name = loaded.store.state_url, loaded.store, loaded.name
+        url, store, name, blobs = loaded.store.state_url, loaded.store, loaded.name, loaded.blobs.url
     else:
         from five.local.run_folder import find_run
 
         folder = find_run(local)
-        url, store, name = folder.cluster().state_url, StoreConfig(), folder.name
+        url, store, name, blobs = folder.cluster().state_url, StoreConfig(), folder.name, ""
         login = login or folder.login(acl.ADMIN, url)
     client = connect(url, store, "state", login)
     require_reachable(client, url, "state")
-    return client, name
+    return client, name, blobs
 
 
 def _save(client: redis.Redis, name: str, file: str) -> int:
@@ -91,9 +105,50 @@ def _save(client: redis.Redis, name: str, file: str) -> int:
     return 0
 
 
-def _restore(client: redis.Redis, arguments: argparse.Namespace) -> int:
-    data = sys.stdin.buffer.read() if arguments.file == "-" else Path(arguments.file).read_bytes()
-    found = backup.load(client, io.BytesIO(data), _who(), arguments.replace)
+def _blob_store(url: str) -> BlobStore:
+    if not url:
+        raise ValueError(f"{BLOBS} needs --config with blobs.url; a run of this machine is backed up to a file")
+    return BlobStore(url)
+
+
+def _folder(name: str) -> str:
+    return f"{name}/backups/"
+
+
+def _save_to_blobs(client: redis.Redis, name: str, blobs: BlobStore, keep: int) -> int:
+    """Write a backup named by the time, then remove those beyond ``keep``."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "state.zip"
+        _save(client, name, str(file))
+        blobs.put(file, f"{_folder(name)}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.zip")
+    for old in blobs.refs(_folder(name))[:-keep]:
+        blobs.remove_ref(old)
+    print(f"backups in {blobs.url}: {', '.join(_names(blobs, name))}", file=sys.stderr)
+    return 0
+
+
+def _names(blobs: BlobStore, name: str) -> list[str]:
+    """Return the names of the run's backups, oldest first."""
+    return [ref.removeprefix(_folder(name)) for ref in blobs.refs(_folder(name))]
+
+
+def _read(file: str, name: str, url: str) -> bytes:
+    """Return the bytes of a backup. Raises LookupError that lists the backups in the blob store."""
+    if file == "-":
+        return sys.stdin.buffer.read()
+    if not file.startswith(BLOBS):
+        return Path(file).read_bytes()
+    blobs = _blob_store(url)
+    names = _names(blobs, name)
+    wanted = file.removeprefix(BLOBS) or (names[-1] if names else "")
+    if wanted not in names:
+        raise LookupError(f"{file}: run {name!r} has no such backup in {blobs.url}; there are: "
+                          f"{', '.join(names) or 'none'}")
+    return blobs.get(_folder(name) + wanted)
+
+
+def _restore(client: redis.Redis, data: bytes, replace: bool) -> int:
+    found = backup.load(client, io.BytesIO(data), _who(), replace)
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.at))
     print(f"run {found.run!r} restored to {when}, version {found.head}; it is stopped, resume it",
           file=sys.stderr)
