@@ -1,5 +1,6 @@
 """Two optimizer groups on one run: one publishes, the other waits, and writes of a replaced group are refused."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,6 +151,11 @@ def held(state: RunState, blobs: BlobStore) -> tuple[Checkpoints, FencingToken]:
     return Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN), lambda: fencing_token), fencing_token
 
 
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
 def put(checkpoints: Checkpoints, *versions: int) -> None:
     for version in versions:
         checkpoints.save(version, {"w": torch.full((3,), float(version))}, {"v": version})
@@ -176,6 +182,24 @@ def test_uncommitted_file_is_ignored(state: RunState, blobs: BlobStore) -> None:
     assert checkpoints.versions() == [1] and newest(checkpoints) == 1
     put(checkpoints, 2)
     assert [r.rpartition("/")[2][:12] for r in blobs.refs(f"{RUN}/checkpoints/")] == [f"{v:012d}" for v in (1, 2)]
+
+
+@pytest.mark.parametrize(("later_holders", "found"), [(1, 3), (2, 2)])
+def test_checkpoint_that_redis_missed_is_found(state: RunState, blobs: BlobStore, later_holders: int, found: int
+                                               ) -> None:
+    """Redis ended before the optimizer's last checkpoint. Its successor continues from the file, unless another
+    optimizer held the lease between them."""
+    checkpoints, fencing_token = held(state, blobs)
+    put(checkpoints, 1, 2)
+    gone = CheckpointIndex(redis.Redis(port=closed_port(), retry=None), RUN)
+    with pytest.raises(redis.ConnectionError):
+        put(Checkpoints(blobs, RUN, 2, gone, lambda: fencing_token), 3)
+    for _ in range(later_holders):
+        lease = state.keys.publisher
+        state.redis.set(lease, state.redis.get(lease).replace(b'"released":false', b'"released":true'))  # type: ignore[union-attr]
+        checkpoints, _ = held(state, blobs)
+    checkpoints.commit_unindexed()
+    assert newest(checkpoints) == found
 
 
 @pytest.mark.parametrize("lost", ["the index", "an earlier release"])

@@ -251,3 +251,24 @@ def test_training_does_not_wait_for_a_slow_checkpoint(tmp_path: Path) -> None:
               for version in run.checkpoints.versions()}
     assert loaded == {1: 2, 4: 8}
     assert page.CHECKPOINT_SECONDS.collect()[0].samples
+
+
+def test_drain_without_redis_stores_the_last_checkpoint(tmp_path: Path) -> None:
+    """In a node's drain Redis may end first: the last version cannot be published, nor the checkpoint indexed."""
+    versions = UnavailableVersions()
+    run = training(tmp_path, versions)
+    run.start()
+    feed(run, 4)
+    saved = run.checkpoints.save
+
+    def save_without_index(version: int, *arguments: Any) -> None:
+        saved(version, *arguments)
+        raise redis.ConnectionError("no Redis answers")
+
+    run.checkpoints.save = save_without_index  # type: ignore[method-assign]
+    until(run, 1)
+    assert run.version == 1 and versions.head() == 0
+    versions.available.set()
+    again = training(tmp_path, versions)
+    again.start()
+    assert again.version == 1
