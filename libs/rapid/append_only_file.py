@@ -5,6 +5,7 @@ The server's binary is that tool too: under the name ``redis-check-aof`` it chec
 
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import time
@@ -61,7 +62,8 @@ def repair(binary: str, folder: Path) -> Repair:
 def set_aside(folder: Path, keep: bool = False) -> Path:
     """Move the append-only files of a data folder to a folder beside them, or copy them with ``keep``. Return it."""
     source = folder / MANIFEST.parent
-    target = folder / f"{source.name}.damaged-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    target = folder / (f"{source.name}.damaged-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-"
+                       f"{secrets.token_hex(2)}")
     if keep:
         partial = target.with_name(f".{target.name}")
         shutil.copytree(source, partial)
