@@ -48,29 +48,36 @@ void portable_tile(const Tile& t, std::size_t rows, std::size_t width) {
 #ifdef FIVE_X86
 using TileFunction = void (*)(const Tile&);
 
+// Declares `sums`: the biases plus the products of R rows of x with V vectors of the panel. A macro, because
+// neither a template nor a lambda can get the target of its intrinsics from a parameter.
+// clang-format off
+#define FIVE_SUM_TILE(Vector, lanes, load, broadcast, multiply_add)      \
+  Vector sums[R][V];                                                     \
+  const float* bias = t.panel + t.in * V * (lanes);                      \
+  _Pragma("GCC unroll 8")                                                \
+  for (std::size_t r = 0; r < R; ++r)                                    \
+    _Pragma("GCC unroll 3")                                              \
+    for (std::size_t v = 0; v < V; ++v)                                  \
+      sums[r][v] = load(bias + v * (lanes));                             \
+  const float* w = t.panel;                                              \
+  for (std::size_t k = 0; k < t.in; ++k, w += V * (lanes)) {             \
+    Vector column[V];                                                    \
+    _Pragma("GCC unroll 3")                                              \
+    for (std::size_t v = 0; v < V; ++v)                                  \
+      column[v] = load(w + v * (lanes));                                 \
+    _Pragma("GCC unroll 8")                                              \
+    for (std::size_t r = 0; r < R; ++r) {                                \
+      const Vector value = broadcast(t.x[r * t.x_stride + k]);           \
+      _Pragma("GCC unroll 3")                                            \
+      for (std::size_t v = 0; v < V; ++v)                                \
+        sums[r][v] = multiply_add(value, column[v], sums[r][v]);         \
+    }                                                                    \
+  }
+// clang-format on
+
 template <std::size_t V, std::size_t R>
 __attribute__((target("avx512f"))) void tile_avx512(const Tile& t) {
-  __m512 sums[R][V];
-  const float* bias = t.panel + t.in * V * 16;
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < R; ++r)
-#pragma GCC unroll 3
-    for (std::size_t v = 0; v < V; ++v)
-      sums[r][v] = _mm512_load_ps(bias + v * 16);
-  const float* w = t.panel;
-  for (std::size_t k = 0; k < t.in; ++k, w += V * 16) {
-    __m512 column[V];
-#pragma GCC unroll 3
-    for (std::size_t v = 0; v < V; ++v)
-      column[v] = _mm512_load_ps(w + v * 16);
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < R; ++r) {
-      const __m512 value = _mm512_set1_ps(t.x[r * t.x_stride + k]);
-#pragma GCC unroll 3
-      for (std::size_t v = 0; v < V; ++v)
-        sums[r][v] = _mm512_fmadd_ps(value, column[v], sums[r][v]);
-    }
-  }
+  FIVE_SUM_TILE(__m512, 16, _mm512_load_ps, _mm512_set1_ps, _mm512_fmadd_ps)
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < R; ++r)
 #pragma GCC unroll 3
@@ -88,27 +95,7 @@ __attribute__((target("avx512f"))) void tile_avx512(const Tile& t) {
 
 template <std::size_t V, std::size_t R>
 __attribute__((target("avx2,fma"))) void tile_avx2(const Tile& t) {
-  __m256 sums[R][V];
-  const float* bias = t.panel + t.in * V * 8;
-#pragma GCC unroll 4
-  for (std::size_t r = 0; r < R; ++r)
-#pragma GCC unroll 3
-    for (std::size_t v = 0; v < V; ++v)
-      sums[r][v] = _mm256_load_ps(bias + v * 8);
-  const float* w = t.panel;
-  for (std::size_t k = 0; k < t.in; ++k, w += V * 8) {
-    __m256 column[V];
-#pragma GCC unroll 3
-    for (std::size_t v = 0; v < V; ++v)
-      column[v] = _mm256_load_ps(w + v * 8);
-#pragma GCC unroll 4
-    for (std::size_t r = 0; r < R; ++r) {
-      const __m256 value = _mm256_set1_ps(t.x[r * t.x_stride + k]);
-#pragma GCC unroll 3
-      for (std::size_t v = 0; v < V; ++v)
-        sums[r][v] = _mm256_fmadd_ps(value, column[v], sums[r][v]);
-    }
-  }
+  FIVE_SUM_TILE(__m256, 8, _mm256_load_ps, _mm256_set1_ps, _mm256_fmadd_ps)
 #pragma GCC unroll 4
   for (std::size_t r = 0; r < R; ++r)
 #pragma GCC unroll 3

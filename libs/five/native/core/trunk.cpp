@@ -86,7 +86,7 @@ class TrunkEvaluator {
       output_.row_of[step_of(first_ + r) * net_.units + slot_of(first_ + r)] = static_cast<std::int32_t>(r);
   }
 
-  // Writes a standardised row of one hero's line to `to`; returns the end of what it wrote.
+  // Writes a standardised row of one hero's line to `to` and returns the end of the written values.
   float* numbers(const NumericInput& input, const std::uint16_t* array, std::size_t step, std::size_t line,
                  std::size_t slot, std::size_t group, float* to) const {
     const RowLayout& rows = input.rows;
