@@ -1,6 +1,8 @@
 # The game core and its Python module, for the whole project and for the environment's own wheel.
 option(FIVE_SANITIZE "Build with address and undefined-behaviour sanitizers" OFF)
-set(FIVE_SANITIZE_COMPILE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1)
+# Indices are signed and containers take unsigned ones: with assertions the standard library stops at one out of range.
+set(FIVE_SANITIZE_COMPILE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1
+    -D_GLIBCXX_ASSERTIONS)
 option(FIVE_LTO "Link-time optimisation" ON)
 set(FIVE_PROFILE "" CACHE STRING "Profile-guided optimisation: record builds a core that writes a profile, use compiles with it")
 set(FIVE_PROFILE_DIR "${CMAKE_BINARY_DIR}/profile" CACHE PATH "Folder of the profile")

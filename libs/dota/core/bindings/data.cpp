@@ -58,7 +58,7 @@ const T& named(const std::vector<T>& list, const std::unordered_map<std::string,
                const std::string& name, const char* what) {
   const auto at = index.find(name);
   if (at == index.end()) throw nb::key_error((std::string(what) + " '" + name + "' is not in the tables").c_str());
-  return list[static_cast<std::size_t>(at->second)];
+  return list[at->second];
 }
 
 const char* target_name(TargetType t) {
@@ -84,7 +84,7 @@ std::vector<std::string> missing_primitives(const Tables& t, const std::string& 
   const HeroDef& h = named(t.heroes, t.hero_index, hero, "hero");
   std::vector<std::string> out;
   const auto add = [&](int ability) {
-    for (const std::string& p : t.abilities[static_cast<std::size_t>(ability)].program.missing)
+    for (const std::string& p : t.abilities[ability].program.missing)
       if (std::find(out.begin(), out.end(), p) == out.end()) out.push_back(p);
   };
   for (int a : h.abilities)
@@ -142,12 +142,10 @@ nb::dict ability_fields(const Tables& t, const std::string& name) {
   d["channel_time"] = a.channel_time;
   d["cooldown"] = a.cooldown;
   d["mana_cost"] = a.mana_cost;
-  d["copies_rank_of"] = a.linked_skill < 0
-                            ? nb::object(nb::none())
-                            : nb::object(nb::cast(t.abilities[static_cast<std::size_t>(a.linked_skill)].name));
-  d["cooldown_group"] = a.shared_cooldown < 0
-                            ? nb::object(nb::none())
-                            : nb::object(nb::cast(t.cooldown_groups[static_cast<std::size_t>(a.shared_cooldown)]));
+  d["copies_rank_of"] =
+      a.linked_skill < 0 ? nb::object(nb::none()) : nb::object(nb::cast(t.abilities[a.linked_skill].name));
+  d["cooldown_group"] =
+      a.shared_cooldown < 0 ? nb::object(nb::none()) : nb::object(nb::cast(t.cooldown_groups[a.shared_cooldown]));
   d["missing"] = a.program.missing;
   return d;
 }
@@ -161,7 +159,7 @@ nb::dict item_fields(const Tables& t, const std::string& name) {
   for (const auto& r : i.recipes) {
     nb::list parts;
     for (int p : r)
-      parts.append(t.items[static_cast<std::size_t>(p)].name);
+      parts.append(t.items[p].name);
     recipes.append(parts);
   }
   d["recipes"] = recipes;
@@ -177,18 +175,18 @@ nb::dict item_fields(const Tables& t, const std::string& name) {
   d["excluded"] = i.excluded;
   d["side_shop"] = i.side_shop;
   d["secret_only"] = i.secret_shop;
-  d["usable"] = i.ability >= 0 && !t.abilities[static_cast<std::size_t>(i.ability)].passive;
+  d["usable"] = i.ability >= 0 && !t.abilities[i.ability].passive;
   return d;
 }
 
 nb::dict hero_fields(const Tables& t, const std::string& name) {
   const HeroDef& h = named(t.heroes, t.hero_index, name, "hero");
   nb::dict d;
-  const auto ability = [&](int a) { return t.abilities[static_cast<std::size_t>(a)].name; };
+  const auto ability = [&](int a) { return t.abilities[a].name; };
   const auto items = [&](const std::vector<int>& ids) {
     nb::list out;
     for (int i : ids)
-      out.append(t.items[static_cast<std::size_t>(i)].name);
+      out.append(t.items[i].name);
     return out;
   };
   d["primary"] = static_cast<int>(h.primary);
@@ -203,7 +201,7 @@ nb::dict hero_fields(const Tables& t, const std::string& name) {
     if (s == -1)
       build.append(nb::none());
     else
-      build.append(s >= 0 ? ability(s) : h.talents[static_cast<std::size_t>(-s - 2)].name);
+      build.append(s >= 0 ? ability(s) : h.talents[-s - 2].name);
   }
   d["abilities"] = abilities;
   d["talents"] = talents;
@@ -233,14 +231,14 @@ void bind_data(nb::module_& m) {
                    [](const PyTables& t) {
                      std::vector<std::string> out;
                      for (int h : t->pool_finals)
-                       out.push_back(t->heroes[static_cast<std::size_t>(h)].name);
+                       out.push_back(t->heroes[h].name);
                      return out;
                    })
       .def_prop_ro("pool_ti8",
                    [](const PyTables& t) {
                      std::vector<std::string> out;
                      for (int h : t->pool_ti8)
-                       out.push_back(t->heroes[static_cast<std::size_t>(h)].name);
+                       out.push_back(t->heroes[h].name);
                      return out;
                    })
       .def(
@@ -266,7 +264,7 @@ void bind_data(nb::module_& m) {
           for (const auto& set : tier) {
             nb::list units;
             for (int u : set)
-              units.append(t->units[static_cast<std::size_t>(u)].name);
+              units.append(t->units[u].name);
             sets.append(units);
           }
           tiers.append(sets);

@@ -34,15 +34,14 @@ nb::dict describe(const Tables& t, const EffectNode& n) {
   nb::dict d;
   d["primitive"] = primitive_name(n.prim);
   d["passive"] = n.passive;
-  d["modifier"] = n.modifier < 0 ? nb::object(nb::none())
-                                 : nb::object(nb::str(t.modifiers[static_cast<std::size_t>(n.modifier)].c_str()));
+  d["modifier"] = n.modifier < 0 ? nb::object(nb::none()) : nb::object(nb::str(t.modifiers[n.modifier].c_str()));
   nb::dict numbers;
   for (int r = 0; r < kRoles; ++r) {
     const Value* v = n.value(static_cast<Role>(r));
     if (!v) continue;
     nb::list ranks;
     for (int i = 0; i < v->base.n; ++i)
-      ranks.append(v->base.v[static_cast<std::size_t>(i)]);
+      ranks.append(v->base.v[i]);
     numbers[role_name(static_cast<Role>(r))] = ranks;
   }
   d["numbers"] = numbers;
@@ -84,7 +83,7 @@ nb::dict program_of_ability(const PyTables& tables, const std::string& name) {
   const Tables& t = *tables.tables;
   const auto it = t.ability_index.find(name);
   if (it == t.ability_index.end()) throw nb::key_error(("ability '" + name + "' is not in the tables").c_str());
-  return program_dict(t, t.abilities[static_cast<std::size_t>(it->second)].program);
+  return program_dict(t, t.abilities[it->second].program);
 }
 
 // What a number is at a rank, before a counter of the game (stacks, minutes) multiplies or divides it.
@@ -97,7 +96,7 @@ nb::dict numbers_now(PyWorld& p, int hero, const std::string& name, int level) {
   const Tables& t = p.tables();
   const auto it = t.ability_index.find(name);
   if (it == t.ability_index.end()) throw nb::key_error(("ability '" + name + "' is not in the tables").c_str());
-  const AbilityDef& a = t.abilities[static_cast<std::size_t>(it->second)];
+  const AbilityDef& a = t.abilities[it->second];
   const Context c = p.context();
   const Unit& u = p.unit(p.hero(hero).unit.index);
   const Invocation inv = invocation_of(c, u, a.id, level);

@@ -8,16 +8,14 @@ namespace nb = nanobind;
 namespace dota {
 namespace {
 
-std::string unit_name(const Tables& t, int type) {
-  return type < 0 ? std::string() : t.units[static_cast<std::size_t>(type)].name;
-}
+std::string unit_name(const Tables& t, int type) { return type < 0 ? std::string() : t.units[type].name; }
 
 const char* const kRunes[] = {"bounty", "double_damage", "haste", "invisibility", "regeneration", "arcane"};
-static_assert(sizeof(kRunes) / sizeof(kRunes[0]) == static_cast<std::size_t>(PickupKind::Count));
+static_assert(sizeof(kRunes) / sizeof(kRunes[0]) == ordinal(PickupKind::Count));
 
 std::string thing_name(const Tables& t, const Event& e) {
   if (e.id < 0) return {};
-  const auto i = static_cast<std::size_t>(e.id);
+  const std::size_t i = e.id;
   switch (e.kind) {
     case EventKind::Cast:
     case EventKind::Learned:

@@ -40,14 +40,14 @@ LayoutTable layout_table(nb::handle described) {
     throw std::runtime_error("observation layout: no array is called '" + name + "'");
   };
   for (int a = 0; a < kObsArrays; ++a)
-    t.widths[static_cast<std::size_t>(a)] = static_cast<int>(n.at("widths").num(kArrays[a], 0));
+    t.widths[a] = static_cast<int>(n.at("widths").num(kArrays[a], 0));
   for (const Node& b : n.at("blocks").list) {
     LayoutTable::Block block;
     block.name = b.str("name");
     block.instances = integer(b, "instances");
     for (int a = 0; a < kObsArrays; ++a) {
-      block.offset[static_cast<std::size_t>(a)] = static_cast<int>(b.at("offset").num(kArrays[a], 0));
-      block.stride[static_cast<std::size_t>(a)] = static_cast<int>(b.at("stride").num(kArrays[a], 0));
+      block.offset[a] = static_cast<int>(b.at("offset").num(kArrays[a], 0));
+      block.stride[a] = static_cast<int>(b.at("stride").num(kArrays[a], 0));
     }
     for (const Node& f : b.at("fields").list)
       block.fields.push_back({f.str("name"), integer(f, "count"), array_of(f.str("array")), integer(f, "offset")});

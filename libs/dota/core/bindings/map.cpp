@@ -46,7 +46,7 @@ struct Ground {
 
   Unit& unit(int i) {
     if (i < 0 || i >= world->units_end) throw nb::index_error("no such body");
-    return world->units[static_cast<std::size_t>(i)];
+    return world->units[i];
   }
 
   int add(const std::string& type, int team, Point at) {
@@ -54,8 +54,8 @@ struct Ground {
     if (found == tables->unit_index.end())
       throw nb::key_error(("unit '" + type + "' is not in the tables").c_str());
     if (world->units_end == kMaxUnits) throw nb::value_error("the world is full");
-    const UnitDef& d = tables->units[static_cast<std::size_t>(found->second)];
-    Unit& u = world->units[static_cast<std::size_t>(world->units_end++)];
+    const UnitDef& d = tables->units[found->second];
+    Unit& u = world->units[world->units_end++];
     set_kind(*world, u, d.kind);
     u.type = static_cast<std::uint16_t>(found->second);
     u.team = static_cast<std::uint8_t>(team);
@@ -90,9 +90,8 @@ struct Ground {
   }
 
   std::vector<int> near(Point p, float radius) {
-    UnitList list;
-    units_near(context(), vec(p), radius, list);
-    return {list.ids.begin(), list.ids.begin() + list.n};
+    const UnitList found = units_near(context(), vec(p), radius);
+    return {found.slots().begin(), found.slots().end()};
   }
 };
 
@@ -100,8 +99,7 @@ nb::object grid_array(const std::vector<std::int16_t>& values) {
   auto* data = new std::int16_t[values.size()];
   std::copy(values.begin(), values.end(), data);
   nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int16_t*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, std::int16_t, nb::ndim<2>>(
-      data, {static_cast<std::size_t>(kGrid), static_cast<std::size_t>(kGrid)}, owner));
+  return nb::cast(nb::ndarray<nb::numpy, std::int16_t, nb::ndim<2>>(data, {kGrid, kGrid}, owner));
 }
 
 template <class T>
@@ -132,7 +130,7 @@ nb::list map_buildings(const PyTables& t) {
     d["tier"] = b.tier;
     d["lane"] = static_cast<int>(b.lane);
     d["melee"] = b.melee;
-    d["unit"] = t->units[static_cast<std::size_t>(b.unit)].name;
+    d["unit"] = t->units[b.unit].name;
     d["pos"] = pair(b.pos);
     d["bounds"] = b.bounds;
     out.append(d);
@@ -142,7 +140,7 @@ nb::list map_buildings(const PyTables& t) {
 
 std::vector<Point> map_lane(const PyTables& t, int team, int lane) {
   if (team < 0 || team >= kTeams || lane < 0 || lane > 2) throw nb::index_error("team is 0 or 1, lane 0 to 2");
-  const MapLane& l = t->map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)];
+  const MapLane& l = t->map->lanes[team][lane];
   std::vector<Point> out{pair(l.spawn)};
   for (Vec2 p : l.waypoints)
     out.push_back(pair(p));
@@ -199,8 +197,7 @@ void bind_ground(nb::module_& m) {
       .def(
           "fell_building",
           [](Ground& g, int b) {
-            if (b < 0 || static_cast<std::size_t>(b) >= g.tables->map->buildings.size())
-              throw nb::index_error("no such building");
+            if (b < 0 || b >= std::ssize(g.tables->map->buildings)) throw nb::index_error("no such building");
             g.world->buildings_standing &= ~(1ull << b);
             Context c = g.context();
             build_spatial(c);
@@ -242,12 +239,12 @@ void bind_ground(nb::module_& m) {
             team_checked(team);
             nb::list rows;
             for (int y = 0; y < kFogCells; ++y) {
-              std::string row(static_cast<std::size_t>(kFogCells), '.');
+              std::string row(kFogCells, '.');
               for (int x = 0; x < kFogCells; ++x)
                 if (cell_visible(*g.world, team,
                                  {kMapMin + (static_cast<float>(x) + 0.5f) * 128,
                                   kMapMin + (static_cast<float>(y) + 0.5f) * 128}))
-                  row[static_cast<std::size_t>(x)] = '#';
+                  row[x] = '#';
               rows.append(row);
             }
             return rows;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -30,7 +31,7 @@ struct PyPlay {
   std::array<BotKind, kTeams> checked(const char* what, const Array<const std::int16_t>& actions,
                                       const Array<const std::uint8_t>& controllers) {
     const int heroes = game().setup().settings.heroes_per_team;
-    if (actions.size() != static_cast<std::size_t>(kTeams * heroes * kActionParts) || controllers.size() != kTeams)
+    if (std::cmp_not_equal(actions.size(), kTeams * heroes * kActionParts) || controllers.size() != kTeams)
       throw nb::value_error((std::string(what) + ": actions or controllers do not fit the game").c_str());
     std::array<BotKind, kTeams> who{};
     for (std::size_t t = 0; t < kTeams; ++t) {
@@ -185,8 +186,7 @@ void bind_play(nb::module_& m) {
           [](PyPlay& self, std::optional<int> team, const nb::dict& out) {
             Game& g = self.game();
             if (!team) return write_tables_seen(g.context(), out, nullptr);
-            const TeamEyes eyes{team_of(*team), g.state().views[static_cast<std::size_t>(*team)],
-                                self.play.sight()};
+            const TeamEyes eyes{team_of(*team), g.state().views[*team], self.play.sight()};
             write_tables_seen(g.context(), out, &eyes);
           },
           nb::arg("team").none(), nb::arg("out"),

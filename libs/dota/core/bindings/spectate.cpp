@@ -15,14 +15,14 @@ namespace dota {
 const char* kind_name(UnitKind k) {
   static constexpr const char* kNames[] = {"none", "hero",   "creep",  "neutral",  "roshan",  "tower", "barracks",
                                            "fort", "filler", "shrine", "fountain", "courier", "ward",  "summon"};
-  return kNames[static_cast<std::size_t>(k)];
+  return kNames[ordinal(k)];
 }
 
 nb::dict spectator_frame(const GameState& state, const Tables& t) {
   const World& w = state.world;
   nb::list units, projectiles, areas;
   for (int k = 0; k < w.units_end; ++k) {
-    const Unit& u = w.units[static_cast<std::size_t>(k)];
+    const Unit& u = w.units[k];
     if (u.kind == UnitKind::None) continue;
     nb::dict d;
     d["slot"] = k;
@@ -44,24 +44,23 @@ nb::dict spectator_frame(const GameState& state, const Tables& t) {
     d["seen_by"] = nb::make_tuple(u.team == kRadiant || unit_visible(w, kRadiant, u),
                                   u.team == kDire || unit_visible(w, kDire, u));
     if (u.hero >= 0) {
-      const HeroState& h = w.heroes[static_cast<std::size_t>(u.hero)];
+      const HeroState& h = w.heroes[u.hero];
       d["level"] = h.level;
       d["gold"] = h.gold + h.reliable;
       nb::list items;
       for (const ItemState& s : h.items)
-        items.append(s.id < 0 ? std::string() : t.items[static_cast<std::size_t>(s.id)].name);
+        items.append(s.id < 0 ? std::string() : t.items[s.id].name);
       d["items"] = items;
       nb::list abilities;
       for (const AbilityState& s : h.abilities)
-        abilities.append(
-            nb::make_tuple(s.id < 0 ? std::string() : t.abilities[static_cast<std::size_t>(s.id)].name,
-                           static_cast<int>(s.level), std::max(s.ready - w.time, 0.0f)));
+        abilities.append(nb::make_tuple(s.id < 0 ? std::string() : t.abilities[s.id].name,
+                                        static_cast<int>(s.level), std::max(s.ready - w.time, 0.0f)));
       d["abilities"] = abilities;
     }
     units.append(d);
   }
   for (int k = 0; k < w.projectiles_end; ++k) {
-    const Projectile& p = w.projectiles[static_cast<std::size_t>(k)];
+    const Projectile& p = w.projectiles[k];
     if (p.kind != Projectile::Kind::None) projectiles.append(nb::make_tuple(p.pos.x, p.pos.y, p.team));
   }
   for (const Area& a : w.areas)

@@ -87,7 +87,7 @@ class Writer {
   Row rows(const char* name) {
     for (const Columns& c : columns())
       if (std::string(c.name) == name) {
-        const auto a = array<std::uint16_t>(name, static_cast<std::size_t>(c.rows) * c.fields.size());
+        const auto a = array<std::uint16_t>(name, c.rows * c.fields.size());
         std::fill_n(a.data(), a.size(), std::uint16_t{0});
         return {a.data()};
       }
@@ -95,7 +95,7 @@ class Writer {
   }
   // Bits, lowest first, `count` of them in whole bytes.
   std::uint8_t* bits(const char* name, int count) {
-    const auto a = array<std::uint8_t>(name, static_cast<std::size_t>((count + 7) / 8));
+    const auto a = array<std::uint8_t>(name, (count + 7) / 8);
     std::fill_n(a.data(), a.size(), std::uint8_t{0});
     return a.data();
   }
@@ -136,9 +136,9 @@ void put_clock(const World& w, Row r, const TeamEyes* eyes) {
 void put_units(const World& w, Row r, const TeamEyes* eyes) {
   const std::size_t width = columns()[1].fields.size();
   for (int k = 0; k < w.units_end; ++k) {
-    const Unit& u = w.units[static_cast<std::size_t>(k)];
+    const Unit& u = w.units[k];
     if (u.kind == UnitKind::None) continue;
-    Row row{r.at + static_cast<std::size_t>(k) * width};
+    Row row{r.at + k * width};
     const bool radiant = (!eyes || eyes->team == kRadiant) && unit_visible(w, kRadiant, u);
     const bool dire = (!eyes || eyes->team == kDire) && unit_visible(w, kDire, u);
     const bool own = !eyes || u.team == eyes->team;
@@ -165,7 +165,7 @@ void put_units(const World& w, Row r, const TeamEyes* eyes) {
 
 // Another team's hero: what the scoreboard shows, and abilities and items as they were last seen.
 void put_enemy(const World& w, const HeroState& h, const TeamEyes& eyes, Row r, Row a, Row t) {
-  const auto i = static_cast<std::size_t>(&h - w.heroes.data());
+  const std::size_t i = &h - w.heroes.data();
   const SeenHero& seen = eyes.view.heroes[eyes.view.heroes_per_team + i % 5];
   const float seen_at = eyes.view.enemy_seen_at[i % 5];
   const auto until = [&](float left) { return left > 0 && seen_at + left > w.time ? moment(seen_at + left) : 0; };
@@ -239,10 +239,10 @@ void put_effects(const World& w, Row projectiles, Row areas, const TeamEyes* eye
     return eyes && team != eyes->team && !cell_visible(w, eyes->team, at);
   };
   for (int k = 0; k < w.projectiles_end; ++k) {
-    const Projectile& p = w.projectiles[static_cast<std::size_t>(k)];
+    const Projectile& p = w.projectiles[k];
     if (p.kind == Projectile::Kind::None || p.waits > 0 || hidden(p.team, p.pos)) continue;
     const bool own = !eyes || p.team == eyes->team;
-    Row r{projectiles.at + static_cast<std::size_t>(k) * columns()[5].fields.size()};
+    Row r{projectiles.at + k * columns()[5].fields.size()};
     r.put(p.generation);
     r.put(static_cast<int>(p.kind) | p.team << 4 | (p.crit && own ? 1 : 0) << 6);
     r.put(id(p.ability));
@@ -266,10 +266,7 @@ void put_effects(const World& w, Row projectiles, Row areas, const TeamEyes* eye
 void put_ground(const World& w, Row runes, Row items, const TeamEyes* eyes) {
   for (std::size_t k = 0; k < w.pickups.size(); ++k) {
     const Pickup& p = w.pickups[k];
-    const int kind = !p.present                                           ? -1
-                     : !eyes                                              ? p.kind
-                     : p.known[static_cast<std::size_t>(eyes->team)] == 1 ? eyes->view.pickups[k].kind
-                                                                          : -1;
+    const int kind = !p.present ? -1 : !eyes ? p.kind : p.known[eyes->team] == 1 ? eyes->view.pickups[k].kind : -1;
     runes.put(kind + 1);
     runes.put(kind < 0 ? 0 : coordinate(p.pos.x));
     runes.put(kind < 0 ? 0 : coordinate(p.pos.y));
@@ -291,8 +288,7 @@ void put_stock(const Context& c, Row r, const TeamEyes* eyes) {
       const bool told = item >= 0 && (!eyes || eyes->team == static_cast<int>(team));
       r.put(told ? id(item) : 0);
       r.put(told ? t.stock[k] : 0);
-      r.put(told && t.stock[k] < c.tables.items[static_cast<std::size_t>(item)].stock_max ? moment(t.stock_next[k])
-                                                                                          : 0);
+      r.put(told && t.stock[k] < c.tables.items[item].stock_max ? moment(t.stock_next[k]) : 0);
     }
 }
 
@@ -302,7 +298,7 @@ void put_stock(const Context& c, Row r, const TeamEyes* eyes) {
 void put_scans(const Context& c, Row r, const TeamEyes* eyes) {
   for (int team = 0; team < kTeams; ++team, r.at += 6) {
     if (eyes && eyes->team != team) continue;
-    const TeamState& t = c.world.teams[static_cast<std::size_t>(team)];
+    const TeamState& t = c.world.teams[team];
     Row row = r;
     row.put(moment(t.scan_ready));
     row.put(small(c.tables.game->scan_radius));

@@ -1,5 +1,6 @@
 // Games as Python sees them. Shapes are checked in dota.vec_game; sizes again here.
 #include <stdexcept>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -85,9 +86,9 @@ T* buffer(PyVecGame& self, const nb::dict& arrays, const char* name, std::size_t
 
 void bind_buffers(PyVecGame& self, const nb::dict& arrays) {
   const Layout& l = self.vec.setup(0).layout;
-  const auto team_steps = static_cast<std::size_t>(self.vec.size()) * kTeams;
-  const auto heroes = team_steps * static_cast<std::size_t>(l.heroes);
-  const auto width = [&](ObsArray a) { return static_cast<std::size_t>(l.width(a)); };
+  const std::size_t team_steps = self.vec.size() * kTeams;
+  const std::size_t heroes = team_steps * l.heroes;
+  const auto width = [&](ObsArray a) -> std::size_t { return l.width(a); };
   self.kept.clear();
   VecBuffers b;
   if (arrays.contains("shared")) {
@@ -98,13 +99,12 @@ void bind_buffers(PyVecGame& self, const nb::dict& arrays) {
     b.shared_ids = buffer<std::uint16_t>(self, arrays, "shared_ids", team_steps * width(ObsArray::SharedIds));
     b.private_ids = buffer<std::uint16_t>(self, arrays, "private_ids", heroes * width(ObsArray::PrivateIds));
     b.available = buffer<std::uint16_t>(self, arrays, "available", heroes * kMaxAvailable);
-    b.target_mask = buffer<std::uint8_t>(self, arrays, "target_mask",
-                                         heroes * kMaskClasses * static_cast<std::size_t>(l.units));
+    b.target_mask = buffer<std::uint8_t>(self, arrays, "target_mask", heroes * kMaskClasses * l.units);
   }
   b.signals = buffer<float>(self, arrays, "signals", heroes * kSignals);
   b.stats = buffer<float>(self, arrays, "stats", heroes * kStatCount);
-  b.game_time = buffer<float>(self, arrays, "game_time", static_cast<std::size_t>(self.vec.size()));
-  b.winner = buffer<std::uint8_t>(self, arrays, "winner", static_cast<std::size_t>(self.vec.size()));
+  b.game_time = buffer<float>(self, arrays, "game_time", self.vec.size());
+  b.winner = buffer<std::uint8_t>(self, arrays, "winner", self.vec.size());
   b.lineups = buffer<std::int16_t>(self, arrays, "lineups", heroes);
   self.vec.bind(b);
 }
@@ -117,7 +117,7 @@ Lineup lineup_of(const GameSetup& setup, const std::int16_t* row) {
   out.fill(-1);
   for (int t = 0; t < kTeams; ++t)
     for (int i = 0; i < heroes; ++i)
-      out[static_cast<std::size_t>(t * 5 + i)] = setup.hero_inside(row[t * heroes + i]);
+      out[t * 5 + i] = setup.hero_inside(row[t * heroes + i]);
   if (const std::string refused = check_lineup(*setup.tables, out); !refused.empty())
     throw nb::value_error(refused.c_str());
   return out;
@@ -125,9 +125,9 @@ Lineup lineup_of(const GameSetup& setup, const std::int16_t* row) {
 
 Unit& unit_at(PyVecGame& self, int game, int slot) {
   World& w = self.vec.game(self.check(game)).world();
-  if (slot < 0 || slot >= w.units_end || w.units[static_cast<std::size_t>(slot)].kind == UnitKind::None)
+  if (slot < 0 || slot >= w.units_end || w.units[slot].kind == UnitKind::None)
     throw nb::index_error(("unit slot " + std::to_string(slot) + " is empty").c_str());
-  return w.units[static_cast<std::size_t>(slot)];
+  return w.units[slot];
 }
 }  // namespace
 
@@ -162,7 +162,7 @@ void bind_vec(nb::module_& m) {
               in.push_back(variants ? self.check_variant((*variants)[k]) : self.vec.variant(which[k]));
             std::vector<Lineup> fixed;
             if (lineups) {
-              const auto row = static_cast<std::size_t>(kTeams * self.vec.setup(0).settings.heroes_per_team);
+              const std::size_t row = kTeams * self.vec.setup(0).settings.heroes_per_team;
               if (lineups->size() != which.size() * row)
                 throw nb::value_error("reset: lineups do not fit the games named");
               for (std::size_t k = 0; k < which.size(); ++k)
@@ -179,7 +179,7 @@ void bind_vec(nb::module_& m) {
             self.check(i);
             const GameSetup& setup = self.vec.setup(self.check_variant(variant));
             const int heroes = setup.settings.heroes_per_team;
-            if (lineup && lineup->size() != static_cast<std::size_t>(kTeams * heroes))
+            if (lineup && std::cmp_not_equal(lineup->size(), kTeams * heroes))
               throw nb::value_error("reset: the lineup does not fit the game");
             const Lineup l = lineup ? lineup_of(setup, lineup->data()) : draw_lineup(setup, seed);
             if (const std::string refused = check_lineup(*setup.tables, l); !refused.empty())
@@ -205,9 +205,8 @@ void bind_vec(nb::module_& m) {
           [](PyVecGame& self, const std::vector<int>& which, Array<const std::int16_t> actions,
              Array<const std::uint8_t> controllers) {
             self.check(which);
-            const auto rows = static_cast<std::size_t>(self.vec.size()) * kTeams;
-            if (actions.size() !=
-                    rows * static_cast<std::size_t>(self.vec.setup(0).settings.heroes_per_team) * kActionParts ||
+            const std::size_t rows = self.vec.size() * kTeams;
+            if (actions.size() != rows * self.vec.setup(0).settings.heroes_per_team * kActionParts ||
                 controllers.size() != rows)
               throw nb::value_error("step: actions or controllers do not fit the games");
             for (std::size_t i = 0; i < rows; ++i)
@@ -228,7 +227,7 @@ void bind_vec(nb::module_& m) {
             nb::list rows;
             for (const int i : which)
               for (int team = 0; team < kTeams; ++team) {
-                const auto row = packed->row(static_cast<std::size_t>(array), i, team);
+                const auto row = packed->row(array, i, team);
                 rows.append(nb::bytes(row.data(), row.size()));
               }
             return rows;
@@ -324,10 +323,10 @@ void bind_vec(nb::module_& m) {
           "slot_units",
           [](PyVecGame& self, int i, int team) {
             if (team < 0 || team >= kTeams) throw nb::index_error("a team is 0 or 1");
-            const SlotTable& slots = self.vec.game(self.check(i)).state().slots[static_cast<std::size_t>(team)];
+            const SlotTable& slots = self.vec.game(self.check(i)).state().slots[team];
             std::vector<std::int16_t> out;
             for (int k = 0; k < slots.count; ++k)
-              out.push_back(slots.handle[static_cast<std::size_t>(k)].index);
+              out.push_back(slots.handle[k].index);
             return nb::bytes(out.data(), out.size() * sizeof(std::int16_t));
           },
           nb::arg("game"), nb::arg("team"),
@@ -365,7 +364,7 @@ void bind_vec(nb::module_& m) {
           [](PyVecGame& self, int i, int hero, float xp) {
             if (hero < 0 || hero >= kMaxHeroes) throw nb::index_error("a hero is 0 to 9");
             Context c = self.vec.game(self.check(i)).context();
-            HeroState& h = c.world.heroes[static_cast<std::size_t>(hero)];
+            HeroState& h = c.world.heroes[hero];
             if (!h.in_game) throw nb::index_error(("no hero " + std::to_string(hero) + " plays").c_str());
             give_xp(c, h, xp);
           },
@@ -375,7 +374,7 @@ void bind_vec(nb::module_& m) {
           [](PyVecGame& self, int i, int hero, float gold) {
             if (hero < 0 || hero >= kMaxHeroes) throw nb::index_error("a hero is 0 to 9");
             Context c = self.vec.game(self.check(i)).context();
-            give_gold(c, c.world.heroes[static_cast<std::size_t>(hero)], gold, false);
+            give_gold(c, c.world.heroes[hero], gold, false);
           },
           nb::arg("game"), nb::arg("hero"), nb::arg("gold"), "For tests.")
       .def(

@@ -34,12 +34,11 @@ struct PyVecGame {
     return i;
   }
   void check(const std::vector<int>& which) const {
-    std::vector<bool> named(static_cast<std::size_t>(vec.size()), false);
+    std::vector<bool> named(vec.size(), false);
     for (const int i : which) {
       check(i);
-      if (named[static_cast<std::size_t>(i)])
-        throw nanobind::value_error(("game " + std::to_string(i) + " is named twice").c_str());
-      named[static_cast<std::size_t>(i)] = true;
+      if (named[i]) throw nanobind::value_error(("game " + std::to_string(i) + " is named twice").c_str());
+      named[i] = true;
     }
   }
 };

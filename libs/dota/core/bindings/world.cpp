@@ -45,7 +45,7 @@ void bind_world(nb::module_& m) {
       .def(
           "team",
           [](PyWorld& p, int team) {
-            const TeamState& t = p.world().teams[static_cast<std::size_t>(team_checked(team))];
+            const TeamState& t = p.world().teams[team_checked(team)];
             nb::dict d;
             d["kills"] = t.kills;
             d["towers_lost"] = t.towers_lost;
@@ -72,9 +72,7 @@ void bind_world(nb::module_& m) {
            [](PyWorld& p) {
              nb::list out;
              for (const GroundItem& g : p.world().ground)
-               if (g.id >= 0)
-                 out.append(
-                     nb::make_tuple(p.tables().items[static_cast<std::size_t>(g.id)].name, g.pos.x, g.pos.y));
+               if (g.id >= 0) out.append(nb::make_tuple(p.tables().items[g.id].name, g.pos.x, g.pos.y));
              return out;
            })
       .def("hash", [](PyWorld& p) { return hash_world(p.world()); })
@@ -121,9 +119,9 @@ void bind_world(nb::module_& m) {
           "dropped",
           [](PyWorld& p) {
             nb::dict d;
-            const char* names[] = {"units",   "kits",         "modifiers", "projectiles", "areas",
+            const char* names[] = {"units",   "loadouts",     "modifiers", "projectiles", "areas",
                                    "delayed", "ground_items", "events",    "consequences"};
-            static_assert(sizeof(names) / sizeof(names[0]) == static_cast<std::size_t>(StatePool::Count));
+            static_assert(sizeof(names) / sizeof(names[0]) == ordinal(StatePool::Count));
             for (std::size_t i = 0; i < p.world().dropped.size(); ++i)
               d[names[i]] = p.world().dropped[i];
             return d;

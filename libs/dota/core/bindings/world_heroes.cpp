@@ -28,7 +28,7 @@ nb::dict hero_dict(PyWorld& p, const HeroState& h) {
   const Tables& t = p.tables();
   Context c = p.context();
   nb::dict d;
-  d["name"] = t.heroes[static_cast<std::size_t>(h.def)].name;
+  d["name"] = t.heroes[h.def].name;
   d["unit"] = static_cast<int>(h.unit.index);
   d["level"] = h.level;
   d["xp"] = h.xp;
@@ -49,28 +49,25 @@ nb::dict hero_dict(PyWorld& p, const HeroState& h) {
   d["talents"] = h.talents;
   d["lanes_allowed"] = h.lanes_allowed;
   d["build_next"] = h.build_next;
-  d["recipe"] = h.recipe < 0 ? nb::object(nb::none())
-                             : nb::object(nb::str(t.items[static_cast<std::size_t>(h.recipe)].name.c_str()));
+  d["recipe"] = h.recipe < 0 ? nb::object(nb::none()) : nb::object(nb::str(t.items[h.recipe].name.c_str()));
   d["build_skip"] = h.build_skip;
-  d["build_insert"] = h.build_insert < 0
-                          ? nb::object(nb::none())
-                          : nb::object(nb::str(t.items[static_cast<std::size_t>(h.build_insert)].name.c_str()));
+  d["build_insert"] =
+      h.build_insert < 0 ? nb::object(nb::none()) : nb::object(nb::str(t.items[h.build_insert].name.c_str()));
   d["keep"] = std::vector<int>(h.keep.begin(), h.keep.end());
   d["keep_until"] = h.keep_until;
   d["lanes_until"] = h.lanes_until;
   d["buyback_cost"] = buyback_cost(c, h);
   nb::dict abilities;
   for (const AbilityState& a : h.abilities)
-    if (a.id >= 0) abilities[t.abilities[static_cast<std::size_t>(a.id)].name.c_str()] = a.level;
+    if (a.id >= 0) abilities[t.abilities[a.id].name.c_str()] = a.level;
   d["abilities"] = abilities;
   nb::list items;
   for (const ItemState& s : h.items)
-    items.append(s.id < 0 ? nb::object(nb::none())
-                          : nb::object(nb::make_tuple(t.items[static_cast<std::size_t>(s.id)].name, s.charges)));
+    items.append(s.id < 0 ? nb::object(nb::none()) : nb::object(nb::make_tuple(t.items[s.id].name, s.charges)));
   d["items"] = items;
   nb::dict signals;
   for (int i = 0; i < kSignals; ++i)
-    signals[kSignalNames[i]] = h.signals[static_cast<std::size_t>(i)];
+    signals[kSignalNames[i]] = h.signals[i];
   d["signals"] = signals;
   (void)w;
   return d;
@@ -114,7 +111,7 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
           [](PyWorld& p, int hero) {
             Context c = p.context();
             for (int slot = 0; slot < kItemSlots; ++slot)
-              if (p.hero(hero).items[static_cast<std::size_t>(slot)].id >= 0) take_item(c, p.hero(hero), slot);
+              if (p.hero(hero).items[slot].id >= 0) take_item(c, p.hero(hero), slot);
             refresh_stats(c, p.unit(p.hero(hero).unit.index));
           },
           nb::arg("hero"))
@@ -152,11 +149,11 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
             checked(level, 0, 25, "level");
             bool known = false;
             for (AbilityState& a : h.abilities)
-              if (a.id >= 0 && t.abilities[static_cast<std::size_t>(a.id)].name == ability) {
+              if (a.id >= 0 && t.abilities[a.id].name == ability) {
                 a.level = static_cast<std::int8_t>(level);
                 known = true;
               }
-            const auto& talents = t.heroes[static_cast<std::size_t>(h.def)].talents;
+            const auto& talents = t.heroes[h.def].talents;
             for (std::size_t i = 0; i < talents.size(); ++i)
               if (talents[i].name == ability) {
                 h.talents = level > 0 ? h.talents | (1u << i) : h.talents & ~(1u << i);
@@ -177,8 +174,8 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
             const Tables& t = p.tables();
             Context c = p.context();
             for (int slot = 0; slot < kAbilitySlots; ++slot) {
-              const AbilityState& a = h.abilities[static_cast<std::size_t>(slot)];
-              if (a.id < 0 || t.abilities[static_cast<std::size_t>(a.id)].name != name) continue;
+              const AbilityState& a = h.abilities[slot];
+              if (a.id < 0 || t.abilities[a.id].name != name) continue;
               nb::dict d;
               d["slot"] = slot;
               d["level"] = a.level;
@@ -190,8 +187,8 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
               return d;
             }
             for (int slot = 0; slot < kItemSlots; ++slot) {
-              const ItemState& s = h.items[static_cast<std::size_t>(slot)];
-              if (s.id < 0 || t.items[static_cast<std::size_t>(s.id)].name != name) continue;
+              const ItemState& s = h.items[slot];
+              if (s.id < 0 || t.items[s.id].name != name) continue;
               nb::dict d;
               d["slot"] = 16 + slot;
               d["charges"] = s.charges;
@@ -207,7 +204,7 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
           "set_autocast",
           [](PyWorld& p, int hero, const std::string& name, bool on) {
             for (AbilityState& a : p.hero(hero).abilities)
-              if (a.id >= 0 && p.tables().abilities[static_cast<std::size_t>(a.id)].name == name) a.autocast = on;
+              if (a.id >= 0 && p.tables().abilities[a.id].name == name) a.autocast = on;
           },
           nb::arg("hero"), nb::arg("name"), nb::arg("on"));
 }

@@ -142,15 +142,15 @@ int PyWorld::item_id(const std::string& name) const {
 }
 
 Unit& PyWorld::unit(int index) {
-  if (index < 0 || index >= kMaxUnits || world_->units[static_cast<std::size_t>(index)].kind == UnitKind::None)
+  if (index < 0 || index >= kMaxUnits || world_->units[index].kind == UnitKind::None)
     throw nb::index_error("there is no unit at this index");
-  return world_->units[static_cast<std::size_t>(index)];
+  return world_->units[index];
 }
 
 HeroState& PyWorld::hero(int index) {
-  if (index < 0 || index >= kMaxHeroes || !world_->heroes[static_cast<std::size_t>(index)].in_game)
+  if (index < 0 || index >= kMaxHeroes || !world_->heroes[index].in_game)
     throw nb::index_error("there is no hero at this index (team * 5 + place)");
-  return world_->heroes[static_cast<std::size_t>(index)];
+  return world_->heroes[index];
 }
 
 void PyWorld::step(int steps) {

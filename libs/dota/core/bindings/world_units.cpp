@@ -16,7 +16,7 @@
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
 #include "rules/orders.hpp"
-#include "world/kit.hpp"
+#include "world/loadout.hpp"
 
 namespace nb = nanobind;
 
@@ -39,7 +39,7 @@ nb::dict unit_dict(PyWorld& p, const Unit& u) {
   const World& w = p.world();
   nb::dict d;
   d["index"] = static_cast<int>(&u - w.units.data());
-  d["kind"] = kKinds[static_cast<std::size_t>(u.kind)];
+  d["kind"] = kKinds[ordinal(u.kind)];
   d["type"] = p.tables().units[u.type].name;
   d["team"] = u.team;
   d["hero"] = u.hero;
@@ -80,7 +80,7 @@ nb::dict unit_dict(PyWorld& p, const Unit& u) {
   d["radius"] = u.radius;
   d["status"] = u.status;
   d["order"] = static_cast<int>(u.order.type);
-  d["act"] = kActs[static_cast<std::size_t>(u.act)];
+  d["act"] = kActs[ordinal(u.act)];
   d["attack_target"] = w.get(u.attack_target) ? static_cast<int>(u.attack_target.index) : -1;
   d["last_attack"] = u.last_attack;
   return d;
@@ -136,8 +136,8 @@ void bind_world_units(nb::class_<PyWorld>& world) {
           [](PyWorld& p, const std::optional<std::string>& kind) {
             nb::list out;
             for (int i = 0; i < p.world().units_end; ++i) {
-              const Unit& u = p.world().units[static_cast<std::size_t>(i)];
-              if (u.kind != UnitKind::None && (!kind || *kind == kKinds[static_cast<std::size_t>(u.kind)]))
+              const Unit& u = p.world().units[i];
+              if (u.kind != UnitKind::None && (!kind || *kind == kKinds[ordinal(u.kind)]))
                 out.append(unit_dict(p, u));
             }
             return out;
@@ -178,7 +178,7 @@ void bind_world_units(nb::class_<PyWorld>& world) {
             Context c = p.context();
             const bool walks = checked(lane, -1, 2, "lane") >= 0;
             if (walks && team >= kTeams) throw nb::value_error("neutrals walk no lane");
-            const UnitKind kind = p.tables().units[static_cast<std::size_t>(at->second)].kind;
+            const UnitKind kind = p.tables().units[at->second].kind;
             if (is_building(kind))
               throw nb::value_error(("'" + type + "' is a building: those stand where the map has them").c_str());
             if (kind == UnitKind::Hero)
@@ -235,10 +235,10 @@ void bind_world_units(nb::class_<PyWorld>& world) {
           [](PyWorld& p, int unit) {
             const World& w = p.world();
             nb::list out;
-            for (int i = p.unit(unit).modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
-              const Modifier& mod = w.modifiers[static_cast<std::size_t>(i)];
+            for (int i = p.unit(unit).modifiers; i >= 0; i = w.modifiers[i].next) {
+              const Modifier& mod = w.modifiers[i];
               nb::dict d;
-              d["name"] = p.tables().modifiers[static_cast<std::size_t>(mod.name)];
+              d["name"] = p.tables().modifiers[mod.name];
               d["left"] = mod.until - w.time;
               d["stacks"] = mod.stacks;
               d["status"] = mod.status;
@@ -262,7 +262,7 @@ void bind_world_units(nb::class_<PyWorld>& world) {
             Context c = p.context();
             for (int slot = 0; slot < kAbilitySlots; ++slot) {
               const AbilityState* a = ability_state(p.world(), u, slot);
-              if (!a || a->id < 0 || p.tables().abilities[static_cast<std::size_t>(a->id)].name != name) continue;
+              if (!a || a->id < 0 || p.tables().abilities[a->id].name != name) continue;
               nb::dict d;
               d["slot"] = slot;
               d["level"] = a->level;

@@ -32,23 +32,23 @@ Tools tools_of(const Situation& s) {
   const ViewConstants& k = s.view.constants;
   const auto add = [&](int ability, int level, bool toggled, bool item, float range) {
     if (ability < 0) return;
-    const int action = k.actions->of_ability[static_cast<std::size_t>(ability)];
+    const int action = k.actions->of_ability[ability];
     if (action == kNoAction || !s.offered(action)) return;
-    Tool& t = out.at[static_cast<std::size_t>(out.n++)];
+    Tool& t = out.at[out.n++];
     t = {action,
-         &k.tables->abilities[static_cast<std::size_t>(ability)],
-         &s.scene.book.abilities[static_cast<std::size_t>(ability)],
+         &k.tables->abilities[ability],
+         &s.scene.book.abilities[ability],
          level,
          toggled,
          item,
-         k.actions->defs[static_cast<std::size_t>(action)].target,
+         k.actions->defs[action].target,
          range};
   };
   for (const SeenAbility& a : s.hero.abilities)
     if (a.id >= 0 && a.castable) add(a.id, a.level, a.toggled, false, a.reach);
   for (const SeenItem& i : s.hero.items)
     if (i.id >= 0 && i.castable) {
-      const ItemDef& item = k.tables->items[static_cast<std::size_t>(i.id)];
+      const ItemDef& item = k.tables->items[i.id];
       add(item.ability, item.base_level, false, true, i.reach);
     }
   return out;
@@ -215,8 +215,8 @@ Command help_allies(const Situation& s) {
     if ((uses & kRestoresMana) && !(uses & kHeals) && t.target == TargetType::None && t.item && s.mana() < 0.6f)
       return with(t.action);
     if (!worst) continue;
-    const bool potion = t.item && t.ability->is_item >= 0 &&
-                        s.view.constants.tables->items[static_cast<std::size_t>(t.ability->is_item)].consumable;
+    const bool potion =
+        t.item && t.ability->is_item >= 0 && s.view.constants.tables->items[t.ability->is_item].consumable;
     if (potion || t.action == s.scene.book.bottle || t.action == s.scene.book.wand ||
         t.action == s.scene.book.stick || t.ability->target_tree)
       continue;
@@ -265,7 +265,7 @@ float burst(const Situation& s) {
   float sum = 0;
   for (const SeenAbility& a : s.hero.abilities)
     if (a.id >= 0 && a.castable) {
-      const Usefulness& use = s.scene.book.abilities[static_cast<std::size_t>(a.id)];
+      const Usefulness& use = s.scene.book.abilities[a.id];
       if (use.damage.given()) sum += 0.7f * use.damage.at(a.level);
     }
   return sum;

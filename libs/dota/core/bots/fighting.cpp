@@ -22,10 +22,10 @@ float threat(const Situation& s) {
     const SeenUnit* e = s.scene.enemy(i);
     if (!e || s.away(e->pos) > 1000.0f || (e->status & (kStunned | kHexed))) continue;
     sum += 2.0f * e->damage * (1.0f - s.body.physical_resistance);
-    const SeenHero& seen = s.view.heroes[static_cast<std::size_t>(s.view.heroes_per_team + i)];
+    const SeenHero& seen = s.view.heroes[s.view.heroes_per_team + i];
     for (const SeenAbility& a : seen.abilities) {
       if (a.id < 0 || a.level == 0 || !a.castable) continue;
-      const Usefulness& use = s.scene.book.abilities[static_cast<std::size_t>(a.id)];
+      const Usefulness& use = s.scene.book.abilities[a.id];
       if (use.damage.given()) sum += 0.6f * use.damage.at(a.level) * (1.0f - s.hero.magic_resistance);
     }
   }
@@ -64,8 +64,7 @@ Balance balance_near(const Situation& s) {
       if (!b.nearest || s.away(e->pos) < s.away(b.nearest->pos)) b.nearest = e;
     }
     const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
-    if (!mate || s.away(mate->pos) > kNear || s.scene.memory.heroes[static_cast<std::size_t>(i)].retreating)
-      continue;
+    if (!mate || s.away(mate->pos) > kNear || s.scene.memory.heroes[i].retreating) continue;
     ++b.allies;
     b.own += strength(s.view, *mate);
   }

@@ -77,8 +77,7 @@ Command pull_camp(const Situation& s) {
   Vec2 meeting;
   for (std::size_t i = 0; i < camps.size() && i < kMaxCamps; ++i) {
     if (camps[i].side != s.view.team || camps[i].tier >= 3 || m.camp_empty_until[i] > s.view.time ||
-        s.away(camps[i].pos) > kStackWay ||
-        (best >= 0 && s.away(camps[i].pos) >= s.away(camps[static_cast<std::size_t>(best)].pos)))
+        s.away(camps[i].pos) > kStackWay || (best >= 0 && s.away(camps[i].pos) >= s.away(camps[best].pos)))
       continue;
     const float progress = lane_progress(way, camps[i].pos);
     const Vec2 place = lane_point(way, progress, 0.0f);
@@ -88,7 +87,7 @@ Command pull_camp(const Situation& s) {
     meeting = place;
   }
   if (best < 0) return {};
-  const MapCamp& camp = camps[static_cast<std::size_t>(best)];
+  const MapCamp& camp = camps[best];
   bool chased = false;
   const SeenUnit* prey = one_of(s, camp, &chased);
   const bool blow = s.body.act == Act::AttackWindup && s.memory.last.action == kAttack;
@@ -103,8 +102,7 @@ Command pull_camp(const Situation& s) {
   if (ordered < kPullBlow && prey) return with(kAttack, prey->handle);
   const float stand = s.body.attack_range + 150.0f, gap = std::max(s.away(camp.pos) - stand, 0.0f);
   if (!prey && s.away(camp.pos) < kCampSeen) {
-    m.camp_empty_until[static_cast<std::size_t>(best)] =
-        s.view.time + std::max(s.view.time_to_neutrals, 1.0f) + 1.0f;
+    m.camp_empty_until[best] = s.view.time + std::max(s.view.time_to_neutrals, 1.0f) + 1.0f;
     return {};
   }
   // The blow, then the camp's way to where the creeps see it.
@@ -160,10 +158,9 @@ Command farm_jungle(const Situation& s) {
     return with(kAttack, prey->handle);
   }
   const auto& camps = s.scene.map.camps;
-  if (s.memory.camp >= 0 && s.away(camps[static_cast<std::size_t>(s.memory.camp)].pos) < kCampSeen) {
+  if (s.memory.camp >= 0 && s.away(camps[s.memory.camp].pos) < kCampSeen) {
     // Nobody there: it fills again when the next minute begins.
-    m.camp_empty_until[static_cast<std::size_t>(s.memory.camp)] =
-        s.view.time + std::max(s.view.time_to_neutrals, 1.0f) + 1.0f;
+    m.camp_empty_until[s.memory.camp] = s.view.time + std::max(s.view.time_to_neutrals, 1.0f) + 1.0f;
     s.memory.camp = -1;
   }
   float best = 3600.0f;
@@ -178,14 +175,13 @@ Command farm_jungle(const Situation& s) {
     if (static_cast<int>(i) == s.memory.camp) cost -= 300.0f;
     bool taken = false;
     for (int k = 0; k < s.view.heroes_per_team; ++k)
-      taken |= k != s.index && m.heroes[static_cast<std::size_t>(k)].camp == static_cast<int>(i) &&
-               s.scene.ally(k) != nullptr;
+      taken |= k != s.index && m.heroes[k].camp == static_cast<int>(i) && s.scene.ally(k) != nullptr;
     if (taken || cost >= best) continue;
     best = cost;
     found = static_cast<int>(i);
   }
   s.memory.camp = static_cast<std::int8_t>(found);
-  return found < 0 ? Command{} : travel(s, camps[static_cast<std::size_t>(found)].pos);
+  return found < 0 ? Command{} : travel(s, camps[found].pos);
 }
 
 }  // namespace dota

@@ -30,9 +30,7 @@ bool left_to_mate(const Situation& s, const SeenUnit& creep) {
   for (int i = 0; i < s.view.heroes_per_team; ++i) {
     const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
     if (!mate || distance(mate->pos, creep.pos) > mate->attack_range + 200.0f) continue;
-    const int role =
-        s.view.constants.tables->heroes[static_cast<std::size_t>(s.view.heroes[static_cast<std::size_t>(i)].def)]
-            .role_position;
+    const int role = s.view.constants.tables->heroes[s.view.heroes[i].def].role_position;
     if (role < s.role()) return true;
   }
   return false;
@@ -88,10 +86,10 @@ Command harass(const Situation& s) {
 // creeps, at the foremost standing tower.
 Vec2 lane_position(const Situation& s, int lane) {
   const BotMemory& m = s.scene.memory;
-  const auto at = static_cast<std::size_t>(lane);
   const float behind = s.body.melee ? 150.0f : std::max(150.0f, 0.6f * s.body.attack_range);
   const MapLane& way = s.scene.lane(lane);
-  return m.own_front[at] < 0 ? lane_point(way, m.own_tower[at], 150.0f) : lane_point(way, m.own_front[at], behind);
+  return m.own_front[lane] < 0 ? lane_point(way, m.own_tower[lane], 150.0f)
+                               : lane_point(way, m.own_front[lane], behind);
 }
 
 }  // namespace dota

@@ -58,10 +58,9 @@ int lane_to_push(const Scene& s) {
       const SeenUnit& u = s.unit(i);
       standing += (u.kind == UnitKind::Tower || u.kind == UnitKind::Barracks) && u.lane == lane;
     }
-    const auto at = static_cast<std::size_t>(lane);
     const float length = static_cast<float>(s.lane(lane).waypoints.size());
     const float worth = -1.0f * static_cast<float>(standing) +
-                        2.0f * std::max(s.memory.own_front[at], 0.0f) / length +
+                        2.0f * std::max(s.memory.own_front[lane], 0.0f) / length +
                         (lane == s.memory.plan_lane ? 0.6f : 0.0f) + 0.3f * s.rng.uniform();
     if (worth <= most) continue;
     most = worth;
@@ -78,19 +77,19 @@ void look_at_lanes(const Scene& s) {
   for (const int i : s.own_creeps) {
     const SeenUnit& u = s.unit(i);
     if (u.kind != UnitKind::LaneCreep || u.lane < 0) continue;
-    const auto lane = static_cast<std::size_t>(u.lane);
+    const std::size_t lane = u.lane;
     m.own_front[lane] = std::max(m.own_front[lane], lane_progress(s.lane(u.lane), u.pos));
   }
   for (const int i : s.enemy_creeps) {
     const SeenUnit& u = s.unit(i);
     if (u.kind != UnitKind::LaneCreep || u.lane < 0) continue;
-    const auto lane = static_cast<std::size_t>(u.lane);
+    const std::size_t lane = u.lane;
     m.enemy_front[lane] = std::min(m.enemy_front[lane], lane_progress(s.lane(u.lane), u.pos));
   }
   for (const int i : s.own_buildings) {
     const SeenUnit& u = s.unit(i);
     if (u.kind != UnitKind::Tower || u.lane < 0) continue;
-    const auto lane = static_cast<std::size_t>(u.lane);
+    const std::size_t lane = u.lane;
     m.own_tower[lane] = std::max(m.own_tower[lane], lane_progress(s.lane(u.lane), u.pos));
   }
 }
@@ -106,7 +105,7 @@ bool roshan_time(const Scene& s) {
   if (s.view.time < s.memory.next_roshan || s.own_alive < s.view.heroes_per_team - 1) return false;
   int levels = 0;
   for (int i = 0; i < s.view.heroes_per_team; ++i)
-    levels += s.view.heroes[static_cast<std::size_t>(i)].level;
+    levels += s.view.heroes[i].level;
   return levels >= 10 * s.view.heroes_per_team && mean_health(s) > 0.7f && s.own_alive >= s.enemy_alive;
 }
 

@@ -15,8 +15,8 @@ int farm_lane(const Situation& s) {
   for (int lane = 0; lane < 3; ++lane) {
     if (!s.view.constants.settings->lane_enabled[lane]) continue;
     const MapLane& way = s.scene.lane(lane);
-    const float at = m.own_front[static_cast<std::size_t>(lane)];
-    const Vec2 p = lane_point(way, at < 0 ? m.own_tower[static_cast<std::size_t>(lane)] : at, 0.0f);
+    const float at = m.own_front[lane];
+    const Vec2 p = lane_point(way, at < 0 ? m.own_tower[lane] : at, 0.0f);
     float cost = s.away(p);
     for (int i = 0; i < s.view.heroes_per_team; ++i)
       if (const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);

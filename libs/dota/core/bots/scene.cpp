@@ -13,9 +13,9 @@ Scene::Scene(const TeamView& v, const Choices& offered, const Skill& how, BotMem
       rng(random),
       map(*v.constants.tables->map),
       home(map.hero_spawn[v.team]),
-      enemy_home(map.hero_spawn[static_cast<std::size_t>(1 - v.team)]) {
+      enemy_home(map.hero_spawn[1 - v.team]) {
   for (int i = 0; i < v.unit_count; ++i) {
-    const SeenUnit& u = v.units[static_cast<std::size_t>(i)];
+    const SeenUnit& u = v.units[i];
     if (u.hp <= 0 || !u.visible) continue;
     switch (u.kind) {
       case UnitKind::LaneCreep:
@@ -38,18 +38,17 @@ Scene::Scene(const TeamView& v, const Choices& offered, const Skill& how, BotMem
     }
   }
   for (int h = 0; h < 2 * v.heroes_per_team; ++h)
-    if (v.heroes[static_cast<std::size_t>(h)].present && v.heroes[static_cast<std::size_t>(h)].alive)
-      ++(h < v.heroes_per_team ? own_alive : enemy_alive);
+    if (v.heroes[h].present && v.heroes[h].alive) ++(h < v.heroes_per_team ? own_alive : enemy_alive);
 }
 
 const SeenUnit* Scene::enemy(int which) const {
   const int h = view.heroes_per_team + which;
-  const SeenHero& seen = view.heroes[static_cast<std::size_t>(h)];
+  const SeenHero& seen = view.heroes[h];
   return seen.present && seen.alive && seen.in_sight ? view.body(h) : nullptr;
 }
 
 const SeenUnit* Scene::ally(int which) const {
-  const SeenHero& seen = view.heroes[static_cast<std::size_t>(which)];
+  const SeenHero& seen = view.heroes[which];
   return seen.present && seen.alive ? view.body(which) : nullptr;
 }
 
@@ -87,8 +86,7 @@ Vec2 lane_point(const MapLane& lane, float at, float back) {
 
 float strength(const TeamView& view, const SeenUnit& u) {
   const float blows = u.damage / std::max(u.attack_interval, 0.3f);
-  const float spells =
-      u.hero >= 0 ? 10.0f + 8.0f * static_cast<float>(view.heroes[static_cast<std::size_t>(u.hero)].level) : 0.0f;
+  const float spells = u.hero >= 0 ? 10.0f + 8.0f * static_cast<float>(view.heroes[u.hero].level) : 0.0f;
   const float health = u.hp / std::max(1.0f - u.physical_resistance, 0.2f);
   const float held = u.status & (kStunned | kHexed | kDisarmed) ? 0.6f : 1.0f;
   return held * std::sqrt(std::max(health, 1.0f) * (blows + spells));

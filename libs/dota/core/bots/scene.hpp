@@ -15,7 +15,7 @@ namespace dota {
 struct UnitIndices {
   int n = 0;
   std::array<std::int16_t, kMaxUnits + 5> at;
-  void add(int unit) { at[static_cast<std::size_t>(n++)] = static_cast<std::int16_t>(unit); }
+  void add(int unit) { at[n++] = static_cast<std::int16_t>(unit); }
   const std::int16_t* begin() const { return at.data(); }
   const std::int16_t* end() const { return at.data() + n; }
 };
@@ -34,8 +34,8 @@ struct Scene {
   int own_alive = 0, enemy_alive = 0;
 
   Scene(const TeamView& view, const Choices& choices, const Skill& skill, BotMemory& memory, Rng& rng);
-  const SeenUnit& unit(int i) const { return view.units[static_cast<std::size_t>(i)]; }
-  const MapLane& lane(int which) const { return map.lanes[view.team][static_cast<std::size_t>(which)]; }
+  const SeenUnit& unit(int i) const { return view.units[i]; }
+  const MapLane& lane(int which) const { return map.lanes[view.team][which]; }
   // Returns an enemy hero (0..H-1) that is visible and alive; else nullptr.
   const SeenUnit* enemy(int which) const;
   const SeenUnit* ally(int which) const;  // an own hero that lives
@@ -54,14 +54,14 @@ struct Situation {
   Situation(const Scene& s, int which, const SeenUnit& unit)
       : scene(s),
         view(s.view),
-        hero(s.view.heroes[static_cast<std::size_t>(which)]),
+        hero(s.view.heroes[which]),
         body(unit),
         index(which),
         skill(s.skill),
-        memory(s.memory.heroes[static_cast<std::size_t>(which)]) {}
+        memory(s.memory.heroes[which]) {}
   bool offered(int action) const {
     if (action <= 0) return false;
-    const auto& row = scene.choices.available[static_cast<std::size_t>(index)];
+    const auto& row = scene.choices.available[index];
     return std::find(row.begin(), row.end(), static_cast<std::uint16_t>(action)) != row.end();
   }
   float health() const { return body.max_hp > 0 ? body.hp / body.max_hp : 0; }
@@ -69,7 +69,7 @@ struct Situation {
   float away(Vec2 p) const { return distance(p, body.pos); }
   float reach(const SeenUnit& u) const { return body.attack_range + body.radius + u.radius; }
   bool can_act() const { return !(body.status & (kStunned | kHexed | kBanished)); }
-  int role() const { return view.constants.tables->heroes[static_cast<std::size_t>(hero.def)].role_position; }
+  int role() const { return view.constants.tables->heroes[hero.def].role_position; }
 };
 
 // "Nothing to say" is an action of kNoAction.

@@ -15,9 +15,7 @@ constexpr float kShrineWay = 0.65f, kShrineDanger = 1500.0f;
 bool under(const Situation& s, const char* modifier) {
   const auto& names = s.view.constants.tables->modifiers;
   for (int m = 0; m < s.hero.modifier_count; ++m)
-    if (names[static_cast<std::size_t>(s.hero.modifiers[static_cast<std::size_t>(m)].name)].rfind(modifier, 0) ==
-        0)
-      return true;
+    if (names[s.hero.modifiers[m].name].rfind(modifier, 0) == 0) return true;
   return false;
 }
 
@@ -26,8 +24,8 @@ bool under(const Situation& s, const char* modifier) {
 constexpr int kWardSpots = 9;
 Vec2 ward_spot(const Scene& s, int which) {
   const MapData& m = s.map;
-  if (which < 2) return m.power_runes[static_cast<std::size_t>(which)];
-  if (which < 6) return m.bounty_runes[static_cast<std::size_t>(which - 2)];
+  if (which < 2) return m.power_runes[which];
+  if (which < 6) return m.bounty_runes[which - 2];
   if (which == 6) return {m.roshan_max.x + 400.0f, 0.5f * (m.roshan_min.y + m.roshan_max.y)};
   return lane_point(s.lane(which == 7 ? 0 : 2),
                     0.5f * static_cast<float>(s.lane(which == 7 ? 0 : 2).waypoints.size()), 0.0f);
@@ -42,8 +40,8 @@ bool ward_offset(const Situation& s, Vec2 spot, Command& c) {
     for (int x = -3; x <= 3; ++x) {
       const Vec2 p = s.body.pos + Vec2{static_cast<float>(x), static_cast<float>(y)} * cell;
       const Cell at = cell_of(p);
-      if (!at.inside() || map.no_ward[static_cast<std::size_t>(at.index())] ||
-          map.blocked_at_start[static_cast<std::size_t>(at.index())] || distance(p, spot) >= nearest)
+      if (!at.inside() || map.no_ward[at.index()] || map.blocked_at_start[at.index()] ||
+          distance(p, spot) >= nearest)
         continue;
       nearest = distance(p, spot);
       c.dx = static_cast<std::int8_t>(x);
@@ -65,8 +63,8 @@ float tango_reach(const Situation& s) {
   const ViewConstants& k = s.view.constants;
   for (const SeenItem& item : s.hero.items) {
     if (item.id < 0 || !item.castable) continue;
-    const int ability = k.tables->items[static_cast<std::size_t>(item.id)].ability;
-    const int action = ability < 0 ? int{kNoAction} : k.actions->of_ability[static_cast<std::size_t>(ability)];
+    const int ability = k.tables->items[item.id].ability;
+    const int action = ability < 0 ? int{kNoAction} : k.actions->of_ability[ability];
     if (action != kNoAction && (action == s.scene.book.tango || action == s.scene.book.tango_single))
       return item.reach + kWalkMargin;
   }
@@ -118,7 +116,7 @@ Command tread(const Situation& s) {
   const BotBook& k = s.scene.book;
   // A use shows a timestep after it was asked for: at once again would turn them past what is wanted.
   if (!s.offered(k.treads) || s.memory.last.action == k.treads) return {};
-  const auto& def = s.view.constants.tables->heroes[static_cast<std::size_t>(s.hero.def)];
+  const auto& def = s.view.constants.tables->heroes[s.hero.def];
   for (const SeenItem& item : s.hero.items)
     if (item.id == s.view.constants.treads && item.castable && item.toggle != static_cast<int>(def.primary))
       return with(k.treads);
@@ -166,19 +164,18 @@ Command recover(const Situation& s, const Balance& b) {
 Command reveal(const Situation& s) {
   if (!s.offered(s.scene.book.dust)) return {};
   for (int i = 0; i < s.view.heroes_per_team; ++i) {
-    const SeenHero& e = s.view.heroes[static_cast<std::size_t>(s.view.heroes_per_team + i)];
+    const SeenHero& e = s.view.heroes[s.view.heroes_per_team + i];
     if (!e.present || !e.alive || e.unit < 0) continue;
     if (e.in_sight ? !e.invisible : e.since_seen > 3.0f) continue;
-    if (e.in_sight && s.view.units[static_cast<std::size_t>(e.unit)].status & kTrueSighted) continue;
+    if (e.in_sight && s.view.units[e.unit].status & kTrueSighted) continue;
     bool hides = false;
     for (const SeenAbility& a : e.abilities)
-      hides |= a.id >= 0 && a.level > 0 && s.scene.book.abilities[static_cast<std::size_t>(a.id)].uses & kHides;
+      hides |= a.id >= 0 && a.level > 0 && s.scene.book.abilities[a.id].uses & kHides;
     for (const SeenItem& it : e.items) {
-      const int ability = it.id < 0 ? -1 : s.view.constants.tables->items[static_cast<std::size_t>(it.id)].ability;
-      hides |= ability >= 0 && s.scene.book.abilities[static_cast<std::size_t>(ability)].uses & kHides;
+      const int ability = it.id < 0 ? -1 : s.view.constants.tables->items[it.id].ability;
+      hides |= ability >= 0 && s.scene.book.abilities[ability].uses & kHides;
     }
-    if (hides && s.away(s.view.units[static_cast<std::size_t>(e.unit)].pos) < 900.0f)
-      return with(s.scene.book.dust);
+    if (hides && s.away(s.view.units[e.unit].pos) < 900.0f) return with(s.scene.book.dust);
   }
   return {};
 }
@@ -231,7 +228,7 @@ Command place_wards(const Situation& s) {
     for (int w = 0; w < kWardSpots; ++w) {
       const Vec2 p = ward_spot(s.scene, w);
       // Sentries go where wards are: one's own, which the enemy knows to be good places too.
-      if (s.view.time < m.warded_until[static_cast<std::size_t>(w)] && observer) continue;
+      if (s.view.time < m.warded_until[w] && observer) continue;
       if (observer && own_ward_near(s.scene, p, 1100.0f)) continue;
       const float risk = distance(p, s.scene.home) * 0.5f;
       if (s.away(p) + risk >= best || s.away(p) > 4500.0f) continue;
@@ -246,7 +243,7 @@ Command place_wards(const Situation& s) {
   const Vec2 spot = ward_spot(s.scene, s.memory.ward_spot);
   if (s.away(spot) > 350.0f) return travel(s, spot);
   Command c = with(observer ? k.observer : k.sentry);
-  m.warded_until[static_cast<std::size_t>(s.memory.ward_spot)] = s.view.time + 180.0f;
+  m.warded_until[s.memory.ward_spot] = s.view.time + 180.0f;
   s.memory.ward_spot = -1;
   s.memory.next_ward = s.view.time + 12.0f;
   return ward_offset(s, spot, c) ? c : Command{};

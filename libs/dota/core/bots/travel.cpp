@@ -11,15 +11,15 @@ constexpr float kTeleportSaves = 3600;  // world units that a scroll must save
 
 bool open_ground(const MapData& map, Vec2 p) {
   const Cell c = cell_of(p);
-  return c.inside() && !map.blocked_at_start[static_cast<std::size_t>(c.index())];
+  return c.inside() && !map.blocked_at_start[c.index()];
 }
 
 // Returns the region whose travel field leads to p, or to an open cell near p; -1 if no region's does.
 int region_at(const MapData& map, Vec2 p) {
   const Cell goal = cell_of(p);
   if (!goal.inside()) return -1;
-  const int main = map.routes->nearest_main[static_cast<std::size_t>(goal.index())];
-  return main < 0 ? -1 : map.routes->region[static_cast<std::size_t>(main)];
+  const int main = map.routes->nearest_main[goal.index()];
+  return main < 0 ? -1 : map.routes->region[main];
 }
 
 }  // namespace

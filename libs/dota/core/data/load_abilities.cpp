@@ -162,15 +162,15 @@ void check_recipes(const Tables& t) {
   std::vector<int> way;
   const std::function<void(int)> walk = [&](int item) {
     const auto met = std::find(way.begin(), way.end(), item);
-    const std::string& name = t.items[static_cast<std::size_t>(item)].name;
+    const std::string& name = t.items[item].name;
     if (met != way.end()) {
       std::string told;
       for (auto at = met; at != way.end(); ++at)
-        told += t.items[static_cast<std::size_t>(*at)].name + " needs ";
+        told += t.items[*at].name + " needs ";
       throw std::runtime_error(name + ": key 'recipe' goes in a circle: " + told + name);
     }
     way.push_back(item);
-    for (const auto& recipe : t.items[static_cast<std::size_t>(item)].recipes)
+    for (const auto& recipe : t.items[item].recipes)
       for (const int part : recipe)
         walk(part);
     way.pop_back();
@@ -297,7 +297,7 @@ void check_affects(const Node& abilities, const Tables& t) {
   for (const HeroDef& h : t.heroes)
     for (const TalentDef& talent : h.talents)
       for (const auto& [ability, what] : talent.affects) {
-        const std::string& name = t.abilities[static_cast<std::size_t>(ability)].name;
+        const std::string& name = t.abilities[ability].name;
         if (!names_talent(abilities.at("abilities").at(name), what, talent.name))
           throw std::runtime_error("heroes.json, " + h.name + ": talents: '" + talent.name +
                                    "': 'affects' says [" + name + ", " + what +
@@ -320,7 +320,7 @@ void load_abilities(const Node& abilities, Tables& t) {
     add_ability(t, std::move(a));
   });
   reading_each(all, [&](const std::string& name, const Node&) {
-    AbilityDef& a = t.abilities[static_cast<std::size_t>(t.ability_index.at(name))];
+    AbilityDef& a = t.abilities[t.ability_index.at(name)];
     a.linked_skill = linked_skill(all, name, t);
   });
 }
@@ -332,11 +332,11 @@ void load_items(const Node& items, Tables& t) {
     t.items.push_back(read_item(name, n, items));
   });
   reading_each(all, [&](const std::string& name, const Node& n) {
-    read_recipe(items, n, name, t.items[static_cast<std::size_t>(t.item_index.at(name))], t);
+    read_recipe(items, n, name, t.items[t.item_index.at(name)], t);
   });
   check_recipes(t);
   reading_each(all, [&](const std::string& name, const Node& n) {
-    ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
+    ItemDef& d = t.items[t.item_index.at(name)];
     if (!n.find("effects")) return;
     AbilityDef a = read_ability(name, at_base_level(n, d.base_level), t);
     // An item with nothing but passive effects says nothing, or "passive"; whatever can be used says how.

@@ -135,8 +135,7 @@ void read_item_pool(const Node& n, HeroDef& h, const Tables& t) {
     if (const auto at = t.item_index.find(name); at != t.item_index.end()) bought.push_back(at->second);
   bought.insert(bought.end(), h.item_order.begin(), h.item_order.end());
   for (const int item : bought)
-    if (!t.items[static_cast<std::size_t>(item)].consumable &&
-        std::find(h.item_pool.begin(), h.item_pool.end(), item) == h.item_pool.end())
+    if (!t.items[item].consumable && std::find(h.item_pool.begin(), h.item_pool.end(), item) == h.item_pool.end())
       h.item_pool.push_back(item);
 }
 
@@ -200,7 +199,7 @@ void load_heroes(const Node& heroes, Tables& t) {
       h.gain = {n.num("gain_str"), n.num("gain_agi"), n.num("gain_int")};
       for (const std::string& a : strings(n, "abilities"))
         h.abilities.push_back(index_of(t.ability_index, a, "ability"));
-      if (h.abilities.size() > static_cast<std::size_t>(6)) throw std::runtime_error("more than 6 abilities");
+      if (h.abilities.size() > 6) throw std::runtime_error("more than 6 abilities");
       for (const Node& talent : n.at("talents").list)
         h.talents.push_back(read_talent(talent, t));
       for (const Node& s : n.at("skill_build").list)
@@ -217,7 +216,7 @@ void load_heroes(const Node& heroes, Tables& t) {
 
 void load_unit_abilities(const Node& units, Tables& t) {
   reading_each(units.at("units"), [&](const std::string& name, const Node& n) {
-    UnitDef& u = t.units[static_cast<std::size_t>(t.unit_index.at(name))];
+    UnitDef& u = t.units[t.unit_index.at(name)];
     for (const std::string& a : strings(n, "abilities"))
       u.abilities.push_back(index_of(t.ability_index, a, "ability"));
   });

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/enums.hpp"
 #include "data/node.hpp"
 
 namespace dota {

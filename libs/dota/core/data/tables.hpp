@@ -126,9 +126,7 @@ struct AbilityDef {
   std::vector<CastChange> changes;  // cast_number() counts them
   Program program;                  // compiled effects
   float at(const std::vector<float>& v, int level) const {
-    return v.empty()
-               ? 0.0f
-               : v[static_cast<std::size_t>(level < 1 ? 0 : (level > int(v.size()) ? v.size() - 1 : level - 1))];
+    return v.empty() ? 0.0f : v[level < 1 ? 0 : (level > int(v.size()) ? v.size() - 1 : level - 1)];
   }
 };
 

@@ -32,13 +32,8 @@ void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv,
   Vec2 along = target.pos - from;
   const float far = along.length();
   along = far > 1 ? along * (1 / far) : heading(source.facing);
-  UnitList near;
-  units_near(c, from, len + w1, near);
-  const int struck = c.world.handle(target).index;
-  for (int i = 0; i < near.n; ++i) {
-    const int id = near.ids[static_cast<std::size_t>(i)];
-    Unit& u = c.world.units[static_cast<std::size_t>(id)];
-    if (id == struck || !u.alive || !takes_attack_effects(source, u) || !affects(c, inv, n, u)) continue;
+  for (Unit& u : units_near(c, from, len + w1)) {
+    if (&u == &target || !u.alive || !takes_attack_effects(source, u) || !affects(c, inv, n, u)) continue;
     const Vec2 d = u.pos - from;
     const float t = d.dot(along);
     if (t < 0 || t > len || std::fabs(d.x * along.y - d.y * along.x) > w0 + (w1 - w0) * t / len) continue;
@@ -56,14 +51,10 @@ void splash(Context& c, Unit& source, const Unit& target, const Invocation& inv,
             float damage) {
   const bool rings = n.given(Role::RFar);
   const float inner = number(c, inv, n, Role::R), middle = number(c, inv, n, Role::RMid);
-  UnitList near;
-  select_around(c, inv, n, Who::Enemies, target.pos, rings ? number(c, inv, n, Role::RFar) : inner, near);
-  const int struck = c.world.handle(target).index;
+  const float widest = rings ? number(c, inv, n, Role::RFar) : inner;
   const Vec2 centre = target.pos;
-  for (int i = 0; i < near.n; ++i) {
-    const int id = near.ids[static_cast<std::size_t>(i)];
-    if (id == struck) continue;
-    Unit& u = c.world.units[static_cast<std::size_t>(id)];
+  for (Unit& u : select_around(c, inv, n, Who::Enemies, centre, widest)) {
+    if (&u == &target) continue;
     const float far = distance(u.pos, centre);
     const Role share = far <= inner ? Role::Pct : far <= middle ? Role::PctMid : Role::PctFar;
     DamageInfo hit;
@@ -86,7 +77,7 @@ bool orb_ready(Context& c, Unit& source, const EffectNode& n, const Invocation& 
     return true;
   }
   if (!s->autocast || !castable(c, source, slot)) return false;
-  const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(inv.ability)];
+  const AbilityDef& a = c.tables.abilities[inv.ability];
   give_mana(c, source, -cast_number(c, source, a, CastNumber::Mana, inv.level) * (1 - source.mana_cost_red));
   s->ready = c.world.time + cast_number(c, source, a, CastNumber::Cooldown, inv.level) * (1 - source.cooldown_red);
   return true;
@@ -116,13 +107,8 @@ void break_regeneration_boots(Context& c, Unit& u) {
 // Attacks on everyone around, beside the one that is made: as strong, and without what attacks carry.
 void shoot_all(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n, int node,
                float damage) {
-  UnitList near;
-  select_around(c, inv, n, Who::Enemies, source.pos, number(c, inv, n, Role::R), near);
-  const int struck = c.world.handle(target).index;
-  for (int i = 0; i < near.n; ++i) {
-    const int id = near.ids[static_cast<std::size_t>(i)];
-    const Unit& u = c.world.units[static_cast<std::size_t>(id)];
-    if (id == struck || (source.team < kTeams && !unit_visible(c.world, source.team, u))) continue;
+  for (const Unit& u : select_around(c, inv, n, Who::Enemies, source.pos, number(c, inv, n, Role::R))) {
+    if (&u == &target || (source.team < kTeams && !unit_visible(c.world, source.team, u))) continue;
     Invocation shot = inv;
     shot.target = c.world.handle(u);
     if (Projectile* p = new_projectile(c, shot, node, Projectile::Kind::Homing, source.pos)) {

@@ -11,8 +11,7 @@ namespace {
 
 // Applies the effect of having stood in the aura for a given time, once for each unit.
 void after_a_while(Context& c, const Invocation& inv, const EffectNode& n, int node, const UnitList& near) {
-  for (int i = 0; i < near.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : near) {
     Modifier* m = u.alive ? add_modifier(c, u, inv, n, node, kRenewed, true) : nullptr;
     if (!m || m->phase > 0) continue;
     m->gathered += kFramesPerStep * kDt;
@@ -26,7 +25,7 @@ void after_a_while(Context& c, const Invocation& inv, const EffectNode& n, int n
 
 void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   World& w = c.world;
-  Unit& u = w.units[static_cast<std::size_t>(carrier.owner)];
+  Unit& u = w.units[carrier.owner];
   if (!u.alive || !active(u, carrier)) return;
   Invocation inv = invocation_of(c, carrier);
   inv.centre = u.pos;
@@ -36,14 +35,12 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
     if (u.mana < cost) return;
     give_mana(c, u, -cost);
   }
-  UnitList near;
-  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, u.pos,
-                n.global_radius ? kGlobal : number(c, inv, n, Role::R), near);
+  const UnitList near = select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, u.pos,
+                                      n.global_radius ? kGlobal : number(c, inv, n, Role::R));
   if (!n.stats.empty()) {
     const float linger = number(c, inv, n, Role::Linger, nullptr, 0);
-    for (int i = 0; i < near.n; ++i)
-      add_modifier(c, w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])], inv, n, node,
-                   std::max(linger, kRenewed), true);
+    for (Unit& target : near)
+      add_modifier(c, target, inv, n, node, std::max(linger, kRenewed), true);
   }
   if (n.then_count == 0) return;
   if (n.given(Role::After)) return after_a_while(c, inv, n, node, near);
@@ -53,10 +50,8 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   // A carrier that was dead or disabled does not make up for missed ticks.
   if (carrier.next_tick < w.time - 2 * std::max(every, kRenewed)) carrier.next_tick = w.time;
   for (; w.due(carrier.next_tick); carrier.next_tick += every)
-    for (int i = 0; i < near.n; ++i) {
-      Unit& target = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    for (Unit& target : near)
       if (target.alive) run_on(c, inv, n.then_first, n.then_count, target);
-    }
 }
 
 }  // namespace dota

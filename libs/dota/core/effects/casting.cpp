@@ -106,14 +106,14 @@ const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* l
   if (const AbilityState* s = ability_state(c.world, u, slot)) {
     if (s->id < 0) return nullptr;
     if (level) *level = s->level;
-    return &c.tables.abilities[static_cast<std::size_t>(s->id)];
+    return &c.tables.abilities[s->id];
   }
   const ItemState* held = item_state(c.world, u, slot);
   if (!held || held->id < 0) return nullptr;
   const ItemState& s = *held;
-  const int ability = c.tables.items[static_cast<std::size_t>(s.id)].ability;
+  const int ability = c.tables.items[s.id].ability;
   if (ability < 0) return nullptr;
-  const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(ability)];
+  const AbilityDef& a = c.tables.abilities[ability];
   if (level) *level = a.program.levels_with_use ? 1 + s.toggle : a.program.fixed_level;
   return &a;
 }
@@ -142,7 +142,7 @@ bool castable(const Context& c, const Unit& u, int slot) {
   }
   if (!usable_item_slot(slot - 16) || (u.status & kMuted)) return false;
   const ItemState& s = *item_state(c.world, u, slot);
-  const ItemDef& item = c.tables.items[static_cast<std::size_t>(s.id)];
+  const ItemDef& item = c.tables.items[s.id];
   const bool counted = item.requires_charges || (item.consumable && item.initial_charges > 0) ||
                        spends_charge(p) || spends_all_charges(p);
   const bool stored = s.toggle > 0 && std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {
@@ -191,7 +191,7 @@ void cast_effect(Context& c, Unit& caster, int slot, const Order& o) {
   if (target) inv.target = o.target;
   if (o.type == OrderType::CastPoint) inv.point = o.point;
   if (o.type == OrderType::CastUnit && target) inv.point = target->pos;
-  if (o.tree >= 0) inv.point = c.tables.map->trees[static_cast<std::size_t>(o.tree)].pos;
+  if (o.tree >= 0) inv.point = c.tables.map->trees[o.tree].pos;
 
   if (!a->toggle) end_invisibility(c, caster);
   if (a->attack_behavior && a->program.orb >= 0) {
@@ -235,10 +235,10 @@ void channel_end(Context& c, Unit& caster, bool finished) {
     }
   }
   for (int i = 0; i < w.modifiers_end; ++i) {
-    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    const Modifier& m = w.modifiers[i];
     if (m.owner >= 0 && m.node >= 0 && m.source == self && !(m.flags & kModAura) &&
         node_of(c, m.ability, m.node).on == Trigger::Channel) {
-      Unit& bearer = w.units[static_cast<std::size_t>(m.owner)];
+      Unit& bearer = w.units[m.owner];
       const bool moved = m.motion.x != 0 || m.motion.y != 0;
       remove_modifier(c, i);
       if (moved && bearer.alive) settle(c, bearer);
@@ -282,8 +282,8 @@ void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u || !u->alive || u->team == caster.team) continue;
     for (int slot = 0; slot < kInventory; ++slot) {
-      ItemState& item = h.items[static_cast<std::size_t>(slot)];
-      const int ability = item.id < 0 ? -1 : c.tables.items[static_cast<std::size_t>(item.id)].ability;
+      ItemState& item = h.items[slot];
+      const int ability = item.id < 0 ? -1 : c.tables.items[item.id].ability;
       if (ability < 0) continue;
       const Program& p = program_of(c, ability);
       for (const std::uint16_t r : p.roots) {

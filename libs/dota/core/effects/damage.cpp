@@ -27,8 +27,7 @@ void remember_attacker(Context& c, Unit& target, Unit& source) {
   const Unit* owner = source.hero >= 0 ? &source : w.get(source.owner);
   if (!owner || owner->hero < 0) return;
   target.last_damaged_by_hero = w.time;
-  if (target.hero >= 0 && owner->team != target.team)
-    w.heroes[static_cast<std::size_t>(target.hero)].hurt_by[static_cast<std::size_t>(owner->hero)] = w.time;
+  if (target.hero >= 0 && owner->team != target.team) w.heroes[target.hero].hurt_by[owner->hero] = w.time;
 }
 
 }  // namespace
@@ -36,7 +35,7 @@ void remember_attacker(Context& c, Unit& target, Unit& source) {
 float deal_damage(Context& c, const DamageInfo& d) {
   Unit* const target = d.target;
   if (!target || !target->alive || d.amount <= 0) return 0;
-  const Deeper blow(c);
+  const RecursionGuard blow(c);
   if (!blow) return 0;
   World& w = c.world;
   const Rules& r = c.tables.rules;
@@ -64,8 +63,8 @@ float deal_damage(Context& c, const DamageInfo& d) {
 
   float amount = d.amount;
   if (d.attack && d.source) {
-    const auto row = static_cast<std::size_t>(c.tables.units[d.source->type].attack_class);
-    const auto column = static_cast<std::size_t>(c.tables.units[target->type].defend_class);
+    const std::size_t row = ordinal(c.tables.units[d.source->type].attack_class);
+    const std::size_t column = ordinal(c.tables.units[target->type].defend_class);
     amount *= r.class_table[row][column];
   }
   switch (d.type) {
@@ -99,7 +98,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
     remember_attacker(c, *target, *d.source);
     const Unit* owner = d.source->hero >= 0 ? d.source : w.get(d.source->owner);
     if (owner && owner->hero >= 0 && target->hero >= 0 && owner->team != target->team)
-      w.heroes[static_cast<std::size_t>(owner->hero)].damage_dealt += amount;
+      w.heroes[owner->hero].damage_dealt += amount;
     if (d.source->spell_lifesteal > 0 && !d.attack && d.ability >= 0 && !is_building(target->kind))
       heal(c, *d.source, amount * d.source->spell_lifesteal);
   }

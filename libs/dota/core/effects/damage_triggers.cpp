@@ -21,16 +21,15 @@ bool of_player(const World& w, const Unit& u) {
 void strike_back(Context& c, Unit& bearer, Unit& attacker, const Invocation& inv, const EffectNode& n) {
   // The attacker first, then others near, up to the number of strikes.
   int left = static_cast<int>(number(c, inv, n, Role::Strikes));
-  UnitList near;
-  select_around(c, inv, n, Who::Enemies, bearer.pos, number(c, inv, n, Role::R), near);
+  const UnitList near = select_around(c, inv, n, Who::Enemies, bearer.pos, number(c, inv, n, Role::R));
   Invocation hit = inv;
   const Handle first = c.world.handle(attacker);
   if (affects(c, inv, n, attacker)) {
     ability_damage(c, hit, attacker, number(c, inv, n, Role::Amount), n.type);
     --left;
   }
-  for (int i = 0; i < near.n && left > 0; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : near) {
+    if (left <= 0) break;
     if (!u.alive || c.world.handle(u) == first) continue;
     ability_damage(c, hit, u, number(c, inv, n, Role::Amount), n.type);
     --left;
@@ -71,7 +70,7 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
     if ((player || roshan) && (n.ends_on == EndsOn::DamageByPlayerOrRoshan || n.ends_on == EndsOn::DamageOrFull))
       return remove_modifier(c, i);
     if (player && n.cond == Cond::NoDamageForCooldown) {
-      const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(m.ability)];
+      const AbilityDef& a = c.tables.abilities[m.ability];
       m.ready = w.time + a.at(a.cooldown, m.level);
     }
     if (n.cond == Cond::NotVisibleToEnemy && source && source->team == kNeutralTeam)

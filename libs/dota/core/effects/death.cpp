@@ -25,7 +25,7 @@ constexpr float kAssistWindow = 20;
 HeroState* hero_of(World& w, const Unit* u) {
   if (!u) return nullptr;
   if (u->hero < 0) u = w.get(u->owner);
-  return u && u->hero >= 0 ? &w.heroes[static_cast<std::size_t>(u->hero)] : nullptr;
+  return u && u->hero >= 0 ? &w.heroes[u->hero] : nullptr;
 }
 
 int index_of(const World& w, const HeroState& h) { return static_cast<int>(&h - w.heroes.data()); }
@@ -35,9 +35,9 @@ int team_of(const World& w, const HeroState& h) { return index_of(w, h) / 5; }
 int heroes_near(const World& w, int team, Vec2 p, float radius, std::array<int, 5>& out) {
   int n = 0;
   for (int i = team * 5; i < team * 5 + 5; ++i) {
-    const HeroState& h = w.heroes[static_cast<std::size_t>(i)];
+    const HeroState& h = w.heroes[i];
     const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
-    if (u && u->alive && distance(u->pos, p) <= radius) out[static_cast<std::size_t>(n++)] = i;
+    if (u && u->alive && distance(u->pos, p) <= radius) out[n++] = i;
   }
   return n;
 }
@@ -46,31 +46,28 @@ void share_xp(Context& c, int team, Vec2 p, float xp) {
   std::array<int, 5> near;
   const int n = heroes_near(c.world, team, p, c.tables.rules.xp_radius, near);
   for (int k = 0; k < n; ++k)
-    give_xp(c, c.world.heroes[static_cast<std::size_t>(near[static_cast<std::size_t>(k)])],
-            xp / static_cast<float>(n));
+    give_xp(c, c.world.heroes[near[k]], xp / static_cast<float>(n));
 }
 
 void team_gold(Context& c, int team, float gold) {
   for (int i = team * 5; i < team * 5 + 5; ++i)
-    if (c.world.heroes[static_cast<std::size_t>(i)].in_game)
-      give_gold(c, c.world.heroes[static_cast<std::size_t>(i)], gold, true);
+    if (c.world.heroes[i].in_game) give_gold(c, c.world.heroes[i], gold, true);
 }
 
 float team_net_worth(const Context& c, int team) {
   float sum = 0;
   for (int i = team * 5; i < team * 5 + 5; ++i)
-    if (c.world.heroes[static_cast<std::size_t>(i)].in_game)
-      sum += net_worth(c, c.world.heroes[static_cast<std::size_t>(i)]);
+    if (c.world.heroes[i].in_game) sum += net_worth(c, c.world.heroes[i]);
   return sum;
 }
 
 // Place of a hero among the given ones by net worth, richest 0; ties by index.
 int richness(const Context& c, const int* heroes, int n, int hero) {
-  const float own = net_worth(c, c.world.heroes[static_cast<std::size_t>(hero)]);
+  const float own = net_worth(c, c.world.heroes[hero]);
   int place = 0;
   for (int k = 0; k < n; ++k) {
     if (heroes[k] == hero) continue;
-    const float other = net_worth(c, c.world.heroes[static_cast<std::size_t>(heroes[k])]);
+    const float other = net_worth(c, c.world.heroes[heroes[k]]);
     if (other > own || (other == own && heroes[k] < hero)) ++place;
   }
   return place;
@@ -92,31 +89,27 @@ void reward_area(Context& c, const HeroState& victim, const Unit& body, int team
   int n = heroes_near(w, team, body.pos, g.area_radius, near);
   const int killer_index = killer ? index_of(w, *killer) : -1;
   if (killer && std::find(near.begin(), near.begin() + n, killer_index) == near.begin() + n && n < 5)
-    near[static_cast<std::size_t>(n++)] = killer_index;
+    near[n++] = killer_index;
   if (n == 0) return;
 
   const int own_team = 1 - team;
   std::array<int, 5> mates;
   int count = 0;
   for (int i = own_team * 5; i < own_team * 5 + 5; ++i)
-    if (w.heroes[static_cast<std::size_t>(i)].in_game) mates[static_cast<std::size_t>(count++)] = i;
-  const float victim_factor =
-      g.victim_rank[static_cast<std::size_t>(richness(c, mates.data(), count, index_of(w, victim)))];
+    if (w.heroes[i].in_game) mates[count++] = i;
+  const float victim_factor = g.victim_rank[richness(c, mates.data(), count, index_of(w, victim))];
   const bool behind = team_net_worth(c, team) < team_net_worth(c, own_team);
   const float comeback =
       behind ? (g.comeback_frac * net_worth(c, victim) + g.comeback_base) / static_cast<float>(n) : 0;
-  const auto& [base, per_level] = g.area[static_cast<std::size_t>(n) - 1];
+  const auto& [base, per_level] = g.area[n - 1];
   const float level = static_cast<float>(victim.level);
   std::array<float, 5> gold{};
   for (int k = 0; k < n; ++k) {
-    const int poorness = n - 1 - richness(c, near.data(), n, near[static_cast<std::size_t>(k)]);
-    gold[static_cast<std::size_t>(k)] =
-        victim_factor * g.killer_rank[static_cast<std::size_t>(n) - 1][static_cast<std::size_t>(poorness)] *
-        (base + per_level * level + comeback);
+    const int poorness = n - 1 - richness(c, near.data(), n, near[k]);
+    gold[k] = victim_factor * g.killer_rank[n - 1][poorness] * (base + per_level * level + comeback);
   }
   for (int k = 0; k < n; ++k)
-    give_gold(c, w.heroes[static_cast<std::size_t>(near[static_cast<std::size_t>(k)])],
-              gold[static_cast<std::size_t>(k)], true);
+    give_gold(c, w.heroes[near[k]], gold[k], true);
 
   const int sharers = heroes_near(w, team, body.pos, c.tables.rules.xp_radius, near);
   if (sharers == 0) return;
@@ -124,16 +117,16 @@ void reward_area(Context& c, const HeroState& victim, const Unit& body, int team
   if (!g.hero_xp_c1.empty()) {  // 7.19: by level and by how far the team is behind
     float own_xp = 0, enemy_xp = 0;
     for (int i = 0; i < kMaxHeroes; ++i)
-      (i / 5 == team ? own_xp : enemy_xp) += w.heroes[static_cast<std::size_t>(i)].xp;
+      (i / 5 == team ? own_xp : enemy_xp) += w.heroes[i].xp;
     const float behind_xp = own_xp + enemy_xp > 0 ? victim.xp * (enemy_xp - own_xp) / (enemy_xp + own_xp) : 0;
-    const auto k = static_cast<std::size_t>(sharers) - 1;
+    const int k = sharers - 1;
     each = g.hero_xp_c1[k] * level + g.hero_xp_c2[k] * std::max(0.0f, behind_xp);
   } else {
     each =
         (g.hero_xp_base + g.hero_xp_frac * victim.xp + streak_xp(g, victim.streak)) / static_cast<float>(sharers);
   }
   for (int k = 0; k < sharers; ++k)
-    give_xp(c, w.heroes[static_cast<std::size_t>(near[static_cast<std::size_t>(k)])], each);
+    give_xp(c, w.heroes[near[k]], each);
 }
 
 // The hero who gets the kill: the killer's own, or else the last enemy to have hurt the victim.
@@ -144,26 +137,26 @@ HeroState* kill_credit(Context& c, const HeroState& victim, Unit* killer, int te
   if (k) return nullptr;  // denied
   int best = -1;
   for (int i = team * 5; i < team * 5 + 5; ++i) {
-    const float at = victim.hurt_by[static_cast<std::size_t>(i)];
-    if (!w.due(at + kAssistWindow) && (best < 0 || at > victim.hurt_by[static_cast<std::size_t>(best)])) best = i;
+    const float at = victim.hurt_by[i];
+    if (!w.due(at + kAssistWindow) && (best < 0 || at > victim.hurt_by[best])) best = i;
   }
-  return best < 0 ? nullptr : &w.heroes[static_cast<std::size_t>(best)];
+  return best < 0 ? nullptr : &w.heroes[best];
 }
 
 void hero_death(Context& c, Unit& body, Unit* killer) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
-  HeroState& h = w.heroes[static_cast<std::size_t>(body.hero)];
+  HeroState& h = w.heroes[body.hero];
   const int enemy = 1 - body.team;
   ++h.deaths;
-  happened(c, EventKind::HeroDeath, body, killer);
+  record_event(c, EventKind::HeroDeath, body, killer);
   HeroState* k = kill_credit(c, h, killer, enemy);
   const bool denied = killer && killer->team == body.team;  // by himself, too
 
   const float loss = g.death_base + net_worth(c, h) / g.death_divisor;
   // Nobody is paid, and nothing is scored, for a hero that neutrals killed with no enemy's part in it.
   if (k || (killer && killer->team == enemy)) {
-    w.teams[static_cast<std::size_t>(enemy)].kills++;
+    w.teams[enemy].kills++;
     reward_area(c, h, body, enemy, k);
   }
   if (k) {
@@ -176,21 +169,20 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
     give_gold(c, *k, gold, true);
     ++k->kills;
     k->streak = static_cast<std::uint8_t>(std::min(k->streak + 1, 255));
-    hero_event(c, EventKind::HeroKill, *k, &body, -1, gold);
+    record_hero_event(c, EventKind::HeroKill, *k, &body, -1, gold);
   }
   for (int i = enemy * 5; i < enemy * 5 + 5 && !denied; ++i) {
-    HeroState& mate = w.heroes[static_cast<std::size_t>(i)];
-    if (&mate != k && mate.in_game && !w.due(h.hurt_by[static_cast<std::size_t>(i)] + kAssistWindow)) {
+    HeroState& mate = w.heroes[i];
+    if (&mate != k && mate.in_game && !w.due(h.hurt_by[i] + kAssistWindow)) {
       ++mate.assists;
-      hero_event(c, EventKind::Assist, mate, &body);
+      record_hero_event(c, EventKind::Assist, mate, &body);
     }
   }
   h.gold = std::max(0.0f, h.gold - loss);
   h.streak = 0;
   h.hurt_by.fill(-99);
   const float reduction = stat_sum(w, body, Stat::RespawnRed);
-  h.respawn_at =
-      w.time + c.tables.rules.respawn_s[static_cast<std::size_t>(h.level) - 1] + h.death_penalty - reduction;
+  h.respawn_at = w.time + c.tables.rules.respawn_s[h.level - 1] + h.death_penalty - reduction;
   h.death_penalty = 0;
 }
 
@@ -208,15 +200,15 @@ void creep_death(Context& c, Unit& victim, Unit* killer) {
   const int team = victim.team < kTeams ? 1 - victim.team : (killer && killer->team < kTeams ? killer->team : -1);
   if (k && denied) {
     ++k->denies;
-    hero_event(c, EventKind::Deny, *k, &victim);
+    record_hero_event(c, EventKind::Deny, *k, &victim);
     give_gold(c, *k, bounty * g.deny_denier_gold_frac, false);
     share_xp(c, victim.team, victim.pos, xp * g.deny_denier_xp_frac);
   } else if (k) {
     ++k->last_hits;
-    hero_event(c, EventKind::LastHit, *k, &victim, -1, bounty);
+    record_hero_event(c, EventKind::LastHit, *k, &victim, -1, bounty);
     give_gold(c, *k, bounty, false);
     if (victim.stacker >= 0 && victim.stacker != index_of(w, *k) && victim.stacker / 5 == team_of(w, *k))
-      give_gold(c, w.heroes[static_cast<std::size_t>(victim.stacker)], bounty * g.stack_bonus, false);
+      give_gold(c, w.heroes[victim.stacker], bounty * g.stack_bonus, false);
   }
   if (team >= 0) share_xp(c, team, victim.pos, denied && k ? xp * c.tables.rules.deny_enemy_xp_frac : xp);
 }
@@ -236,7 +228,7 @@ void courier_death(Context& c, Unit& victim, const Unit* killer) {
   const GameRules& g = *c.tables.game;
   const bool flying = c.tables.units[victim.type].move_cap == MoveCap::Fly;
   team_gold(c, 1 - victim.team, flying ? g.courier_gold_flying : g.courier_gold);
-  happened(c, EventKind::CourierDeath, victim, killer);
+  record_event(c, EventKind::CourierDeath, victim, killer);
   TeamState& t = w.teams[victim.team];
   t.courier = Handle{};
   t.courier_for = Handle{};
@@ -252,9 +244,9 @@ void building_death(Context& c, Unit& b, Unit* killer) {
   const bool denied = killer && killer->team == b.team;
   HeroState* k = denied ? nullptr : hero_of(w, killer);
   TeamState& own = w.teams[b.team];
-  TeamState& other = w.teams[static_cast<std::size_t>(enemy)];
+  TeamState& other = w.teams[enemy];
   w.buildings_standing &= ~(1ull << (b.building - 1u));
-  happened(c, EventKind::BuildingDeath, b, killer);
+  record_event(c, EventKind::BuildingDeath, b, killer);
   const int lane = static_cast<int>(place.lane);
   switch (b.kind) {
     case UnitKind::Tower:
@@ -270,7 +262,7 @@ void building_death(Context& c, Unit& b, Unit* killer) {
       (place.melee ? other.super_melee : other.super_ranged) |= static_cast<std::uint8_t>(1u << lane);
       if (!other.megas && other.super_melee == 7 && other.super_ranged == 7) {
         other.megas = true;
-        team_event(c, EventKind::Megas, enemy);
+        record_team_event(c, EventKind::Megas, enemy);
       }
       break;
     }
@@ -293,9 +285,9 @@ void building_death(Context& c, Unit& b, Unit* killer) {
 bool reincarnate(Context& c, Unit& hero) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
-  HeroState& h = w.heroes[static_cast<std::size_t>(hero.hero)];
+  HeroState& h = w.heroes[hero.hero];
   for (int slot = 0; slot < kInventory; ++slot) {
-    if (g.aegis_item < 0 || h.items[static_cast<std::size_t>(slot)].id != g.aegis_item) continue;
+    if (g.aegis_item < 0 || h.items[slot].id != g.aegis_item) continue;
     take_item(c, h, slot);
     hero.alive = false;
     touch_unit(w, w.handle(hero).index);
@@ -319,7 +311,7 @@ void kill(Context& c, Unit& victim, Unit* killer) {
   World& w = c.world;
   if (victim.act == Act::Channel) channel_end(c, victim, false);
   if (victim.kind == UnitKind::Hero && reincarnate(c, victim)) {
-    happened(c, EventKind::Reincarnation, victim, killer);
+    record_event(c, EventKind::Reincarnation, victim, killer);
     return;
   }
   victim.alive = false;
@@ -336,16 +328,16 @@ void kill(Context& c, Unit& victim, Unit* killer) {
     case UnitKind::LaneCreep:
     case UnitKind::Neutral:
     case UnitKind::Summon:
-      happened(c, EventKind::UnitDeath, victim, killer);
+      record_event(c, EventKind::UnitDeath, victim, killer);
       creep_death(c, victim, killer);
       break;
     case UnitKind::Roshan:
-      happened(c, EventKind::RoshanDeath, victim, killer, -1, static_cast<float>(w.roshan_kills + 1));
+      record_event(c, EventKind::RoshanDeath, victim, killer, -1, static_cast<float>(w.roshan_kills + 1));
       creep_death(c, victim, killer);
       roshan_died(c, victim, killer);
       break;
     case UnitKind::Ward:
-      happened(c, EventKind::WardDeath, victim, killer);
+      record_event(c, EventKind::WardDeath, victim, killer);
       ward_death(c, victim, killer);
       break;
     case UnitKind::Courier:

@@ -64,8 +64,8 @@ void on_death(Context& c, Unit& victim, Unit* killer) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u) continue;
     for (int slot = 0; slot < kInventory; ++slot) {
-      ItemState& item = h.items[static_cast<std::size_t>(slot)];
-      const int ability = item.id < 0 ? -1 : c.tables.items[static_cast<std::size_t>(item.id)].ability;
+      ItemState& item = h.items[slot];
+      const int ability = item.id < 0 ? -1 : c.tables.items[item.id].ability;
       if (ability < 0) continue;
       const Program& p = program_of(c, ability);
       for (const std::uint16_t r : p.roots) {

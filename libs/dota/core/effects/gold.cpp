@@ -13,7 +13,7 @@ void give_gold(Context& c, HeroState& h, float gold, bool reliable) {
 
 float item_value(const Context& c, const ItemState& s) {
   if (s.id < 0) return 0;
-  const ItemDef& def = c.tables.items[static_cast<std::size_t>(s.id)];
+  const ItemDef& def = c.tables.items[s.id];
   const float cost = static_cast<float>(def.cost);
   if (!def.consumable || def.initial_charges <= 0) return cost;
   return cost * static_cast<float>(s.charges) / static_cast<float>(def.initial_charges);
@@ -23,7 +23,7 @@ float net_worth(const Context& c, const HeroState& h) {
   float sum = h.gold + h.reliable;
   for (const ItemState& s : h.items)
     sum += item_value(c, s);
-  if (h.recipe >= 0) sum += static_cast<float>(c.tables.items[static_cast<std::size_t>(h.recipe)].recipe_cost);
+  if (h.recipe >= 0) sum += static_cast<float>(c.tables.items[h.recipe].recipe_cost);
   return sum;
 }
 

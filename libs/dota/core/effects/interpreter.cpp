@@ -4,10 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/math.hpp"
 #include "effects/damage.hpp"
 #include "effects/modifiers.hpp"
-#include "map/spatial.hpp"
 
 namespace dota {
 
@@ -61,9 +59,9 @@ float evaluate(const Context& c, const Invocation& inv, const Value& v, const Un
   const Unit* caster = c.world.get(inv.caster);
   if (v.scepter.given() && caster && (caster->status & kScepter)) x = v.scepter.at(inv.level);
   if (v.talents && caster && caster->hero >= 0) {
-    const std::uint32_t taken = c.world.heroes[static_cast<std::size_t>(caster->hero)].talents;
+    const std::uint32_t taken = c.world.heroes[caster->hero].talents;
     for (int i = 0; i < v.talents; ++i) {
-      const TalentTerm& t = v.talent[static_cast<std::size_t>(i)];
+      const TalentTerm& t = v.talent[i];
       if ((taken >> t.talent) & 1u) x += t.value;
     }
   }
@@ -99,124 +97,11 @@ bool is_basic(const Unit& u) {
   return u.kind != UnitKind::None && u.kind != UnitKind::Hero && u.kind != UnitKind::Ward && !is_building(u.kind);
 }
 
-bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target) {
-  if (!target.alive || target.kind == UnitKind::None || target.kind == UnitKind::Ward) return false;
-  if (target.team == inv.team) return true;
-  if (target.status & (kInvulnerable | kBanished | kUntargetable)) return false;
-  if (!(target.status & kSpellImmune)) return true;
-  if (n.given(Role::PiercesImmunity)) return true;
-  return inv.ability >= 0 && (c.tables.abilities[static_cast<std::size_t>(inv.ability)].pierces_immunity ||
-                              program_of(c, inv.ability).pierces_immunity);
-}
-
-void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r,
-                   UnitList& out) {
-  UnitList near;
-  const bool everywhere = r >= kGlobal;
-  if (!everywhere) units_near(c, p, r, near);
-  const int count = everywhere ? c.world.units_end : near.n;
-  out.n = 0;
-  for (int i = 0; i < count; ++i) {
-    const std::int16_t id = everywhere ? static_cast<std::int16_t>(i) : near.ids[static_cast<std::size_t>(i)];
-    const Unit& u = c.world.units[static_cast<std::size_t>(id)];
-    if (!u.alive || (!everywhere && distance(u.pos, p) > r)) continue;
-    const bool ally = u.team == inv.team;
-    const bool hero = u.kind == UnitKind::Hero;
-    bool meant = false;
-    switch (who) {
-      case Who::Enemies:
-      case Who::HitEnemies:
-        meant = !ally && !is_building(u.kind);
-        break;
-      case Who::EnemyHeroes:
-        meant = !ally && hero;
-        break;
-      case Who::EnemiesInvisible:
-        meant = !ally && (u.status & kInvisible);
-        break;
-      case Who::EnemiesAndBuildings:
-        meant = !ally;
-        break;
-      case Who::AlliedHeroes:
-        meant = ally && hero;
-        break;
-      case Who::Allies:
-      case Who::AlliesAndSelf:
-        meant = ally && !is_building(u.kind);
-        break;
-      case Who::Creep:
-        meant = !ally && is_basic(u);
-        break;
-      default:
-        meant = !is_building(u.kind);
-        break;
-    }
-    if (meant && affects(c, inv, n, u)) out.ids[static_cast<std::size_t>(out.n++)] = id;
-  }
-}
-
-void select_targets(Context& c, const Invocation& inv, const EffectNode& n, UnitList& out) {
-  out.n = 0;
-  Unit* caster = c.world.get(inv.caster);
-  Unit* target = c.world.get(inv.target);
-  const auto take = [&](Unit* u) {
-    if (u && affects(c, inv, n, *u)) out.ids[static_cast<std::size_t>(out.n++)] = c.world.handle(*u).index;
-  };
-  switch (n.to) {
-    case Who::Self:
-      return take(caster);
-    case Who::Target:
-    case Who::Source:
-    case Who::SelfOrEnemy:
-      return take(target ? target : caster);
-    case Who::TargetAndSelf:
-      take(target);
-      return take(caster);
-    case Who::CreepTarget:
-      return take(target && is_basic(*target) ? target : nullptr);
-    case Who::Creep:
-      if (n.shape == Shape::None) return take(target && is_basic(*target) ? target : nullptr);
-      break;
-    case Who::Default:
-      if (n.shape == Shape::None) return take(inv.child || target ? target : caster);
-      break;
-    case Who::HitEnemies:
-      for (int i = 0; i < kMaxUnits; ++i)
-        if ((inv.hit[i / 64] >> (i % 64)) & 1u) take(&c.world.units[static_cast<std::size_t>(i)]);
-      return;
-    default:
-      break;
-  }
-  if (n.shape == Shape::None && !n.given(Role::R) && inv.child) return take(target);
-  Vec2 at = inv.centre;
-  switch (n.at) {
-    case Where::Point:
-      at = inv.point;
-      break;
-    case Where::Self:
-      at = caster ? caster->pos : inv.centre;
-      break;
-    case Where::Target:
-      at = target ? target->pos : inv.point;
-      break;
-    case Where::Front:
-      if (caster) {
-        const float d = number(c, inv, n, Role::Dist);
-        at = caster->pos + heading(caster->facing) * d;
-      }
-      break;
-    case Where::Default:
-      break;
-  }
-  const float r = n.global_radius ? kGlobal : number(c, inv, n, Role::R);
-  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, at, r, out);
-}
-
 void run_node(Context& c, Invocation& inv, int node) {
   const EffectNode& n = node_of(c, inv.ability, node);
   const PrimitiveSpec* spec = primitive_spec(n.prim);
   if (!spec || !condition(c, inv, n) || !upgraded(c, c.world.get(inv.caster), n)) return;
-  const Deeper effect(c);
+  const RecursionGuard effect(c);
   if (!effect) return;
   if (!inv.late && n.given(Role::Delay) && waits(n.prim)) {
     // Effects tied to the pulses of an area strike (Dark Pact) run with each pulse.
@@ -295,7 +180,7 @@ bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter) {
         const double mid = (lo + hi) / 2;
         (rate(mid) < pct / 100.0 ? lo : hi) = mid;
       }
-      t[static_cast<std::size_t>(pct)] = static_cast<float>((lo + hi) / 2);
+      t[pct] = static_cast<float>((lo + hi) / 2);
     }
     return t;
   }();
@@ -303,8 +188,7 @@ bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter) {
   if (chance_pct >= 100) return true;
   const int below = static_cast<int>(chance_pct);
   const float part = chance_pct - static_cast<float>(below);
-  const float k =
-      kC[static_cast<std::size_t>(below)] * (1 - part) + kC[static_cast<std::size_t>(below + 1)] * part;
+  const float k = kC[below] * (1 - part) + kC[below + 1] * part;
   if (counter < 255) ++counter;
   if (c.world.rng.uniform() >= k * static_cast<float>(counter)) return false;
   counter = 0;
@@ -331,13 +215,13 @@ Area* new_area(Context& c, const Invocation& inv, int node, Vec2 pos, float radi
     a.node = static_cast<std::int16_t>(node);
     return &a;
   }
-  ++c.world.dropped[static_cast<std::size_t>(StatePool::Areas)];
+  ++c.world.dropped[ordinal(StatePool::Areas)];
   return nullptr;
 }
 
 Projectile* free_projectile(World& w) {
   for (int i = 0; i < kMaxProjectiles; ++i) {
-    Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    Projectile& p = w.projectiles[i];
     if (p.kind != Projectile::Kind::None) continue;
     const auto generation = static_cast<std::uint16_t>(p.generation + 1);
     p = Projectile{};
@@ -345,7 +229,7 @@ Projectile* free_projectile(World& w) {
     w.projectiles_end = std::max(w.projectiles_end, static_cast<std::int16_t>(i + 1));
     return &p;
   }
-  ++w.dropped[static_cast<std::size_t>(StatePool::Projectiles)];
+  ++w.dropped[ordinal(StatePool::Projectiles)];
   return nullptr;
 }
 
@@ -381,14 +265,14 @@ void delay(Context& c, const Invocation& inv, int node, float seconds) {
     d.step = inv.step;
     return;
   }
-  ++c.world.dropped[static_cast<std::size_t>(StatePool::Delayed)];
+  ++c.world.dropped[ordinal(StatePool::Delayed)];
 }
 
 int slot_of(const Context& c, const Unit& u, int ability) {
   if (ability < 0) return -1;
   for (int i = 0; i < kAbilitySlots; ++i)
     if (const AbilityState* s = ability_state(c.world, u, i); s && s->id == ability) return i;
-  const int item = c.tables.abilities[static_cast<std::size_t>(ability)].is_item;
+  const int item = c.tables.abilities[ability].is_item;
   for (int i = 16; item >= 0 && i < 16 + kInventory; ++i)
     if (const ItemState* s = item_state(c.world, u, i); s && s->id == item) return i;
   return -1;

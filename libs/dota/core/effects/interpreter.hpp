@@ -3,7 +3,7 @@
 
 #include "effects/program_node.hpp"
 #include "map/spatial.hpp"
-#include "world/kit.hpp"
+#include "world/loadout.hpp"
 #include "world/world.hpp"
 
 namespace dota {
@@ -29,11 +29,9 @@ struct Invocation {
 };
 
 Invocation invocation_of(const Context& c, const Unit& caster, int ability, int level);
-inline const Program& program_of(const Context& c, int ability) {
-  return c.tables.abilities[static_cast<std::size_t>(ability)].program;
-}
+inline const Program& program_of(const Context& c, int ability) { return c.tables.abilities[ability].program; }
 inline const EffectNode& node_of(const Context& c, int ability, int node) {
-  return program_of(c, ability).nodes[static_cast<std::size_t>(node)];
+  return program_of(c, ability).nodes[node];
 }
 
 const EffectNode* pulsing_node(const Context& c, int ability);  // its delayed_aoe; nullptr: it has none
@@ -51,10 +49,9 @@ bool is_basic(const Unit& u);  // anything that is neither a hero, a building no
 // it.
 bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target);
 // The units a node acts on.
-void select_targets(Context& c, const Invocation& inv, const EffectNode& n, UnitList& out);
+UnitList select_targets(Context& c, const Invocation& inv, const EffectNode& n);
 // Units within r of p that `who` means from the invocation's side.
-void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r,
-                   UnitList& out);
+UnitList select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r);
 
 void run_node(Context& c, Invocation& inv, int node);
 void run_range(Context& c, Invocation& inv, int first, int count);
@@ -81,12 +78,8 @@ void delay(Context& c, const Invocation& inv, int node, float seconds);
 
 // Slot (0-5 or 16 + i) from which the unit has the ability; -1: it does not have it.
 int slot_of(const Context& c, const Unit& u, int ability);
-inline HeroState* hero_of(World& w, const Unit& u) {
-  return u.hero < 0 ? nullptr : &w.heroes[static_cast<std::size_t>(u.hero)];
-}
-inline const HeroState* hero_of(const World& w, const Unit& u) {
-  return u.hero < 0 ? nullptr : &w.heroes[static_cast<std::size_t>(u.hero)];
-}
+inline HeroState* hero_of(World& w, const Unit& u) { return u.hero < 0 ? nullptr : &w.heroes[u.hero]; }
+inline const HeroState* hero_of(const World& w, const Unit& u) { return u.hero < 0 ? nullptr : &w.heroes[u.hero]; }
 
 // Ground distance of the farthest sensible point: the map's diagonal. Radii called "global" use it.
 constexpr float kGlobal = 30000;

@@ -6,7 +6,7 @@
 #include "map/map_data.hpp"
 #include "world/events.hpp"
 #include "world/game_rules.hpp"
-#include "world/kit.hpp"
+#include "world/loadout.hpp"
 
 namespace dota {
 
@@ -29,9 +29,9 @@ namespace {
 
 // Slot of a stack of the item's kind that so many more go onto; -1: none.
 int stack_slot(const Context& c, const HeroState& h, int item, int charges, bool in_stash) {
-  if (!c.tables.items[static_cast<std::size_t>(item)].stackable) return -1;
+  if (!c.tables.items[item].stackable) return -1;
   for (int slot = 0; slot < kItemSlots; ++slot) {
-    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    const ItemState& s = h.items[slot];
     if ((slot >= kStashFirst && slot < kTpSlot) != in_stash) continue;
     if (s.id == item && !s.on_courier && s.charges + charges <= kStackCharges) return slot;
   }
@@ -41,7 +41,7 @@ int stack_slot(const Context& c, const HeroState& h, int item, int charges, bool
 // The first free one of these slots; -1: none.
 int free_slot(const HeroState& h, int first, int end) {
   for (int slot = first; slot < end; ++slot)
-    if (h.items[static_cast<std::size_t>(slot)].id < 0) return slot;
+    if (h.items[slot].id < 0) return slot;
   return -1;
 }
 
@@ -51,7 +51,7 @@ int free_in_hands(const Context& c, const HeroState& h, int item) {
 }
 
 void fill_slot(Context& c, HeroState& h, int slot, int item, int charges) {
-  ItemState& s = h.items[static_cast<std::size_t>(slot)];
+  ItemState& s = h.items[slot];
   s = ItemState{};
   s.id = static_cast<std::int16_t>(item);
   s.charges = static_cast<std::int8_t>(charges);
@@ -66,7 +66,7 @@ void fill_slot(Context& c, HeroState& h, int slot, int item, int charges) {
 bool stack_item(Context& c, HeroState& h, int item, int charges, bool in_stash) {
   const int slot = stack_slot(c, h, item, charges, in_stash);
   if (slot < 0) return false;
-  ItemState& s = h.items[static_cast<std::size_t>(slot)];
+  ItemState& s = h.items[slot];
   s.charges = static_cast<std::int8_t>(s.charges + charges);
   items_changed(c, h);
   return true;
@@ -89,7 +89,7 @@ bool hands_take(const Context& c, const HeroState& h, int item, int charges) {
 bool take_up(Context& c, HeroState& h, int item, int charges) {
   if (!hands_take(c, h, item, charges)) return false;
   if (!stack_item(c, h, item, charges, false)) fill_slot(c, h, free_in_hands(c, h, item), item, charges);
-  if (item == c.tables.game->aegis_item) hero_event(c, EventKind::Aegis, h);
+  if (item == c.tables.game->aegis_item) record_hero_event(c, EventKind::Aegis, h);
   return true;
 }
 
@@ -99,17 +99,17 @@ bool lay_down(Context& c, int item, int charges, Vec2 at) {
     g = {static_cast<std::int16_t>(item), static_cast<std::int8_t>(charges), at};
     return true;
   }
-  ++c.world.dropped[static_cast<std::size_t>(StatePool::GroundItems)];
+  ++c.world.dropped[ordinal(StatePool::GroundItems)];
   return false;
 }
 
 void take_item(Context& c, HeroState& h, int slot) {
-  h.items[static_cast<std::size_t>(slot)] = ItemState{};
+  h.items[slot] = ItemState{};
   items_changed(c, h);
 }
 
 void take_item(Context& c, Unit& u, int slot) {
-  if (u.hero >= 0) return take_item(c, c.world.heroes[static_cast<std::size_t>(u.hero)], slot - 16);
+  if (u.hero >= 0) return take_item(c, c.world.heroes[u.hero], slot - 16);
   ItemState* s = item_state(c.world, u, slot);
   if (!s) return;
   *s = ItemState{};
@@ -120,12 +120,12 @@ void take_item(Context& c, Unit& u, int slot) {
 void drop_items(Context& c, Unit& hero) {
   World& w = c.world;
   if (hero.hero < 0) return;
-  HeroState& h = w.heroes[static_cast<std::size_t>(hero.hero)];
+  HeroState& h = w.heroes[hero.hero];
   for (int slot = 0; slot < kInventory; ++slot) {
-    const ItemState held = h.items[static_cast<std::size_t>(slot)];
-    const int ability = held.id < 0 ? -1 : c.tables.items[static_cast<std::size_t>(held.id)].ability;
+    const ItemState held = h.items[slot];
+    const int ability = held.id < 0 ? -1 : c.tables.items[held.id].ability;
     if (ability < 0) continue;
-    const Program& p = c.tables.abilities[static_cast<std::size_t>(ability)].program;
+    const Program& p = c.tables.abilities[ability].program;
     if (std::none_of(p.roots.begin(), p.roots.end(),
                      [&](std::uint16_t r) { return p.nodes[r].prim == Prim::DropOnDeath; }))
       continue;

@@ -15,7 +15,7 @@ bool works(const Context& c, const ItemState& s) {
 // Rank at which the unit has the ability, item or talent now; 0: it has it not.
 int rank_of(const Context& c, const Unit& u, int ability) {
   const HeroState* h = hero_of(c.world, u);
-  const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(ability)];
+  const AbilityDef& a = c.tables.abilities[ability];
   for (int slot = 0; a.is_item >= 0 && slot < kInventory; ++slot)
     if (const ItemState* s = item_state(c.world, u, 16 + slot); s && s->id == a.is_item && works(c, *s))
       return a.program.fixed_level;
@@ -25,7 +25,7 @@ int rank_of(const Context& c, const Unit& u, int ability) {
   }
   for (const AbilityState& s : h->abilities)
     if (s.id == ability) return s.level;
-  const auto& talents = c.tables.heroes[static_cast<std::size_t>(h->def)].talents;
+  const auto& talents = c.tables.heroes[h->def].talents;
   for (std::size_t i = 0; i < talents.size(); ++i)
     if (talents[i].ability == ability && ((h->talents >> i) & 1u)) return 1;
   return 0;
@@ -50,7 +50,7 @@ void add_passives(Context& c, Unit& u, int ability, int level, int toggle) {
 // What the unit carries no longer: forgotten, given away, or replaced by what a talent or the scepter puts there.
 void drop_passives(Context& c, Unit& u) {
   for (int i = u.modifiers; i >= 0;) {
-    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    const Modifier& m = c.world.modifiers[i];
     const int next = m.next;
     if ((m.flags & kModPassive) &&
         (rank_of(c, u, m.ability) <= 0 || (m.node >= 0 && !upgraded(c, &u, node_of(c, m.ability, m.node)))))
@@ -70,11 +70,11 @@ void add_all_passives(Context& c, Unit& u) {
   for (int slot = 0; slot < kInventory; ++slot) {
     const ItemState* s = item_state(c.world, u, 16 + slot);
     if (!s || !works(c, *s)) continue;
-    const int ability = c.tables.items[static_cast<std::size_t>(s->id)].ability;
+    const int ability = c.tables.items[s->id].ability;
     if (ability >= 0) add_passives(c, u, ability, program_of(c, ability).fixed_level, s->toggle);
   }
   if (!h) return;
-  const auto& talents = c.tables.heroes[static_cast<std::size_t>(h->def)].talents;
+  const auto& talents = c.tables.heroes[h->def].talents;
   for (std::size_t i = 0; i < talents.size(); ++i)
     if ((h->talents >> i) & 1u) add_passives(c, u, talents[i].ability, 1, 0);
 }
@@ -92,8 +92,8 @@ void apply_learned(Context& c, Unit& u) {
   }
   if (u.hero < 0) return;
   // Talents change what other modifiers of the hero give.
-  for (int i = u.modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next) {
-    Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+  for (int i = u.modifiers; i >= 0; i = c.world.modifiers[i].next) {
+    Modifier& m = c.world.modifiers[i];
     if (m.node >= 0 && !(m.flags & kModDebuff) &&
         fill_stats(c, invocation_of(c, m), node_of(c, m.ability, m.node), u, m))
       u.stats_dirty = true;

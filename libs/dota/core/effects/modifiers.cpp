@@ -14,20 +14,18 @@ namespace {
 int allocate(World& w) {
   if (w.modifier_free >= 0) {
     const int i = w.modifier_free;
-    w.modifier_free = w.modifiers[static_cast<std::size_t>(i)].next;
+    w.modifier_free = w.modifiers[i].next;
     return i;
   }
   if (w.modifiers_end >= kMaxModifiers) {
-    ++w.dropped[static_cast<std::size_t>(StatePool::Modifiers)];
+    ++w.dropped[ordinal(StatePool::Modifiers)];
     return -1;
   }
   return w.modifiers_end++;
 }
 
 std::uint64_t bit_of(int modifier) { return 1ull << (modifier & 63); }
-void watch(World& w, int modifier) {
-  w.modifiers_watched[static_cast<std::size_t>(modifier) >> 6] |= bit_of(modifier);
-}
+void watch(World& w, int modifier) { w.modifiers_watched[modifier >> 6] |= bit_of(modifier); }
 
 // Stats that combine as independent chances or resistances.
 bool multiplicative(Stat s) {
@@ -39,7 +37,7 @@ std::uint8_t flags_of(const Context& c, const Invocation& inv, const EffectNode&
   const bool hostile = target.team != inv.team;
   if (hostile) f |= kModDebuff;
   if (inv.ability >= 0) {
-    const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(inv.ability)];
+    const AbilityDef& a = c.tables.abilities[inv.ability];
     switch (n.prim == Prim::SpellImmune ? Dispellable::No : a.program.dispellable) {
       case Dispellable::Yes:
         f |= kModDispellable;
@@ -72,7 +70,7 @@ Invocation invocation_of(const Context& c, const Modifier& m) {
   Invocation inv;
   inv.caster = m.source;
   const Unit* source = c.world.get(m.source);
-  const Unit* owner = m.owner >= 0 ? &c.world.units[static_cast<std::size_t>(m.owner)] : nullptr;
+  const Unit* owner = m.owner >= 0 ? &c.world.units[m.owner] : nullptr;
   inv.team =
       source  ? source->team
       : owner ? static_cast<std::uint8_t>(m.flags & kModDebuff ? 1 - std::min<int>(owner->team, 1) : owner->team)
@@ -109,11 +107,11 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
   const Unit* shooter = n.prim == Prim::Aura || !caster ? &target : caster;
   const auto put = [&](Stat s, float v) {
     for (int i = 0; i < count; ++i)
-      if (stats[static_cast<std::size_t>(i)].stat == s) {
-        stats[static_cast<std::size_t>(i)].value = v;
+      if (stats[i].stat == s) {
+        stats[i].value = v;
         return;
       }
-    if (count < 6) stats[static_cast<std::size_t>(count++)] = {s, v};
+    if (count < 6) stats[count++] = {s, v};
   };
   // What gives something to others, or at its time, gives its bearer nothing by itself.
   const bool gives_later = n.prim == Prim::Aura || n.prim == Prim::OnHitStatSteal || n.prim == Prim::LowHpGuard;
@@ -193,8 +191,8 @@ void mark_dirty(const Context& c, Unit& u) {
 }
 
 Modifier* find_modifier(World& w, const Unit& u, int name) {
-  for (int i = u.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next)
-    if (w.modifiers[static_cast<std::size_t>(i)].name == name) return &w.modifiers[static_cast<std::size_t>(i)];
+  for (int i = u.modifiers; i >= 0; i = w.modifiers[i].next)
+    if (w.modifiers[i].name == name) return &w.modifiers[i];
   return nullptr;
 }
 const Modifier* find_modifier(const World& w, const Unit& u, int name) {
@@ -202,10 +200,7 @@ const Modifier* find_modifier(const World& w, const Unit& u, int name) {
 }
 
 void add_to_targets(Context& c, const Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
   }
 }
@@ -218,10 +213,10 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   if (!target.alive && !n.passive && !(n.prim == Prim::StackGain)) return nullptr;
   if (duration <= 0) return nullptr;
   Modifier* m = nullptr;
-  for (int i = target.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
-    Modifier& x = w.modifiers[static_cast<std::size_t>(i)];
+  for (int i = target.modifiers; i >= 0; i = w.modifiers[i].next) {
+    Modifier& x = w.modifiers[i];
     // One aura gives its stats once, however many carry it.
-    if (!n.apart && x.name == n.modifier && aura == ((x.flags & kModAura) != 0) &&
+    if (!n.separate && x.name == n.modifier && aura == ((x.flags & kModAura) != 0) &&
         (aura || x.source == inv.caster)) {
       m = &x;
       break;
@@ -231,7 +226,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   if (!m) {
     const int i = allocate(w);
     if (i < 0) return nullptr;
-    m = &w.modifiers[static_cast<std::size_t>(i)];
+    m = &w.modifiers[i];
     const auto generation = static_cast<std::uint16_t>(m->generation + 1);
     *m = Modifier{};
     m->generation = generation;
@@ -241,7 +236,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
     // Appended, so that what came first is first: the order in which procs are rolled.
     std::int16_t* link = &target.modifiers;
     while (*link >= 0)
-      link = &w.modifiers[static_cast<std::size_t>(*link)].next;
+      link = &w.modifiers[*link].next;
     *link = static_cast<std::int16_t>(i);
     m->flags = flags_of(c, inv, n, target);
     if (aura) m->flags = static_cast<std::uint8_t>((m->flags & ~kModPassive) | kModAura);
@@ -267,19 +262,19 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
 
 void remove_modifier(Context& c, int index) {
   World& w = c.world;
-  Modifier& m = w.modifiers[static_cast<std::size_t>(index)];
+  Modifier& m = w.modifiers[index];
   if (m.owner < 0) return;
-  Unit& u = w.units[static_cast<std::size_t>(m.owner)];
+  Unit& u = w.units[m.owner];
   std::int16_t* link = &u.modifiers;
   while (*link >= 0 && *link != index)
-    link = &w.modifiers[static_cast<std::size_t>(*link)].next;
+    link = &w.modifiers[*link].next;
   if (*link == index) *link = m.next;
   const std::uint16_t generation = m.generation;
   m = Modifier{};
   m.generation = generation;
   m.next = w.modifier_free;
   w.modifier_free = static_cast<std::int16_t>(index);
-  w.modifiers_watched[static_cast<std::size_t>(index) >> 6] &= ~bit_of(index);
+  w.modifiers_watched[index >> 6] &= ~bit_of(index);
   mark_dirty(c, u);
 }
 
@@ -287,7 +282,7 @@ void watch_modifiers(Context& c) {
   World& w = c.world;
   w.modifiers_watched = {};
   for (int i = 0; i < w.modifiers_end; ++i) {
-    Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    Modifier& m = w.modifiers[i];
     if (m.owner < 0 || m.node < 0) continue;
     m.rests = rests(m, node_of(c, m.ability, m.node));
     if (m.until < kForever || !m.rests) watch(w, i);
@@ -297,7 +292,7 @@ void watch_modifiers(Context& c) {
 void clear_modifiers(Context& c, Unit& u) {
   const bool stays = u.kind == UnitKind::Hero;  // its passives wait for it to rise again
   for (int i = u.modifiers; i >= 0;) {
-    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    const Modifier& m = c.world.modifiers[i];
     const int next = m.next;
     if (!stays || !(m.flags & (kModPassive | kModKept))) remove_modifier(c, i);
     i = next;
@@ -306,7 +301,7 @@ void clear_modifiers(Context& c, Unit& u) {
 
 void dispel(Context& c, Unit& u, bool of_debuffs, bool strong) {
   for (int i = u.modifiers; i >= 0;) {
-    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    const Modifier& m = c.world.modifiers[i];
     const int next = m.next;
     const bool can = (m.flags & kModDispellable) || (strong && (m.flags & kModStrong));
     if (can && !(m.flags & kModAura) && ((m.flags & kModDebuff) != 0) == of_debuffs) remove_modifier(c, i);
@@ -318,8 +313,8 @@ bool active(const Unit& u, const Modifier& m) { return !((m.flags & kModBreakabl
 
 void refresh_status(const Context& c, Unit& u) {
   std::uint32_t bits = inherent_status(c, u), breakable = 0;
-  for (int i = u.modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next) {
-    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+  for (int i = u.modifiers; i >= 0; i = c.world.modifiers[i].next) {
+    const Modifier& m = c.world.modifiers[i];
     (m.flags & kModBreakable ? breakable : bits) |= m.status;
   }
   if (!(bits & kBroken)) bits |= breakable;
@@ -330,8 +325,8 @@ float stat_sum(const World& w, const Unit& u, Stat s) {
   float sum = 0, rest = 1;
   const bool product = multiplicative(s);
   const bool greatest = s == Stat::MsSet || s == Stat::BootsMsPct || s == Stat::TrueSightR;
-  for (int i = u.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
-    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+  for (int i = u.modifiers; i >= 0; i = w.modifiers[i].next) {
+    const Modifier& m = w.modifiers[i];
     if (!active(u, m)) continue;
     for (const StatChange& x : m.stats) {
       if (x.stat != s) continue;

@@ -31,13 +31,12 @@ template <class F>
 void each_modifier(Context& c, Unit& u, F&& f) {
   const std::int16_t owner = c.world.handle(u).index;
   for (int i = u.modifiers; i >= 0;) {
-    Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    Modifier& m = c.world.modifiers[i];
     if (m.owner != owner) return;
     const int next = m.next;
-    const std::uint16_t after = next < 0 ? 0 : c.world.modifiers[static_cast<std::size_t>(next)].generation;
+    const std::uint16_t after = next < 0 ? 0 : c.world.modifiers[next].generation;
     if (m.node >= 0 && active(u, m)) f(m, node_of(c, m.ability, m.node), i);
-    if (next >= 0 && c.world.modifiers[static_cast<std::size_t>(next)].generation != after)
-      return;  // given out again
+    if (next >= 0 && c.world.modifiers[next].generation != after) return;  // given out again
     i = next;
   }
 }

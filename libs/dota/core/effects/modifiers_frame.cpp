@@ -50,7 +50,7 @@ void flow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
 bool full(const Unit& u) { return u.hp >= u.max_hp && u.mana >= u.max_mana; }
 
 void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
-  Unit& u = c.world.units[static_cast<std::size_t>(m.owner)];
+  Unit& u = c.world.units[m.owner];
   const Handle h = c.world.handle(u);
   Invocation inv = invocation_of(c, m);
   const float gathered = m.gathered;
@@ -76,11 +76,7 @@ void hold_back(Context& c, const Modifier& m, const EffectNode& n, Unit& u) {
 bool given_away(Context& c, const Modifier& m, const EffectNode& n, const Unit& u) {
   if (n.prim == Prim::Invis) return n.given(Role::RequiresStandingStill) && u.act == Act::Walk;
   if (n.prim != Prim::Smoke) return false;
-  const World& w = c.world;
-  UnitList near;
-  units_near(c, u.pos, number(c, invocation_of(c, m), n, Role::RevealR), near);
-  for (int i = 0; i < near.n; ++i) {
-    const Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (const Unit& other : units_near(c, u.pos, number(c, invocation_of(c, m), n, Role::RevealR))) {
     const bool watches = other.kind == UnitKind::Hero || other.kind == UnitKind::Tower;
     if (other.alive && watches && other.team != u.team) return true;
   }
@@ -127,7 +123,7 @@ void reveal_aimed_at(Context& c, const Unit& u) {
 
 // The first watched modifier from slot `from` on; -1: none.
 int next_watched(const World& w, int from) {
-  for (auto word = static_cast<std::size_t>(from) >> 6; word < w.modifiers_watched.size(); ++word, from = 0)
+  for (std::size_t word = from >> 6; word < w.modifiers_watched.size(); ++word, from = 0)
     if (const std::uint64_t left = w.modifiers_watched[word] & ~0ull << (from & 63))
       return static_cast<int>(word * 64) + std::countr_zero(left);
   return -1;
@@ -140,12 +136,12 @@ void modifiers_frame(Context& c) {
   const bool slow = w.frame % kFramesPerStep == 0;
   // By slot of the pool, not by unit: a tick may kill, and with that free modifiers anywhere.
   for (int i = next_watched(w, 0); i >= 0; i = next_watched(w, i + 1)) {
-    Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    Modifier& m = w.modifiers[i];
     if (m.owner < 0 || m.node < 0) continue;
     const bool lasting = m.until >= kForever;
     const bool over = !lasting && w.due(m.until);
     if (!over && m.interval <= 0 && (lasting ? !slow : m.rests && m.motion.x == 0 && m.motion.y == 0)) continue;
-    Unit& u = w.units[static_cast<std::size_t>(m.owner)];
+    Unit& u = w.units[m.owner];
     const EffectNode& n = node_of(c, m.ability, m.node);
 
     if (n.status && !m.status && w.due(m.ready) && !over) {  // faded in

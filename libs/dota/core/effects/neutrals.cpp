@@ -32,7 +32,7 @@ void neutral_hurt(Context& c, Unit& neutral, Unit& attacker) {
 
 void camp_member_died(Context& c, const Unit& neutral) {
   if (neutral.camp < 0) return;
-  Camp& camp = c.world.camps[static_cast<std::size_t>(neutral.camp)];
+  Camp& camp = c.world.camps[neutral.camp];
   if (camp.living > 0) --camp.living;
 }
 

@@ -19,8 +19,8 @@ constexpr const char* kRoleNames[] = {
 
 }  // namespace
 
-const char* primitive_name(Prim p) { return kPrimNames[static_cast<std::size_t>(p)]; }
-const char* role_name(Role r) { return kRoleNames[static_cast<std::size_t>(r)]; }
+const char* primitive_name(Prim p) { return kPrimNames[ordinal(p)]; }
+const char* role_name(Role r) { return kRoleNames[ordinal(r)]; }
 
 bool parse_primitive(const std::string& name, Prim& out) {
   for (int i = 0; i < kPrims; ++i)
@@ -47,10 +47,10 @@ const PrimitiveSpec* primitive_spec(Prim p) {
                               status_primitives(), motion_primitives(), projectile_primitives(), area_primitives(),
                               unit_primitives(), attack_primitives(), special_primitives()})
       for (const PrimitiveSpec& s : group)
-        t[static_cast<std::size_t>(s.prim)] = &s;
+        t[ordinal(s.prim)] = &s;
     return t;
   }();
-  return table[static_cast<std::size_t>(p)];
+  return table[ordinal(p)];
 }
 
 }  // namespace dota

@@ -71,7 +71,7 @@ struct EffectNode {
   DamageType type = DamageType::Magical;
   bool global_radius = false, until_action = false, until_ability_end = false, by_distance = false, strong = false,
        dispels = false, unlimited_range = false;
-  bool stacking = false, apart = false;  // modifier: a second application adds a stack; or a separate instance
+  bool stacking = false, separate = false;  // modifier: a second application adds a stack; or a separate instance
   bool own_only = false, instant_attack = false;
   bool reappears = false;  // invis: an attack or a cast shows its bearer until it has faded again
   // Its modifier, and its aura's modifier on other units, need no work before they end: modifiers_frame().
@@ -98,10 +98,10 @@ struct EffectNode {
 
   EffectNode() { role.fill(-1); }
   const Value* value(Role r) const {
-    const int i = role[static_cast<std::size_t>(r)];
-    return i < 0 ? nullptr : &values[static_cast<std::size_t>(i)];
+    const int i = role[ordinal(r)];
+    return i < 0 ? nullptr : &values[i];
   }
-  bool given(Role r) const { return role[static_cast<std::size_t>(r)] >= 0; }
+  bool given(Role r) const { return role[ordinal(r)] >= 0; }
 };
 
 // "ability#n" as an entry of tables.modifiers; the same name gives the same index.

@@ -192,15 +192,14 @@ void fly_line(Context& c, Projectile& p) {
   const float width = grows ? std::max(before, p.travelled) : p.w0 + (p.w1 - p.w0) * share;
   Invocation inv = invocation_of(p);
   const float length = std::max(p.length, 1.0f), inner = back ? p.travelled : 0;
-  UnitList near;
-  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, grows ? p.origin : (last + p.pos) * 0.5f,
-                width + std::fabs(p.travelled - before) / 2, near);
+  const UnitList near =
+      select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to,
+                    grows ? p.origin : (last + p.pos) * 0.5f, width + std::fabs(p.travelled - before) / 2);
   const Vec2 origin = p.origin, along = p.direction;
-  for (int i = 0; i < near.n; ++i) {
-    const int id = near.ids[static_cast<std::size_t>(i)];
+  for (Unit& u : near) {
+    const int id = c.world.handle(u).index;
     std::uint64_t& word = p.hit[id / 64];
     if ((word >> (id % 64)) & 1u) continue;
-    Unit& u = c.world.units[static_cast<std::size_t>(id)];
     if (!u.alive) continue;
     const Vec2 d = u.pos - origin;
     const float t = grows ? 0 : std::clamp(d.dot(along), before, p.travelled);
@@ -240,7 +239,7 @@ void launch_spirit(Context& c, Area& a, const EffectNode& n, const Unit& target)
 void projectiles_frame(Context& c) {
   World& w = c.world;
   for (int i = 0; i < w.projectiles_end; ++i) {
-    Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    Projectile& p = w.projectiles[i];
     switch (p.kind) {
       case Projectile::Kind::None:
         break;
@@ -256,15 +255,14 @@ void projectiles_frame(Context& c) {
         break;
     }
   }
-  while (w.projectiles_end > 0 &&
-         w.projectiles[static_cast<std::size_t>(w.projectiles_end - 1)].kind == Projectile::Kind::None)
+  while (w.projectiles_end > 0 && w.projectiles[w.projectiles_end - 1].kind == Projectile::Kind::None)
     --w.projectiles_end;
 }
 
 void disjoint(Context& c, Unit& u) {
   const Handle h = c.world.handle(u);
   for (int i = 0; i < c.world.projectiles_end; ++i) {
-    Projectile& p = c.world.projectiles[static_cast<std::size_t>(i)];
+    Projectile& p = c.world.projectiles[i];
     if (p.kind != Projectile::Kind::None && p.target == h) p.disjointed = true;
   }
 }

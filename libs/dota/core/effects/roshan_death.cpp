@@ -12,12 +12,12 @@ namespace {
 // the item stays on the ground.
 void drop(Context& c, int item, int team, Vec2 at, HeroState* killer) {
   World& w = c.world;
-  const int charges = c.tables.items[static_cast<std::size_t>(item)].initial_charges;
+  const int charges = c.tables.items[item].initial_charges;
   if (killer && take_up(c, *killer, item, charges)) return;
   HeroState* nearest = nullptr;
   float best = 1e9f;
   for (int i = team * 5; i < team * 5 + 5; ++i) {
-    HeroState& h = w.heroes[static_cast<std::size_t>(i)];
+    HeroState& h = w.heroes[i];
     const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u || !u->alive || distance(u->pos, at) >= best || !hands_take(c, h, item, charges)) continue;
     best = distance(u->pos, at);
@@ -37,9 +37,9 @@ void roshan_died(Context& c, Unit& roshan, Unit* killer) {
   ++w.roshan_kills;
   if (!killer || killer->team >= kTeams) return;
   const Unit* owner = killer->hero >= 0 ? killer : w.get(killer->owner);
-  HeroState* hero = owner && owner->hero >= 0 ? &w.heroes[static_cast<std::size_t>(owner->hero)] : nullptr;
+  HeroState* hero = owner && owner->hero >= 0 ? &w.heroes[owner->hero] : nullptr;
   for (int i = killer->team * 5; i < killer->team * 5 + 5; ++i)
-    give_gold(c, w.heroes[static_cast<std::size_t>(i)], g.roshan_team_gold, true);
+    give_gold(c, w.heroes[i], g.roshan_team_gold, true);
   for (const int item : g.roshan_drops[kind])
     drop(c, item, killer->team, roshan.pos, hero);
 }

@@ -8,7 +8,7 @@ namespace dota {
 namespace {
 
 bool stores_runes(const Context& c, const ItemState& s) {
-  const int ability = s.id < 0 ? -1 : c.tables.items[static_cast<std::size_t>(s.id)].ability;
+  const int ability = s.id < 0 ? -1 : c.tables.items[s.id].ability;
   if (ability < 0) return false;
   const Program& p = program_of(c, ability);
   for (const std::uint16_t r : p.roots)
@@ -21,7 +21,7 @@ bool stores_runes(const Context& c, const ItemState& s) {
 void apply_rune(Context& c, Unit& u, int kind) {
   const int i = kind - static_cast<int>(PickupKind::DoubleDamage);
   if (i < 0 || i >= static_cast<int>(c.tables.rune_abilities.size())) return;
-  const int ability = c.tables.rune_abilities[static_cast<std::size_t>(i)];
+  const int ability = c.tables.rune_abilities[i];
   if (ability < 0) return;
   Invocation inv = invocation_of(c, u, ability, 1);
   run_trigger(c, inv, Trigger::Cast);
@@ -31,7 +31,7 @@ bool store_rune(Context& c, Unit& hero, int kind) {
   HeroState* h = hero_of(c.world, hero);
   if (!h || kind < static_cast<int>(PickupKind::DoubleDamage)) return false;
   for (int slot = 0; slot < kInventory; ++slot) {
-    ItemState& s = h->items[static_cast<std::size_t>(slot)];
+    ItemState& s = h->items[slot];
     if (s.toggle != 0 || !c.world.due(s.enabled_at) || !stores_runes(c, s)) continue;
     s.toggle = static_cast<std::int8_t>(kind);
     s.stored_until = c.world.time + c.tables.game->bottle_expires;
@@ -54,7 +54,7 @@ void bottles_frame(Context& c, Unit& hero) {
   HeroState* h = hero_of(c.world, hero);
   if (!h) return;
   for (int slot = 0; slot < kInventory; ++slot) {
-    ItemState& s = h->items[static_cast<std::size_t>(slot)];
+    ItemState& s = h->items[slot];
     if (!stores_runes(c, s)) continue;
     if (s.toggle > 0 && c.world.due(s.stored_until)) use_stored_rune(c, hero, 16 + slot);
     // rules.json fountain.refills_bottle

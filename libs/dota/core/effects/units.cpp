@@ -5,7 +5,7 @@
 #include "effects/units.hpp"
 #include "map/spatial.hpp"
 #include "world/game_rules.hpp"
-#include "world/kit.hpp"
+#include "world/loadout.hpp"
 
 namespace dota {
 namespace {
@@ -14,14 +14,14 @@ namespace {
 struct StatTotals {
   std::array<float, kStats> v{};
   float evasion_pass = 1, resist_pass = 1, status_pass = 1;  // shares that get through, multiplied over sources
-  float& operator[](Stat s) { return v[static_cast<std::size_t>(s)]; }
+  float& operator[](Stat s) { return v[ordinal(s)]; }
 };
 
 void add_items(const Context& c, const HeroState& h, StatTotals& t) {
   for (int slot = 0; slot < kInventory; ++slot) {
-    const ItemState& item = h.items[static_cast<std::size_t>(slot)];
+    const ItemState& item = h.items[slot];
     if (item.id < 0 || !c.world.due(item.enabled_at)) continue;
-    for (const auto& [stat, value] : c.tables.items[static_cast<std::size_t>(item.id)].stats) {
+    for (const auto& [stat, value] : c.tables.items[item.id].stats) {
       switch (stat) {
         case Stat::BootsMsPct:
           t[stat] = std::max(t[stat], value);
@@ -47,8 +47,8 @@ void add_items(const Context& c, const HeroState& h, StatTotals& t) {
 void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
   std::array<float, kStats> sum{};
   float evasion = 1, miss = 1, resist = 1, status = 1;
-  for (int i = u.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
-    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+  for (int i = u.modifiers; i >= 0; i = w.modifiers[i].next) {
+    const Modifier& m = w.modifiers[i];
     if (!active(u, m)) continue;
     for (const StatChange& x : m.stats)
       switch (x.stat) {
@@ -57,7 +57,7 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
         case Stat::MsSet:
         case Stat::BootsMsPct:
         case Stat::TrueSightR:
-          sum[static_cast<std::size_t>(x.stat)] = std::max(sum[static_cast<std::size_t>(x.stat)], x.value);
+          sum[ordinal(x.stat)] = std::max(sum[ordinal(x.stat)], x.value);
           break;
         case Stat::EvasionPct:
           evasion *= 1 - x.value / 100;
@@ -72,13 +72,13 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
           status *= 1 - x.value / 100;
           break;
         default:
-          sum[static_cast<std::size_t>(x.stat)] += x.value;
+          sum[ordinal(x.stat)] += x.value;
           break;
       }
   }
-  sum[static_cast<std::size_t>(Stat::MissPct)] = 100 * (1 - miss);
+  sum[ordinal(Stat::MissPct)] = 100 * (1 - miss);
   for (const Stat s : {Stat::BootsMsPct, Stat::MsSet, Stat::TrueSightR}) {
-    float& value = sum[static_cast<std::size_t>(s)];
+    float& value = sum[ordinal(s)];
     t[s] = std::max(t[s], value);
     value = 0;
   }
@@ -120,19 +120,18 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   World& w = c.world;
   int slot = 0;
   const auto taken = [&](int i) {
-    return w.units[static_cast<std::size_t>(i)].kind != UnitKind::None ||
-           (w.freed[static_cast<std::size_t>(i) >> 6] >> (i & 63) & 1u);
+    return w.units[i].kind != UnitKind::None || (w.freed[i >> 6] >> (i & 63) & 1u);
   };
   while (slot < kMaxUnits && taken(slot))
     ++slot;
   if (slot == kMaxUnits) {
-    ++w.dropped[static_cast<std::size_t>(StatePool::Units)];
+    ++w.dropped[ordinal(StatePool::Units)];
     return nullptr;
   }
-  Unit& u = w.units[static_cast<std::size_t>(slot)];
+  Unit& u = w.units[slot];
   const std::uint16_t generation = static_cast<std::uint16_t>(u.generation + 1);
   u = Unit{};
-  const UnitDef& def = c.tables.units[static_cast<std::size_t>(unit_type)];
+  const UnitDef& def = c.tables.units[unit_type];
   u.generation = generation;
   set_kind(w, u, def.kind);
   u.team = static_cast<std::uint8_t>(team);
@@ -144,7 +143,7 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   u.status = inherent_status(c, u);
   w.units_end = static_cast<std::int16_t>(std::max<int>(w.units_end, slot + 1));
   if (u.kind != UnitKind::Hero) {
-    give_kit(w, c.tables, u);
+    give_loadout(w, c.tables, u);
     if (u.kind == UnitKind::Neutral || u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon)
       apply_learned(c, u);
   }
@@ -161,15 +160,15 @@ void remove_unit(Context& c, Unit& u) {
   disjoint(c, u);
   World& w = c.world;
   unlist_unit(w, u);
-  drop_kit(w, u);
+  drop_loadout(w, u);
   u.alive = false;
   set_kind(w, u, UnitKind::None);
-  const auto slot = static_cast<std::size_t>(w.handle(u).index);
+  const std::size_t slot = w.handle(u).index;
   w.freed[slot >> 6] |= 1ull << (slot & 63);
   // Rings and waves under way have not struck what is born here next.
   for (int i = 0; i < w.projectiles_end; ++i)
-    w.projectiles[static_cast<std::size_t>(i)].hit[slot >> 6] &= ~(1ull << (slot & 63));
-  while (w.units_end > 0 && w.units[static_cast<std::size_t>(w.units_end) - 1].kind == UnitKind::None)
+    w.projectiles[i].hit[slot >> 6] &= ~(1ull << (slot & 63));
+  while (w.units_end > 0 && w.units[w.units_end - 1].kind == UnitKind::None)
     --w.units_end;
 }
 
@@ -180,7 +179,7 @@ void refresh_stats(Context& c, Unit& u) {
   u.stats_dirty = false;
 
   StatTotals t;
-  const HeroState* h = u.hero >= 0 ? &c.world.heroes[static_cast<std::size_t>(u.hero)] : nullptr;
+  const HeroState* h = u.hero >= 0 ? &c.world.heroes[u.hero] : nullptr;
   if (h) add_items(c, *h, t);
   if (u.modifiers >= 0) add_modifiers(c.world, u, t);
 
@@ -194,7 +193,7 @@ void refresh_stats(Context& c, Unit& u) {
   float spell_amp = t[Stat::SpellAmpPct];
 
   if (h) {
-    const HeroDef& hero = c.tables.heroes[static_cast<std::size_t>(h->def)];
+    const HeroDef& hero = c.tables.heroes[h->def];
     const float per[3] = {t[Stat::Str], t[Stat::Agi], t[Stat::Int]};
     float total[3];
     for (std::size_t i = 0; i < 3; ++i)
@@ -215,7 +214,7 @@ void refresh_stats(Context& c, Unit& u) {
     move_pct += agi * r.ms_pct_per_agi;
     resist_pass *= 1 - str * r.mr_pct_per_str / 100;
     spell_amp += mind * r.spell_amp_pct_per_int;
-    const float primary = total[static_cast<std::size_t>(hero.primary)] * g.primary_damage;
+    const float primary = total[ordinal(hero.primary)] * g.primary_damage;
     base_min += primary;
     base_max += primary;
   }

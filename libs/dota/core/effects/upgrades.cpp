@@ -58,12 +58,12 @@ float cast_reach(const Context& c, const Unit& u, const AbilityDef& a, int level
 
 int charge_limit(const Context& c, const Unit& u, const AbilityDef& a, int level) {
   if (a.program.charges < 0) return 0;
-  const EffectNode& n = a.program.nodes[static_cast<std::size_t>(a.program.charges)];
+  const EffectNode& n = a.program.nodes[a.program.charges];
   return static_cast<int>(number(c, invocation_of(c, u, a.id, level), n, Role::Max));
 }
 
 float charge_restore(const Context& c, const Unit& u, const AbilityDef& a, int level) {
-  const EffectNode& n = a.program.nodes[static_cast<std::size_t>(a.program.charges)];
+  const EffectNode& n = a.program.nodes[a.program.charges];
   return number(c, invocation_of(c, u, a.id, level), n, Role::Restore);
 }
 

@@ -52,10 +52,7 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) {  // a round of SplitMix64
 std::int8_t level_without_felled(const World& w, const MapData& map, Cell c) {
   return block_level(
       map, c.index(),
-      [](const void* world, int t) {
-        return static_cast<const World*>(world)->tree_regrow[static_cast<std::size_t>(t)] == 0;
-      },
-      &w);
+      [](const void* world, int t) { return static_cast<const World*>(world)->tree_regrow[t] == 0; }, &w);
 }
 
 }  // namespace
@@ -78,12 +75,12 @@ Lookout::Lookout(const World& w, const MapData& map) : w_(w), map_(map) {
   std::array<std::int16_t, kMaxTrees> ids;
   std::array<Cell, kMaxTrees> cells;
   std::array<std::int16_t, kBands> next{};
-  const auto band = [](Cell c) { return static_cast<std::size_t>(std::clamp(c.y, 0, kGrid - 1) / kBandRows); };
+  const auto band = [](Cell c) { return std::clamp(c.y, 0, kGrid - 1) / kBandRows; };
   for (std::size_t word = 0; word < w.nav.felled.size(); ++word) {
     key_ = mix(key_, w.nav.felled[word]);
     for (std::uint64_t bits = w.nav.felled[word]; bits; bits &= bits - 1) {
-      const std::size_t tree = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      const auto i = static_cast<std::size_t>(felled_.n++);
+      const std::size_t tree = word * 64 + std::countr_zero(bits);
+      const std::size_t i = felled_.n++;
       ids[i] = static_cast<std::int16_t>(tree);
       cells[i] = cell_of(map.trees[tree].pos);
       ++felled_.first[band(cells[i]) + 1];
@@ -93,12 +90,12 @@ Lookout::Lookout(const World& w, const MapData& map) : w_(w), map_(map) {
     felled_.first[k + 1] = static_cast<std::int16_t>(felled_.first[k + 1] + felled_.first[k]);
     next[k] = felled_.first[k];
   }
-  for (std::size_t k = 0; k < static_cast<std::size_t>(felled_.n); ++k) {
-    const auto i = static_cast<std::size_t>(next[band(cells[k])]++);
+  for (int k = 0; k < felled_.n; ++k) {
+    const std::size_t i = next[band(cells[k])]++;
     felled_.id[i] = ids[k];
     felled_.x[i] = static_cast<std::int16_t>(cells[k].x);
     felled_.y[i] = static_cast<std::int16_t>(cells[k].y);
-    felled_.level[i] = map.trees[static_cast<std::size_t>(ids[k])].level;
+    felled_.level[i] = map.trees[ids[k]].level;
     felled_.opened[i] = false;
   }
 }
@@ -112,14 +109,12 @@ Lookout::~Lookout() {
 
 // Felled trees that a viewer of that level could see past, were nothing else in the way.
 void Lookout::find_near(Cell viewer, int reach, int level, Near& near) const {
-  const int from = felled_.first[static_cast<std::size_t>(std::max(viewer.y - reach - 1, 0) / kBandRows)];
-  const int to =
-      felled_.first[static_cast<std::size_t>(std::min(viewer.y + reach + 1, kGrid - 1) / kBandRows) + 1];
+  const int from = felled_.first[std::max(viewer.y - reach - 1, 0) / kBandRows];
+  const int to = felled_.first[std::min(viewer.y + reach + 1, kGrid - 1) / kBandRows + 1];
   for (int k = from; k < to; ++k) {
-    const auto i = static_cast<std::size_t>(k);
-    const bool in = std::abs(felled_.x[i] - viewer.x) <= reach + 1 &&
-                    std::abs(felled_.y[i] - viewer.y) <= reach + 1 && felled_.level[i] >= level;
-    near.at[static_cast<std::size_t>(near.n)] = static_cast<std::int16_t>(k);
+    const bool in = std::abs(felled_.x[k] - viewer.x) <= reach + 1 &&
+                    std::abs(felled_.y[k] - viewer.y) <= reach + 1 && felled_.level[k] >= level;
+    near.at[near.n] = static_cast<std::int16_t>(k);
     near.n += in;
   }
 }
@@ -127,9 +122,7 @@ void Lookout::find_near(Cell viewer, int reach, int level, Near& near) const {
 bool Lookout::comes_to(const SightMask& touched, Cell viewer, std::size_t i) const {
   const int left = viewer.x / 2 - kSightReach, low = viewer.y / 2 - kSightReach;
   const auto column = [&](int x) { return x >= 0 && x < kSightRows ? 1u << x : 0u; };
-  const auto row = [&](int y) {
-    return y >= 0 && y < kSightRows ? touched.rows[static_cast<std::size_t>(y)] : 0u;
-  };
+  const auto row = [&](int y) { return y >= 0 && y < kSightRows ? touched.rows[y] : 0u; };
   const std::uint32_t columns = column(std::max(felled_.x[i] - 1, 0) / 2 - left) | column(felled_.x[i] / 2 - left);
   return ((row(std::max(felled_.y[i] - 1, 0) / 2 - low) | row(felled_.y[i] / 2 - low)) & columns) != 0;
 }
@@ -138,7 +131,7 @@ bool Lookout::comes_to(const SightMask& touched, Cell viewer, std::size_t i) con
 std::uint64_t Lookout::key_of(const Near& near, const SightMask& touched, Cell viewer) const {
   std::uint64_t key = 0;
   for (int k = 0; k < near.n; ++k) {
-    const auto i = static_cast<std::size_t>(near.at[static_cast<std::size_t>(k)]);
+    const std::size_t i = near.at[k];
     if (comes_to(touched, viewer, i)) key = mix(key, static_cast<std::uint64_t>(felled_.id[i]) + 1);
   }
   return key;
@@ -148,7 +141,7 @@ std::uint64_t Lookout::key_of(const Near& near, const SightMask& touched, Cell v
 unsigned Lookout::octants_of(const Near& near, const SightMask& touched, Cell viewer) const {
   unsigned octants = 0;
   for (int k = 0; k < near.n; ++k) {
-    const auto i = static_cast<std::size_t>(near.at[static_cast<std::size_t>(k)]);
+    const std::size_t i = near.at[k];
     if (!comes_to(touched, viewer, i)) continue;
     for (const Cell q : {Cell{-1, -1}, Cell{0, -1}, Cell{-1, 0}, Cell{0, 0}})
       octants |= octants_with({felled_.x[i] + q.x - viewer.x, felled_.y[i] + q.y - viewer.y});
@@ -162,7 +155,7 @@ void Lookout::open(std::size_t i) {
   const Cell c{felled_.x[i], felled_.y[i]};
   for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c}) {
     if (!q.inside()) continue;
-    const std::int8_t standing = map_.sight->block_level[static_cast<std::size_t>(q.index())];
+    const std::int8_t standing = map_.sight->block_level[q.index()];
     const std::int8_t lower = level_without_felled(w_, map_, q);
     if (lower == standing) continue;
     map_.sight->set_walls(cache_->walls, q, standing, lower);
@@ -180,67 +173,67 @@ CachedMask& place_of(FelledCache& cache, Cell viewer, int reach, std::uint64_t o
 
 }  // namespace
 
-bool Lookout::fetch(Cell viewer, float radius, Look& look) {
+bool Lookout::fetch(Cell viewer, float radius, VisibilityCache& cached) {
   if (!cache_) {
-    look.near = 0;
+    cached.near = 0;
     map_.sight->fetch_seen(viewer);
     return false;
   }
   const int reach = reach_of(radius);
-  if (!still_is(look, viewer, reach)) {
+  if (!still_is(cached, viewer, reach)) {
     Near around;
-    find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
+    find_near(viewer, reach, map_.elevation[viewer.index()], around);
     if (around.n > 0) {
       map_.sight->fetch_touched(viewer);
       return true;
     }
-    look = {viewer.index(), reach, w_.nav.tree_changes, 0, 0};
+    cached = {viewer.index(), reach, w_.nav.tree_changes, 0, 0};
   }
-  fetch_for(viewer, look);
+  fetch_for(viewer, cached);
   return false;
 }
 
-void Lookout::fetch_for(Cell viewer, const Look& look) const {
-  if (look.near != 0)
-    prefetch_lines(&place_of(*cache_, viewer, look.reach, look.near), offsetof(CachedMask, touched));
+void Lookout::fetch_for(Cell viewer, const VisibilityCache& cached) const {
+  if (cached.near != 0)
+    prefetch_lines(&place_of(*cache_, viewer, cached.reach, cached.near), offsetof(CachedMask, touched));
   else
     map_.sight->fetch_seen(viewer);
 }
 
-bool Lookout::still_is(const Look& look, Cell viewer, int reach) const {
-  return look.viewer == viewer.index() && look.reach == reach && look.trees == w_.nav.tree_changes;
+bool Lookout::still_is(const VisibilityCache& cached, Cell viewer, int reach) const {
+  return cached.viewer == viewer.index() && cached.reach == reach && cached.trees == w_.nav.tree_changes;
 }
 
-void Lookout::find_opened(Cell viewer, float radius, Look& look) {
+void Lookout::find_opened(Cell viewer, float radius, VisibilityCache& cached) {
   if (!cache_) {
-    look.near = 0;
+    cached.near = 0;
     return;
   }
   const int reach = reach_of(radius);
-  if (still_is(look, viewer, reach)) return;
-  look = {viewer.index(), reach, w_.nav.tree_changes, 0, 0};
+  if (still_is(cached, viewer, reach)) return;
+  cached = {viewer.index(), reach, w_.nav.tree_changes, 0, 0};
   Near around;
-  find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
-  if (around.n > 0) look.near = key_of(around, map_.sight->standing(map_, viewer, spare_).touched, viewer);
-  fetch_for(viewer, look);
+  find_near(viewer, reach, map_.elevation[viewer.index()], around);
+  if (around.n > 0) cached.near = key_of(around, map_.sight->standing(map_, viewer, spare_).touched, viewer);
+  fetch_for(viewer, cached);
 }
 
-const SightMask& Lookout::from(Cell viewer, float radius, Look& look) {
-  if (look.near == 0) return map_.sight->standing(map_, viewer, spare_).seen;
+const SightMask& Lookout::from(Cell viewer, float radius, VisibilityCache& cached) {
+  if (cached.near == 0) return map_.sight->standing(map_, viewer, spare_).seen;
   const int reach = reach_of(radius);
-  CachedMask& slot = place_of(*cache_, viewer, reach, look.near);
-  const bool of_this =
-      slot.map == map_.sight->id && slot.viewer == viewer.index() && slot.reach == reach && slot.near == look.near;
-  if (of_this && look.seen != 0 && slot.felled == look.seen) return slot.seen;
+  CachedMask& slot = place_of(*cache_, viewer, reach, cached.near);
+  const bool of_this = slot.map == map_.sight->id && slot.viewer == viewer.index() && slot.reach == reach &&
+                       slot.near == cached.near;
+  if (of_this && cached.seen != 0 && slot.felled == cached.seen) return slot.seen;
   Near around;
-  find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
+  find_near(viewer, reach, map_.elevation[viewer.index()], around);
   if (!of_this || slot.felled != key_of(around, slot.touched, viewer)) {
     slot.map = map_.sight->id;
     slot.viewer = viewer.index();
     slot.reach = reach;
-    slot.near = look.near;
+    slot.near = cached.near;
     for (int k = 0; k < around.n; ++k)
-      open(static_cast<std::size_t>(around.at[static_cast<std::size_t>(k)]));
+      open(around.at[k]);
     const StandingMask& standing = map_.sight->standing(map_, viewer, spare_);
     OctantCells lit;
     map_.sight->standing_octants(map_, viewer, lit);
@@ -248,7 +241,7 @@ const SightMask& Lookout::from(Cell viewer, float radius, Look& look) {
     find_fog_cells(viewer, lit, slot.seen, slot.touched);
     slot.felled = key_of(around, slot.touched, viewer);
   }
-  look.seen = slot.felled;
+  cached.seen = slot.felled;
   return slot.seen;
 }
 

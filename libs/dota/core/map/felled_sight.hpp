@@ -18,13 +18,13 @@ class Lookout {
   Lookout& operator=(const Lookout&) = delete;
 
   // Before from(), in two passes over all viewers, since what they look at lies far apart: each asks for the
-  // memory that comes next. fetch() is true when find_opened() is still to be called; `look` is what the viewer's
-  // sight came to before, brought up to date: which trees that are down lie within it.
-  bool fetch(Cell viewer, float radius, Look& look);
-  void find_opened(Cell viewer, float radius, Look& look);
-  // The fog cells seen from a navigation cell, up to at least `radius` away. Valid until the next call. `look`: as
-  // find_opened() left it.
-  const SightMask& from(Cell viewer, float radius, Look& look);
+  // memory that comes next. fetch() is true when find_opened() is still to be called; `cached` is the viewer's
+  // cache, which both bring up to date: which trees that are down lie within its sight.
+  bool fetch(Cell viewer, float radius, VisibilityCache& cached);
+  void find_opened(Cell viewer, float radius, VisibilityCache& cached);
+  // The fog cells seen from a navigation cell, up to at least `radius` away. Valid until the next call. `cached`:
+  // as find_opened() left it.
+  const SightMask& from(Cell viewer, float radius, VisibilityCache& cached);
   // Which trees are down, as one number.
   std::uint64_t felled_key() const { return key_; }
 
@@ -44,8 +44,8 @@ class Lookout {
     int n = 0;
   };
 
-  bool still_is(const Look& look, Cell viewer, int reach) const;
-  void fetch_for(Cell viewer, const Look& look) const;  // what from() will read
+  bool still_is(const VisibilityCache& cached, Cell viewer, int reach) const;
+  void fetch_for(Cell viewer, const VisibilityCache& cached) const;  // what from() will read
   void find_near(Cell viewer, int reach, int level, Near& near) const;
   bool comes_to(const SightMask& touched, Cell viewer, std::size_t felled) const;
   std::uint64_t key_of(const Near& near, const SightMask& touched, Cell viewer) const;

@@ -12,7 +12,7 @@ namespace dota {
 
 namespace {
 
-bool tree_stands(const World& w, int tree) { return w.tree_regrow[static_cast<std::size_t>(tree)] == 0; }
+bool tree_stands(const World& w, int tree) { return w.tree_regrow[tree] == 0; }
 
 void set_felled(World& w, std::size_t tree, bool down) {
   const std::uint64_t bit = 1ull << (tree & 63);
@@ -22,14 +22,13 @@ void set_felled(World& w, std::size_t tree, bool down) {
 }
 
 bool tree_on(const World& w, const MapData& map, int cell) {
-  for (int k = map.tree_first[static_cast<std::size_t>(cell)];
-       k < map.tree_first[static_cast<std::size_t>(cell) + 1]; ++k)
-    if (tree_stands(w, map.tree_ids[static_cast<std::size_t>(k)])) return true;
+  for (int k = map.tree_first[cell]; k < map.tree_first[cell + 1]; ++k)
+    if (tree_stands(w, map.tree_ids[k])) return true;
   return false;
 }
 
 void set_blocked(World& w, int cell, bool blocked) {
-  std::uint64_t& word = w.nav.blocked[static_cast<std::size_t>(cell) >> 6];
+  std::uint64_t& word = w.nav.blocked[cell >> 6];
   const std::uint64_t bit = 1ull << (cell & 63);
   word = blocked ? word | bit : word & ~bit;
 }
@@ -57,18 +56,14 @@ bool under_a_block(const World& w, int cell) {
 }
 
 void renew_cell(World& w, const MapData& map, int cell) {
-  const auto i = static_cast<std::size_t>(cell);
-  const int building = map.building_cell[i];
+  const int building = map.building_cell[cell];
   const bool standing = building && ((w.nav.buildings >> (building - 1)) & 1u);
-  set_blocked(w, cell, map.terrain_blocked[i] || standing || tree_on(w, map, cell) || under_a_block(w, cell));
+  set_blocked(w, cell, map.terrain_blocked[cell] || standing || tree_on(w, map, cell) || under_a_block(w, cell));
 }
 
 // A tree does not come back on top of a unit.
 bool occupied(const Context& c, Vec2 p) {
-  UnitList near;
-  units_near(c, p, kCell * 1.5f, near);
-  for (int k = 0; k < near.n; ++k) {
-    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+  for (const Unit& u : units_near(c, p, kCell * 1.5f)) {
     const Vec2 d = u.pos - p;
     if (std::abs(d.x) <= kCell && std::abs(d.y) <= kCell) return true;
   }
@@ -94,7 +89,7 @@ void regrow(Context& c, const MapData& map) {
 }  // namespace
 
 void flip_tree_cells(World& w, const MapData& map, int tree) {
-  const Cell c = cell_of(map.trees[static_cast<std::size_t>(tree)].pos);
+  const Cell c = cell_of(map.trees[tree].pos);
   for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c})
     if (q.inside()) renew_cell(w, map, q.index());
 }
@@ -104,10 +99,7 @@ void block_line(Context& c, Area& a) {
   a.blocks = true;
   ++w.nav.blocks;
   cells_of_line(a, [&](int cell) { set_blocked(w, cell, true); });
-  UnitList near;
-  units_near(c, a.pos + a.along * 0.5f, a.along.length() / 2 + 2 * kCell, near);
-  for (int i = 0; i < near.n; ++i) {
-    Unit& u = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : units_near(c, a.pos + a.along * 0.5f, a.along.length() / 2 + 2 * kCell)) {
     if (!u.alive || !solid_body(u) || !nav_blocked(w, cell_of(u.pos).index())) continue;
     unlist_unit(w, u);  // the unit must not block itself
     place_unit(w, u, free_place(w, *c.tables.map, u.pos, u.radius));
@@ -140,7 +132,7 @@ void refresh_nav(Context& c) {
   if (const std::uint64_t changed = w.nav.buildings ^ w.buildings_standing) {
     w.nav.buildings = w.buildings_standing;
     for (int i = 0; i < kGrid * kGrid; ++i) {
-      const int b = map.building_cell[static_cast<std::size_t>(i)];
+      const int b = map.building_cell[i];
       if (b && ((changed >> (b - 1)) & 1u)) renew_cell(w, map, i);
     }
   }
@@ -151,12 +143,12 @@ bool walkable(const World& w, const MapData& map, Vec2 p) {
   const Cell c = cell_of(p);
   if (!c.inside()) return false;
   if (w.nav.ready) return !nav_blocked(w, c.index());
-  return !map.blocked_at_start[static_cast<std::size_t>(c.index())];
+  return !map.blocked_at_start[c.index()];
 }
 
 int elevation(const MapData& map, Vec2 p) {
   const Cell c = cell_of(p);
-  return c.inside() ? map.elevation[static_cast<std::size_t>(c.index())] : -9;
+  return c.inside() ? map.elevation[c.index()] : -9;
 }
 
 bool line_open(const World& w, Vec2 a, Vec2 b) {
@@ -235,12 +227,8 @@ Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius) {
   const auto fits = [&](Vec2 q) {
     if (!walkable(w, map, q)) return false;
     if (!w.nav.ready) return true;
-    UnitList list;
-    bodies_near(w, q, radius + kWidestBody, list);
-    for (int k = 0; k < list.n; ++k) {
-      const Unit& u = w.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(k)])];
+    for (const Unit& u : units_near(w, q, radius + kWidestBody))
       if (solid_body(u) && distance(u.pos, q) < radius + u.radius) return false;
-    }
     return true;
   };
   if (fits(p)) return p;
@@ -276,11 +264,11 @@ TreeCells tree_cells(Vec2 p, float radius) {
 template <class F>
 bool trees_of_row(const World& w, const MapData& map, Vec2 p, float radius, const TreeCells& cells, int y, F&& f) {
   if (cells.left > cells.right) return false;
-  const auto row = static_cast<std::size_t>(y) * kGrid;
-  const int end = map.tree_first[row + static_cast<std::size_t>(cells.right) + 1];
-  for (int k = map.tree_first[row + static_cast<std::size_t>(cells.left)]; k < end; ++k) {
-    const int t = map.tree_ids[static_cast<std::size_t>(k)];
-    const float d = distance(map.trees[static_cast<std::size_t>(t)].pos, p);
+  const int row = y * kGrid;
+  const int end = map.tree_first[row + cells.right + 1];
+  for (int k = map.tree_first[row + cells.left]; k < end; ++k) {
+    const int t = map.tree_ids[k];
+    const float d = distance(map.trees[t].pos, p);
     if (d <= radius && tree_stands(w, t) && f(t, d)) return true;
   }
   return false;
@@ -317,14 +305,14 @@ bool tree_near(const World& w, const MapData& map, Vec2 p, float radius) {
 }
 
 void cut_tree(World& w, const Tables& t, int tree) {
-  if (tree < 0 || static_cast<std::size_t>(tree) >= t.map->trees.size() || !tree_stands(w, tree)) return;
+  if (tree < 0 || tree >= std::ssize(t.map->trees) || !tree_stands(w, tree)) return;
   // 0 stands for a standing tree, also when game time makes the sum 0.
   const float at = w.time + t.rules.tree_regrow_s;
-  w.tree_regrow[static_cast<std::size_t>(tree)] = at == 0 ? 1e-3f : at;
+  w.tree_regrow[tree] = at == 0 ? 1e-3f : at;
   if (!w.nav.ready) return;
   w.nav.next_regrow = w.nav.trees_down == 0 ? at : std::min(w.nav.next_regrow, at);
   ++w.nav.trees_down;
-  set_felled(w, static_cast<std::size_t>(tree), true);
+  set_felled(w, tree, true);
   flip_tree_cells(w, *t.map, tree);
 }
 

@@ -13,7 +13,7 @@ namespace dota {
 
 namespace {
 
-constexpr std::size_t kCells = static_cast<std::size_t>(kGrid) * kGrid;
+constexpr std::size_t kCells = kGrid * kGrid;
 
 int team_of(const std::string& s) {
   if (s == "radiant") return kRadiant;
@@ -94,11 +94,10 @@ void tree_cells(const MapTree& tree, F&& f) {
 void read_trees(const Node& map, MapData& m) {
   for (const Node& n : map.at("trees").list)
     m.trees.push_back({point(n, "trees"), static_cast<std::int8_t>(n.list.at(2).number)});
-  if (m.trees.size() > static_cast<std::size_t>(kMaxTrees))
-    throw std::runtime_error("key 'trees' has more entries than a world holds");
+  if (m.trees.size() > kMaxTrees) throw std::runtime_error("key 'trees' has more entries than a world holds");
   std::vector<std::uint16_t> count(kCells, 0);
   for (const MapTree& t : m.trees)
-    tree_cells(t, [&](Cell c) { ++count[static_cast<std::size_t>(c.index())]; });
+    tree_cells(t, [&](Cell c) { ++count[c.index()]; });
   m.tree_first.assign(kCells + 1, 0);
   for (std::size_t i = 0; i < kCells; ++i) {
     if (count[i] != m.tree_count[i]) throw std::runtime_error("key 'tree_count' does not agree with 'trees'");
@@ -107,9 +106,7 @@ void read_trees(const Node& map, MapData& m) {
   m.tree_ids.resize(m.tree_first[kCells]);
   std::vector<std::uint16_t> next(m.tree_first.begin(), m.tree_first.end() - 1);
   for (std::size_t t = 0; t < m.trees.size(); ++t)
-    tree_cells(m.trees[t], [&](Cell c) {
-      m.tree_ids[next[static_cast<std::size_t>(c.index())]++] = static_cast<std::uint16_t>(t);
-    });
+    tree_cells(m.trees[t], [&](Cell c) { m.tree_ids[next[c.index()]++] = static_cast<std::uint16_t>(t); });
 }
 
 void read_buildings(const Node& map, MapData& m, const Tables& t) {
@@ -150,7 +147,7 @@ void read_lanes(const Node& map, MapData& m) {
     for (const char* lane : {"top", "mid", "bot"})
       reading(std::string("lanes, ") + team + " " + lane, [&] {
         const Node& n = map.at("lanes").at(team).at(lane);
-        MapLane& l = m.lanes[static_cast<std::size_t>(team_of(team))][static_cast<std::size_t>(lane_of(lane))];
+        MapLane& l = m.lanes[team_of(team)][ordinal(lane_of(lane))];
         l.spawn = point(n.at("spawn"), "spawn");
         for (const Node& p : n.at("waypoints").list)
           l.waypoints.push_back(point(p, "waypoints"));
@@ -179,7 +176,7 @@ void read_spots(const Node& map, MapData& m) {
       m.camps.push_back(
           {n.str("id"), team_of(n.str("side")), static_cast<int>(tier - tiers.begin()), xy(n), low, high});
     });
-  if (m.camps.size() > static_cast<std::size_t>(kMaxCamps)) throw std::runtime_error("key 'camps' is too long");
+  if (m.camps.size() > kMaxCamps) throw std::runtime_error("key 'camps' is too long");
   reading("runes", [&] {
     for (const Node& p : map.at("runes").at("bounty").list)
       m.bounty_runes.push_back(point(p, "bounty"));
@@ -199,7 +196,7 @@ void read_spots(const Node& map, MapData& m) {
     m.roshan_max = high;
   });
   for (const char* team : {"radiant", "dire"})
-    m.hero_spawn[static_cast<std::size_t>(team_of(team))] = point(map.at("hero_spawn").at(team), "hero_spawn");
+    m.hero_spawn[team_of(team)] = point(map.at("hero_spawn").at(team), "hero_spawn");
 }
 
 }  // namespace

@@ -108,8 +108,6 @@ std::shared_ptr<const MapData> read_map(const Node& map, const Tables& tables);
 // Expands a flat run-length list [value, count, ...] to `cells` values; throws when the counts do not sum to it.
 std::vector<int> decode_runs(const Node& runs, std::size_t cells, const std::string& name);
 
-inline bool nav_blocked(const World& w, int cell) {
-  return (w.nav.blocked[static_cast<std::size_t>(cell) >> 6] >> (cell & 63)) & 1u;
-}
+inline bool nav_blocked(const World& w, int cell) { return (w.nav.blocked[cell >> 6] >> (cell & 63)) & 1u; }
 
 }  // namespace dota

@@ -63,21 +63,21 @@ void find_near(const Context& c, const Unit& u, float step, Near& near) {
   const int y0 = hash_coordinate(u.pos.y - reach), y1 = hash_coordinate(u.pos.y + reach);
   for (int y = y0; y <= y1; ++y)
     for (int x = x0; x <= x1; ++x)
-      for (int i = w.nav.head[static_cast<std::size_t>(y * kHashCells + x)]; i >= 0;) {
-        const Body& body = w.nav.bodies[static_cast<std::size_t>(i)];
-        const Unit& v = w.units[static_cast<std::size_t>(i)];
+      for (int i = w.nav.head[y * kHashCells + x]; i >= 0;) {
+        const Body& body = w.nav.bodies[i];
+        const Unit& v = w.units[i];
         i = body.next;
         const Vec2 d = body.pos - u.pos;
         const float apart = u.radius + body.radius + step;
         if (d.dot(d) >= apart * apart || &v == &u || !v.alive || !solid_body(v) || flies(c, v)) continue;
-        if (near.n < kMaxNear) near.units[static_cast<std::size_t>(near.n++)] = &v;
+        if (near.n < kMaxNear) near.units[near.n++] = &v;
       }
 }
 
 // The unit that a step to p would run into; one that overlaps already may be walked away from.
 const Unit* blocker(const Unit& u, const Near& near, Vec2 p) {
   for (int k = 0; k < near.n; ++k) {
-    const Unit& v = *near.units[static_cast<std::size_t>(k)];
+    const Unit& v = *near.units[k];
     const float apart = u.radius + v.radius;
     const Vec2 to = p - v.pos, was = u.pos - v.pos;
     const float now = to.dot(to);
@@ -100,7 +100,7 @@ Vec2 rotated(Vec2 d, float cos, float sin) { return {d.x * cos - d.y * sin, d.x 
 bool goal_taken(const Unit& u, const Near& near, Vec2 goal) {
   constexpr float kTouch = 4.0f;
   for (int k = 0; k < near.n; ++k) {
-    const Unit& v = *near.units[static_cast<std::size_t>(k)];
+    const Unit& v = *near.units[k];
     const float apart = u.radius + v.radius;
     if (distance(v.pos, goal) < apart && distance(v.pos, u.pos) <= apart + kTouch) return true;
   }

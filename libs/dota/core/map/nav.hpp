@@ -24,9 +24,6 @@ inline int hash_coordinate(float v) {
   const int i = floor_to_int((v - kMapMin) / kHashCell);
   return i < 0 ? 0 : i >= kHashCells ? kHashCells - 1 : i;
 }
-void bodies_near(const World& w, Vec2 p, float radius,
-                 UnitList& out);  // units_near, for callers without a Context
-
 inline bool cell_open(const World& w, Cell c) { return c.inside() && !nav_blocked(w, c.index()); }
 // Whether a body's centre can go straight from a to b; cells that the line only touches at a corner count too.
 bool line_open(const World& w, Vec2 a, Vec2 b);

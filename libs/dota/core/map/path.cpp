@@ -24,13 +24,12 @@ struct Search {
   static constexpr std::uint16_t kFar = 0xffff;
   void push(int estimate, int cell) {
     if (heap_n == static_cast<int>(heap.size())) return;
-    heap[static_cast<std::size_t>(heap_n++)] =
-        static_cast<std::uint32_t>(estimate) << 11 | static_cast<std::uint32_t>(cell);
+    heap[heap_n++] = static_cast<std::uint32_t>(estimate) << 11 | static_cast<std::uint32_t>(cell);
     std::push_heap(heap.begin(), heap.begin() + heap_n, std::greater<>());
   }
   std::uint32_t pop() {
     std::pop_heap(heap.begin(), heap.begin() + heap_n, std::greater<>());
-    return heap[static_cast<std::size_t>(--heap_n)];
+    return heap[--heap_n];
   }
 };
 static_assert(kWindow <= 2048);
@@ -61,7 +60,7 @@ int pull_straight(const World& w, Vec2 from, Vec2 goal, const int* way, int n, C
     while (far + 1 < n && line_open(w, at, place(far + 1)))
       ++far;
     at = place(far);
-    corners[static_cast<std::size_t>(out++)] = at;
+    corners[out++] = at;
     i = far + 1;
   }
   return out;
@@ -86,7 +85,7 @@ bool set_detour(Context& c, Unit& u, Vec2 end) {
 // The farthest place along the flow field that can be walked to straight.
 bool follow_field(Context& c, Unit& u, int goal_cell) {
   const MapData& map = *c.tables.map;
-  const int region = map.routes->region[static_cast<std::size_t>(goal_cell)];
+  const int region = map.routes->region[goal_cell];
   if (region < 0) return false;
   const FlowField& field = map.routes->field(map, region);
   Cell at = cell_of(u.pos);
@@ -127,13 +126,13 @@ int find_detour(const World& w, Vec2 from, Vec2 goal, std::array<Vec2, kPathPoin
     return x >= 0 && y >= 0 && x < kSide && y < kSide && cell_open(w, {corner.x + x, corner.y + y});
   };
   const int first = kPathRadius * kSide + kPathRadius, last = gy * kSide + gx;
-  search.cost[static_cast<std::size_t>(first)] = 0;
+  search.cost[first] = 0;
   search.push(octile(gx - kPathRadius, gy - kPathRadius), first);
   bool found = false;
   while (search.heap_n > 0) {
     const std::uint32_t top = search.pop();
     const int cell = static_cast<int>(top & 2047u), x = cell % kSide, y = cell / kSide;
-    const int cost = search.cost[static_cast<std::size_t>(cell)];
+    const int cost = search.cost[cell];
     if (static_cast<int>(top >> 11) != cost + octile(gx - x, gy - y)) continue;  // a shorter way came since
     if (cell == last) {
       found = true;
@@ -142,7 +141,7 @@ int find_detour(const World& w, Vec2 from, Vec2 goal, std::array<Vec2, kPathPoin
     for (int s = 0; s < 8; ++s) {
       const int nx = x + kStepX[s], ny = y + kStepY[s];
       if (!open(nx, ny) || (s % 2 && (!open(nx, y) || !open(x, ny)))) continue;
-      const auto q = static_cast<std::size_t>(ny * kSide + nx);
+      const std::size_t q = ny * kSide + nx;
       const int through = cost + (s % 2 ? kDiagonal : kStraight);
       if (through >= search.cost[q]) continue;
       search.cost[q] = static_cast<std::uint16_t>(through);
@@ -154,11 +153,11 @@ int find_detour(const World& w, Vec2 from, Vec2 goal, std::array<Vec2, kPathPoin
   std::array<int, kWindow> way;
   int n = 0;
   for (int cell = last; cell != first;) {
-    way[static_cast<std::size_t>(n++)] = cell;
-    const int s = search.from[static_cast<std::size_t>(cell)];
+    way[n++] = cell;
+    const int s = search.from[cell];
     cell -= kStepY[s] * kSide + kStepX[s];
   }
-  if (n == 0) way[static_cast<std::size_t>(n++)] = last;
+  if (n == 0) way[n++] = last;
   std::reverse(way.begin(), way.begin() + n);
   return pull_straight(w, from, goal, way.data(), n, corner, corners);
 }
@@ -179,18 +178,18 @@ void plan_path(Context& c, Unit& u, Vec2 goal) {
     end = nearest_open(w, goal, 12);
     if (!end.inside()) {
       const Cell g{std::clamp(cell_of(goal).x, 0, kGrid - 1), std::clamp(cell_of(goal).y, 0, kGrid - 1)};
-      end = cell_at(routes.nearest_main[static_cast<std::size_t>(g.index())]);
+      end = cell_at(routes.nearest_main[g.index()]);
     }
     u.path_end = point_in_cell(end, goal);
   }
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (line_open(w, u.pos, u.path_end)) return set_straight(u, u.path_end);
     if (set_detour(c, u, u.path_end)) return;
-    const int main = routes.nearest_main[static_cast<std::size_t>(end.index())];
+    const int main = routes.nearest_main[end.index()];
     if (routes.main_part(end.index()) || attempt == 1) {
       if (follow_field(c, u, main)) return;
       // Off the standing map's paths, where a tree was cut: back onto them.
-      const int own = routes.nearest_main[static_cast<std::size_t>(cell_of(u.pos).index())];
+      const int own = routes.nearest_main[cell_of(u.pos).index()];
       if (set_detour(c, u, cell_center(cell_at(own)))) return;
       break;
     }

@@ -12,7 +12,7 @@ constexpr int kCells = kGrid * kGrid;
 constexpr int kRegionSide = 8;
 
 bool open_at_start(const MapData& map, int x, int y) {
-  return Cell{x, y}.inside() && !map.blocked_at_start[static_cast<std::size_t>(y * kGrid + x)];
+  return Cell{x, y}.inside() && !map.blocked_at_start[y * kGrid + x];
 }
 
 // A step is allowed when its cell is open and, for a diagonal, both cells it passes between.
@@ -24,13 +24,13 @@ bool step_allowed(const MapData& map, int x, int y, int s) {
 // Cells of the same square that connect to `start` within it, which get the region's number.
 std::vector<int> flood_region(const MapData& map, Routes& r, int start, int id) {
   std::vector<int> cells{start};
-  r.region[static_cast<std::size_t>(start)] = static_cast<std::int16_t>(id);
+  r.region[start] = static_cast<std::int16_t>(id);
   const int bx = start % kGrid / kRegionSide, by = start / kGrid / kRegionSide;
   for (std::size_t i = 0; i < cells.size(); ++i)
     for (int s = 0; s < 8; s += 2) {
       const int x = cells[i] % kGrid + kStepX[s], y = cells[i] / kGrid + kStepY[s];
       if (!open_at_start(map, x, y) || x / kRegionSide != bx || y / kRegionSide != by) continue;
-      std::int16_t& q = r.region[static_cast<std::size_t>(y * kGrid + x)];
+      std::int16_t& q = r.region[y * kGrid + x];
       if (q >= 0) continue;
       q = static_cast<std::int16_t>(id);
       cells.push_back(y * kGrid + x);
@@ -68,20 +68,20 @@ void find_main_part(const MapData& map, Routes& r) {
   }
   if (start < 0) return;
   std::vector<int> queue{start};
-  r.nearest_main[static_cast<std::size_t>(start)] = start;
+  r.nearest_main[start] = start;
   for (std::size_t i = 0; i < queue.size(); ++i)
     for (int s = 0; s < 8; ++s) {
       const int x = queue[i] % kGrid, y = queue[i] / kGrid;
       const int q = queue[i] + kStepY[s] * kGrid + kStepX[s];
-      if (!step_allowed(map, x, y, s) || r.nearest_main[static_cast<std::size_t>(q)] >= 0) continue;
-      r.nearest_main[static_cast<std::size_t>(q)] = q;
+      if (!step_allowed(map, x, y, s) || r.nearest_main[q] >= 0) continue;
+      r.nearest_main[q] = q;
       queue.push_back(q);
     }
   for (std::size_t i = 0; i < queue.size(); ++i)
     for (int s = 0; s < 8; ++s) {
       const Cell c{queue[i] % kGrid + kStepX[s], queue[i] / kGrid + kStepY[s]};
-      if (!c.inside() || r.nearest_main[static_cast<std::size_t>(c.index())] >= 0) continue;
-      r.nearest_main[static_cast<std::size_t>(c.index())] = r.nearest_main[static_cast<std::size_t>(queue[i])];
+      if (!c.inside() || r.nearest_main[c.index()] >= 0) continue;
+      r.nearest_main[c.index()] = r.nearest_main[queue[i]];
       queue.push_back(c.index());
     }
 }
@@ -93,23 +93,23 @@ FlowField make_field(const MapData& map, int goal) {
   std::vector<int> cost(kCells, kFar);
   std::vector<std::uint8_t> step(kCells, kNoWay);
   std::array<std::vector<int>, kBuckets> open;
-  cost[static_cast<std::size_t>(goal)] = 0;
-  step[static_cast<std::size_t>(goal)] = kAtGoal;
+  cost[goal] = 0;
+  step[goal] = kAtGoal;
   open[0].push_back(goal);
   std::size_t waiting = 1;
   for (int now = 0; waiting > 0; ++now) {
-    std::vector<int>& bucket = open[static_cast<std::size_t>(now % kBuckets)];
+    std::vector<int>& bucket = open[now % kBuckets];
     for (std::size_t i = 0; i < bucket.size(); ++i) {
       const int c = bucket[i];
-      if (cost[static_cast<std::size_t>(c)] != now) continue;
+      if (cost[c] != now) continue;
       for (int s = 0; s < 8; ++s) {
         if (!step_allowed(map, c % kGrid, c / kGrid, s)) continue;
-        const auto q = static_cast<std::size_t>(c + kStepY[s] * kGrid + kStepX[s]);
+        const std::size_t q = c + kStepY[s] * kGrid + kStepX[s];
         const int through = now + (s % 2 ? kDiagonal : kStraight);
         if (through >= cost[q]) continue;
         cost[q] = through;
         step[q] = static_cast<std::uint8_t>((s + 4) % 8);  // back the way it was reached
-        open[static_cast<std::size_t>(through % kBuckets)].push_back(static_cast<int>(q));
+        open[through % kBuckets].push_back(static_cast<int>(q));
         ++waiting;
       }
     }
@@ -126,12 +126,12 @@ FlowField make_field(const MapData& map, int goal) {
 }  // namespace
 
 const FlowField& Routes::field(const MapData& map, int region_id) const {
-  auto& slot = ready[static_cast<std::size_t>(region_id)];
+  auto& slot = ready[region_id];
   if (const FlowField* f = slot.load(std::memory_order_acquire)) return *f;
-  auto made = std::make_unique<FlowField>(make_field(map, centre[static_cast<std::size_t>(region_id)]));
+  auto made = std::make_unique<FlowField>(make_field(map, centre[region_id]));
   const std::lock_guard lock(making);
   if (const FlowField* f = slot.load(std::memory_order_acquire)) return *f;
-  auto& kept = fields[static_cast<std::size_t>(region_id)];
+  auto& kept = fields[region_id];
   kept = std::move(made);
   slot.store(kept.get(), std::memory_order_release);
   return *kept;
@@ -141,7 +141,7 @@ std::unique_ptr<Routes> make_routes(const MapData& map) {
   auto r = std::make_unique<Routes>();
   r->region.assign(kCells, -1);
   for (int c = 0; c < kCells; ++c)
-    if (r->region[static_cast<std::size_t>(c)] < 0 && open_at_start(map, c % kGrid, c / kGrid))
+    if (r->region[c] < 0 && open_at_start(map, c % kGrid, c / kGrid))
       r->centre.push_back(middle_cell(flood_region(map, *r, c, static_cast<int>(r->centre.size()))));
   find_main_part(map, *r);
   r->fields.resize(r->centre.size());

@@ -22,7 +22,7 @@ constexpr std::uint8_t kAtGoal = 8, kNoWay = 15;
 struct FlowField {
   std::vector<std::uint8_t> steps;
   std::uint8_t at(int cell) const {
-    const std::uint8_t two = steps[static_cast<std::size_t>(cell) >> 1];
+    const std::uint8_t two = steps[cell >> 1];
     return cell & 1 ? two >> 4 : two & 15;
   }
 };
@@ -39,7 +39,7 @@ struct Routes {
 
   // Thread-safe.
   const FlowField& field(const MapData& map, int region_id) const;
-  bool main_part(int cell) const { return nearest_main[static_cast<std::size_t>(cell)] == cell; }
+  bool main_part(int cell) const { return nearest_main[cell] == cell; }
 };
 
 std::unique_ptr<Routes> make_routes(const MapData& map);

@@ -30,8 +30,7 @@ constexpr auto kSlopes = [] {
   std::array<std::array<Slopes, kFar>, kFar> s{};
   for (int along = 1; along < kFar; ++along)
     for (int across = 0; across <= along; ++across)
-      s[static_cast<std::size_t>(along)][static_cast<std::size_t>(across)] = {(across + 0.5) / (along - 0.5),
-                                                                              (across - 0.5) / (along + 0.5)};
+      s[along][across] = {(across + 0.5) / (along - 0.5), (across - 0.5) / (along + 0.5)};
   return s;
 }();
 
@@ -84,27 +83,27 @@ struct Cast {
   void run(int row, double start, double end) {
     if (start < end) return;
     for (int along = row; along <= reach; ++along) {
-      const auto& slopes = kSlopes[static_cast<std::size_t>(along)];
+      const auto& slopes = kSlopes[along];
       // The first and last cell of which any part lies between the slopes: a guess, then to the point.
       int first = std::min(along, static_cast<int>(start * (along + 0.5) + 0.5) + 1);
-      while (first >= 0 && slopes[static_cast<std::size_t>(first)].right > start)
+      while (first >= 0 && slopes[first].right > start)
         --first;
       int last = std::max(0, static_cast<int>(end * (along - 0.5) - 0.5) - 1);
-      while (last <= first && slopes[static_cast<std::size_t>(last)].left < end)
+      while (last <= first && slopes[last].left < end)
         ++last;
       if (last > first) continue;
       const int at = line + along * octant.along;
       const std::uint32_t between = up_to(first) & ~(up_to(last) >> 1);
-      lit[static_cast<std::size_t>(along)] |= take(ground, octant, at, middle) & between;
+      lit[along] |= take(ground, octant, at, middle) & between;
       if (along == reach) return;
       std::uint32_t wall = take(walls, octant, at, middle) & between;
       while (wall != 0) {
         const int top = 31 - std::countl_zero(wall);
-        run(along + 1, start, slopes[static_cast<std::size_t>(top)].left);
+        run(along + 1, start, slopes[top].left);
         const std::uint32_t open = ~wall & between & up_to(top);
         if (open == 0) return;  // wall to the end of the row: nothing behind it
         const int next = 31 - std::countl_zero(open);
-        start = slopes[static_cast<std::size_t>(next) + 1].right;
+        start = slopes[next + 1].right;
         wall &= up_to(next);
       }
     }
@@ -114,14 +113,12 @@ struct Cast {
 }  // namespace
 
 std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*, int tree), const void* context) {
-  const auto i = static_cast<std::size_t>(cell);
-  if (map.fow_blocker[i]) return kAllLevels;
+  if (map.fow_blocker[cell]) return kAllLevels;
   // Ground hides what is behind it from lower levels; a tree also from its own, and is seen over from the next.
-  int level = map.elevation[i] - 1;
-  for (int k = map.tree_first[i]; k < map.tree_first[i + 1]; ++k) {
-    const int tree = map.tree_ids[static_cast<std::size_t>(k)];
-    if (stands(context, tree))
-      level = std::max(level, static_cast<int>(map.trees[static_cast<std::size_t>(tree)].level));
+  int level = map.elevation[cell] - 1;
+  for (int k = map.tree_first[cell]; k < map.tree_first[cell + 1]; ++k) {
+    const int tree = map.tree_ids[k];
+    if (stands(context, tree)) level = std::max(level, static_cast<int>(map.trees[tree].level));
   }
   return static_cast<std::int8_t>(level);
 }
@@ -139,7 +136,7 @@ unsigned octants_with(Cell away) {
 void cast_sight(const MapData& map, const Walls& walls, Cell viewer, int reach, unsigned octants,
                 OctantCells& lit) {
   const Sight& sight = *map.sight;
-  const std::size_t level = sight.slot(map.elevation[static_cast<std::size_t>(viewer.index())]);
+  const std::size_t level = sight.slot(map.elevation[viewer.index()]);
   for (std::size_t i = 0; i < kOctants.size(); ++i) {
     if (!((octants >> i) & 1u)) continue;
     const Octant& o = kOctants[i];
@@ -159,13 +156,13 @@ void find_fog_cells(Cell viewer, const OctantCells& lit, SightMask& seen, SightM
   // Navigation cells of the window of fog cells, one bit each, by rows and by columns.
   std::array<std::uint64_t, 64> rows{}, columns{};
   const int x = viewer.x % 2 + 2 * kSightReach, y = viewer.y % 2 + 2 * kSightReach;
-  rows[static_cast<std::size_t>(y)] |= 1ull << x;
+  rows[y] |= 1ull << x;
   for (std::size_t i = 0; i < kOctants.size(); ++i) {
     const Octant& o = kOctants[i];
     const int line = o.column ? x : y, middle = o.column ? y : x;
     std::uint64_t* const to = (o.column ? columns : rows).data();
     for (int along = 1; along <= 2 * kSightReach; ++along) {
-      const std::uint32_t cells = lit.rows[i][static_cast<std::size_t>(along)];
+      const std::uint32_t cells = lit.rows[i][along];
       to[line + along * o.along] |= o.across > 0 ? static_cast<std::uint64_t>(cells) << middle
                                                  : static_cast<std::uint64_t>(reversed(cells)) << middle >> 31;
     }
@@ -180,7 +177,7 @@ void find_fog_cells(Cell viewer, const OctantCells& lit, SightMask& seen, SightM
 }
 
 std::size_t Sight::slot(int level) const {
-  return static_cast<std::size_t>(std::find(levels.begin(), levels.end(), level) - levels.begin());
+  return std::find(levels.begin(), levels.end(), level) - levels.begin();
 }
 
 void Sight::set_walls(Walls& changed, Cell c, std::int8_t was, std::int8_t now) const {
@@ -189,7 +186,7 @@ void Sight::set_walls(Walls& changed, Cell c, std::int8_t was, std::int8_t now) 
 }
 
 const StandingMask& Sight::standing(const MapData& map, Cell viewer, StandingMask& spare) const {
-  const auto i = static_cast<std::size_t>(viewer.index());
+  const std::size_t i = viewer.index();
   if (made[i].load(std::memory_order_acquire) == 2) return masks[i];
   const auto make = [&](StandingMask& mask, OctantCells& cells) {
     cast_sight(map, walls, viewer, 2 * kSightReach, kAllOctants, cells);
@@ -207,7 +204,7 @@ const StandingMask& Sight::standing(const MapData& map, Cell viewer, StandingMas
 }
 
 void Sight::standing_octants(const MapData& map, Cell viewer, OctantCells& out) const {
-  const auto i = static_cast<std::size_t>(viewer.index());
+  const std::size_t i = viewer.index();
   if (made[i].load(std::memory_order_acquire) == 2)
     out = octants[i];
   else
@@ -216,7 +213,7 @@ void Sight::standing_octants(const MapData& map, Cell viewer, OctantCells& out) 
 
 const SightMask& Sight::circle(Cell viewer, float radius) const {
   const int step = std::clamp(floor_to_int(radius / kSightStep), 0, kSightRadii - 1);
-  return circles[static_cast<std::size_t>(step)][static_cast<std::size_t>((viewer.y & 1) * 2 + (viewer.x & 1))];
+  return circles[step][(viewer.y & 1) * 2 + (viewer.x & 1)];
 }
 
 std::unique_ptr<Sight> make_sight(const MapData& map) {
@@ -225,21 +222,20 @@ std::unique_ptr<Sight> make_sight(const MapData& map) {
   s->id = ++maps;
   s->block_level.resize(kCells);
   for (int i = 0; i < kCells; ++i)
-    s->block_level[static_cast<std::size_t>(i)] =
-        block_level(map, i, [](const void*, int) { return true; }, nullptr);
+    s->block_level[i] = block_level(map, i, [](const void*, int) { return true; }, nullptr);
   for (const std::int8_t level : map.elevation)
     if (std::find(s->levels.begin(), s->levels.end(), level) == s->levels.end()) s->levels.push_back(level);
   for (const std::int8_t level : s->levels) {
     s->walls.emplace_back(true);
     s->lit.emplace_back(false);
     for (int i = 0; i < kCells; ++i) {
-      s->walls.back().set(cell_at(i), s->block_level[static_cast<std::size_t>(i)] >= level);
-      s->lit.back().set(cell_at(i), map.elevation[static_cast<std::size_t>(i)] <= level);
+      s->walls.back().set(cell_at(i), s->block_level[i] >= level);
+      s->lit.back().set(cell_at(i), map.elevation[i] <= level);
     }
   }
   for (int step = 0; step < kSightRadii; ++step)
     for (int parity = 0; parity < 4; ++parity) {
-      SightMask& m = s->circles[static_cast<std::size_t>(step)][static_cast<std::size_t>(parity)];
+      SightMask& m = s->circles[step][parity];
       m.rows.fill(0);
       if (step == 0) continue;
       // From the middle of the viewer's navigation cell, a quarter of a fog cell off the fog cell's middle.
@@ -248,8 +244,7 @@ std::unique_ptr<Sight> make_sight(const MapData& map) {
       for (int y = -kSightReach; y <= kSightReach; ++y)
         for (int x = -kSightReach; x <= kSightReach; ++x) {
           const float dx = static_cast<float>(x) * kFogCell - ox, dy = static_cast<float>(y) * kFogCell - oy;
-          if (dx * dx + dy * dy <= radius * radius)
-            m.rows[static_cast<std::size_t>(y + kSightReach)] |= 1u << (x + kSightReach);
+          if (dx * dx + dy * dy <= radius * radius) m.rows[y + kSightReach] |= 1u << (x + kSightReach);
         }
     }
   s->masks.reset(new StandingMask[kCells]);  // both left untouched until a cell is asked for

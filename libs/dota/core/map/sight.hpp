@@ -53,11 +53,9 @@ class CellBits {
  private:
   static constexpr int kMargin = 2 * kSightReach + 2;
   static constexpr int kLines = kGrid + 2 * kMargin, kWords = (kLines + 63) / 64;
-  static std::size_t row_of(bool column, int line) {
-    return static_cast<std::size_t>(((column ? kLines : 0) + line + kMargin) * kWords);
-  }
+  static std::size_t row_of(bool column, int line) { return ((column ? kLines : 0) + line + kMargin) * kWords; }
   void put(bool column, int line, int i, bool on) {
-    std::uint64_t& word = bits_[row_of(column, line) + static_cast<std::size_t>((i + kMargin) >> 6)];
+    std::uint64_t& word = bits_[row_of(column, line) + ((i + kMargin) >> 6)];
     const std::uint64_t bit = 1ull << ((i + kMargin) & 63);
     word = on ? word | bit : word & ~bit;
   }
@@ -93,7 +91,7 @@ struct Sight {
 
  private:
   void fetch_part(Cell viewer, SightMask StandingMask::* part) const {
-    const auto i = static_cast<std::size_t>(viewer.index());
+    const std::size_t i = viewer.index();
     prefetch_lines(&made[i], 1);
     prefetch_lines(&(masks[i].*part), sizeof(SightMask));
   }

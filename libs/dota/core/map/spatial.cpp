@@ -17,48 +17,42 @@ constexpr float kSlack = 64.0f;
 
 int hash_cell(Vec2 p) { return hash_coordinate(p.y) * kHashCells + hash_coordinate(p.x); }
 
-void link(Nav& nav, int unit, std::int16_t next) {
-  nav.next[static_cast<std::size_t>(unit)] = nav.bodies[static_cast<std::size_t>(unit)].next = next;
-}
+void link(Nav& nav, int unit, std::int16_t next) { nav.next[unit] = nav.bodies[unit].next = next; }
 
 void unlist(Nav& nav, int unit) {
-  const auto u = static_cast<std::size_t>(unit);
-  const int cell = nav.cell[u];
+  const int cell = nav.cell[unit];
   if (cell < 0) return;
-  const std::int16_t before = nav.prev[u], after = nav.next[u];
+  const std::int16_t before = nav.prev[unit], after = nav.next[unit];
   if (before >= 0)
     link(nav, before, after);
   else
-    nav.head[static_cast<std::size_t>(cell)] = after;
-  if (after >= 0) nav.prev[static_cast<std::size_t>(after)] = before;
-  nav.cell[u] = -1;
+    nav.head[cell] = after;
+  if (after >= 0) nav.prev[after] = before;
+  nav.cell[unit] = -1;
 }
 
 void hold(Nav& nav, int team, int cell) {
   const int x = cell % kHashCells;
-  nav.held[static_cast<std::size_t>(team)][static_cast<std::size_t>(cell / kHashCells)]
-          [static_cast<std::size_t>(x >> 6)] |= 1ull << (x & 63);
+  nav.held[team][cell / kHashCells][x >> 6] |= 1ull << (x & 63);
 }
 
 void list_at(Nav& nav, int unit, int cell) {
-  const auto u = static_cast<std::size_t>(unit);
-  const auto c = static_cast<std::size_t>(cell);
-  link(nav, unit, nav.head[c]);
-  nav.prev[u] = -1;
-  if (nav.head[c] >= 0) nav.prev[static_cast<std::size_t>(nav.head[c])] = static_cast<std::int16_t>(unit);
-  nav.head[c] = static_cast<std::int16_t>(unit);
-  nav.cell[u] = static_cast<std::int16_t>(cell);
+  link(nav, unit, nav.head[cell]);
+  nav.prev[unit] = -1;
+  if (nav.head[cell] >= 0) nav.prev[nav.head[cell]] = static_cast<std::int16_t>(unit);
+  nav.head[cell] = static_cast<std::int16_t>(unit);
+  nav.cell[unit] = static_cast<std::int16_t>(cell);
 }
 
 }  // namespace
 
 void relist_unit(World& w, int unit) {
-  const Unit& u = w.units[static_cast<std::size_t>(unit)];
-  Body& body = w.nav.bodies[static_cast<std::size_t>(unit)];
+  const Unit& u = w.units[unit];
+  Body& body = w.nav.bodies[unit];
   body.pos = u.pos;
   body.radius = u.radius;
   const int cell = u.kind != UnitKind::None && u.alive ? hash_cell(u.pos) : -1;
-  if (cell == w.nav.cell[static_cast<std::size_t>(unit)]) return;
+  if (cell == w.nav.cell[unit]) return;
   unlist(w.nav, unit);
   if (cell < 0) return;
   list_at(w.nav, unit, cell);
@@ -70,8 +64,8 @@ void build_spatial(Context& c) {
   World& w = c.world;
   Nav& nav = w.nav;
   const auto bring_up = [&](int i) {
-    Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (u.building == 0 || nav.cell[static_cast<std::size_t>(i)] < 0) relist_unit(w, i);  // those stay in place
+    Unit& u = w.units[i];
+    if (u.building == 0 || nav.cell[i] < 0) relist_unit(w, i);  // those stay in place
     stand_still(u);
   };
   if (nav.listed && w.frame % kFramesPerStep != 0) {
@@ -86,8 +80,7 @@ void build_spatial(Context& c) {
   nav.held = {};
   for (int i = 0; i < w.units_end; ++i) {
     bring_up(i);
-    if (const int cell = nav.cell[static_cast<std::size_t>(i)]; cell >= 0)
-      hold(nav, w.units[static_cast<std::size_t>(i)].team, cell);
+    if (const int cell = nav.cell[i]; cell >= 0) hold(nav, w.units[i].team, cell);
   }
 }
 
@@ -96,7 +89,7 @@ void renew_bodies(World& w) {
     w.nav.bodies[i] = {w.units[i].pos, w.units[i].radius, w.nav.next[i]};
 }
 
-void touch_unit(World& w, int unit) { w.nav.stale[static_cast<std::size_t>(unit) >> 6] |= 1ull << (unit & 63); }
+void touch_unit(World& w, int unit) { w.nav.stale[unit >> 6] |= 1ull << (unit & 63); }
 
 void place_unit(World& w, Unit& u, Vec2 p) {
   u.pos = p;
@@ -115,7 +108,7 @@ bool team_near(const World& w, int team, Vec2 p, float radius) {
   const auto any = [&](std::size_t word, int from, int to) {
     std::uint64_t bits = 0;
     for (int y = y0; y <= y1; ++y)
-      bits |= w.nav.held[static_cast<std::size_t>(team)][static_cast<std::size_t>(y)][word];
+      bits |= w.nav.held[team][y][word];
     return (bits & ~0ull << from & ~0ull >> (63 - to)) != 0;
   };
   if (x1 < 64) return any(0, x0, x1);
@@ -123,10 +116,11 @@ bool team_near(const World& w, int team, Vec2 p, float radius) {
   return any(0, x0, 63) || any(1, 0, x1 - 64);
 }
 
-void units_near(const Context& c, Vec2 p, float radius, UnitList& out) { bodies_near(c.world, p, radius, out); }
+namespace {
 
-void bodies_near(const World& w, Vec2 p, float radius, UnitList& out) {
-  out.n = 0;
+template <class AnyUnit>
+BasicUnitList<AnyUnit> find_near(const World& w, std::span<AnyUnit, kMaxUnits> units, Vec2 p, float radius) {
+  BasicUnitList<AnyUnit> out(units);
   std::uint64_t found[kMaxUnits / 64] = {};
   static_assert(kMaxUnits % 64 == 0);
   const float reach = radius + kSlack;
@@ -134,16 +128,25 @@ void bodies_near(const World& w, Vec2 p, float radius, UnitList& out) {
   const int y0 = hash_coordinate(p.y - reach), y1 = hash_coordinate(p.y + reach);
   for (int y = y0; y <= y1; ++y)
     for (int x = x0; x <= x1; ++x)
-      for (int i = w.nav.head[static_cast<std::size_t>(y * kHashCells + x)]; i >= 0;) {
-        const Body& body = w.nav.bodies[static_cast<std::size_t>(i)];
+      for (int i = w.nav.head[y * kHashCells + x]; i >= 0;) {
+        const Body& body = w.nav.bodies[i];
         const Vec2 d = body.pos - p;
-        if (d.dot(d) <= radius * radius && w.units[static_cast<std::size_t>(i)].alive)
-          found[i >> 6] |= 1ull << (i & 63);
+        if (d.dot(d) <= radius * radius && w.units[i].alive) found[i >> 6] |= 1ull << (i & 63);
         i = body.next;
       }
   for (int word = 0; word < kMaxUnits / 64; ++word)
     for (std::uint64_t bits = found[word]; bits; bits &= bits - 1)
-      out.ids[static_cast<std::size_t>(out.n++)] = static_cast<std::int16_t>(word * 64 + std::countr_zero(bits));
+      out.add(word * 64 + std::countr_zero(bits));
+  return out;
+}
+
+}  // namespace
+
+UnitList units_near(const Context& c, Vec2 p, float radius) {
+  return find_near(c.world, std::span(c.world.units), p, radius);
+}
+BasicUnitList<const Unit> units_near(const World& w, Vec2 p, float radius) {
+  return find_near(w, std::span(w.units), p, radius);
 }
 
 }  // namespace dota

@@ -25,9 +25,7 @@ void add_rows(FogBits& fog, Cell viewer, float radius, const SightMask& a, const
   const int half = std::min(floor_to_int(radius / kFogCell) + 1, kSightReach);
   int from = std::max(kSightReach - half, -row);
   const int to = std::min(kSightReach + half + 1, kFogCells - row);
-  const auto bits_of = [&](int y) -> std::uint64_t {
-    return a.rows[static_cast<std::size_t>(y)] & b.rows[static_cast<std::size_t>(y)] & keep;
-  };
+  const auto bits_of = [&](int y) -> std::uint64_t { return a.rows[y] & b.rows[y] & keep; };
   if (from < to && row + from == 0 && col < 0) fog[0] |= bits_of(from++) >> -col;  // cut off before the first bit
   auto* const bytes = reinterpret_cast<std::byte*>(fog.data());
   for (int y = from; y < to; ++y) {
@@ -44,7 +42,7 @@ bool bit_at(const FogBits& fog, Vec2 p) {
   const Cell c = cell_of(p);
   if (!c.inside()) return false;
   const int i = (c.y / 2) * kFogCells + c.x / 2;
-  return (fog[static_cast<std::size_t>(i) >> 6] >> (i & 63)) & 1u;
+  return (fog[i >> 6] >> (i & 63)) & 1u;
 }
 
 // A radius that masks cover, 0 for one that sees nothing: what a restored state holds may be any number.
@@ -63,24 +61,24 @@ void see_flying(FogBits& fog, const MapData& map, Vec2 p, float radius) {
   add_rows(fog, viewer, radius, circle, circle);
 }
 
-void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radius, Look& look) {
+void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radius, VisibilityCache& cached) {
   const Cell viewer = cell_of(p);
   radius = covered(radius);
   if (looks(viewer, radius))
-    add_rows(fog, viewer, radius, lookout.from(viewer, radius, look), map.sight->circle(viewer, radius));
+    add_rows(fog, viewer, radius, lookout.from(viewer, radius, cached), map.sight->circle(viewer, radius));
 }
 
 // What `see` is to be told of felled trees.
-void find_opened(Lookout& lookout, Vec2 p, float radius, Look& look) {
+void find_opened(Lookout& lookout, Vec2 p, float radius, VisibilityCache& cached) {
   const Cell viewer = cell_of(p);
   radius = covered(radius);
-  if (looks(viewer, radius)) lookout.find_opened(viewer, radius, look);
+  if (looks(viewer, radius)) lookout.find_opened(viewer, radius, cached);
 }
 // True: that is still to be found.
-bool fetch(Lookout& lookout, Vec2 p, float radius, Look& look) {
+bool fetch(Lookout& lookout, Vec2 p, float radius, VisibilityCache& cached) {
   const Cell viewer = cell_of(p);
   radius = covered(radius);
-  return looks(viewer, radius) && lookout.fetch(viewer, radius, look);
+  return looks(viewer, radius) && lookout.fetch(viewer, radius, cached);
 }
 
 // What a unit lends to its team's fog.
@@ -93,14 +91,15 @@ Eyes eyes_of(const Context& c, const Unit& u) {
   const bool flying = (u.status & kFlyingVision) || c.tables.units[u.type].move_cap == MoveCap::Fly;
   return {c.world.is_day ? u.vision_day : u.vision_night, u.true_sight, flying};
 }
-void find_opened(Lookout& lookout, const Unit& u, const Eyes& eyes, Look& look) {
-  if (!eyes.flying) find_opened(lookout, u.pos, eyes.radius, look);
+void find_opened(Lookout& lookout, const Unit& u, const Eyes& eyes, VisibilityCache& cached) {
+  if (!eyes.flying) find_opened(lookout, u.pos, eyes.radius, cached);
 }
-void see_by(Fog& fog, const MapData& map, Lookout& lookout, const Unit& u, const Eyes& eyes, Look& look) {
+void see_by(Fog& fog, const MapData& map, Lookout& lookout, const Unit& u, const Eyes& eyes,
+            VisibilityCache& cached) {
   if (eyes.flying)
     see_flying(fog.visible, map, u.pos, eyes.radius);
   else
-    see(fog.visible, map, lookout, u.pos, eyes.radius, look);
+    see(fog.visible, map, lookout, u.pos, eyes.radius, cached);
   if (eyes.true_sight > 0) see_flying(fog.true_sight, map, u.pos, eyes.true_sight);
 }
 
@@ -135,9 +134,9 @@ void look_from_still(const Context& c, Lookout& lookout, StillFog& still) {
     fog = Fog{};
   each_still(w, [&](const Unit& u) {
     const Eyes eyes = eyes_of(c, u);
-    Look look;
-    find_opened(lookout, u, eyes, look);
-    see_by(still.fog[u.team], *c.tables.map, lookout, u, eyes, look);
+    VisibilityCache cached;
+    find_opened(lookout, u, eyes, cached);
+    see_by(still.fog[u.team], *c.tables.map, lookout, u, eyes, cached);
   });
 }
 
@@ -153,41 +152,39 @@ void update_vision(Context& c) {
     });
   };
   Lookout lookout(w, map);
-  const auto look_of = [&w](const Unit& u) -> Look& {
-    return w.looks[static_cast<std::size_t>(w.handle(u).index)];
-  };
+  const auto cache_of = [&w](const Unit& u) -> VisibilityCache& { return w.visibility_caches[w.handle(u).index]; };
   std::array<const Unit*, kMaxUnits> unclear;
   std::size_t n = 0;
   each_walker([&](const Unit& u) {
     const Eyes eyes = eyes_of(c, u);
-    if (!eyes.flying && fetch(lookout, u.pos, eyes.radius, look_of(u))) unclear[n++] = &u;
+    if (!eyes.flying && fetch(lookout, u.pos, eyes.radius, cache_of(u))) unclear[n++] = &u;
   });
   look_from_still(c, lookout, w.still);
   w.fog = w.still.fog;
   for (std::size_t k = 0; k < n; ++k)
-    find_opened(lookout, *unclear[k], eyes_of(c, *unclear[k]), look_of(*unclear[k]));
-  each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u), look_of(u)); });
+    find_opened(lookout, *unclear[k], eyes_of(c, *unclear[k]), cache_of(*unclear[k]));
+  each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u), cache_of(u)); });
 }
 
 void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying) {
   if (team < 0 || team >= kTeams) return;
-  FogBits& fog = w.fog[static_cast<std::size_t>(team)].visible;
+  FogBits& fog = w.fog[team].visible;
   if (flying) return see_flying(fog, map, p, radius);
   Lookout lookout(w, map);
-  Look look;
-  find_opened(lookout, p, radius, look);
-  see(fog, map, lookout, p, radius, look);
+  VisibilityCache cached;
+  find_opened(lookout, p, radius, cached);
+  see(fog, map, lookout, p, radius, cached);
 }
 
 bool cell_visible(const World& w, int team, Vec2 p) {
-  return team < 0 || team >= kTeams || bit_at(w.fog[static_cast<std::size_t>(team)].visible, p);
+  return team < 0 || team >= kTeams || bit_at(w.fog[team].visible, p);
 }
 
 bool unit_visible(const World& w, int team, const Unit& u) {
   if (u.team == team || (u.status & kRevealed)) return true;
   if ((u.status & kUnseen) || !cell_visible(w, team, u.pos)) return false;
   if (!(u.status & kInvisible) || (u.status & kTrueSighted)) return true;
-  return team >= 0 && team < kTeams && bit_at(w.fog[static_cast<std::size_t>(team)].true_sight, u.pos);
+  return team >= 0 && team < kTeams && bit_at(w.fog[team].true_sight, u.pos);
 }
 
 }  // namespace dota

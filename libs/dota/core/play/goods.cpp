@@ -19,7 +19,7 @@ namespace {
 constexpr float kHandReach = 150;
 constexpr float kMeantWithin = 300;  // what lies this near to the place aimed at is meant
 
-const ItemDef& item_def(const Context& c, int item) { return c.tables.items[static_cast<std::size_t>(item)]; }
+const ItemDef& item_def(const Context& c, int item) { return c.tables.items[item]; }
 
 // What could be done now towards having the item. `have`: it is there.
 struct Purchase {
@@ -35,7 +35,7 @@ Refusal why_not_bought(const Context& c, const HeroState& h, int item) {
   const bool stash = counter == Counter::Stash;
   const bool scroll = item == c.tables.game->tp_item && !stash;
   for (int slot = stash ? kStashFirst : 0; def.stackable && slot < (stash ? kTpSlot : kItemSlots); ++slot) {
-    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    const ItemState& s = h.items[slot];
     if (s.id == item && !s.on_courier && s.charges + def.initial_charges <= kStackCharges) return Refusal::None;
   }
   const bool room = scroll ? h.items[kTpSlot].id < 0 : free_slots(h, stash) > 0;
@@ -46,7 +46,7 @@ Refusal why_not_bought(const Context& c, const HeroState& h, int item) {
 Purchase look_at(const Context& c, const HeroState& h, int item, std::uint32_t& used, bool fresh, int* at) {
   if (!fresh)
     for (int slot = 0; slot < kItemSlots; ++slot)
-      if (!(used >> slot & 1u) && h.items[static_cast<std::size_t>(slot)].id == item) {
+      if (!(used >> slot & 1u) && h.items[slot].id == item) {
         used |= 1u << slot;
         *at = slot;
         return {true};
@@ -62,7 +62,7 @@ Purchase look_at(const Context& c, const HeroState& h, int item, std::uint32_t& 
       const bool in_stash = slot >= kStashFirst && slot < kTpSlot;
       far |= in_stash;
       near |= !in_stash;
-      if (in_stash && h.items[static_cast<std::size_t>(slot)].on_courier) {
+      if (in_stash && h.items[slot].on_courier) {
         waits = true;
         first.refusal = Refusal::Courier;
       }
@@ -87,7 +87,7 @@ Refusal buy(Context& c, HeroState& h, const PersonOrder& o, bool apply) {
   if (!def.purchasable || def.excluded || !item_supported(c.tables, o.item)) return Refusal::Item;
   TeamState& team = c.world.teams[static_cast<std::size_t>(&h - c.world.heroes.data()) / 5];
   const auto& stocked = c.tables.game->stock_items;
-  const auto kind = static_cast<std::size_t>(std::find(stocked.begin(), stocked.end(), o.item) - stocked.begin());
+  const std::size_t kind = std::find(stocked.begin(), stocked.end(), o.item) - stocked.begin();
   if (kind < stocked.size() && team.stock[kind] <= 0) return Refusal::Stock;
   std::uint32_t used = 0;
   int at = -1;
@@ -115,7 +115,7 @@ bool in_use(const Context& c, const HeroState& h, int slot) {
 // Whether there is something in the slot that can be moved about now.
 Refusal movable(const Context& c, const HeroState& h, int slot, bool may_be_empty) {
   if (slot < 0 || slot >= kItemSlots) return Refusal::Slot;
-  const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+  const ItemState& s = h.items[slot];
   if (s.id < 0) return may_be_empty ? Refusal::None : Refusal::Slot;
   if (s.on_courier) return Refusal::Courier;
   return in_use(c, h, slot) ? Refusal::Busy : Refusal::None;
@@ -125,7 +125,7 @@ bool stashed(int slot) { return slot >= kStashFirst && slot < kTpSlot; }
 
 Refusal sell(Context& c, HeroState& h, const PersonOrder& o, bool apply) {
   if (const Refusal r = movable(c, h, o.slot, false); r != Refusal::None) return r;
-  const int item = h.items[static_cast<std::size_t>(o.slot)].id;
+  const int item = h.items[o.slot].id;
   if (!item_def(c, item).sellable || item == c.tables.game->aegis_item) return Refusal::Item;
   if (!stashed(o.slot) && !at_shop(c, h)) return Refusal::Shop;
   if (apply) sell_item(c, h, o.slot);
@@ -134,7 +134,7 @@ Refusal sell(Context& c, HeroState& h, const PersonOrder& o, bool apply) {
 
 // Scrolls join those in the slot that is theirs.
 Refusal put_scrolls_by(Context& c, HeroState& h, int from, bool apply) {
-  const ItemState held = h.items[static_cast<std::size_t>(from)];
+  const ItemState held = h.items[from];
   if (held.id < 0 || held.id != c.tables.game->tp_item) return Refusal::Slot;
   const ItemState& own = h.items[kTpSlot];
   if (own.id >= 0 && (own.id != held.id || own.charges + held.charges > kStackCharges)) return Refusal::Full;
@@ -157,7 +157,7 @@ Refusal swap(Context& c, HeroState& h, const PersonOrder& o, bool apply) {
 Outcome drop(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool apply) {
   if (!o.aimed) return {Refusal::Target};
   if (const Refusal r = movable(c, h, o.slot, false); r != Refusal::None) return {r};
-  const ItemState held = h.items[static_cast<std::size_t>(o.slot)];
+  const ItemState held = h.items[o.slot];
   if (stashed(o.slot) || !item_def(c, held.id).droppable) return {Refusal::Item};
   // Ground items keep only their charges, so an item on cooldown cannot be dropped.
   if (!c.world.due(held.ready) || !c.world.due(held.enabled_at)) return {Refusal::Cooldown};
@@ -183,7 +183,7 @@ Outcome pick_up(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool ap
   GroundItem* item = nullptr;
   // Where the team believes one to be: whether it is still there is seen on arrival.
   for (int k = 0; k < kMaxPickups; ++k) {
-    const Pickup& p = w.pickups[static_cast<std::size_t>(k)];
+    const Pickup& p = w.pickups[k];
     if (p.known[u.team] != 1 || distance(p.pos, o.at) >= nearest) continue;
     nearest = distance(p.pos, o.at);
     rune = k;
@@ -203,7 +203,7 @@ Outcome pick_up(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool ap
     return {};
   }
   if (rune < 0) return {Refusal::Target};
-  const Vec2 there = w.pickups[static_cast<std::size_t>(rune)].pos;
+  const Vec2 there = w.pickups[rune].pos;
   if (distance(there, u.pos) > kPickupReach) {
     if (apply) walk_to(c, u, there);
     return {Refusal::None, true};

@@ -21,13 +21,13 @@ const char* const kWords[] = {"",         "dead",  "alive",    "stunned",     "s
                               "disarmed", "mana",  "cooldown", "not_learned", "unseen",   "target",    "range",
                               "gold",     "shop",  "stock",    "full",        "slot",     "item",      "points",
                               "level",    "taken", "courier",  "busy",        "not_held", "game_over", "unknown"};
-static_assert(sizeof kWords / sizeof kWords[0] == static_cast<std::size_t>(Refusal::Count));
+static_assert(sizeof kWords / sizeof kWords[0] == ordinal(Refusal::Count));
 
 constexpr float kEdge = 8319;  // a place outside of the map stands for the nearest one in it
 
 Refusal learn_rank(Context& c, HeroState& h, const PersonOrder& o, bool apply) {
   if (o.slot < 0 || o.slot >= kAbilitySlots) return Refusal::Slot;
-  const int entry = h.abilities[static_cast<std::size_t>(o.slot)].id;
+  const int entry = h.abilities[o.slot].id;
   const Refusal r = entry < 0 ? Refusal::Slot : why_not_learn(c, h, entry);
   if (apply && r == Refusal::None) learn_one(c, h, entry);
   return r;
@@ -53,14 +53,14 @@ Refusal come_back(Context& c, HeroState& h, bool apply) {
 }
 
 Refusal fortify(Context& c, int team, bool apply) {
-  if (!c.world.due(c.world.teams[static_cast<std::size_t>(team)].glyph_ready)) return Refusal::Cooldown;
+  if (!c.world.due(c.world.teams[team].glyph_ready)) return Refusal::Cooldown;
   if (apply) use_glyph(c, team);
   return Refusal::None;
 }
 
 Refusal look_for_heroes(Context& c, int team, const PersonOrder& o, bool apply) {
   if (!o.aimed) return Refusal::Target;
-  if (!c.world.due(c.world.teams[static_cast<std::size_t>(team)].scan_ready)) return Refusal::Cooldown;
+  if (!c.world.due(c.world.teams[team].scan_ready)) return Refusal::Cooldown;
   if (apply) start_scan(c, team, o.at);
   return Refusal::None;
 }
@@ -82,7 +82,7 @@ Outcome heal_at_shrine(Context& c, Unit& u, bool apply) {
 
 }  // namespace
 
-const char* word(Refusal r) { return kWords[static_cast<std::size_t>(r)]; }
+const char* word(Refusal r) { return kWords[ordinal(r)]; }
 
 Unit* seen_unit(Context& c, int team, Handle h) {
   if (h.index >= kMaxUnits) return nullptr;

@@ -29,7 +29,7 @@ Play::Play(Game& game) : game_(&game) {
 
 void Play::take(int i, bool held, bool scripted) {
   if (i < 0 || i >= kMaxHeroes || !hero(i).in_game) throw std::invalid_argument("no such hero plays");
-  Seat& seat = seats_[static_cast<std::size_t>(i)];
+  Seat& seat = seats_[i];
   seat.held = held;
   seat.scripted = scripted;
   seat.changed = true;
@@ -39,7 +39,7 @@ void Play::take(int i, bool held, bool scripted) {
 
 Refusal Play::order(int i, const PersonOrder& o) {
   if (i < 0 || i >= kMaxHeroes || !hero(i).in_game) return Refusal::Unknown;
-  Seat& seat = seats_[static_cast<std::size_t>(i)];
+  Seat& seat = seats_[i];
   if (!seat.held) return Refusal::NotHeld;
   if (game_->world().winner != Winner::None) return Refusal::GameOver;
   if (o.kind >= PersonKind::Count) return Refusal::Unknown;
@@ -96,7 +96,7 @@ void Play::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
   if (age < 0 || age >= static_cast<int>(offered_.size()))
     throw std::invalid_argument("an observation of " + std::to_string(age) + " timesteps before is not kept; " +
                                 std::to_string(offered_.size()) + " are, the present one included");
-  const Offered& then = offered_[static_cast<std::size_t>(age)];
+  const Offered& then = offered_[age];
   for (std::size_t t = 0; t < kTeams; ++t)
     if (controllers[t] == BotKind::Policy) game_->decode(actions, t, then.available[t], then.slots[t], commands_);
 }
@@ -104,7 +104,7 @@ void Play::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
 void Play::settle_seats() {
   Context c = game_->context();
   for (int i = 0; i < kMaxHeroes; ++i) {
-    Seat& seat = seats_[static_cast<std::size_t>(i)];
+    Seat& seat = seats_[i];
     if (!seat.changed) continue;
     seat.changed = false;
     seat.queue.clear();
@@ -121,7 +121,7 @@ void Play::settle_seats() {
 
 void Play::carry_out_given(int i) {
   Context c = game_->context();
-  Seat& seat = seats_[static_cast<std::size_t>(i)];
+  Seat& seat = seats_[i];
   for (const PersonOrder& o : seat.given) {
     if (o.queue && moves_hero(o.kind)) {
       if (seat.queue.size() < kQueued) seat.queue.push_back({o});
@@ -136,7 +136,7 @@ void Play::carry_out_given(int i) {
 }
 
 void Play::go_on_with_queue(int i) {
-  Seat& seat = seats_[static_cast<std::size_t>(i)];
+  Seat& seat = seats_[i];
   if (seat.queue.empty()) return;
   const Unit* u = game_->world().get(hero(i).unit);
   if (!u || !u->alive) return seat.queue.clear();
@@ -154,7 +154,7 @@ void Play::go_on_with_queue(int i) {
 // Whom a hero follows it loses where its team does, and goes on to where he was last seen.
 void Play::follow_the_seen(int i) {
   World& w = game_->world();
-  Unit* u = seats_[static_cast<std::size_t>(i)].held ? w.get(hero(i).unit) : nullptr;
+  Unit* u = seats_[i].held ? w.get(hero(i).unit) : nullptr;
   if (!u || u->order.type != OrderType::MoveTo || u->order.target.index < 0) return;
   Context c = game_->context();
   if (const Unit* leader = seen_unit(c, u->team, u->order.target))

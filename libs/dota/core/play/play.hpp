@@ -62,7 +62,7 @@ class Play {
   void carry_out_given(int hero);
   void go_on_with_queue(int hero);
   void follow_the_seen(int hero);
-  HeroState& hero(int i) { return game_->world().heroes[static_cast<std::size_t>(i)]; }
+  HeroState& hero(int i) { return game_->world().heroes[i]; }
 
   Game* game_;
   std::array<Seat, kMaxHeroes> seats_{};

@@ -42,12 +42,11 @@ bool names_slayer(const Event& e) {
 
 void TeamSight::look_before(const World& w) {
   for (int k = 0; k < kMaxUnits; ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    const Unit& u = w.units[at];
+    const Unit& u = w.units[k];
     const bool there = k < w.units_end && u.kind != UnitKind::None && u.alive;
-    generation_[at] = u.generation;
+    generation_[k] = u.generation;
     for (int team = 0; team < kTeams; ++team)
-      before_[static_cast<std::size_t>(team)][at] = there && unit_visible(w, team, u);
+      before_[team][k] = there && unit_visible(w, team, u);
   }
 }
 
@@ -55,7 +54,7 @@ void TeamSight::look_after(const World& w, const MapData& map) {
   for (std::size_t k = 0; k < map.trees.size() && k < kMaxTrees; ++k) {
     const bool down = w.tree_regrow[k] != 0;
     for (int team = 0; team < kTeams; ++team) {
-      bool& known = felled_[static_cast<std::size_t>(team)][k];
+      bool& known = felled_[team][k];
       if (known != down && cell_visible(w, team, map.trees[k].pos)) known = down;
     }
   }
@@ -63,8 +62,8 @@ void TeamSight::look_after(const World& w, const MapData& map) {
 
 bool TeamSight::met(const World& w, int team, Handle h) const {
   if (h.index < 0 || h.index >= kMaxUnits) return false;
-  const auto at = static_cast<std::size_t>(h.index);
-  if (generation_[at] == h.generation && before_[static_cast<std::size_t>(team)][at]) return true;
+  const std::size_t at = h.index;
+  if (generation_[at] == h.generation && before_[team][at]) return true;
   const Unit* u = w.get(h);
   return u && u->alive && unit_visible(w, team, *u);
 }
@@ -72,7 +71,7 @@ bool TeamSight::met(const World& w, int team, Handle h) const {
 std::vector<Event> events_for(const World& w, const TeamSight& sight, int team, int from) {
   std::vector<Event> out;
   for (int k = from; k < w.event_count; ++k) {
-    Event e = w.events[static_cast<std::size_t>(k)];
+    Event e = w.events[k];
     const bool own = e.team == team;
     const bool seen = e.unit.index >= 0 && (own || sight.met(w, team, e.unit));
     if (!own && (hidden(e.kind) || (!seen && !announced(e.kind)))) continue;

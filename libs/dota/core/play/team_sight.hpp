@@ -16,7 +16,7 @@ class TeamSight {
   void look_after(const World& w, const MapData& map);
   // Whether the team saw the unit before the frame, or sees it now.
   bool met(const World& w, int team, Handle h) const;
-  bool felled(int team, std::size_t tree) const { return felled_[static_cast<std::size_t>(team)][tree]; }
+  bool felled(int team, std::size_t tree) const { return felled_[team][tree]; }
 
  private:
   std::array<std::array<bool, kMaxUnits>, kTeams> before_{};

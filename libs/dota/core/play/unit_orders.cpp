@@ -8,7 +8,7 @@
 #include "rules/casting.hpp"
 #include "rules/orders.hpp"
 #include "view/actions.hpp"
-#include "world/kit.hpp"
+#include "world/loadout.hpp"
 
 namespace dota {
 namespace {
@@ -46,7 +46,7 @@ Refusal aim_cast(Context& c, const Unit& u, const AbilityDef& a, int level, cons
     if (tree < 0) return Refusal::Target;
     cast.type = OrderType::CastPoint;
     cast.tree = static_cast<std::int16_t>(tree);
-    cast.point = c.tables.map->trees[static_cast<std::size_t>(tree)].pos;
+    cast.point = c.tables.map->trees[tree].pos;
     return Refusal::None;
   }
   const bool on_unit = a.target == TargetType::Unit || a.target_tree;
@@ -117,8 +117,8 @@ Refusal give_follow(Context& c, Unit& u, const PersonOrder& o, bool apply) {
 
 Refusal toggle_autocast(Context& c, HeroState& h, const PersonOrder& o, bool apply) {
   if (o.slot < 0 || o.slot >= kAbilitySlots) return Refusal::Slot;
-  AbilityState& s = h.abilities[static_cast<std::size_t>(o.slot)];
-  if (s.id < 0 || !c.tables.abilities[static_cast<std::size_t>(s.id)].autocast) return Refusal::Slot;
+  AbilityState& s = h.abilities[o.slot];
+  if (s.id < 0 || !c.tables.abilities[s.id].autocast) return Refusal::Slot;
   if (s.level <= 0) return Refusal::NotLearned;
   if (apply) s.autocast = !s.autocast;
   return Refusal::None;

@@ -50,17 +50,16 @@ ActionVocabulary::ActionVocabulary(const std::vector<ActionRow>& actions, const 
       continue;
     }
     const auto item = tables.item_index.find(cast);
-    if (item != tables.item_index.end())
-      def.ability = tables.items[static_cast<std::size_t>(item->second)].ability;
+    if (item != tables.item_index.end()) def.ability = tables.items[item->second].ability;
     const auto ability = tables.ability_index.find(cast);
     if (def.ability < 0 && ability != tables.ability_index.end()) def.ability = ability->second;
     if (def.ability < 0)
       throw std::runtime_error("action '" + def.name + "' casts '" + cast +
                                "', which is neither an ability nor an item of the game data");
-    const AbilityDef& a = tables.abilities[static_cast<std::size_t>(def.ability)];
+    const AbilityDef& a = tables.abilities[def.ability];
     def.tree = a.target_tree && def.target == TargetType::None;
     def.hostile = def.target == TargetType::None && only_hostile(a.program);
-    of_ability[static_cast<std::size_t>(def.ability)] = static_cast<std::int16_t>(i);
+    of_ability[def.ability] = static_cast<std::int16_t>(i);
     defs.push_back(def);
   }
   if (defs.size() < kBuiltIns) throw std::runtime_error("the vocabulary of actions lacks built-in ones");

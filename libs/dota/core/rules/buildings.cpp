@@ -26,20 +26,16 @@ void backdoor_scan(Context& c) {
   each_unit<UnitKind::LaneCreep>(w, [&](const Unit& creep) {
     if (!creep.alive) return;
     const int team = 1 - creep.team;
-    const Unit* fort = w.get(w.teams[static_cast<std::size_t>(team)].fort);
+    const Unit* fort = w.get(w.teams[team].fort);
     if (fort && distance(creep.pos, fort->pos) <= g.base_radius[team]) base_reached[team] = true;
   });
-  UnitList near;
   each_building(w, [&](Unit& b) {
     if (b.building == 0 || !b.alive || !guarded(g, b) || building_protected(c, b)) return;
     bool reached = base_reached[b.team];
     if (b.kind == UnitKind::Tower && b.tier == 2) {
       reached = false;
-      units_near(c, b.pos, g.backdoor_radius, near);
-      for (int k = 0; k < near.n && !reached; ++k) {
-        const Unit& u = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
-        reached = u.alive && u.kind == UnitKind::LaneCreep && u.team != b.team;
-      }
+      for (const Unit& u : units_near(c, b.pos, g.backdoor_radius))
+        reached = reached || (u.alive && u.kind == UnitKind::LaneCreep && u.team != b.team);
     }
     if (reached) b.backdoor_until = w.time + g.backdoor_reactivate;
   });
@@ -70,11 +66,11 @@ void fountains_and_shrines(Context& c) {
 }  // namespace
 
 bool use_glyph(Context& c, int team) {
-  TeamState& t = c.world.teams[static_cast<std::size_t>(team)];
+  TeamState& t = c.world.teams[team];
   if (!c.world.due(t.glyph_ready)) return false;
   t.glyph_until = c.world.time + c.tables.game->glyph_duration;
   t.glyph_ready = c.world.time + c.tables.game->glyph_cooldown;
-  team_event(c, EventKind::Glyph, team);
+  record_team_event(c, EventKind::Glyph, team);
   return true;
 }
 
@@ -83,7 +79,7 @@ bool use_shrine(Context& c, Unit& hero) {
   const GameRules& g = *c.tables.game;
   if (!hero.alive) return false;
   for (int i = 0; i < w.units_end; ++i) {
-    Unit& b = w.units[static_cast<std::size_t>(i)];
+    Unit& b = w.units[i];
     if (b.kind != UnitKind::Shrine || !b.alive || b.team != hero.team || !w.due(b.shrine_ready)) continue;
     if (distance(b.pos, hero.pos) > g.shrine_radius) continue;
     b.shrine_ready = w.time + g.shrine_cooldown;
@@ -93,7 +89,7 @@ bool use_shrine(Context& c, Unit& hero) {
       if (u && u->alive && u->team == b.team && distance(u->pos, b.pos) <= g.shrine_radius)
         h.shrine_until = b.shrine_until;
     }
-    happened(c, EventKind::Shrine, hero, &b);
+    record_event(c, EventKind::Shrine, hero, &b);
     return true;
   }
   return false;

@@ -31,7 +31,7 @@ void spend(HeroState& h, float cost, bool by_courier) {
 }
 
 bool is_part_of(const Tables& t, int part, int whole) {
-  for (const auto& recipe : t.items[static_cast<std::size_t>(whole)].recipes)
+  for (const auto& recipe : t.items[whole].recipes)
     for (int component : recipe)
       if (component == part || is_part_of(t, part, component)) return true;
   return false;
@@ -39,17 +39,16 @@ bool is_part_of(const Tables& t, int part, int whole) {
 
 // Sells the least valuable item that no later item of the build is made of, worth at most so much, to make room.
 bool sell_cheapest(Context& c, HeroState& h, float most) {
-  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  const HeroDef& def = c.tables.heroes[h.def];
   int worst = -1;
   for (int slot = 0; slot < kStashFirst; ++slot) {
-    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    const ItemState& s = h.items[slot];
     if (s.id < 0 || s.id == c.tables.game->aegis_item) continue;
     if (item_value(c, s) > most) continue;
     bool needed = h.build_insert >= 0 && is_part_of(c.tables, s.id, h.build_insert);
-    for (std::size_t k = static_cast<std::size_t>(h.build_next); k < def.item_order.size() && !needed; ++k)
+    for (std::size_t k = h.build_next; k < def.item_order.size() && !needed; ++k)
       needed = is_part_of(c.tables, s.id, def.item_order[k]);
-    if (!needed && (worst < 0 || item_value(c, s) < item_value(c, h.items[static_cast<std::size_t>(worst)])))
-      worst = slot;
+    if (!needed && (worst < 0 || item_value(c, s) < item_value(c, h.items[worst]))) worst = slot;
   }
   if (worst < 0) return false;
   sell_item(c, h, worst);
@@ -57,7 +56,7 @@ bool sell_cheapest(Context& c, HeroState& h, float most) {
 }
 
 Step buy_basic(Context& c, HeroState& h, int item) {
-  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  const ItemDef& def = c.tables.items[item];
   const Counter counter = counter_of(c, h, item);
   if (counter == Counter::Nowhere) h.secret_wish = static_cast<std::int16_t>(item);
   if (counter == Counter::Nowhere || !can_afford(h, static_cast<float>(def.cost))) return Step::Wait;
@@ -76,12 +75,12 @@ Step buy_basic(Context& c, HeroState& h, int item) {
 Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh, int* at) {
   if (!fresh)
     for (int slot = 0; slot < kItemSlots; ++slot)
-      if (!(used >> slot & 1u) && h.items[static_cast<std::size_t>(slot)].id == item) {
+      if (!(used >> slot & 1u) && h.items[slot].id == item) {
         used |= 1u << slot;
         *at = slot;
         return Step::Have;
       }
-  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  const ItemDef& def = c.tables.items[item];
   if (def.recipes.empty()) return buy_basic(c, h, item);
 
   const std::vector<int>& recipe = choose_recipe(h, def);
@@ -103,7 +102,7 @@ Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh
   const bool any_stash = parts & stash_bits, all_stash = !(parts & ~stash_bits);
   const bool reach = !goes_to_stash(c, h);
   for (int slot = kStashFirst; slot < kTpSlot; ++slot)
-    if ((parts >> slot & 1u) && h.items[static_cast<std::size_t>(slot)].on_courier) return Step::Wait;
+    if ((parts >> slot & 1u) && h.items[slot].on_courier) return Step::Wait;
   if (bought && (!reach || h.recipe_on_courier)) return Step::Wait;  // it is on its way
   if (any_stash && !all_stash && !reach) return Step::Wait;
   if (!bought && !reach && !all_stash && def.recipe_cost > 0) {
@@ -120,22 +119,19 @@ Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh
   int charges = 0;
   for (int slot = 0; slot < kItemSlots; ++slot) {
     if (!(parts >> slot & 1u)) continue;
-    charges +=
-        c.tables.items[static_cast<std::size_t>(h.items[static_cast<std::size_t>(slot)].id)].requires_charges
-            ? h.items[static_cast<std::size_t>(slot)].charges
-            : 0;
-    h.items[static_cast<std::size_t>(slot)] = ItemState{};
+    charges += c.tables.items[h.items[slot].id].requires_charges ? h.items[slot].charges : 0;
+    h.items[slot] = ItemState{};
   }
   place_item(c, h, item, std::max(charges, def.initial_charges), any_stash && all_stash && !reach);
-  hero_event(c, EventKind::Assembled, h, nullptr, item);
+  record_hero_event(c, EventKind::Assembled, h, nullptr, item);
   return Step::Done;
 }
 
 // The item the build wants now, or -1 when it is complete; past entries that are left out.
 int wanted_item(const Context& c, HeroState& h) {
-  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  const HeroDef& def = c.tables.heroes[h.def];
   while (h.build_next < static_cast<int>(def.item_order.size())) {
-    const int item = def.item_order[static_cast<std::size_t>(h.build_next)];
+    const int item = def.item_order[h.build_next];
     const bool dropped = h.build_next < 32 && (h.build_skip >> h.build_next & 1u);
     if (!dropped && item_supported(c.tables, item)) break;
     ++h.build_next;
@@ -146,13 +142,13 @@ int wanted_item(const Context& c, HeroState& h) {
 // Upkeep (consumables, scrolls, wards) stays within its share of all the gold that the hero has had: without such
 // a bound a hero that uses what it holds buys nothing else.
 bool upkeep_allows(const Context& c, const HeroState& h, int item) {
-  const float cost = static_cast<float>(c.tables.items[static_cast<std::size_t>(item)].cost);
+  const float cost = static_cast<float>(c.tables.items[item].cost);
   return !(h.upkeep + cost > c.settings.upkeep_share * h.income);
 }
 
 bool buy_upkeep(Context& c, HeroState& h, int item) {
   if (!upkeep_allows(c, h, item) || buy_basic(c, h, item) != Step::Done) return false;
-  h.upkeep += static_cast<float>(c.tables.items[static_cast<std::size_t>(item)].cost);
+  h.upkeep += static_cast<float>(c.tables.items[item].cost);
   return true;
 }
 
@@ -163,11 +159,10 @@ bool keep_stocked(Context& c, HeroState& h, int item, int target) {
 
 // The next entry of the build, when it was this one.
 void advance_past(const Context& c, HeroState& h, int item) {
-  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  const HeroDef& def = c.tables.heroes[h.def];
   if (item == h.build_insert)
     h.build_insert = -1;
-  else if (h.build_next < static_cast<int>(def.item_order.size()) &&
-           def.item_order[static_cast<std::size_t>(h.build_next)] == item)
+  else if (h.build_next < static_cast<int>(def.item_order.size()) && def.item_order[h.build_next] == item)
     ++h.build_next;
 }
 
@@ -187,33 +182,30 @@ bool advance_build(Context& c, HeroState& h) {
 bool buy_shared(Context& c, HeroState& h, int item, int stock) {
   World& w = c.world;
   const int index = static_cast<int>(&h - w.heroes.data()), team = index / 5;
-  TeamState& t = w.teams[static_cast<std::size_t>(team)];
+  TeamState& t = w.teams[team];
   // What fails most often is asked first.
-  if (item < 0 || w.heroes_per_team < 2 || !upkeep_allows(c, h, item) ||
-      (stock >= 0 && t.stock[static_cast<std::size_t>(stock)] <= 0) || free_slots(h, false) == 0 ||
-      !item_supported(c.tables, item))
+  if (item < 0 || w.heroes_per_team < 2 || !upkeep_allows(c, h, item) || (stock >= 0 && t.stock[stock] <= 0) ||
+      free_slots(h, false) == 0 || !item_supported(c.tables, item))
     return false;
   for (int i = team * 5; i < team * 5 + 5; ++i)
-    if (w.heroes[static_cast<std::size_t>(i)].in_game &&
-        held_charges(w.heroes[static_cast<std::size_t>(i)], item) > 0)
-      return false;
+    if (w.heroes[i].in_game && held_charges(w.heroes[i], item) > 0) return false;
   const float own = net_worth(c, h);
   for (int i = team * 5; i < team * 5 + 5; ++i) {
-    const HeroState& mate = w.heroes[static_cast<std::size_t>(i)];
+    const HeroState& mate = w.heroes[i];
     if (!mate.in_game || i == index) continue;
     const float other = net_worth(c, mate);
     if (other < own || (other == own && i < index)) return false;
   }
   if (!buy_upkeep(c, h, item)) return false;
-  if (stock >= 0) --t.stock[static_cast<std::size_t>(stock)];
+  if (stock >= 0) --t.stock[stock];
   return true;
 }
 
 // Whether one of the other team's heroes can become invisible by itself: that is known from the draft.
 bool enemies_hide(const Context& c, int team) {
   for (int i = (1 - team) * 5; i < (1 - team) * 5 + 5; ++i) {
-    const HeroState& h = c.world.heroes[static_cast<std::size_t>(i)];
-    if (h.in_game && c.tables.heroes[static_cast<std::size_t>(h.def)].hides) return true;
+    const HeroState& h = c.world.heroes[i];
+    if (h.in_game && c.tables.heroes[h.def].hides) return true;
   }
   return false;
 }
@@ -222,11 +214,11 @@ bool enemies_hide(const Context& c, int team) {
 bool buy_gem(Context& c, HeroState& h) {
   World& w = c.world;
   const int item = c.tables.game->stock_items[0], team = static_cast<int>(&h - w.heroes.data()) / 5;
-  TeamState& t = w.teams[static_cast<std::size_t>(team)];
+  TeamState& t = w.teams[team];
   if (item < 0 || w.time < kGemFrom || t.stock[0] <= 0 || !upkeep_allows(c, h, item) || free_slots(h, false) == 0)
     return false;
   for (int i = team * 5; i < team * 5 + 5; ++i)
-    if (held_charges(w.heroes[static_cast<std::size_t>(i)], item) > 0) return false;
+    if (held_charges(w.heroes[i], item) > 0) return false;
   if (!enemies_hide(c, team) || !buy_upkeep(c, h, item)) return false;
   --t.stock[0];
   return true;
@@ -265,14 +257,14 @@ bool goes_to_stash(const Context& c, const HeroState& h) { return c.settings.cou
 int free_slots(const HeroState& h, bool stash) {
   int n = 0;
   for (int slot = stash ? kStashFirst : 0; slot < kTpSlot; ++slot)
-    n += h.items[static_cast<std::size_t>(slot)].id < 0;
+    n += h.items[slot].id < 0;
   return n;
 }
 
 int next_item(const Context& c, const HeroState& h) {
   if (h.build_insert >= 0 && h.build_next > 0) return h.build_insert;
-  const auto& order = c.tables.heroes[static_cast<std::size_t>(h.def)].item_order;
-  const auto next = static_cast<std::size_t>(std::max<int>(h.build_next, 0));
+  const auto& order = c.tables.heroes[h.def].item_order;
+  const std::size_t next = std::max<int>(h.build_next, 0);
   return next < order.size() ? order[next] : -1;
 }
 
@@ -294,11 +286,11 @@ const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
 
 void sell_item(Context& c, HeroState& h, int slot) {
   // Recently bought items are refunded in full.
-  const ItemState sold = h.items[static_cast<std::size_t>(slot)];
+  const ItemState sold = h.items[slot];
   const bool fresh = !c.world.due(sold.bought_at + c.tables.game->full_refund);
   const float gold = item_value(c, sold) * (fresh ? 1.0f : c.tables.game->sell_fraction);
   h.gold += gold;
-  hero_event(c, EventKind::Sold, h, nullptr, sold.id, gold);
+  record_hero_event(c, EventKind::Sold, h, nullptr, sold.id, gold);
   take_item(c, h, slot);
 }
 
@@ -320,7 +312,7 @@ void skip_owned(const Context& c, HeroState& h) {
     const int item = wanted_item(c, h);
     if (item < 0 || item == h.build_insert) return;
     int slot = 0;
-    while (slot < kItemSlots && ((counted >> slot & 1u) || h.items[static_cast<std::size_t>(slot)].id != item))
+    while (slot < kItemSlots && ((counted >> slot & 1u) || h.items[slot].id != item))
       ++slot;
     if (slot == kItemSlots) return;
     counted |= 1u << slot;
@@ -331,13 +323,13 @@ void skip_owned(const Context& c, HeroState& h) {
 bool can_afford(const HeroState& h, float cost) { return h.gold + h.reliable >= cost; }
 
 bool buy_at(Context& c, HeroState& h, int item, bool to_stash, bool by_courier, int* at) {
-  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  const ItemDef& def = c.tables.items[item];
   int slot = -1;
   if (!place_item(c, h, item, def.initial_charges, to_stash, &slot)) return false;
-  if (slot >= 0) h.items[static_cast<std::size_t>(slot)].bought_at = c.world.time;
+  if (slot >= 0) h.items[slot].bought_at = c.world.time;
   if (at) *at = slot;
   spend(h, static_cast<float>(def.cost), by_courier);
-  hero_event(c, EventKind::Bought, h, nullptr, item, static_cast<float>(def.cost));
+  record_hero_event(c, EventKind::Bought, h, nullptr, item, static_cast<float>(def.cost));
   return true;
 }
 
@@ -346,26 +338,25 @@ void finish_recipe(Context& c, HeroState& h) {
   if (item < 0) return;
   h.recipe = -1;
   h.recipe_on_courier = false;
-  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  const ItemDef& def = c.tables.items[item];
   std::uint32_t parts = 0;
   int charges = 0;
   for (const int component : choose_recipe(h, def)) {
     int found = -1;
     for (int slot = 0; slot < kStashFirst && found < 0; ++slot)
-      if (!(parts >> slot & 1u) && h.items[static_cast<std::size_t>(slot)].id == component) found = slot;
+      if (!(parts >> slot & 1u) && h.items[slot].id == component) found = slot;
     if (found < 0) {
       h.gold += static_cast<float>(def.recipe_cost);
       h.spent -= static_cast<float>(def.recipe_cost);
       return;
     }
     parts |= 1u << found;
-    if (c.tables.items[static_cast<std::size_t>(component)].requires_charges)
-      charges += h.items[static_cast<std::size_t>(found)].charges;
+    if (c.tables.items[component].requires_charges) charges += h.items[found].charges;
   }
   for (int slot = 0; slot < kStashFirst; ++slot)
-    if (parts >> slot & 1u) h.items[static_cast<std::size_t>(slot)] = ItemState{};
+    if (parts >> slot & 1u) h.items[slot] = ItemState{};
   place_item(c, h, item, std::max(charges, def.initial_charges), false);
-  hero_event(c, EventKind::Assembled, h, nullptr, item);
+  record_hero_event(c, EventKind::Assembled, h, nullptr, item);
   advance_past(c, h, item);
 }
 

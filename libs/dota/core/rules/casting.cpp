@@ -10,7 +10,7 @@
 #include "map/vision.hpp"
 #include "world/events.hpp"
 #include "world/game_rules.hpp"
-#include "world/kit.hpp"
+#include "world/loadout.hpp"
 
 namespace dota {
 namespace {
@@ -61,8 +61,8 @@ void start_cooldown(Context& c, const Unit& u, int slot, const AbilityDef& a, in
   for (int i = 16; i < 16 + item_slots(u); ++i) {
     ItemState& item = *item_state(w, u, i);
     if (item.id < 0) continue;
-    const int other = c.tables.items[static_cast<std::size_t>(item.id)].ability;
-    if (other >= 0 && c.tables.abilities[static_cast<std::size_t>(other)].shared_cooldown == a.shared_cooldown)
+    const int other = c.tables.items[item.id].ability;
+    if (other >= 0 && c.tables.abilities[other].shared_cooldown == a.shared_cooldown)
       item.ready = std::max(item.ready, ready);
   }
 }
@@ -71,7 +71,7 @@ void start_cooldown(Context& c, const Unit& u, int slot, const AbilityDef& a, in
 
 Vec2 cast_point_of(const Context& c, const Unit& u, const Order& o) {
   if (o.type == OrderType::CastNoTarget) return u.pos;
-  if (o.tree >= 0) return c.tables.map->trees[static_cast<std::size_t>(o.tree)].pos;
+  if (o.tree >= 0) return c.tables.map->trees[o.tree].pos;
   if (o.type == OrderType::CastUnit)
     if (const Unit* t = c.world.get(o.target)) return t->pos;
   return o.point;
@@ -89,7 +89,7 @@ bool may_aim_there(const Context& c, const AbilityDef& a, const Order& o) {
   if (o.type != OrderType::CastPoint) return true;
   const Cell at = cell_of(o.point);
   const MapData& map = *c.tables.map;
-  const bool no_ward = !at.inside() || map.no_ward[static_cast<std::size_t>(at.index())];
+  const bool no_ward = !at.inside() || map.no_ward[at.index()];
   return !no_ward || std::none_of(a.program.roots.begin(), a.program.roots.end(),
                                   [&](std::uint16_t r) { return a.program.nodes[r].prim == Prim::PlaceWard; });
 }
@@ -103,17 +103,16 @@ void cast_now(Context& c, Unit& u, const Order& o) {
   const std::int16_t item = used ? used->id : std::int16_t{-1};
   u.mana = std::max(0.0f, u.mana - cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red));
   start_cooldown(c, u, o.slot, *a, level);
-  if (a->target == TargetType::Teleport && u.hero >= 0)
-    w.heroes[static_cast<std::size_t>(u.hero)].last_teleport = w.time;
+  if (a->target == TargetType::Teleport && u.hero >= 0) w.heroes[u.hero].last_teleport = w.time;
   if (a->target == TargetType::Teleport && item >= 0 && item != c.tables.game->tp_item) delay_scrolls(c, u);
   const Unit* target = o.type == OrderType::CastUnit && o.tree < 0 ? w.get(o.target) : nullptr;
-  happened(c, EventKind::Cast, u, target, static_cast<int>(a - c.tables.abilities.data()),
-           static_cast<float>(level));
+  record_event(c, EventKind::Cast, u, target, static_cast<int>(a - c.tables.abilities.data()),
+               static_cast<float>(level));
   cast_effect(c, u, o.slot, o);
   on_ability_cast(c, u, *a);
   if (item < 0) return;
   ItemState& held = *item_state(w, u, o.slot);
-  if (held.id == item && c.tables.items[static_cast<std::size_t>(item)].consumable) {
+  if (held.id == item && c.tables.items[item].consumable) {
     held.charges = static_cast<std::int8_t>(held.charges - 1);
     // A channelled one stays, empty, until its channel is over: the channel still refers to its slot.
     if (held.charges <= 0 && !a->channelled) take_item(c, u, o.slot);

@@ -64,18 +64,18 @@ void order_attack(Context& c, Unit& u, Handle target) {
 // Returns the slot of the ability, or of the item (16 + i), that can be cast now; -1 if it cannot.
 int cast_slot(const Context& c, const HeroState& h, const Unit& u, int ability) {
   for (int i = 0; i < kAbilitySlots; ++i)
-    if (h.abilities[static_cast<std::size_t>(i)].id == ability) return castable(c, u, i) ? i : -1;
+    if (h.abilities[i].id == ability) return castable(c, u, i) ? i : -1;
   for (int i = 0; i < kItemSlots; ++i) {
     if (i >= kInventory && i != kTpSlot) continue;
-    const int item = h.items[static_cast<std::size_t>(i)].id;
-    if (item < 0 || c.tables.items[static_cast<std::size_t>(item)].ability != ability) continue;
+    const int item = h.items[i].id;
+    if (item < 0 || c.tables.items[item].ability != ability) continue;
     if (castable(c, u, 16 + i)) return 16 + i;
   }
   return -1;
 }
 
 void order_cast(Context& c, HeroState& h, Unit& u, const ActionDef& def, const Command& cmd) {
-  const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(def.ability)];
+  const AbilityDef& a = c.tables.abilities[def.ability];
   const bool busy = u.act == Act::CastWindup || u.act == Act::Channel;
   if (busy && u.order.slot >= 0 && slot_ability(c, u, u.order.slot, nullptr) == &a) return;  // it is being cast
   const int slot = cast_slot(c, h, u, def.ability);
@@ -90,7 +90,7 @@ void order_cast(Context& c, HeroState& h, Unit& u, const ActionDef& def, const C
         o.tree = static_cast<std::int16_t>(
             tree_at(c.world, *c.tables.map, u.pos, cast_reach(c, u, a, 1) + kWalkMargin));
         if (o.tree < 0) return;
-        o.point = c.tables.map->trees[static_cast<std::size_t>(o.tree)].pos;
+        o.point = c.tables.map->trees[o.tree].pos;
         if (u.order.slot == o.slot && u.order.tree == o.tree && u.order.type == o.type) return;
       }
       break;
@@ -147,7 +147,7 @@ void order_shrine(Context& c, Unit& u) {
   if (use_shrine(c, u)) return;
   const Unit* best = nullptr;
   for (int i = 0; i < c.world.units_end; ++i) {
-    const Unit& s = c.world.units[static_cast<std::size_t>(i)];
+    const Unit& s = c.world.units[i];
     if (s.kind != UnitKind::Shrine || s.team != u.team || !s.alive || s.shrine_ready > c.world.time) continue;
     if (!best || distance(s.pos, u.pos) < distance(best->pos, u.pos)) best = &s;
   }
@@ -189,8 +189,7 @@ void apply_command(Context& c, HeroState& h, const Command& cmd) {
       order_pickup(c, *u);
       return;
     default:
-      if (defs[static_cast<std::size_t>(cmd.action)].ability >= 0)
-        order_cast(c, h, *u, defs[static_cast<std::size_t>(cmd.action)], cmd);
+      if (defs[cmd.action].ability >= 0) order_cast(c, h, *u, defs[cmd.action], cmd);
   }
 }
 

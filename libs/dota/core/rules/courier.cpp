@@ -25,7 +25,7 @@ constexpr float kDanger = 150;
 
 bool has_stash(const HeroState& h) {
   for (int slot = kStashFirst; slot < kTpSlot; ++slot)
-    if (h.items[static_cast<std::size_t>(slot)].id >= 0) return true;
+    if (h.items[slot].id >= 0) return true;
   return h.recipe >= 0;
 }
 
@@ -38,7 +38,7 @@ void put_back(HeroState& h) {
 // Moves all items of the stash to the courier.
 void load(HeroState& h) {
   for (int slot = kStashFirst; slot < kTpSlot; ++slot)
-    if (h.items[static_cast<std::size_t>(slot)].id >= 0) h.items[static_cast<std::size_t>(slot)].on_courier = true;
+    if (h.items[slot].id >= 0) h.items[slot].on_courier = true;
   h.recipe_on_courier = h.recipe >= 0;
 }
 
@@ -46,17 +46,17 @@ void hand_over(Context& c, HeroState& h) {
   const bool recipe = h.recipe_on_courier;
   put_back(h);
   for (int slot = kStashFirst; slot < kTpSlot; ++slot) {
-    const ItemState held = h.items[static_cast<std::size_t>(slot)];
+    const ItemState held = h.items[slot];
     if (held.id < 0) continue;
-    h.items[static_cast<std::size_t>(slot)] = ItemState{};
+    h.items[slot] = ItemState{};
     if (stack_item(c, h, held.id, held.charges, false)) continue;
     if (held.id == c.tables.game->tp_item && h.items[kTpSlot].id < 0) {  // it has a slot of its own
       h.items[kTpSlot] = held;
       continue;
     }
     for (int to = 0; to < kItemSlots; ++to)  // the stash is last: it is where what finds no room stays
-      if (to != kTpSlot && h.items[static_cast<std::size_t>(to)].id < 0) {
-        h.items[static_cast<std::size_t>(to)] = held;
+      if (to != kTpSlot && h.items[to].id < 0) {
+        h.items[to] = held;
         break;
       }
   }
@@ -75,14 +75,14 @@ int choose_customer(const Context& c, int team) {
   int best = -1;
   float best_value = 0;
   for (int i = team * 5; i < team * 5 + 5; ++i) {
-    const HeroState& h = w.heroes[static_cast<std::size_t>(i)];
+    const HeroState& h = w.heroes[i];
     const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u || !u->alive || h.by_hand() || at_home(c, h) || !has_stash(h)) continue;
     float value = 0;
     bool room = h.recipe >= 0;  // it takes no slot
-    if (h.recipe >= 0) value = static_cast<float>(c.tables.items[static_cast<std::size_t>(h.recipe)].recipe_cost);
+    if (h.recipe >= 0) value = static_cast<float>(c.tables.items[h.recipe].recipe_cost);
     for (int slot = 0; slot < kTpSlot; ++slot) {
-      const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+      const ItemState& s = h.items[slot];
       if (slot >= kStashFirst)
         value += item_value(c, s);
       else
@@ -99,12 +99,12 @@ int choose_customer(const Context& c, int team) {
 // Returns the next hero with an errand to the secret shop, enough gold and room in the stash; -1 if none has one.
 int choose_errand(const Context& c, int team) {
   for (int i = team * 5; i < team * 5 + 5; ++i) {
-    const HeroState& h = c.world.heroes[static_cast<std::size_t>(i)];
+    const HeroState& h = c.world.heroes[i];
     if (!h.in_game || h.by_hand() || h.secret_wish < 0 ||
-        !can_afford(h, static_cast<float>(c.tables.items[static_cast<std::size_t>(h.secret_wish)].cost)))
+        !can_afford(h, static_cast<float>(c.tables.items[h.secret_wish].cost)))
       continue;
     for (int slot = kStashFirst; slot < kTpSlot; ++slot)
-      if (h.items[static_cast<std::size_t>(slot)].id < 0) return i;
+      if (h.items[slot].id < 0) return i;
   }
   return -1;
 }
@@ -113,11 +113,11 @@ int choose_errand(const Context& c, int team) {
 bool buy_secretly(Context& c, HeroState& h, const Unit& courier) {
   const int item = h.secret_wish;
   if (item < 0 || !within_shop(c, courier.pos, item) ||
-      !can_afford(h, static_cast<float>(c.tables.items[static_cast<std::size_t>(item)].cost)))
+      !can_afford(h, static_cast<float>(c.tables.items[item].cost)))
     return false;
   int slot = -1;
   if (!buy_at(c, h, item, true, true, &slot)) return false;
-  if (slot >= 0) h.items[static_cast<std::size_t>(slot)].on_courier = true;
+  if (slot >= 0) h.items[slot].on_courier = true;
   h.secret_wish = -1;
   return true;
 }
@@ -142,10 +142,10 @@ void guard(Context& c, Unit& courier) {
 
 void take_errand(Context& c, int team) {
   World& w = c.world;
-  TeamState& t = w.teams[static_cast<std::size_t>(team)];
+  TeamState& t = w.teams[team];
   const int customer = choose_customer(c, team), errand = customer < 0 ? choose_errand(c, team) : -1;
   if (customer < 0 && errand < 0) return;
-  HeroState& h = w.heroes[static_cast<std::size_t>(customer < 0 ? errand : customer)];
+  HeroState& h = w.heroes[customer < 0 ? errand : customer];
   load(h);
   t.courier_for = h.unit;
   t.courier_state = customer < 0 ? kShopping : kDelivering;
@@ -153,7 +153,7 @@ void take_errand(Context& c, int team) {
 
 void fly(Context& c, int team, Unit& courier) {
   World& w = c.world;
-  TeamState& t = w.teams[static_cast<std::size_t>(team)];
+  TeamState& t = w.teams[team];
   const bool decides = w.frame % kPurchaseFrames == team;
   if (t.courier_state == kWaiting) {
     rest(c, courier);
@@ -162,7 +162,7 @@ void fly(Context& c, int team, Unit& courier) {
   }
   if (t.courier_state == kDelivering || t.courier_state == kShopping) {
     Unit* hero = w.get(t.courier_for);
-    HeroState* h = hero && hero->hero >= 0 ? &w.heroes[static_cast<std::size_t>(hero->hero)] : nullptr;
+    HeroState* h = hero && hero->hero >= 0 ? &w.heroes[hero->hero] : nullptr;
     if (!h || (t.courier_state == kDelivering && !hero->alive)) {
       t.courier_state = kReturning;  // what it carries is in the stash again when it is home
       return;
@@ -183,8 +183,7 @@ void fly(Context& c, int team, Unit& courier) {
     return keep_moving(c, courier, hero->pos);
   }
   if (distance(courier.pos, courier.spawn) > kArrive) return keep_moving(c, courier, courier.spawn);
-  if (Unit* hero = w.get(t.courier_for); hero && hero->hero >= 0)
-    put_back(w.heroes[static_cast<std::size_t>(hero->hero)]);
+  if (Unit* hero = w.get(t.courier_for); hero && hero->hero >= 0) put_back(w.heroes[hero->hero]);
   t.courier_state = kWaiting;
   t.courier_for = Handle{};
   rest(c, courier);
@@ -194,7 +193,7 @@ void fly(Context& c, int team, Unit& courier) {
 
 Refusal send_courier(Context& c, HeroState& h, bool apply) {
   const int team = static_cast<int>(&h - c.world.heroes.data()) / 5;
-  TeamState& t = c.world.teams[static_cast<std::size_t>(team)];
+  TeamState& t = c.world.teams[team];
   const Unit* hero = c.world.get(h.unit);
   const Unit* courier = c.settings.courier_scripted ? c.world.get(t.courier) : nullptr;
   if (!courier || !has_stash(h)) return Refusal::Courier;
@@ -209,7 +208,7 @@ Refusal send_courier(Context& c, HeroState& h, bool apply) {
 
 Refusal recall_courier(Context& c, HeroState& h, bool apply) {
   const int team = static_cast<int>(&h - c.world.heroes.data()) / 5;
-  TeamState& t = c.world.teams[static_cast<std::size_t>(team)];
+  TeamState& t = c.world.teams[team];
   const bool away = t.courier_state == kDelivering || t.courier_state == kShopping;
   if (!c.settings.courier_scripted || !c.world.get(t.courier) || !away || !(t.courier_for == h.unit))
     return Refusal::Courier;
@@ -221,16 +220,16 @@ void courier_frame(Context& c) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
   for (int team = 0; team < kTeams; ++team) {
-    TeamState& t = w.teams[static_cast<std::size_t>(team)];
+    TeamState& t = w.teams[team];
     Unit* courier = w.get(t.courier);
     const bool flies = w.time >= g.courier_flying_at;
     if (!courier) {
       if (!w.due(t.courier_respawn)) continue;
       // What the lost courier carried is back in the stash.
       for (int i = team * 5; i < team * 5 + 5; ++i)
-        put_back(w.heroes[static_cast<std::size_t>(i)]);
-      courier = spawn_unit(c, flies ? g.flying_courier_unit : g.courier_unit, team,
-                           c.tables.map->hero_spawn[static_cast<std::size_t>(team)], 0);
+        put_back(w.heroes[i]);
+      courier =
+          spawn_unit(c, flies ? g.flying_courier_unit : g.courier_unit, team, c.tables.map->hero_spawn[team], 0);
       if (!courier) continue;
       t.courier = w.handle(*courier);
       t.courier_state = kWaiting;

@@ -9,7 +9,7 @@
 #include "rules/casting.hpp"
 #include "rules/creature_ai.hpp"
 #include "rules/orders.hpp"
-#include "world/kit.hpp"
+#include "world/loadout.hpp"
 
 namespace dota {
 namespace {
@@ -39,13 +39,10 @@ bool carries(const World& w, const AbilityDef& a, const Unit& u) {
 // The ally in reach that a friendly spell helps most: the weakest for a heal, else the nearest without the effect.
 Unit* whom_to_help(Context& c, const Unit& u, const AbilityDef& a, int level) {
   World& w = c.world;
-  UnitList near;
-  units_near(c, u.pos, a.at(a.cast_range, level) + u.cast_range + u.radius, near);
   const bool heals = restores_health(a);
   Unit* best = nullptr;
   float best_worth = heals ? 0.85f : 1e9f;  // a share of health; a distance
-  for (int i = 0; i < near.n; ++i) {
-    Unit& ally = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (Unit& ally : units_near(c, u.pos, a.at(a.cast_range, level) + u.cast_range + u.radius)) {
     if (ally.team != u.team || !ally.alive || !valid_cast_target(c, u, a, ally) || carries(w, a, ally)) continue;
     const float worth = heals ? ally.hp / std::max(1.0f, ally.max_hp) : distance(ally.pos, u.pos);
     if (worth >= best_worth) continue;
@@ -90,7 +87,7 @@ Order cast_order(Context& c, Unit& u, Unit& enemy, const AbilityDef& a, int slot
 }  // namespace
 
 bool creature_casts(Context& c, Unit& u, Unit& enemy) {
-  if (u.kit < 0) return false;
+  if (u.loadout < 0) return false;
   for (int slot = 0; slot < kAbilitySlots; ++slot) {
     int level = 0;
     const AbilityDef* a = slot_ability(c, u, slot, &level);

@@ -35,13 +35,12 @@ std::int16_t first_waypoint(const MapLane& path) {
 void spawn_creep(Context& c, int team, int lane, CreepKind kind, int stage, Vec2 pos, float facing, bool first) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
-  const auto k = static_cast<std::size_t>(kind);
+  const std::size_t k = ordinal(kind);
   Unit* u = spawn_unit(c, g.creep_unit[team][k][stage], team, free_place(w, *c.tables.map, pos, 16), facing);
   if (!u) return;
   u->lane = static_cast<std::int8_t>(lane);
   u->order.type = OrderType::FollowLane;
-  u->waypoint =
-      first_waypoint(c.tables.map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)]);
+  u->waypoint = first_waypoint(c.tables.map->lanes[team][lane]);
   u->first_wave = first && lane != static_cast<int>(Lane::Mid) && g.side_lanes_peaceful;
   if (stage < 2) {  // mega creeps already hold every upgrade
     const CreepGrowth& grow = (stage == 0 ? g.growth : g.super_growth)[k];
@@ -59,10 +58,9 @@ void spawn_creep(Context& c, int team, int lane, CreepKind kind, int stage, Vec2
 void spawn_wave(Context& c, int team, int lane) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
-  const TeamState& t = w.teams[static_cast<std::size_t>(team)];
-  const MapLane& path = c.tables.map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)];
-  const Vec2 ahead = unit_vector(path.waypoints[static_cast<std::size_t>(first_waypoint(path))] - path.spawn),
-             side{-ahead.y, ahead.x};
+  const TeamState& t = w.teams[team];
+  const MapLane& path = c.tables.map->lanes[team][lane];
+  const Vec2 ahead = unit_vector(path.waypoints[first_waypoint(path)] - path.spawn), side{-ahead.y, ahead.x};
   const float facing = angle_of(ahead.y, ahead.x);
   const bool siege = w.time >= g.siege_first && w.waves % g.siege_nth == 0;
   const int counts[3] = {g.melee_count.value(w.time), g.ranged_count.value(w.time),
@@ -91,9 +89,9 @@ Unit* look_around(Context& c, Unit& u) {
 }
 
 void walk_lane(Context& c, Unit& u) {
-  const auto& points = c.tables.map->lanes[u.team][static_cast<std::size_t>(u.lane)].waypoints;
+  const auto& points = c.tables.map->lanes[u.team][u.lane].waypoints;
   const int last = static_cast<int>(points.size()) - 1;
-  while (u.waypoint < last && distance(u.pos, points[static_cast<std::size_t>(u.waypoint)]) < kWaypointReached)
+  while (u.waypoint < last && distance(u.pos, points[u.waypoint]) < kWaypointReached)
     ++u.waypoint;
   if (u.status & kRooted) {
     u.act = Act::Idle;
@@ -101,7 +99,7 @@ void walk_lane(Context& c, Unit& u) {
     return;
   }
   u.act = Act::Walk;
-  move_towards(c, u, points[static_cast<std::size_t>(u.waypoint)], kArrive);
+  move_towards(c, u, points[u.waypoint], kArrive);
 }
 
 }  // namespace
@@ -151,10 +149,7 @@ void notify_attack_order(Context& c, Unit& attacker, Unit& target) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
   const bool on_hero = target.kind == UnitKind::Hero && is_enemy(attacker, target);
-  UnitList near;
-  units_near(c, attacker.pos, std::max(g.aggro_radius, g.tower_range + 300), near);
-  for (int k = 0; k < near.n; ++k) {
-    Unit& u = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+  for (Unit& u : units_near(c, attacker.pos, std::max(g.aggro_radius, g.tower_range + 300))) {
     if (!u.alive || !is_enemy(u, attacker)) continue;
     if (u.kind == UnitKind::LaneCreep) {
       if (distance(u.pos, attacker.pos) > g.aggro_radius + u.radius) continue;

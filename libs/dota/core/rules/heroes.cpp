@@ -18,10 +18,10 @@ namespace {
 
 void restore_charges(Context& c, HeroState& h, const Unit& u) {
   World& w = c.world;
-  if (!c.tables.heroes[static_cast<std::size_t>(h.def)].has_charges) return;
+  if (!c.tables.heroes[h.def].has_charges) return;
   for (AbilityState& s : h.abilities) {
     if (s.id < 0 || s.level <= 0) continue;
-    const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(s.id)];
+    const AbilityDef& a = c.tables.abilities[s.id];
     if (a.program.charges < 0) continue;
     const int most = charge_limit(c, u, a, s.level);
     if (s.charges >= most) {
@@ -84,20 +84,20 @@ bool buyback(Context& c, HeroState& h) {
   h.buyback_ready = c.world.time + c.tables.game->buyback_cooldown;
   h.death_penalty = c.tables.game->buyback_extra;
   respawn(c, h, *c.world.get(h.unit));
-  hero_event(c, EventKind::Buyback, h, nullptr, -1, cost);
+  record_hero_event(c, EventKind::Buyback, h, nullptr, -1, cost);
   return true;
 }
 
 void heroes_frame(Context& c) {
   World& w = c.world;
   for (int i = 0; i < kMaxHeroes; ++i) {
-    HeroState& h = w.heroes[static_cast<std::size_t>(i)];
+    HeroState& h = w.heroes[i];
     if (!h.in_game) continue;
     Unit* u = w.get(h.unit);
     if (!u) continue;
     if (!u->alive && w.due(h.respawn_at)) {
       respawn(c, h, *u);
-      happened(c, EventKind::Respawn, *u);
+      record_event(c, EventKind::Respawn, *u);
     }
     passive_gold(c, h, *u);
     restore_charges(c, h, *u);

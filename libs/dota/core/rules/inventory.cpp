@@ -21,8 +21,8 @@ bool usable_slot(int slot) { return slot < kInventory; }
 
 // Moves an item that comes into the inventory from the backpack: it works only after the swap delay.
 void swap_slots(Context& c, HeroState& h, int inside, int outside) {
-  std::swap(h.items[static_cast<std::size_t>(inside)], h.items[static_cast<std::size_t>(outside)]);
-  ItemState& in = h.items[static_cast<std::size_t>(inside)];
+  std::swap(h.items[inside], h.items[outside]);
+  ItemState& in = h.items[inside];
   if (in.id >= 0 && outside < kStashFirst) in.enabled_at = c.world.time + c.tables.game->backpack_delay;
 }
 
@@ -33,7 +33,7 @@ void move_item(Context& c, HeroState& h, int from, int to) {
   if (usable_slot(inside) && !usable_slot(outside))
     swap_slots(c, h, inside, outside);
   else
-    std::swap(h.items[static_cast<std::size_t>(inside)], h.items[static_cast<std::size_t>(outside)]);
+    std::swap(h.items[inside], h.items[outside]);
   items_changed(c, h);
 }
 
@@ -63,10 +63,10 @@ void arrange_items(Context& c, HeroState& h) {
   World& w = c.world;
   const Unit* u = w.get(h.unit);
   for (int slot = 0; slot < kItemSlots; ++slot) {
-    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    const ItemState& s = h.items[slot];
     if (s.id < 0) continue;
     const bool in_use = u && u->act == Act::Channel && u->order.slot == 16 + slot;
-    const ItemDef& def = c.tables.items[static_cast<std::size_t>(s.id)];
+    const ItemDef& def = c.tables.items[s.id];
     if (def.consumable && def.initial_charges > 0 && s.charges <= 0 && !in_use) take_item(c, h, slot);
     if (s.id == c.tables.game->aegis_item && s.id >= 0 && w.due(h.aegis_expires)) take_item(c, h, slot);
   }
@@ -77,7 +77,7 @@ void arrange_items(Context& c, HeroState& h) {
 
   // Free places first: stash into inventory or backpack, backpack into inventory.
   for (int from = kTpSlot - 1; from >= kBackpackFirst; --from) {
-    const ItemState& s = h.items[static_cast<std::size_t>(from)];
+    const ItemState& s = h.items[from];
     if (s.id < 0 || (from >= kStashFirst && (!reach_stash || s.on_courier))) continue;
     if (from >= kStashFirst && stack_item(c, h, s.id, s.charges, false)) {
       take_item(c, h, from);
@@ -89,7 +89,7 @@ void arrange_items(Context& c, HeroState& h) {
     }
     const int places = from >= kStashFirst ? kStashFirst : kInventory;
     for (int to = 0; to < places; ++to)
-      if (h.items[static_cast<std::size_t>(to)].id < 0) {
+      if (h.items[to].id < 0) {
         swap_slots(c, h, to, from);
         items_changed(c, h);
         break;
@@ -98,17 +98,15 @@ void arrange_items(Context& c, HeroState& h) {
   // Then the cheapest inside against the dearest outside, one pair at a time.
   int cheap = -1, dear = -1;
   for (int slot = 0; slot < kStashFirst; ++slot) {
-    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    const ItemState& s = h.items[slot];
     if (s.id < 0) continue;
     int& best = usable_slot(slot) ? cheap : dear;
     const float value = place_value(c, s);
-    if (best < 0 || (usable_slot(slot) ? value < place_value(c, h.items[static_cast<std::size_t>(best)])
-                                       : value > place_value(c, h.items[static_cast<std::size_t>(best)])))
+    if (best < 0 ||
+        (usable_slot(slot) ? value < place_value(c, h.items[best]) : value > place_value(c, h.items[best])))
       best = slot;
   }
-  if (cheap >= 0 && dear >= 0 &&
-      place_value(c, h.items[static_cast<std::size_t>(dear)]) >
-          place_value(c, h.items[static_cast<std::size_t>(cheap)])) {
+  if (cheap >= 0 && dear >= 0 && place_value(c, h.items[dear]) > place_value(c, h.items[cheap])) {
     swap_slots(c, h, cheap, dear);
     items_changed(c, h);
   }
@@ -120,7 +118,7 @@ void restock(Context& c) {
     for (std::size_t k = 0; k < t.stock.size(); ++k) {
       const int id = c.tables.game->stock_items[k];
       if (id < 0) continue;
-      const ItemDef& def = c.tables.items[static_cast<std::size_t>(id)];
+      const ItemDef& def = c.tables.items[id];
       if (t.stock[k] >= def.stock_max) {
         t.stock_next[k] = w.time + def.stock_time;
       } else if (w.due(t.stock_next[k])) {

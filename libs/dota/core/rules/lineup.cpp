@@ -15,11 +15,11 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 bool item_supported(const Tables& t, int item) {
-  const ItemDef& def = t.items[static_cast<std::size_t>(item)];
+  const ItemDef& def = t.items[item];
   if (def.excluded || (!def.purchasable && def.recipes.empty())) return false;
   if (def.ability >= 0) {
     // An item whose use alone is not built is still worth its stats; it cannot be used.
-    const Program& p = t.abilities[static_cast<std::size_t>(def.ability)].program;
+    const Program& p = t.abilities[def.ability].program;
     if (!p.missing.empty() && (p.passive_missing || def.stats.empty())) return false;
   }
   return std::all_of(def.recipes.begin(), def.recipes.end(), [&](const std::vector<int>& recipe) {
@@ -32,9 +32,9 @@ std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lin
     if (index < 0) continue;
     if (index >= static_cast<int>(t.heroes.size()))
       return "hero index " + std::to_string(index) + " is not in the data";
-    const HeroDef& hero = t.heroes[static_cast<std::size_t>(index)];
+    const HeroDef& hero = t.heroes[index];
     for (const int ability : hero.abilities) {
-      const AbilityDef& a = t.abilities[static_cast<std::size_t>(ability)];
+      const AbilityDef& a = t.abilities[ability];
       if (!a.program.missing.empty())
         return hero.name + " cannot be played: ability " + a.name + " needs effects that are not built yet (" +
                joined(a.program.missing) + ")";
@@ -50,7 +50,7 @@ template <class Wanted>
 std::vector<std::string> items_where(const Tables& t, const std::array<int, kMaxHeroes>& lineup, Wanted wanted) {
   std::vector<std::string> names;
   const auto look = [&](auto&& self, int item) -> void {
-    const ItemDef& def = t.items[static_cast<std::size_t>(item)];
+    const ItemDef& def = t.items[item];
     if (wanted(item) && std::find(names.begin(), names.end(), def.name) == names.end()) names.push_back(def.name);
     for (const auto& recipe : def.recipes)
       for (const int part : recipe)
@@ -58,7 +58,7 @@ std::vector<std::string> items_where(const Tables& t, const std::array<int, kMax
   };
   for (const int index : lineup) {
     if (index < 0) continue;
-    const HeroDef& hero = t.heroes[static_cast<std::size_t>(index)];
+    const HeroDef& hero = t.heroes[index];
     for (const auto* list : {&hero.item_start, &hero.item_order})
       for (const int item : *list)
         look(look, item);
@@ -74,9 +74,8 @@ std::vector<std::string> items_not_bought(const Tables& t, const std::array<int,
 
 std::vector<std::string> items_without_use(const Tables& t, const std::array<int, kMaxHeroes>& lineup) {
   return items_where(t, lineup, [&](int item) {
-    const int ability = t.items[static_cast<std::size_t>(item)].ability;
-    return item_supported(t, item) && ability >= 0 &&
-           !t.abilities[static_cast<std::size_t>(ability)].program.missing.empty();
+    const int ability = t.items[item].ability;
+    return item_supported(t, item) && ability >= 0 && !t.abilities[ability].program.missing.empty();
   });
 }
 

@@ -19,7 +19,7 @@ constexpr float kCampRing = 90;  // members stand around the camp's spot
 
 bool box_is_clear(const World& w, const MapCamp& camp) {
   for (int i = 0; i < w.units_end; ++i) {
-    const Unit& u = w.units[static_cast<std::size_t>(i)];
+    const Unit& u = w.units[i];
     if (!u.alive || u.building) continue;
     if (u.pos.x >= camp.box_min.x && u.pos.x <= camp.box_max.x && u.pos.y >= camp.box_min.y &&
         u.pos.y <= camp.box_max.y)
@@ -38,16 +38,16 @@ void mark_stack(World& w, int index) {
 
 void spawn_camp(Context& c, int index) {
   World& w = c.world;
-  const MapCamp& camp = c.tables.map->camps[static_cast<std::size_t>(index)];
-  Camp& state = w.camps[static_cast<std::size_t>(index)];
-  const auto& sets = c.tables.camp_sets[static_cast<std::size_t>(camp.tier)];
+  const MapCamp& camp = c.tables.map->camps[index];
+  Camp& state = w.camps[index];
+  const auto& sets = c.tables.camp_sets[camp.tier];
   if (sets.empty()) return;
   if (state.living > 0) mark_stack(w, index);
   int choice = w.rng.below(static_cast<int>(sets.size()));
   if (c.tables.game->neutral_not_twice && choice == state.last_set && sets.size() > 1)
     choice = (choice + 1 + w.rng.below(static_cast<int>(sets.size()) - 1)) % static_cast<int>(sets.size());
   state.last_set = static_cast<std::int8_t>(choice);
-  const auto& units = sets[static_cast<std::size_t>(choice)];
+  const auto& units = sets[choice];
   for (std::size_t k = 0; k < units.size(); ++k) {
     const float angle = 6.2831853f * static_cast<float>(k) / static_cast<float>(units.size());
     const Vec2 pos = camp.pos + heading(angle) * kCampRing;
@@ -66,12 +66,9 @@ Unit* intruder(Context& c, Unit& u) {
   if (g.neutral_sleep && !w.is_day) return nullptr;
   if (!team_near(w, kRadiant, u.pos, g.neutral_acquire) && !team_near(w, kDire, u.pos, g.neutral_acquire))
     return nullptr;
-  UnitList near;
-  units_near(c, u.pos, g.neutral_acquire, near);
   Unit* best = nullptr;
   float best_distance = 1e9f;
-  for (int k = 0; k < near.n; ++k) {
-    Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+  for (Unit& other : units_near(c, u.pos, g.neutral_acquire)) {
     if (!other.alive || other.team == kNeutralTeam ||
         (other.kind != UnitKind::Hero && other.kind != UnitKind::LaneCreep && other.kind != UnitKind::Summon))
       continue;
@@ -111,10 +108,10 @@ void neutrals_frame(Context& c) {
   const GameRules& g = *c.tables.game;
   const int camps = static_cast<int>(std::min<std::size_t>(c.tables.map->camps.size(), kMaxCamps));
   for (int k = 0; k < camps; ++k) {
-    Camp& camp = w.camps[static_cast<std::size_t>(k)];
+    Camp& camp = w.camps[k];
     if (!w.due(camp.next_spawn)) continue;
     camp.next_spawn += g.neutral_every;
-    if (box_is_clear(w, c.tables.map->camps[static_cast<std::size_t>(k)])) spawn_camp(c, k);
+    if (box_is_clear(w, c.tables.map->camps[k])) spawn_camp(c, k);
   }
   each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
     if (u.alive) think(c, u);

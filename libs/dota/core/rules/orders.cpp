@@ -50,12 +50,12 @@ void run_pickup(Context& c, Unit& u) {
   int meant = -1;
   float nearest = kPickupReach;
   for (int i = 0; i < kMaxPickups; ++i) {
-    const Pickup& p = w.pickups[static_cast<std::size_t>(i)];
+    const Pickup& p = w.pickups[i];
     if (p.kind < 0 || distance(p.pos, u.order.point) >= nearest) continue;
     nearest = distance(p.pos, u.order.point);
     meant = i;
   }
-  const Pickup* p = meant < 0 ? nullptr : &w.pickups[static_cast<std::size_t>(meant)];
+  const Pickup* p = meant < 0 ? nullptr : &w.pickups[meant];
   if (!p || u.team >= kTeams || (!p->present && p->known[u.team] == 2)) {
     end_order(c, u);
     return;
@@ -83,12 +83,9 @@ Unit* nearest_enemy(Context& c, Unit& u, float range, std::uint32_t kinds) {
   for (int team = 0; team <= kNeutralTeam; ++team)
     any = any || (team != u.team && team_near(w, team, u.pos, range + u.radius));
   if (!any) return nullptr;
-  UnitList near;
-  units_near(c, u.pos, range + u.radius, near);
   Unit* best = nullptr;
   float best_distance = 1e9f;
-  for (int k = 0; k < near.n; ++k) {
-    Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+  for (Unit& other : units_near(c, u.pos, range + u.radius)) {
     if (!other.alive || !is_enemy(u, other) || other.kind == UnitKind::Courier || other.kind == UnitKind::Ward)
       continue;
     if (!(kinds & kind_bit(other.kind))) continue;

@@ -61,13 +61,11 @@ void roshan_frame(Context& c) {
   if (target && (!in_pit(map, target->pos) || !can_attack(c, *u, *target) || w.due(u->aggro_until)))
     target = nullptr;
   if (!target && w.frame % 5 == 0) {
-    UnitList near;
-    units_near(c, u->pos, c.tables.units[u->type].acquisition_range + u->radius, near);
-    for (int k = 0; k < near.n && !target; ++k) {
-      Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
-      if (other.alive && other.team < kTeams && in_pit(map, other.pos) && can_attack(c, *u, other))
+    for (Unit& other : units_near(c, u->pos, c.tables.units[u->type].acquisition_range + u->radius))
+      if (other.alive && other.team < kTeams && in_pit(map, other.pos) && can_attack(c, *u, other)) {
         target = &other;
-    }
+        break;
+      }
     if (target) neutral_hurt(c, *u, *target);
   }
   if (target) {

@@ -12,7 +12,7 @@ constexpr int kFirstPower = static_cast<int>(PickupKind::DoubleDamage);
 constexpr int kPowerKinds = static_cast<int>(PickupKind::Count) - kFirstPower;
 
 void put(World& w, int slot, Vec2 pos, int kind) {
-  Pickup& p = w.pickups[static_cast<std::size_t>(slot)];
+  Pickup& p = w.pickups[slot];
   p.present = true;
   p.kind = static_cast<std::int8_t>(kind);
   p.pos = pos;
@@ -23,16 +23,16 @@ void put(World& w, int slot, Vec2 pos, int kind) {
 
 void take_pickup(Context& c, Unit& hero, int pickup) {
   World& w = c.world;
-  Pickup& p = w.pickups[static_cast<std::size_t>(pickup)];
+  Pickup& p = w.pickups[pickup];
   if (!p.present || hero.hero < 0) return;
   p.present = false;
   p.known[hero.team] = 2;
-  happened(c, EventKind::Rune, hero, nullptr, p.kind);
+  record_event(c, EventKind::Rune, hero, nullptr, p.kind);
   if (p.kind == static_cast<std::int8_t>(PickupKind::Bounty)) {
     const GameRules& g = *c.tables.game;
     const float gold = g.bounty_base + g.bounty_per_min * std::floor(w.time / 60);
     for (int i = hero.team * 5; i < hero.team * 5 + 5; ++i)
-      give_gold(c, w.heroes[static_cast<std::size_t>(i)], gold, false);
+      give_gold(c, w.heroes[i], gold, false);
     return;
   }
   if (!store_rune(c, hero, p.kind)) apply_rune(c, hero, p.kind);
@@ -46,12 +46,12 @@ void runes_frame(Context& c) {
   if (w.due(w.next_bounty)) {
     w.next_bounty += g.bounty_every;
     for (int k = 0; k < kBountySpots && k < static_cast<int>(map.bounty_runes.size()); ++k)
-      put(w, k, map.bounty_runes[static_cast<std::size_t>(k)], static_cast<int>(PickupKind::Bounty));
+      put(w, k, map.bounty_runes[k], static_cast<int>(PickupKind::Bounty));
   }
   if (w.due(w.next_power_rune)) {
     w.next_power_rune += g.power_every;
     for (int k = 0; k < kPowerSpots; ++k) {
-      Pickup& p = w.pickups[static_cast<std::size_t>(kBountySpots + k)];
+      Pickup& p = w.pickups[kBountySpots + k];
       if (p.present) p.known = {};
       p.present = false;
     }
@@ -59,7 +59,7 @@ void runes_frame(Context& c) {
     int kind = w.rng.below(kPowerKinds);
     if (kind == w.last_rune_kind) kind = (kind + 1 + w.rng.below(kPowerKinds - 1)) % kPowerKinds;
     w.last_rune_kind = static_cast<std::int8_t>(kind);
-    put(w, kBountySpots + spot, map.power_runes[static_cast<std::size_t>(spot)], kFirstPower + kind);
+    put(w, kBountySpots + spot, map.power_runes[spot], kFirstPower + kind);
   }
 }
 

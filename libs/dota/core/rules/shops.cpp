@@ -6,7 +6,7 @@
 namespace dota {
 
 bool within_shop(const Context& c, Vec2 p, int item) {
-  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  const ItemDef& def = c.tables.items[item];
   for (const MapShop& shop : c.tables.map->shops) {
     const bool sells = shop.kind == MapShop::Kind::Side     ? def.side_shop
                        : shop.kind == MapShop::Kind::Secret ? def.sold_secretly
@@ -31,7 +31,7 @@ Counter counter_of(const Context& c, const HeroState& h, int item) {
   if (!c.settings.courier_scripted) return Counter::Hand;
   const Unit* u = c.world.get(h.unit);
   if (u && u->alive && within_shop(c, u->pos, item)) return Counter::Hand;
-  if (c.tables.items[static_cast<std::size_t>(item)].secret_shop) return Counter::Nowhere;
+  if (c.tables.items[item].secret_shop) return Counter::Nowhere;
   return at_home(c, h) ? Counter::Hand : Counter::Stash;
 }
 

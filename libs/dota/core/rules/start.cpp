@@ -52,7 +52,7 @@ void place_buildings(Context& c) {
     u->backdoor_until = -1e9f;
     u->backdoor_hp = u->max_hp;
     w.buildings_standing |= 1ull << i;
-    if (b.kind == UnitKind::Fort) w.teams[static_cast<std::size_t>(b.team)].fort = w.handle(*u);
+    if (b.kind == UnitKind::Fort) w.teams[b.team].fort = w.handle(*u);
   }
 }
 
@@ -63,7 +63,7 @@ void insert_item(Context& c, HeroState& h, const HeroDef& def) {
   for (const int item : def.item_pool)
     if (item_supported(c.tables, item)) pool.push_back(item);
   if (pool.empty()) return;
-  const int item = pool[static_cast<std::size_t>(c.world.rng.below(static_cast<int>(pool.size())))];
+  const int item = pool[c.world.rng.below(static_cast<int>(pool.size()))];
   h.build_insert = static_cast<std::int16_t>(item);
   const auto at = std::find(def.item_order.begin(), def.item_order.end(), item) - def.item_order.begin();
   if (at < std::min<std::ptrdiff_t>(std::ssize(def.item_order), 32)) h.build_skip |= 1u << at;
@@ -85,7 +85,7 @@ void draw_consumables(Context& c, HeroState& h) {
 void randomise_hero(Context& c, HeroState& h, Unit& u) {
   World& w = c.world;
   const GameSettings& s = c.settings;
-  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  const HeroDef& def = c.tables.heroes[h.def];
   const UnitDef& body = c.tables.units[u.type];
   Rng& rng = w.rng;
   for (std::size_t k = 0; k < 3; ++k)
@@ -103,7 +103,7 @@ void randomise_hero(Context& c, HeroState& h, Unit& u) {
     const float levels =
         std::min(static_cast<float>(c.tables.game->max_level) - 1, -s.random_xp * ln(1 - rng.uniform()));
     const auto whole = static_cast<std::size_t>(levels);
-    const std::size_t next = std::min<std::size_t>(whole + 1, table.size() - 1);
+    const std::size_t next = std::min(whole + 1, table.size() - 1);
     xp = table[whole] + (table[next] - table[whole]) * (levels - static_cast<float>(whole));
   }
   if (xp > 0) give_xp(c, h, xp);
@@ -122,10 +122,10 @@ void randomise_hero(Context& c, HeroState& h, Unit& u) {
 void place_hero(Context& c, int index, int def_index) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
-  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(def_index)];
-  HeroState& h = w.heroes[static_cast<std::size_t>(index)];
+  const HeroDef& def = c.tables.heroes[def_index];
+  HeroState& h = w.heroes[index];
   const int team = index / 5;
-  const Vec2 home = c.tables.map->hero_spawn[static_cast<std::size_t>(team)];
+  const Vec2 home = c.tables.map->hero_spawn[team];
   const float angle = 6.2831853f * static_cast<float>(index % 5) / 5;
   const Vec2 pos = free_place(w, *c.tables.map, home + heading(angle) * 100, 24);
   h.def = static_cast<std::int16_t>(def_index);
@@ -147,12 +147,12 @@ void place_hero(Context& c, int index, int def_index) {
   }
   randomise_hero(c, h, *u);
   for (int item : def.item_start) {
-    const ItemDef& bought = c.tables.items[static_cast<std::size_t>(item)];
+    const ItemDef& bought = c.tables.items[item];
     if (!item_supported(c.tables, item) || h.gold < static_cast<float>(bought.cost)) continue;
     if (place_item(c, h, item, bought.initial_charges, false)) {
       h.gold -= static_cast<float>(bought.cost);
       h.spent += static_cast<float>(bought.cost);
-      happened(c, EventKind::Bought, *u, nullptr, item, static_cast<float>(bought.cost));
+      record_event(c, EventKind::Bought, *u, nullptr, item, static_cast<float>(bought.cost));
     }
   }
   for (int k = 0; g.tp_item >= 0 && k < g.free_scrolls; ++k)
@@ -187,9 +187,8 @@ void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes
     for (TeamState& t : w.teams) {
       const int item = g.stock_items[k];
       if (item < 0) continue;
-      t.stock[k] = static_cast<std::int8_t>(c.tables.items[static_cast<std::size_t>(item)].stock_initial);
-      t.stock_next[k] = std::max(w.time + c.tables.items[static_cast<std::size_t>(item)].stock_time,
-                                 c.tables.items[static_cast<std::size_t>(item)].stock_first_s);
+      t.stock[k] = static_cast<std::int8_t>(c.tables.items[item].stock_initial);
+      t.stock_next[k] = std::max(w.time + c.tables.items[item].stock_time, c.tables.items[item].stock_first_s);
     }
   build_spatial(c);
   for (TeamState& t : w.teams) {
@@ -198,8 +197,7 @@ void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes
   }
   if (s.random_roshan > 0) w.roshan_health_scale = std::max(0.01f, w.rng.uniform());
   for (int i = 0; i < kMaxHeroes; ++i)
-    if (lineup[static_cast<std::size_t>(i)] >= 0 && i % 5 < s.heroes_per_team)
-      place_hero(c, i, lineup[static_cast<std::size_t>(i)]);
+    if (lineup[i] >= 0 && i % 5 < s.heroes_per_team) place_hero(c, i, lineup[i]);
   place_buildings(c);
   for (TeamState& t : w.teams)
     t.courier_respawn = w.time;  // courier_frame() sends them out

@@ -63,7 +63,7 @@ void units_frame(Context& c) {
   const int end = w.units_end;
   const bool back = backwards(w);
   for (int i = 0; i < end; ++i)
-    unit_frame(c, w.units[static_cast<std::size_t>(back ? end - 1 - i : i)]);
+    unit_frame(c, w.units[back ? end - 1 - i : i]);
 }
 
 // What decides a game besides a fallen Ancient.
@@ -74,7 +74,7 @@ void check_end(Context& c) {
     for (int team = 0; team < kTeams; ++team) {
       int deaths = 0;
       for (int i = team * 5; i < team * 5 + 5; ++i)
-        deaths += w.heroes[static_cast<std::size_t>(i)].deaths;
+        deaths += w.heroes[i].deaths;
       if (deaths >= c.settings.kills_to_win) {
         w.winner = team == kRadiant ? Winner::Dire : Winner::Radiant;
         return;
@@ -106,9 +106,9 @@ void run_frame(Context& c) {
 }
 
 void remember_health(World& w) {
-  const auto slot = static_cast<std::size_t>(w.step_index % kHistory);
+  const std::size_t slot = w.step_index % kHistory;
   for (int i = 0; i < w.units_end; ++i) {
-    Unit& u = w.units[static_cast<std::size_t>(i)];
+    Unit& u = w.units[i];
     const float hp = u.alive ? u.hp : 0;
     if (u.kind != UnitKind::None &&
         std::bit_cast<std::uint32_t>(u.hp_history[slot]) != std::bit_cast<std::uint32_t>(hp))
@@ -119,69 +119,67 @@ void remember_health(World& w) {
 void notice_runes(World& w) {
   for (Pickup& p : w.pickups)
     for (int team = 0; team < kTeams; ++team)
-      if (p.kind >= 0 && cell_visible(w, team, p.pos)) p.known[static_cast<std::size_t>(team)] = p.present ? 1 : 2;
+      if (p.kind >= 0 && cell_visible(w, team, p.pos)) p.known[team] = p.present ? 1 : 2;
+}
+
+// Calls visit(memory, bytes) for what every frame reads. `unit_bytes`: how much of each unit.
+template <class Visit>
+void visit_frame_memory(const World& w, std::size_t unit_bytes, Visit&& visit) {
+  visit(w.heroes.data(), sizeof w.heroes);
+  for (std::size_t word = 0; word < UnitSet{}.size(); ++word) {
+    std::uint64_t in_use = 0;
+    for (std::size_t kind = 1; kind < w.of_kind.size(); ++kind)
+      in_use |= w.of_kind[kind][word];
+    for (; in_use; in_use &= in_use - 1)
+      visit(&w.units[word * 64 + std::countr_zero(in_use)], unit_bytes);
+  }
+  visit(w.nav.cell.data(), w.units_end * sizeof w.nav.cell[0]);
+  visit(w.nav.bodies.data(), w.units_end * sizeof(Body));
+  visit(w.nav.head.data(), sizeof w.nav.head);
+  visit(w.nav.held.data(), sizeof w.nav.held);
+  visit(w.nav.blocked.data(), sizeof w.nav.blocked);
+  for (std::size_t word = 0; word < w.modifiers_watched.size(); ++word)
+    for (std::uint64_t bits = w.modifiers_watched[word]; bits; bits &= bits - 1)
+      visit(&w.modifiers[word * 64 + std::countr_zero(bits)], 64);
+  visit(w.projectiles.data(), w.projectiles_end * sizeof(Projectile));
+}
+
+// Calls visit(memory, bytes) for what the end of a timestep reads besides units.
+template <class Visit>
+void visit_end_memory(const World& w, Visit&& visit) {
+  visit(&w.still, sizeof w.still);
+  visit(&w.fog, sizeof w.fog);
+  visit(w.visibility_caches.data(), w.units_end * sizeof(VisibilityCache));
 }
 
 // By the time a game has its turn again, the process's other games have evicted it from the near caches: all that
 // every frame reads is prefetched at once, which is faster than to miss one line after the other.
 void prefetch_step(const World& w) {
-  prefetch_lines(w.heroes.data(), sizeof w.heroes);
-  for (int i = 0; i < w.units_end; ++i)
-    prefetch_lines(&w.units[static_cast<std::size_t>(i)], 3 * 64);
-  each_unit<UnitKind::Hero>(w, [&](const Unit& u) { prefetch_lines(&u, sizeof u); });
-  each_building(w, [&](const Unit& b) { prefetch_lines(&b.backdoor_until, sizeof b.backdoor_until); });
-  prefetch_lines(w.nav.cell.data(), sizeof w.nav.cell);
-  prefetch_lines(w.nav.bodies.data(), static_cast<std::size_t>(w.units_end) * sizeof(Body));
-  prefetch_lines(w.nav.head.data(), sizeof w.nav.head);
-  prefetch_lines(w.nav.held.data(), sizeof w.nav.held);
-  prefetch_lines(w.nav.blocked.data(), sizeof w.nav.blocked);
-  for (std::size_t word = 0; word < w.modifiers_watched.size(); ++word)
-    for (std::uint64_t bits = w.modifiers_watched[word]; bits; bits &= bits - 1)
-      prefetch_lines(&w.modifiers[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))], 64);
-  prefetch_lines(w.projectiles.data(), static_cast<std::size_t>(w.projectiles_end) * sizeof(Projectile));
+  visit_frame_memory(w, 3 * 64, prefetch_lines);
+  each_unit<UnitKind::Hero>(w, [](const Unit& u) { prefetch_lines(&u, sizeof u); });
+  each_building(w, [](const Unit& b) { prefetch_lines(&b.backdoor_until, sizeof b.backdoor_until); });
 }
 
-// The same for what a timestep ends with.
+// Prefetches what a timestep ends with.
 void prefetch_end(const World& w) {
-  prefetch_lines(&w.still, sizeof w.still);
-  prefetch_lines(&w.fog, sizeof w.fog);
-  for (int i = 0; i < w.units_end; ++i) {
-    prefetch_lines(&w.looks[static_cast<std::size_t>(i)], sizeof(Look));
-    prefetch_lines(&w.units[static_cast<std::size_t>(i)].hp_history, 4);
-  }
-  each_building(w, [&](const Unit& b) { prefetch_lines(&b.credited, sizeof b.credited); });
+  visit_end_memory(w, prefetch_lines);
+  for (int i = 0; i < w.units_end; ++i)
+    prefetch_lines(&w.units[i].hp_history, 4);
+  each_building(w, [](const Unit& b) { prefetch_lines(&b.credited, sizeof b.credited); });
 }
 
 }  // namespace
 
 void queue_step(const World& w, PrefetchQueue& ahead) {
-  ahead.add(w.heroes.data(), sizeof w.heroes);
-  for (std::size_t word = 0; word < UnitSet{}.size(); ++word) {
-    std::uint64_t there = 0;
-    for (std::size_t kind = 1; kind < w.of_kind.size(); ++kind)
-      there |= w.of_kind[kind][word];
-    for (; there; there &= there - 1)
-      ahead.add(&w.units[word * 64 + static_cast<std::size_t>(std::countr_zero(there))], offsetof(Unit, apart));
-  }
-  const auto units = static_cast<std::size_t>(w.units_end);
-  ahead.add(w.nav.cell.data(), units * sizeof w.nav.cell[0]);
-  ahead.add(w.nav.bodies.data(), units * sizeof(Body));
-  ahead.add(w.nav.head.data(), sizeof w.nav.head);
-  ahead.add(w.nav.held.data(), sizeof w.nav.held);
-  ahead.add(w.nav.blocked.data(), sizeof w.nav.blocked);
-  for (std::size_t word = 0; word < w.modifiers_watched.size(); ++word)
-    for (std::uint64_t bits = w.modifiers_watched[word]; bits; bits &= bits - 1)
-      ahead.add(&w.modifiers[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))], 64);
-  ahead.add(w.projectiles.data(), static_cast<std::size_t>(w.projectiles_end) * sizeof(Projectile));
-  ahead.add(&w.still, sizeof w.still);
-  ahead.add(&w.fog, sizeof w.fog);
-  ahead.add(w.looks.data(), units * sizeof(Look));
+  const auto add = [&](const void* memory, std::size_t bytes) { ahead.add(memory, bytes); };
+  visit_frame_memory(w, offsetof(Unit, padding), add);
+  visit_end_memory(w, add);
 }
 
 void renew_derived(Context& c) {
   World& w = c.world;
   w.still = StillFog{};
-  w.looks = {};
+  w.visibility_caches = {};
   w.nav.listed = false;
   renew_bodies(w);
   watch_modifiers(c);
@@ -196,7 +194,7 @@ void step_frame(Context& c, int f) {
   World& w = c.world;
   const bool back = backwards(w);
   for (int i = 0; i < kMaxHeroes; ++i) {
-    HeroState& h = w.heroes[static_cast<std::size_t>(back ? kMaxHeroes - 1 - i : i)];
+    HeroState& h = w.heroes[back ? kMaxHeroes - 1 - i : i];
     if (h.in_game && h.pending.action != 0 && h.pending.delay == f) apply_command(c, h, h.pending);
   }
   run_frame(c);
@@ -216,10 +214,10 @@ void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands) {
   remember_health(w);
   step_signals(c);
   if (w.winner != Winner::None)
-    team_event(c, EventKind::Won,
-               w.winner == Winner::Radiant ? kRadiant
-               : w.winner == Winner::Dire  ? kDire
-                                           : kNeutralTeam);
+    record_team_event(c, EventKind::Won,
+                      w.winner == Winner::Radiant ? kRadiant
+                      : w.winner == Winner::Dire  ? kDire
+                                                  : kNeutralTeam);
 }
 
 void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {

@@ -29,13 +29,10 @@ Unit* choose(Context& c, Unit& tower, Handle avoid) {
   World& w = c.world;
   const float reach = tower.attack_range + tower.radius;
   if (!team_near(w, 1 - tower.team, tower.pos, reach)) return nullptr;
-  UnitList near;
-  units_near(c, tower.pos, reach, near);
   Unit* best = nullptr;
   int best_class = 9;
   float best_distance = 1e9f;
-  for (int k = 0; k < near.n; ++k) {
-    Unit& u = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+  for (Unit& u : units_near(c, tower.pos, reach)) {
     if (!is_enemy(tower, u) || u.team == kNeutralTeam || u.kind == UnitKind::Ward || !valid_target(c, tower, &u))
       continue;
     int rank = 4;
@@ -77,12 +74,11 @@ void tower_auras(Context& c) {
     if (!tower.alive) return;
     int enemies = 0;
     for (int k = 0; k < kMaxHeroes; ++k) {
-      const HeroState& h = w.heroes[static_cast<std::size_t>(k)];
+      const HeroState& h = w.heroes[k];
       const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
       if (!u || !u->alive || distance(u->pos, tower.pos) > g.aura_radius) continue;
       if (u->team == tower.team)
-        aura[static_cast<std::size_t>(k)] =
-            std::max(aura[static_cast<std::size_t>(k)], tower.tier == 1 ? g.aura_tier1 : g.aura_tier2);
+        aura[k] = std::max(aura[k], tower.tier == 1 ? g.aura_tier1 : g.aura_tier2);
       else
         ++enemies;
     }
@@ -93,10 +89,9 @@ void tower_auras(Context& c) {
     }
   });
   for (int k = 0; k < kMaxHeroes; ++k) {
-    Unit* u = w.heroes[static_cast<std::size_t>(k)].in_game ? w.get(w.heroes[static_cast<std::size_t>(k)].unit)
-                                                            : nullptr;
-    if (!u || u->aura_armor == aura[static_cast<std::size_t>(k)]) continue;
-    u->aura_armor = aura[static_cast<std::size_t>(k)];
+    Unit* u = w.heroes[k].in_game ? w.get(w.heroes[k].unit) : nullptr;
+    if (!u || u->aura_armor == aura[k]) continue;
+    u->aura_armor = aura[k];
     u->stats_dirty = true;
   }
 }

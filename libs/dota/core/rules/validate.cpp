@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "effects/modifiers.hpp"
 #include "effects/program_node.hpp"
@@ -75,7 +76,7 @@ class Checker {
   }
 };
 
-bool within(int i, std::size_t n) { return i >= 0 && static_cast<std::size_t>(i) < n; }
+bool within(int i, std::size_t n) { return i >= 0 && std::cmp_less(i, n); }
 template <class... T>
 bool lengths(T... list) {
   return ((std::fabs(list) <= kFarthest) && ...);
@@ -98,7 +99,7 @@ class State {
     for (std::size_t i = 0; i < w_.heroes.size(); ++i)
       if (!hero(static_cast<int>(i), w_.heroes[i]))
         return "hero " + std::to_string(i) + " refers to something that does not exist";
-    if (!kits()) return "a set of ability and item slots has no owner, or more than one";
+    if (!loadouts()) return "a set of ability and item slots has no owner, or more than one";
     if (!modifiers())
       return "a modifier is in no list, in two, ticks without end, or refers to something that does not exist";
     if (!effects())
@@ -109,8 +110,7 @@ class State {
 
  private:
   bool node(int ability, int n) const {
-    return within(ability, t_.abilities.size()) &&
-           within(n, t_.abilities[static_cast<std::size_t>(ability)].program.nodes.size());
+    return within(ability, t_.abilities.size()) && within(n, t_.abilities[ability].program.nodes.size());
   }
   bool abilities(const std::array<AbilityState, kAbilitySlots>& list) const {
     for (const AbilityState& a : list)
@@ -132,7 +132,7 @@ class State {
   }
   bool command(const Command& c) const {
     return c.delay < kFramesPerStep && c.action >= 0 && std::abs(c.dx) <= 4 && std::abs(c.dy) <= 4 &&
-           (!settings_.actions || static_cast<std::size_t>(c.action) < settings_.actions->defs.size());
+           (!settings_.actions || std::cmp_less(c.action, settings_.actions->defs.size()));
   }
 
   bool counts() const {
@@ -146,8 +146,7 @@ class State {
     for (std::size_t i = 0; i < w_.camps.size(); ++i)
       if (w_.camps[i].last_set < -1) return false;
     for (const Pickup& p : w_.pickups)
-      if (!within_or_none(p.kind, static_cast<std::size_t>(PickupKind::Count)) || (p.present && p.kind < 0))
-        return false;
+      if (!within_or_none(p.kind, ordinal(PickupKind::Count)) || (p.present && p.kind < 0)) return false;
     for (const GroundItem& g : w_.ground)
       if (!within_or_none(g.id, t_.items.size())) return false;
     const std::size_t buildings = map_.buildings.size();
@@ -162,11 +161,11 @@ class State {
   bool events() const {
     if (w_.event_count < 0 || w_.event_count > kMaxEvents) return false;
     for (int k = 0; k < w_.event_count; ++k) {
-      const Event& e = w_.events[static_cast<std::size_t>(k)];
+      const Event& e = w_.events[k];
       std::uint8_t kind;
       std::memcpy(&kind, &e.kind, 1);
       const std::size_t things = e.kind == EventKind::Cast || e.kind == EventKind::Learned ? t_.abilities.size()
-                                 : e.kind == EventKind::Rune ? static_cast<std::size_t>(PickupKind::Count)
+                                 : e.kind == EventKind::Rune ? ordinal(PickupKind::Count)
                                                              : t_.items.size();
       if (kind >= kEventKinds || !within_or_none(e.unit_type, t_.units.size()) ||
           !within_or_none(e.other_type, t_.units.size()) || !within_or_none(e.id, things))
@@ -178,21 +177,21 @@ class State {
   bool unit(int index, const Unit& u) const {
     const std::uint64_t bit = 1ull << (index & 63);
     for (int k = 1; k < kUnitKinds; ++k) {
-      const bool listed = w_.of_kind[static_cast<std::size_t>(k)][static_cast<std::size_t>(index) >> 6] & bit;
+      const bool listed = w_.of_kind[k][index >> 6] & bit;
       if (listed != (static_cast<int>(u.kind) == k)) return false;
     }
     if (u.kind == UnitKind::None) return true;
     if (index >= w_.units_end || !within(u.type, t_.units.size()) || u.team > kNeutralTeam) return false;
     if (!within_or_none(u.hero, kMaxHeroes) || (u.kind == UnitKind::Hero) != (u.hero >= 0)) return false;
-    if (u.hero >= 0 && !(w_.heroes[static_cast<std::size_t>(u.hero)].unit == w_.handle(u))) return false;
-    if (u.hero >= 0 && (u.team != u.hero / 5 || u.kit != -1)) return false;
+    if (u.hero >= 0 && !(w_.heroes[u.hero].unit == w_.handle(u))) return false;
+    if (u.hero >= 0 && (u.team != u.hero / 5 || u.loadout != -1)) return false;
     if (!within_or_none(u.lane, 3) || u.tier > 4 || u.building > map_.buildings.size()) return false;
     if (u.building && u.team >= kTeams) return false;
     if ((u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Courier || u.kind == UnitKind::Ward) &&
         u.team >= kTeams)
       return false;
     if (!within_or_none(u.stacker, kMaxHeroes) || !within_or_none(u.drawn_by, kMaxHeroes)) return false;
-    if (!within_or_none(u.camp, map_.camps.size()) || !within_or_none(u.kit, kMaxKits)) return false;
+    if (!within_or_none(u.camp, map_.camps.size()) || !within_or_none(u.loadout, kMaxLoadouts)) return false;
     if (!within_or_none(u.modifiers, kMaxModifiers)) return false;
     if (std::fabs(u.facing) > kMostTurned || u.turn_rate < 0) return false;
     if (!lengths(u.radius, u.attack_range, u.move_speed, u.vision_day, u.vision_night, u.true_sight, u.cast_range))
@@ -200,8 +199,8 @@ class State {
     if (u.path < -1 || u.path > 2 || u.path_n > kPathPoints || u.path_i > u.path_n) return false;
     if (u.path == 1 && u.path_i >= u.path_n) return false;
     if (u.lane >= 0 && u.team < kTeams) {
-      const auto& way = map_.lanes[u.team][static_cast<std::size_t>(u.lane)].waypoints;
-      if (u.waypoint < 0 || static_cast<std::size_t>(u.waypoint) > way.size()) return false;
+      const auto& way = map_.lanes[u.team][u.lane].waypoints;
+      if (u.waypoint < 0 || u.waypoint > std::ssize(way)) return false;
     }
     return order(u.order) && order(u.queued);
   }
@@ -217,12 +216,13 @@ class State {
            abilities(h.abilities) && items(h.items);
   }
 
-  bool kits() const {
-    std::array<int, kMaxKits> owners{};
+  bool loadouts() const {
+    std::array<int, kMaxLoadouts> owners{};
     for (const Unit& u : w_.units)
-      if (u.kind != UnitKind::None && u.kit >= 0) ++owners[static_cast<std::size_t>(u.kit)];
+      if (u.kind != UnitKind::None && u.loadout >= 0) ++owners[u.loadout];
     for (std::size_t k = 0; k < owners.size(); ++k)
-      if (owners[k] != (w_.kits[k].used ? 1 : 0) || !abilities(w_.kits[k].abilities) || !items(w_.kits[k].items))
+      if (owners[k] != (w_.loadouts[k].used ? 1 : 0) || !abilities(w_.loadouts[k].abilities) ||
+          !items(w_.loadouts[k].items))
         return false;
     return true;
   }
@@ -232,10 +232,10 @@ class State {
     for (std::size_t i = 0; i < w_.units.size(); ++i) {
       const Unit& u = w_.units[i];
       if (u.kind == UnitKind::None) continue;
-      for (int k = u.modifiers; k != -1; k = w_.modifiers[static_cast<std::size_t>(k)].next) {
-        if (!within(k, kMaxModifiers) || listed[static_cast<std::size_t>(k)]) return false;
-        listed[static_cast<std::size_t>(k)] = true;
-        const Modifier& m = w_.modifiers[static_cast<std::size_t>(k)];
+      for (int k = u.modifiers; k != -1; k = w_.modifiers[k].next) {
+        if (!within(k, kMaxModifiers) || listed[k]) return false;
+        listed[k] = true;
+        const Modifier& m = w_.modifiers[k];
         if (k >= w_.modifiers_end || m.owner != static_cast<int>(i)) return false;
         if (!within(m.name, t_.modifiers.size()) || m.damage_type > 3) return false;
         if (m.node == -1 ? !within_or_none(m.ability, t_.abilities.size()) : !node(m.ability, m.node))
@@ -243,14 +243,13 @@ class State {
         if (((m.flags & kModPassive) && m.ability < 0) || !ticks(m.next_tick, m.interval)) return false;
       }
     }
-    for (int k = w_.modifier_free; k != -1; k = w_.modifiers[static_cast<std::size_t>(k)].next) {
-      if (!within(k, static_cast<std::size_t>(w_.modifiers_end)) || listed[static_cast<std::size_t>(k)])
-        return false;
-      listed[static_cast<std::size_t>(k)] = true;
-      if (w_.modifiers[static_cast<std::size_t>(k)].owner != -1) return false;
+    for (int k = w_.modifier_free; k != -1; k = w_.modifiers[k].next) {
+      if (!within(k, w_.modifiers_end) || listed[k]) return false;
+      listed[k] = true;
+      if (w_.modifiers[k].owner != -1) return false;
     }
     for (int k = 0; k < w_.modifiers_end; ++k)
-      if (!listed[static_cast<std::size_t>(k)]) return false;
+      if (!listed[k]) return false;
     return true;
   }
 
@@ -264,9 +263,9 @@ class State {
                                              : !node(p.ability, p.node))
         return false;
     }
-    for (std::size_t i = static_cast<std::size_t>(w_.areas_end); i < w_.areas.size(); ++i)
+    for (std::size_t i = w_.areas_end; i < w_.areas.size(); ++i)
       if (w_.areas[i].active) return false;
-    for (std::size_t i = static_cast<std::size_t>(w_.delayed_end); i < w_.delayed.size(); ++i)
+    for (std::size_t i = w_.delayed_end; i < w_.delayed.size(); ++i)
       if (w_.delayed[i].active) return false;
     for (const Area& a : w_.areas)
       if (a.active && (a.team > kNeutralTeam || !lengths(a.radius) || !node(a.ability, a.node) ||
@@ -282,12 +281,10 @@ class State {
     std::array<bool, kMaxUnits> listed{};
     for (std::size_t cell = 0; cell < w_.nav.head.size(); ++cell) {
       int before = -1;
-      for (int i = w_.nav.head[cell]; i != -1; i = w_.nav.next[static_cast<std::size_t>(i)]) {
-        if (!within(i, kMaxUnits) || listed[static_cast<std::size_t>(i)]) return false;
-        if (w_.nav.cell[static_cast<std::size_t>(i)] != static_cast<int>(cell) ||
-            w_.nav.prev[static_cast<std::size_t>(i)] != before)
-          return false;
-        listed[static_cast<std::size_t>(i)] = true;
+      for (int i = w_.nav.head[cell]; i != -1; i = w_.nav.next[i]) {
+        if (!within(i, kMaxUnits) || listed[i]) return false;
+        if (w_.nav.cell[i] != static_cast<int>(cell) || w_.nav.prev[i] != before) return false;
+        listed[i] = true;
         before = i;
       }
     }

@@ -83,9 +83,8 @@ Lineup draw_lineup(const GameSetup& setup, std::uint64_t seed) {
     std::vector<int> heroes = setup.pool;
     for (int i = 0; i < n; ++i) {
       const int pick = rng.between(i, static_cast<int>(heroes.size()) - 1);
-      std::swap(heroes[static_cast<std::size_t>(i)], heroes[static_cast<std::size_t>(pick)]);
-      out[static_cast<std::size_t>(team * 5 + i)] =
-          team == 1 && setup.mirror_match ? out[static_cast<std::size_t>(i)] : heroes[static_cast<std::size_t>(i)];
+      std::swap(heroes[i], heroes[pick]);
+      out[team * 5 + i] = team == 1 && setup.mirror_match ? out[i] : heroes[i];
     }
   }
   return out;
@@ -101,10 +100,9 @@ void Game::reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineu
   Context c = context();
   start_game(c, seed, lineup);
   for (int team = 0; team < kTeams; ++team) {
-    const auto t = static_cast<std::size_t>(team);
-    reset_view(s.views[t], setup_->constants, team, setup_->layout.table.mirror_dire && team == kDire);
-    s.memory[t] = {};
-    s.bot_rng[t].state = splitmix(seed + 0x626F74ull + static_cast<std::uint64_t>(team));
+    reset_view(s.views[team], setup_->constants, team, setup_->layout.table.mirror_dire && team == kDire);
+    s.memory[team] = {};
+    s.bot_rng[team].state = splitmix(seed + 0x626F74ull + static_cast<std::uint64_t>(team));
   }
   observe();
 }
@@ -112,7 +110,7 @@ void Game::reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineu
 namespace {
 
 void queue_view(const TeamView& v, PrefetchQueue& ahead) {
-  const auto units = static_cast<std::size_t>(v.unit_count);
+  const std::size_t units = v.unit_count;
   ahead.add(&v, offsetof(TeamView, units));
   ahead.add(v.units.data(), units * sizeof(SeenUnit));
   ahead.add(v.hp_histories.data(), units * sizeof(HpHistory));
@@ -127,14 +125,14 @@ void queue_view(const TeamView& v, PrefetchQueue& ahead) {
 void Game::queue_prefetches(PrefetchQueue& ahead) const {
   const GameState& s = *state_;
   queue_step(s.world, ahead);
-  const auto units = static_cast<std::size_t>(setup_->layout.units);
+  const std::size_t units = setup_->layout.units;
   for (std::size_t t = 0; t < kTeams; ++t) {
     queue_view(s.views[t], ahead);
     ahead.add(&s.slots[t].unit, units * sizeof(s.slots[t].unit[0]));
     ahead.add(&s.slots[t].handle, units * sizeof(Handle));
     ahead.add(&s.choices[t].available, sizeof(Available));
     for (int i = 0; i < setup_->layout.heroes; ++i)
-      for (const auto& row : s.choices[t].mask[static_cast<std::size_t>(i)])
+      for (const auto& row : s.choices[t].mask[i])
         ahead.add(row.data(), units);
   }
 }
@@ -145,12 +143,11 @@ void Game::observe(PrefetchQueue* ahead) {
   // The engine leaves the lines that views read besides, of attack, armor and health before, in far memory.
   const MapData& map = *c.tables.map;
   for (int i = 0; i < s.world.units_end; ++i) {
-    const Unit& u = s.world.units[static_cast<std::size_t>(i)];
+    const Unit& u = s.world.units[i];
     if (u.kind == UnitKind::None) continue;
     prefetch_lines(&u.armor, 4 * 64);
     prefetch_lines(&c.tables.units[u.type].projectile_speed, sizeof(float));
-    if (const Cell at = cell_of(u.pos); at.inside())
-      prefetch_lines(&map.elevation[static_cast<std::size_t>(at.index())], 1);
+    if (const Cell at = cell_of(u.pos); at.inside()) prefetch_lines(&map.elevation[at.index()], 1);
   }
   fill_views(c, s.views, ahead);
   for (std::size_t t = 0; t < kTeams; ++t) {
@@ -186,7 +183,7 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
       choices = &free;
     }
     bot_command(controllers[t], s.views[t], s.slots[t], *choices, s.memory[t], s.bot_rng[t], out);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
+    for (int i = 0; i < n; ++i)
       commands[t * 5 + i] = out[i];
   }
 }
@@ -196,9 +193,9 @@ void Game::decode(const std::int16_t* actions, std::size_t team, const Available
   const int n = setup_->settings.heroes_per_team;
   for (int i = 0; i < n; ++i) {
     int slot = -1;
-    commands[team * 5 + static_cast<std::size_t>(i)] =
-        decode_action(actions + (static_cast<int>(team) * n + i) * kActionParts, setup_->vocabulary,
-                      available[static_cast<std::size_t>(i)], slots, state_->views[team].mirrored, &slot);
+    commands[team * 5 + i] =
+        decode_action(actions + (static_cast<int>(team) * n + i) * kActionParts, setup_->vocabulary, available[i],
+                      slots, state_->views[team].mirrored, &slot);
   }
 }
 
@@ -227,7 +224,7 @@ void Game::remember(const std::array<Command, kMaxHeroes>& commands) {
     if (target.index < 0) continue;
     const SlotTable& slots = s.slots[i / 5];
     for (int k = 0; k < slots.count; ++k)
-      if (slots.handle[static_cast<std::size_t>(k)] == target) {
+      if (slots.handle[k] == target) {
         previous = static_cast<std::int16_t>(k);
         break;
       }
@@ -235,14 +232,13 @@ void Game::remember(const std::array<Command, kMaxHeroes>& commands) {
 }
 
 void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out, PrefetchQueue* ahead) {
-  const auto t = static_cast<std::size_t>(team);
-  fill_ground(context(), setup_->layout, state_->views[t]);
-  encoder.encode(state_->views[t], state_->slots[t], state_->choices[t], out, ahead);
+  fill_ground(context(), setup_->layout, state_->views[team]);
+  encoder.encode(state_->views[team], state_->slots[team], state_->choices[team], out, ahead);
 }
 
 void Game::take_signals(int team, float* out) {
   for (int i = 0; i < setup_->settings.heroes_per_team; ++i) {
-    HeroState& h = state_->world.heroes[static_cast<std::size_t>(team * 5 + i)];
+    HeroState& h = state_->world.heroes[team * 5 + i];
     std::copy(h.signals.begin(), h.signals.end(), out + i * kSignals);
     h.signals.fill(0);
   }
@@ -254,7 +250,7 @@ void Game::stats(int team, float* out) const {
     dropped += n;
   const Context c{state_->world, *setup_->tables, setup_->settings};
   for (int i = 0; i < setup_->settings.heroes_per_team; ++i) {
-    const HeroState& h = state_->world.heroes[static_cast<std::size_t>(team * 5 + i)];
+    const HeroState& h = state_->world.heroes[team * 5 + i];
     const float row[kStatCount] = {static_cast<float>(h.last_hits),
                                    static_cast<float>(h.denies),
                                    static_cast<float>(h.kills),

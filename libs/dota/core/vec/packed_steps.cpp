@@ -7,8 +7,8 @@ namespace dota {
 PackedSteps::PackedSteps(const Layout& layout, int games, int threads)
     : values_{static_cast<std::size_t>(layout.width(ObsArray::Shared)),
               static_cast<std::size_t>(layout.heroes * layout.width(ObsArray::Private))},
-      rooms_(static_cast<std::size_t>(threads)),
-      rows_(static_cast<std::size_t>(games * kTeams)) {
+      rooms_(threads),
+      rows_(games * kTeams) {
   for (std::size_t array = 0; array < kArrays; ++array) {
     for (auto& room : rooms_)
       room[array].resize(values_[array]);
@@ -18,20 +18,20 @@ PackedSteps::PackedSteps(const Layout& layout, int games, int threads)
 }
 
 void PackedSteps::room(int thread, TeamStepBuffers& out) {
-  auto& room = rooms_[static_cast<std::size_t>(thread)];
+  auto& room = rooms_[thread];
   out.shared = room[0].data();
   out.private_ = room[1].data();
 }
 
 void PackedSteps::pack(int thread, int game, int team) {
   for (std::size_t array = 0; array < kArrays; ++array) {
-    Row& row = rows_[static_cast<std::size_t>(game * kTeams + team)][array];
-    row.size = pack16(rooms_[static_cast<std::size_t>(thread)][array].data(), values_[array], row.bytes.get());
+    Row& row = rows_[game * kTeams + team][array];
+    row.size = pack16(rooms_[thread][array].data(), values_[array], row.bytes.get());
   }
 }
 
 std::span<const std::uint8_t> PackedSteps::row(std::size_t array, int game, int team) const {
-  const Row& row = rows_[static_cast<std::size_t>(game * kTeams + team)][array];
+  const Row& row = rows_[game * kTeams + team][array];
   return {row.bytes.get(), row.size};
 }
 

@@ -35,7 +35,7 @@ PartSeconds VecGame::time_parts(int steps, BotKind bots) {
   std::vector<GameState> before, after;
   for (const auto& game : games_)
     before.push_back(game->state());
-  std::vector<std::array<Command, kMaxHeroes>> played(games_.size() * static_cast<std::size_t>(steps));
+  std::vector<std::array<Command, kMaxHeroes>> played(games_.size() * steps);
   PartSeconds out;
   const std::array<BotKind, kTeams> who = {bots, bots};
   std::size_t at = 0;
@@ -58,7 +58,7 @@ PartSeconds VecGame::time_parts(int steps, BotKind bots) {
     }
   for (int i = 0; i < size(); ++i) {
     after.push_back(game(i).state());
-    game(i).put(before[static_cast<std::size_t>(i)]);
+    game(i).put(before[i]);
   }
   at = 0;
   watch.lap();
@@ -67,7 +67,7 @@ PartSeconds VecGame::time_parts(int steps, BotKind bots) {
       game(i).advance(played[at++]);
   out.alone = watch.lap();
   for (int i = 0; i < size(); ++i) {
-    const GameState& end = after[static_cast<std::size_t>(i)];
+    const GameState& end = after[i];
     if (game(i).hash() != hash_world(end.world))
       throw std::logic_error("a game went another way when its commands were played again");
     game(i).put(end);

@@ -40,11 +40,11 @@ class VecGame {
 
   int size() const { return static_cast<int>(games_.size()); }
   int variants() const { return static_cast<int>(setups_.size()); }
-  const GameSetup& setup(int variant) const { return *setups_[static_cast<std::size_t>(variant)]; }
+  const GameSetup& setup(int variant) const { return *setups_[variant]; }
   int variant(int i) const;  // that game i is played in
   // One more variant, of the same layout; its index. Not while another call is under way.
   int add_variant(std::shared_ptr<const GameSetup> setup);
-  Game& game(int i) { return *games_[static_cast<std::size_t>(i)]; }
+  Game& game(int i) { return *games_[i]; }
   void bind(const VecBuffers& buffers);
   // A team's last observation in the packed form, while observations are bound that are packed; else none.
   const PackedSteps* packed() const { return packed_ ? &*packed_ : nullptr; }
@@ -64,14 +64,12 @@ class VecGame {
   void finish(int i);  // the same after a timestep that was made elsewhere: signals are those since the last one
   void write(int i);   // observation and outputs as they are now, signals kept
   // Commands of the timesteps of the last step, one after another.
-  const std::vector<std::array<Command, kMaxHeroes>>& chosen(int i) const {
-    return chosen_[static_cast<std::size_t>(i)];
-  }
+  const std::vector<std::array<Command, kMaxHeroes>>& chosen(int i) const { return chosen_[i]; }
   std::vector<Event> events(int i) const;  // what happened in the last step
   // Plays `steps` timesteps of all games, bots on both sides, on the calling thread, then the same again by the
   // commands recorded. encode: 0 when no observations are bound. Throws std::logic_error when the two differ.
   PartSeconds time_parts(int steps, BotKind bots);
-  std::uint64_t episode_seed(int i) const { return games_[static_cast<std::size_t>(i)]->state().seed; }
+  std::uint64_t episode_seed(int i) const { return games_[i]->state().seed; }
 
  private:
   // The prefetch queue of the thread's next game; null where it is not known (`next` -1).

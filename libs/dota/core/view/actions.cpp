@@ -5,8 +5,8 @@
 namespace dota {
 
 bool may_attack(const TeamView& v, int attacker, int unit) {
-  const SeenUnit& a = v.units[static_cast<std::size_t>(attacker)];
-  const SeenUnit& u = v.units[static_cast<std::size_t>(unit)];
+  const SeenUnit& a = v.units[attacker];
+  const SeenUnit& u = v.units[unit];
   if (attacker == unit || !u.visible || u.hp <= 0 || u.invulnerable) return false;
   if (a.status & (kDisarmed | kHexed | kEthereal | kBanished)) return false;
   if (u.status & (kAttackImmune | kEthereal | kBanished | kUntargetable)) return false;
@@ -25,7 +25,7 @@ bool may_attack(const TeamView& v, int attacker, int unit) {
 }
 
 bool may_target(const TeamView& v, const AbilityDef& ability, int caster, int unit) {
-  const SeenUnit& u = v.units[static_cast<std::size_t>(unit)];
+  const SeenUnit& u = v.units[unit];
   if (!u.visible || u.hp <= 0) return false;
   if (u.status & (kBanished | kUntargetable)) return false;
   const bool friendly = u.side == Side::Own;
@@ -61,9 +61,9 @@ Command decode_action(const std::int16_t* row, const ActionVocabulary& vocabular
   out.action = kNoop;
   *slot_out = -1;
   if (slot < 0 || slot >= kMaxAvailable) return out;
-  const int action = available[static_cast<std::size_t>(slot)];
+  const int action = available[slot];
   if (action == kNoAction) return out;
-  const TargetType target = vocabulary.defs[static_cast<std::size_t>(action)].target;
+  const TargetType target = vocabulary.defs[action].target;
   const auto in_slots = [&](int s) { return s >= 0 && s < slots.count; };
   const bool takes_unit = target == TargetType::Unit || target == TargetType::UnitOffset;
   const bool takes_offset = target != TargetType::None && target != TargetType::Unit;
@@ -74,11 +74,11 @@ Command decode_action(const std::int16_t* row, const ActionVocabulary& vocabular
   out.action = static_cast<std::int16_t>(action);
   out.delay = static_cast<std::uint8_t>(delay);
   if (takes_unit) {
-    out.target = slots.handle[static_cast<std::size_t>(unit)];
+    out.target = slots.handle[unit];
     *slot_out = unit;
   }
   if (target == TargetType::Teleport) {
-    out.teleport = slots.handle[static_cast<std::size_t>(teleport)];
+    out.teleport = slots.handle[teleport];
     *slot_out = teleport;
   }
   if (takes_offset) {

@@ -32,12 +32,12 @@ struct Reach {
   void look_from(const SeenUnit& me) {
     const Vec2 at = me.pos;
     const float own = me.radius;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
+    for (int i = 0; i < n; ++i)
       gap[i] = distance(at, Vec2{x[i], y[i]}) - own - radius[i];
     near_n = 0;
     for (int i = 0; i < n; ++i) {
-      near[static_cast<std::size_t>(near_n)] = static_cast<std::int16_t>(i);
-      near_n += gap[static_cast<std::size_t>(i)] <= kNear;
+      near[near_n] = static_cast<std::int16_t>(i);
+      near_n += gap[i] <= kNear;
     }
   }
 };
@@ -53,13 +53,11 @@ struct Chooser {
   int count = 0;
   float enemy_gap = -1;  // to the nearest enemy body; < 0: not looked for yet
 
-  const SeenUnit& me() const { return view.units[static_cast<std::size_t>(caster)]; }
+  const SeenUnit& me() const { return view.units[caster]; }
   void offer(int action) {
-    if (count < kMaxAvailable) list[static_cast<std::size_t>(count++)] = static_cast<std::uint16_t>(action);
+    if (count < kMaxAvailable) list[count++] = static_cast<std::uint16_t>(action);
   }
-  std::uint8_t& bit(MaskClass c, int slot) {
-    return mask[static_cast<std::size_t>(c)][static_cast<std::size_t>(slot)];
-  }
+  std::uint8_t& bit(MaskClass c, int slot) { return mask[ordinal(c)][slot]; }
   float gap(const SeenUnit& u) const { return distance(me().pos, u.pos) - me().radius - u.radius; }
 
   // Marks the slots within `most` whose unit passes, true when there is one.
@@ -69,9 +67,9 @@ struct Chooser {
     const bool close = most <= Reach::kNear;
     const int n = close ? reach.near_n : reach.n;
     for (int k = 0; k < n; ++k) {
-      const auto i = static_cast<std::size_t>(close ? reach.near[static_cast<std::size_t>(k)] : k);
+      const std::size_t i = close ? reach.near[k] : k;
       const int unit = reach.unit[i];
-      if (reach.gap[i] > most || !valid(unit, view.units[static_cast<std::size_t>(unit)])) continue;
+      if (reach.gap[i] > most || !valid(unit, view.units[unit])) continue;
       bit(c, reach.slot[i]) = 1;
       any = true;
     }
@@ -81,7 +79,7 @@ struct Chooser {
   bool mark_others(MaskClass c) {
     bool any = false;
     for (int k = 0; k < reach.follow_n; ++k) {
-      const auto i = static_cast<std::size_t>(reach.follow[static_cast<std::size_t>(k)]);
+      const std::size_t i = reach.follow[k];
       if (reach.unit[i] == caster) continue;
       bit(c, reach.slot[i]) = 1;
       any = true;
@@ -93,7 +91,7 @@ struct Chooser {
       enemy_gap = kAnywhere;
       const Vec2 at = me().pos;
       const float own = me().radius;
-      for (std::size_t i = 0; i < static_cast<std::size_t>(reach.enemy_n); ++i) {
+      for (int i = 0; i < reach.enemy_n; ++i) {
         const float away = distance(at, Vec2{reach.enemy_x[i], reach.enemy_y[i]}) - own - reach.enemy_radius[i];
         enemy_gap = std::min(enemy_gap, std::max(away, 0.0f));
       }
@@ -104,7 +102,7 @@ struct Chooser {
     const float most = cast_range + kWalkMargin;
     switch (def.target) {
       case TargetType::None:
-        if (def.tree) return view.heroes[static_cast<std::size_t>(hero)].tree_near;
+        if (def.tree) return view.heroes[hero].tree_near;
         return !def.hostile || enemy_within(kNoTargetReach);
       case TargetType::Point:
       case TargetType::Ward:
@@ -120,7 +118,7 @@ struct Chooser {
       }
       case TargetType::Teleport:
         for (int k = 0; k < reach.haven_n; ++k)
-          bit(def.mask, reach.haven[static_cast<std::size_t>(k)]) = 1;
+          bit(def.mask, reach.haven[k]) = 1;
         return reach.haven_n > 0;
     }
     return false;
@@ -140,23 +138,22 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
     c.offer(kAttack);
   const auto cast = [&](int ability, float reach) {
     if (ability < 0) return;
-    const int action = actions.of_ability[static_cast<std::size_t>(ability)];
+    const int action = actions.of_ability[ability];
     if (action == kNoAction) return;
     for (int i = 0; i < c.count; ++i)
-      if (c.list[static_cast<std::size_t>(i)] == action) return;  // two of the same item
-    if (c.count < kMaxAvailable && c.cast_possible(actions.defs[static_cast<std::size_t>(action)],
-                                                   t.abilities[static_cast<std::size_t>(ability)], reach))
+      if (c.list[i] == action) return;  // two of the same item
+    if (c.count < kMaxAvailable && c.cast_possible(actions.defs[action], t.abilities[ability], reach))
       c.offer(action);
   };
   for (const SeenAbility& a : h.abilities)
     if (a.castable) cast(a.id, a.reach);
   for (const SeenItem& i : h.items)
-    if (i.castable) cast(t.items[static_cast<std::size_t>(i.id)].ability, i.reach);
+    if (i.castable) cast(t.items[i.id].ability, i.reach);
   if (h.rune_near >= 0) c.offer(kPickup);
   if (v.glyph_cooldown[0] <= 0 && !actions.scripted_glyph && v.time >= 0) c.offer(kGlyph);
   if (!actions.scripted_shrine)
     for (int i = 0; i < c.reach.shrine_n; ++i) {
-      const SeenUnit& u = v.units[static_cast<std::size_t>(c.reach.shrine[static_cast<std::size_t>(i)])];
+      const SeenUnit& u = v.units[c.reach.shrine[i]];
       if (c.gap(u) > kWalkMargin) continue;
       c.offer(kShrine);
       break;
@@ -167,7 +164,7 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
 // Whether the hero's last choice is an attack or a cast that is on its way: chosen in the step before, so that it
 // starts only now, or winding up, or being channelled.
 bool committed(const TeamView& v, const SeenHero& h) {
-  const SeenUnit& body = v.units[static_cast<std::size_t>(h.unit)];
+  const SeenUnit& body = v.units[h.unit];
   if (body.act == Act::AttackWindup || body.act == Act::CastWindup || body.act == Act::Channel) return true;
   const std::int16_t last = h.previous.action;
   return last == kAttack || (last >= kBuiltIns && !h.using_ability);
@@ -176,31 +173,31 @@ bool committed(const TeamView& v, const SeenHero& h) {
 Reach held_slots(const TeamView& v, const SlotTable& slots) {
   Reach reach;
   for (int s = 0; s < slots.count; ++s)
-    if (slots.unit[static_cast<std::size_t>(s)] >= 0) {
-      const auto at = static_cast<std::size_t>(reach.n++);
+    if (slots.unit[s] >= 0) {
+      const std::size_t at = reach.n++;
       reach.slot[at] = static_cast<std::int16_t>(s);
-      reach.unit[at] = slots.unit[static_cast<std::size_t>(s)];
-      const SeenUnit& u = v.units[static_cast<std::size_t>(reach.unit[at])];
+      reach.unit[at] = slots.unit[s];
+      const SeenUnit& u = v.units[reach.unit[at]];
       reach.x[at] = u.pos.x;
       reach.y[at] = u.pos.y;
       reach.radius[at] = u.radius;
       if (u.side != Side::Own || u.hp <= 0) continue;
       if (u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep)
-        reach.follow[static_cast<std::size_t>(reach.follow_n++)] = static_cast<std::int16_t>(at);
+        reach.follow[reach.follow_n++] = static_cast<std::int16_t>(at);
       if (u.building > 0 && u.kind != UnitKind::Filler)
-        reach.haven[static_cast<std::size_t>(reach.haven_n++)] = static_cast<std::int16_t>(s);
+        reach.haven[reach.haven_n++] = static_cast<std::int16_t>(s);
     }
   for (int i = 0; i < v.unit_count; ++i) {
-    const SeenUnit& u = v.units[static_cast<std::size_t>(i)];
+    const SeenUnit& u = v.units[i];
     if (u.side == Side::Own) {
       if (u.kind == UnitKind::Shrine && u.shrine_cooldown <= 0)
-        reach.shrine[static_cast<std::size_t>(reach.shrine_n++)] = static_cast<std::int16_t>(i);
+        reach.shrine[reach.shrine_n++] = static_cast<std::int16_t>(i);
       continue;
     }
     const bool body = u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Neutral ||
                       u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon;
     if (!body || !u.visible || u.hp <= 0) continue;
-    const auto at = static_cast<std::size_t>(reach.enemy_n++);
+    const std::size_t at = reach.enemy_n++;
     reach.enemy_x[at] = u.pos.x;
     reach.enemy_y[at] = u.pos.y;
     reach.enemy_radius[at] = u.radius;
@@ -210,12 +207,11 @@ Reach held_slots(const TeamView& v, const SlotTable& slots) {
 
 // The choices of hero i; `reach` is brought up to him.
 void choose(const TeamView& v, int i, int slots, bool commit, Reach& reach, Choices& out) {
-  const auto at = static_cast<std::size_t>(i);
-  out.available[at].fill(kNoAction);
-  for (auto& row : out.mask[at])
+  out.available[i].fill(kNoAction);
+  for (auto& row : out.mask[i])
     std::fill_n(row.begin(), slots, std::uint8_t{0});
-  const SeenHero& h = v.heroes[at];
-  Chooser c{v, i, h.unit, out.available[at], out.mask[at], reach};
+  const SeenHero& h = v.heroes[i];
+  Chooser c{v, i, h.unit, out.available[i], out.mask[i], reach};
   c.offer(kNoop);
   if (!h.present) return;
   if (!h.alive || h.unit < 0) return choose_dead(v, h, c);
@@ -235,15 +231,14 @@ void find_choices(const TeamView& v, const SlotTable& slots, bool commit, Choice
 void find_free_choices(const TeamView& v, const SlotTable& slots, const Choices& held, Choices& out) {
   Reach reach = held_slots(v, slots);
   for (int i = 0; i < v.heroes_per_team; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const SeenHero& h = v.heroes[at];
+    const SeenHero& h = v.heroes[i];
     if (h.present && h.alive && h.unit >= 0 && committed(v, h)) {
       choose(v, i, slots.count, false, reach, out);
       continue;
     }
-    out.available[at] = held.available[at];
+    out.available[i] = held.available[i];
     for (std::size_t k = 0; k < kMaskClasses; ++k)
-      std::copy_n(held.mask[at][k].begin(), slots.count, out.mask[at][k].begin());
+      std::copy_n(held.mask[i][k].begin(), slots.count, out.mask[i][k].begin());
   }
 }
 

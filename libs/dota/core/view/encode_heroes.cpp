@@ -10,7 +10,7 @@ namespace dota {
 void Encoder::encode_heroes(const TeamView& v) {
   const auto& k = layout_.hero;
   for (int h = 0; h < 2 * layout_.heroes; ++h) {
-    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    const SeenHero& s = v.heroes[h];
     if (!s.present) continue;
     f(k.alive, h) = s.alive ? 1.0f : 0.0f;
     f(k.deaths, h) = static_cast<float>(s.deaths) * scale::kCount;
@@ -29,7 +29,7 @@ void Encoder::encode_heroes(const TeamView& v) {
     f(k.hp_regen, h) = s.hp_regen * scale::kRegen;
     f(k.magic_resistance, h) = s.magic_resistance;
     for (int i = 0; i < 3; ++i)
-      f(k.attributes, h, i) = s.attributes[static_cast<std::size_t>(i)] * scale::kAttribute;
+      f(k.attributes, h, i) = s.attributes[i] * scale::kAttribute;
     f(k.invisible, h) = s.invisible ? 1.0f : 0.0f;
     f(k.using_ability, h) = s.using_ability ? 1.0f : 0.0f;
   }
@@ -39,16 +39,16 @@ void Encoder::encode_allies(const TeamView& v) {
   const auto& k = layout_.ally;
   const RegistryIds& ids = *v.constants.ids;
   for (int h = 0; h < layout_.heroes; ++h) {
-    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    const SeenHero& s = v.heroes[h];
     if (!s.present) continue;
     for (int i = 0; i < 7; ++i)
-      f(k.purchase_settings, h, i) = s.purchase[static_cast<std::size_t>(i)];
+      f(k.purchase_settings, h, i) = s.purchase[i];
     f(k.buyback, h, 0) = s.can_buyback ? 1.0f : 0.0f;
     f(k.buyback, h, 1) = s.buyback_cost * scale::kGold;
     f(k.buyback, h, 2) = s.buyback_cooldown * scale::kMinutes;
     int inventory = 0, backpack = 0;
     for (int i = 0; i < kStashFirst; ++i)
-      if (s.items[static_cast<std::size_t>(i)].id < 0) ++(i < kInventory ? inventory : backpack);
+      if (s.items[i].id < 0) ++(i < kInventory ? inventory : backpack);
     f(k.empty_slots, h, 0) = static_cast<float>(inventory) * scale::kCount;
     f(k.empty_slots, h, 1) = static_cast<float>(backpack) * scale::kCount;
     // Turned, the top lane is the world's bottom lane.
@@ -65,9 +65,9 @@ void Encoder::encode_passability(const TeamView& v, std::uint16_t* shared) {
   if (k.at >= layout_.width(ObsArray::Shared)) return;  // left out
   const int cells = layout_.table.passability * layout_.table.passability;
   for (int h = 0; h < layout_.heroes; ++h) {
-    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    const SeenHero& s = v.heroes[h];
     if (!s.present || s.unit < 0) continue;
-    const std::uint8_t* const grid = v.passable[static_cast<std::size_t>(h)].data();
+    const std::uint8_t* const grid = v.passable[h].data();
     std::uint16_t* const out = shared + k.row(h);
     if (v.mirrored)
       for (int i = 0; i < cells; ++i)
@@ -82,10 +82,10 @@ void Encoder::encode_abilities(const TeamView& v) {
   const auto& k = layout_.ability;
   const RegistryIds& ids = *v.constants.ids;
   for (int h = 0; h < 2 * layout_.heroes; ++h) {
-    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    const SeenHero& s = v.heroes[h];
     if (!s.present) continue;
     for (int i = 0; i < kAbilitySlots; ++i) {
-      const SeenAbility& a = s.abilities[static_cast<std::size_t>(i)];
+      const SeenAbility& a = s.abilities[i];
       if (a.id < 0) continue;
       const int row = h * kAbilitySlots + i;
       f(k.cooldown, row) = a.cooldown * scale::kMinutes;
@@ -102,10 +102,10 @@ void Encoder::encode_items(const TeamView& v) {
   const auto& k = layout_.item;
   const RegistryIds& ids = *v.constants.ids;
   for (int h = 0; h < 2 * layout_.heroes; ++h) {
-    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    const SeenHero& s = v.heroes[h];
     if (!s.present) continue;
     for (int i = 0; i < kItemSlots; ++i) {
-      const SeenItem& t = s.items[static_cast<std::size_t>(i)];
+      const SeenItem& t = s.items[i];
       if (t.id < 0) continue;
       const int row = h * kItemSlots + i;
       const int place = i < kInventory || i == kTpSlot ? 0 : (i < kStashFirst ? 1 : 2);

@@ -21,11 +21,11 @@ void Encoder::encode_minimap(const TeamView& v) {
   const auto& k = layout_.minimap;
   const int n = layout_.table.minimap, cells = n * n;
   for (int i = 0; i < cells; ++i)
-    std::copy_n(minimap_cells_[static_cast<std::size_t>(i)].begin(), 3, &f(k.cell, i));
+    std::copy_n(minimap_cells_[i].begin(), 3, &f(k.cell, i));
   for (int i = 0; i < cells; ++i)
-    f(k.visible, i) = v.minimap_visible[static_cast<std::size_t>(v.mirrored ? cells - 1 - i : i)];
+    f(k.visible, i) = v.minimap_visible[v.mirrored ? cells - 1 - i : i];
   for (int u = 0; u < v.unit_count; ++u) {
-    const SeenUnit& s = v.units[static_cast<std::size_t>(u)];
+    const SeenUnit& s = v.units[u];
     const int enemy = s.side == Side::Own ? 0 : 1;
     const bool creep = is_creep(s) && s.side != Side::Neutral, ward = s.kind == UnitKind::Ward;
     const bool enemy_hero = s.kind == UnitKind::Hero && enemy && s.visible;
@@ -52,65 +52,63 @@ void Encoder::encode_nearby(const TeamView& v, std::uint16_t* all_private) {
   std::array<Creep, kMaxUnits + 5> creep;
   int creeps = 0;
   for (int u = 0; u < v.unit_count; ++u) {
-    const SeenUnit& s = v.units[static_cast<std::size_t>(u)];
-    if (is_creep(s)) creep[static_cast<std::size_t>(creeps++)] = {s.pos, s.side == Side::Own ? 0 : 1};
+    const SeenUnit& s = v.units[u];
+    if (is_creep(s)) creep[creeps++] = {s.pos, s.side == Side::Own ? 0 : 1};
   }
   std::array<GroundRow, kMaxGridSide * kMaxGridSide> ground;
   std::array<float, kMaxGridSide * kMaxGridSide> away;                           // of cells from an effect
   std::array<std::array<std::uint16_t, 2>, kMaxGridSide * kMaxGridSide> around;  // creeps, own and other
   for (int h = 0; h < layout_.heroes; ++h) {
-    std::uint16_t* const out = all_private + static_cast<std::size_t>(h) * width_private_ + rows.row(0);
+    std::uint16_t* const out = all_private + h * width_private_ + rows.row(0);
     prefetch_some(ahead_);
     const SeenUnit* me = v.body(h);
     if (!me) {
       std::fill_n(out, rows.stride * cells, std::uint16_t{0});
       continue;
     }
-    const auto at = static_cast<std::size_t>(h);
     std::fill_n(around.begin(), cells, std::array<std::uint16_t, 2>{});
     for (int u = 0; u < creeps; ++u) {
-      const Creep& s = creep[static_cast<std::size_t>(u)];
+      const Creep& s = creep[u];
       const Vec2 d = (s.pos - me->pos) * turn_;
       if (std::fabs(d.x) >= half || std::fabs(d.y) >= half) continue;
       const int x = static_cast<int>((d.x + half) / kNearbyCell), y = static_cast<int>((d.y + half) / kNearbyCell);
-      const auto i = static_cast<std::size_t>(std::min(y, n - 1) * n + std::min(x, n - 1));
-      ++around[i][static_cast<std::size_t>(s.enemy)];
+      const std::size_t i = std::min(y, n - 1) * n + std::min(x, n - 1);
+      ++around[i][s.enemy];
     }
     for (int i = 0; i < cells; ++i) {
-      const auto to = static_cast<std::size_t>(i), from = static_cast<std::size_t>(v.mirrored ? cells - 1 - i : i);
-      ground[to] = {levels_[static_cast<std::uint8_t>(v.nearby_level[at][from])],
-                    static_cast<std::uint16_t>(v.nearby_passable[at][from] * kHalfOne),
+      const int to = i, from = v.mirrored ? cells - 1 - i : i;
+      ground[to] = {levels_[static_cast<std::uint8_t>(v.nearby_level[h][from])],
+                    static_cast<std::uint16_t>(v.nearby_passable[h][from] * kHalfOne),
                     {counts_[around[to][0]], counts_[around[to][1]]},
                     {0, 0}};
     }
     for (int a = 0; a < v.area_count; ++a) {
-      const SeenArea& s = v.areas[static_cast<std::size_t>(a)];
+      const SeenArea& s = v.areas[a];
       const Vec2 d = (s.pos - me->pos) * turn_;
       const float reach = half + s.radius;
       if (s.ability < 0 || std::fabs(d.x) >= reach || std::fabs(d.y) >= reach) continue;
       const float most = s.radius + 0.5f * kNearbyCell;
       for (int i = 0; i < cells; ++i)
-        away[static_cast<std::size_t>(i)] =
-            distance({cell_x_[static_cast<std::size_t>(i)], cell_y_[static_cast<std::size_t>(i)]}, d);
+        away[i] = distance({cell_x_[i], cell_y_[i]}, d);
       for (int i = 0; i < cells; ++i) {
-        if (away[static_cast<std::size_t>(i)] > most) continue;
+        if (away[i] > most) continue;
         // The first two effects that cover the cell; its float is whose they are: own 1, others -1.
         for (std::size_t e = 0; e < 2; ++e) {
           std::uint16_t& effect = pid(h, k.area_effect, i, static_cast<int>(e));
           if (effect != 0) continue;
           effect = v.constants.ids->of(v.constants.ids->ability, s.ability);
-          ground[static_cast<std::size_t>(i)].area[e] = s.side == Side::Own ? kHalfOne : kHalfMinusOne;
+          ground[i].area[e] = s.side == Side::Own ? kHalfOne : kHalfMinusOne;
           break;
         }
       }
     }
     if (rows.whole()) {
-      std::memcpy(out, ground.data(), static_cast<std::size_t>(cells) * sizeof(GroundRow));
+      std::memcpy(out, ground.data(), cells * sizeof(GroundRow));
       continue;
     }
     for (int i = 0; i < cells; ++i)
       for (const Rows::Piece& p : rows.pieces)
-        std::copy_n(reinterpret_cast<const std::uint16_t*>(&ground[static_cast<std::size_t>(i)]) + p.from, p.n,
+        std::copy_n(reinterpret_cast<const std::uint16_t*>(&ground[i]) + p.from, p.n,
                     out + i * rows.stride + p.at);
   }
 }

@@ -15,8 +15,7 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots, std::uint1
   std::array<float, kMaxSlots> facing, sine, cosine;
   std::size_t n = 0;
   for (int i = 0; i < layout_.units; ++i)
-    if (const int index = slots.unit[static_cast<std::size_t>(i)]; index >= 0)
-      facing[n++] = v.units[static_cast<std::size_t>(index)].facing;
+    if (const int index = slots.unit[i]; index >= 0) facing[n++] = v.units[index].facing;
   sin_cos_of(facing.data(), n, sine.data(), cosine.data());
   // A row is turned to 16 bits some rows after it was made: to read at once what was just written in small pieces
   // would mean to wait for it.
@@ -26,19 +25,19 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots, std::uint1
   const auto put = [&](std::size_t k) {
     const auto* const numbers = reinterpret_cast<const float*>(&made[k % made.size()]);
     for (const Rows::Piece& p : rows.pieces)
-      to_half(numbers + p.from, places[k % made.size()] + p.at, static_cast<std::size_t>(p.n));
+      to_half(numbers + p.from, places[k % made.size()] + p.at, p.n);
   };
   n = 0;
   for (int i = 0; i < layout_.units; ++i) {
     std::uint16_t* const out = shared + rows.row(i);
     prefetch_some(ahead_, 8);
-    const int index = slots.unit[static_cast<std::size_t>(i)];
+    const int index = slots.unit[i];
     if (index < 0) {
       std::fill_n(out, rows.stride, std::uint16_t{0});
       continue;
     }
-    const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
-    const HpHistory& hp = v.hp_histories[static_cast<std::size_t>(index)];
+    const SeenUnit& s = v.units[index];
+    const HpHistory& hp = v.hp_histories[index];
     UnitRow& r = made[n % made.size()];
     places[n % made.size()] = out;
     r.position[0] = s.pos.x * turn_ * scale::kPosition;
@@ -85,11 +84,11 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
   std::size_t n = 0, attacking = 0;
   std::fill_n(place.begin(), v.unit_count, std::int16_t{-1});
   for (int i = 0; i < layout_.units; ++i) {
-    const int index = slots.unit[static_cast<std::size_t>(i)];
+    const int index = slots.unit[i];
     if (index < 0) continue;
-    const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
+    const SeenUnit& s = v.units[index];
     if (s.attacking) attackers[attacking++] = {static_cast<std::int16_t>(n), s.attack_target};
-    place[static_cast<std::size_t>(index)] = static_cast<std::int16_t>(n);
+    place[index] = static_cast<std::int16_t>(n);
     slot[n] = static_cast<std::int16_t>(i);
     handle[n] = s.handle;
     x[n] = s.pos.x;
@@ -103,11 +102,11 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
   std::array<Shot, kViewProjectiles> shots;
   std::size_t flying = 0;
   for (int j = 0; j < v.projectile_count; ++j) {
-    const SeenProjectile& s = v.projectiles[static_cast<std::size_t>(j)];
+    const SeenProjectile& s = v.projectiles[j];
     if (s.eta <= 0) continue;
     const int target = v.find(s.target), source = v.find(s.source);
     if (target < 0 || source < 0) continue;
-    const int h = v.units[static_cast<std::size_t>(target)].hero, from = place[static_cast<std::size_t>(source)];
+    const int h = v.units[target].hero, from = place[source];
     if (h >= 0 && h < layout_.heroes && from >= 0) shots[flying++] = {h, from, s.eta};
   }
   const std::uint16_t one = kHalfOne;
@@ -115,7 +114,7 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
   const bool whole = rows.whole();
   std::array<UnitLook, kMaxSlots> aside;
   for (int h = 0; h < layout_.heroes; ++h) {
-    std::uint16_t* const out = all_private + static_cast<std::size_t>(h) * width_private_;
+    std::uint16_t* const out = all_private + h * width_private_;
     prefetch_some(ahead_);
     std::fill_n(out + rows.row(0), rows.stride * layout_.units, std::uint16_t{0});
     const auto look = [&](std::size_t i) -> UnitLook& {
@@ -139,8 +138,7 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
         for (std::size_t i = 0; i < n; ++i)
           if (me->attack_target == handle[i]) look(i).i_attack_it = one;
       for (std::size_t i = 0; i < attacking; ++i)
-        if (attackers[i].second == me->handle)
-          look(static_cast<std::size_t>(attackers[i].first)).it_attacks_me = one;
+        if (attackers[i].second == me->handle) look(attackers[i].first).it_attacks_me = one;
     } else if (flying > 0) {
       std::fill_n(aside.begin(), n, UnitLook{});  // in their places there are zeros
     } else {
@@ -152,7 +150,7 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
       const bool first =
           std::none_of(shots.begin(), shots.begin() + static_cast<std::ptrdiff_t>(flying),
                        [&](const Shot& o) { return o.hero == h && o.from == s.from && o.eta < s.eta; });
-      if (first) look(static_cast<std::size_t>(s.from)).projectile_eta = to_half(s.eta * scale::kSeconds);
+      if (first) look(s.from).projectile_eta = to_half(s.eta * scale::kSeconds);
     }
     if (whole) continue;
     for (std::size_t i = 0; i < n; ++i)
@@ -166,10 +164,10 @@ void Encoder::encode_modifiers(const TeamView& v, const SlotTable& slots) {
   const RegistryIds& ids = *v.constants.ids;
   const int per_hero = layout_.table.hero_modifiers, per_unit = layout_.table.unit_modifiers;
   for (int h = 0; h < 2 * layout_.heroes; ++h) {
-    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    const SeenHero& s = v.heroes[h];
     if (!s.present) continue;
     for (int i = 0; i < std::min<int>(s.modifier_count, per_hero); ++i) {
-      const SeenModifier& m = s.modifiers[static_cast<std::size_t>(i)];
+      const SeenModifier& m = s.modifiers[i];
       const int row = h * per_hero + i;
       f(layout_.hero_modifier.remaining, row) = m.remaining * scale::kMinutes;
       f(layout_.hero_modifier.stacks, row) = static_cast<float>(m.stacks) * scale::kCharges;
@@ -179,11 +177,11 @@ void Encoder::encode_modifiers(const TeamView& v, const SlotTable& slots) {
   // Heroes hold the first slots; the rows of other units' modifiers begin behind them.
   const int first = 2 * layout_.heroes;
   for (int u = first; per_unit > 0 && u < layout_.units; ++u) {
-    const int index = slots.unit[static_cast<std::size_t>(u)];
+    const int index = slots.unit[u];
     if (index < 0) continue;
-    const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
+    const SeenUnit& s = v.units[index];
     for (int i = 0; i < std::min<int>(s.modifier_count, per_unit); ++i) {
-      const SeenModifier& m = v.unit_modifiers[static_cast<std::size_t>(index)][static_cast<std::size_t>(i)];
+      const SeenModifier& m = v.unit_modifiers[index][i];
       const int row = (u - first) * per_unit + i;
       f(layout_.unit_modifier.remaining, row) = m.remaining * scale::kMinutes;
       f(layout_.unit_modifier.stacks, row) = static_cast<float>(m.stacks) * scale::kCharges;
@@ -197,13 +195,13 @@ void Encoder::encode_in_line(const TeamView& v) {
   constexpr float kHalfWidth = 100.0f, kReach = 3000.0f;
   line_n_.fill(0);
   for (int i = 0; i < v.unit_count; ++i) {
-    const SeenUnit& s = v.units[static_cast<std::size_t>(i)];
+    const SeenUnit& s = v.units[i];
     const bool hero = s.kind == UnitKind::Hero;
     if (!hero && s.kind != UnitKind::LaneCreep && s.kind != UnitKind::Neutral && s.kind != UnitKind::Summon)
       continue;
     if (!s.visible || s.hp <= 0) continue;
     const std::size_t c = (hero ? 2u : 0u) + (s.side == Side::Own ? 0u : 1u);
-    const auto n = static_cast<std::size_t>(line_n_[c]++);
+    const std::size_t n = line_n_[c]++;
     line_x_[c][n] = s.pos.x;
     line_y_[c][n] = s.pos.y;
   }

@@ -12,9 +12,9 @@ Encoder::Encoder(const Layout& layout)
     : layout_(layout),
       pitch_private_(layout.pitch(ObsArray::Private)),
       pitch_private_ids_(layout.pitch(ObsArray::PrivateIds)),
-      width_private_(static_cast<std::size_t>(layout.width(ObsArray::Private))) {
-  shared_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::Shared)), 0.0f);
-  private_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_), 0.0f);
+      width_private_(layout.width(ObsArray::Private)) {
+  shared_.assign(layout.pitch(ObsArray::Shared), 0.0f);
+  private_.assign(layout.heroes * pitch_private_, 0.0f);
   const int n = layout.table.minimap;
   for (int y = 0; y < n; ++y)
     for (int x = 0; x < n; ++x)
@@ -24,12 +24,11 @@ Encoder::Encoder(const Layout& layout)
   const int near = layout.table.nearby_map;
   const float half = 0.5f * static_cast<float>(near) * kNearbyCell;
   for (int i = 0; i < near * near; ++i) {
-    cell_x_[static_cast<std::size_t>(i)] = (static_cast<float>(i % near) + 0.5f) * kNearbyCell - half;
-    cell_y_[static_cast<std::size_t>(i)] = (static_cast<float>(i / near) + 0.5f) * kNearbyCell - half;
+    cell_x_[i] = (static_cast<float>(i % near) + 0.5f) * kNearbyCell - half;
+    cell_y_[i] = (static_cast<float>(i / near) + 0.5f) * kNearbyCell - half;
   }
   for (int i = 0; i < 256; ++i)
-    levels_[static_cast<std::size_t>(i)] =
-        to_half(static_cast<float>(static_cast<std::int8_t>(i)) * scale::kLevelZ);
+    levels_[i] = to_half(static_cast<float>(static_cast<std::int8_t>(i)) * scale::kLevelZ);
   if (layout.unit_rows.made * sizeof(float) != sizeof(UnitRow) ||
       layout.look_rows.made * sizeof(std::uint16_t) != sizeof(UnitLook) ||
       layout.ground_rows.made * sizeof(std::uint16_t) != sizeof(GroundRow))
@@ -40,13 +39,12 @@ Encoder::Encoder(const Layout& layout)
   const auto stretch = [](const Rows& rows, int n) {
     return Stretch{rows.row(0), static_cast<std::size_t>(rows.stride * n)};
   };
-  shared_rest_ =
-      between({stretch(layout.unit_rows, layout.units)}, static_cast<std::size_t>(layout.width(ObsArray::Shared)));
+  shared_rest_ = between({stretch(layout.unit_rows, layout.units)}, layout.width(ObsArray::Shared));
   private_rest_ = between({stretch(layout.look_rows, layout.units),
                            stretch(layout.ground_rows, layout.table.nearby_map * layout.table.nearby_map)},
-                          static_cast<std::size_t>(layout.width(ObsArray::Private)));
-  ids_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::SharedIds)), 0);
-  private_ids_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_ids_), 0);
+                          layout.width(ObsArray::Private));
+  ids_.assign(layout.pitch(ObsArray::SharedIds), 0);
+  private_ids_.assign(layout.heroes * pitch_private_ids_, 0);
 }
 
 std::vector<Encoder::Stretch> Encoder::between(std::vector<Stretch> rows, std::size_t width) {
@@ -88,22 +86,21 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   prefetch_some(ahead_);
   encode_nearby(v, out.private_);
   encode_previous(v);
-  const auto width = [&](ObsArray a) { return static_cast<std::size_t>(layout_.width(a)); };
+  const auto width = [&](ObsArray a) -> std::size_t { return layout_.width(a); };
   const std::size_t own = width_private_, own_ids = width(ObsArray::PrivateIds);
   for (const Stretch& s : shared_rest_)
     take_half(shared_.data() + s.from, out.shared + s.from, s.n);
   encode_passability(v, out.shared);
   std::fill(shared_.begin() + layout_.width(ObsArray::Shared), shared_.end(), 0.0f);
   std::memcpy(out.shared_ids, ids_.data(), width(ObsArray::SharedIds) * sizeof(std::uint16_t));
-  const auto units = static_cast<std::size_t>(layout_.units);
-  for (std::size_t h = 0; h < static_cast<std::size_t>(layout_.heroes); ++h) {
-    float* const mine = private_.data() + h * static_cast<std::size_t>(pitch_private_);
+  const std::size_t units = layout_.units;
+  for (int h = 0; h < layout_.heroes; ++h) {
+    float* const mine = private_.data() + h * pitch_private_;
     prefetch_some(ahead_);
     for (const Stretch& s : private_rest_)
       take_half(mine + s.from, out.private_ + h * own + s.from, s.n);
     std::fill(mine + own, mine + pitch_private_, 0.0f);
-    std::memcpy(out.private_ids + h * own_ids,
-                private_ids_.data() + h * static_cast<std::size_t>(pitch_private_ids_),
+    std::memcpy(out.private_ids + h * own_ids, private_ids_.data() + h * pitch_private_ids_,
                 own_ids * sizeof(std::uint16_t));
     std::memcpy(out.available + h * kMaxAvailable, choices.available[h].data(),
                 kMaxAvailable * sizeof(std::uint16_t));
@@ -131,16 +128,16 @@ void Encoder::encode_global(const TeamView& v) {
   f(g.roshan_refresher) = v.roshan_refresher ? 1.0f : 0.0f;
   f(g.roshan_randomisation) = v.roshan_randomisation;
   for (int i = 0; i < 2; ++i)
-    f(g.glyph_cooldown, 0, i) = v.glyph_cooldown[static_cast<std::size_t>(i)] * scale::kMinutes;
+    f(g.glyph_cooldown, 0, i) = v.glyph_cooldown[i] * scale::kMinutes;
   for (int i = 0; i < 4; ++i)
-    f(g.stock, 0, i) = static_cast<float>(v.stock[static_cast<std::size_t>(i)]) * scale::kCount;
+    f(g.stock, 0, i) = static_cast<float>(v.stock[i]) * scale::kCount;
 }
 
 void Encoder::encode_pickups(const TeamView& v) {
   const auto& k = layout_.pickup;
   for (int i = 0; i < layout_.pickups; ++i) {
     // Spots keep their rows on the turned map: the real map's spots are not symmetric.
-    const SeenPickup& s = v.pickups[static_cast<std::size_t>(i)];
+    const SeenPickup& s = v.pickups[i];
     f(k.status, i, s.status == 1 ? 0 : (s.status == 2 ? 1 : 2)) = 1.0f;
     f(k.location, i, 0) = s.pos.x * turn_ * scale::kPosition;
     f(k.location, i, 1) = s.pos.y * turn_ * scale::kPosition;
@@ -153,13 +150,13 @@ void Encoder::encode_pickups(const TeamView& v) {
 void Encoder::encode_previous(const TeamView& v) {
   const auto& k = layout_.previous;
   for (int h = 0; h < layout_.heroes; ++h) {
-    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    const SeenHero& s = v.heroes[h];
     if (!s.present || s.previous.action <= kNoAction) continue;
     pid(h, k.action) = static_cast<std::uint16_t>(s.previous.action);
     pid(h, k.target_slot) = static_cast<std::uint16_t>(s.previous_slot + 1);
     // One-hot offsets of regular, caster and ward heads, x then y; only the head the action read.
     int head = -1;
-    switch (v.constants.actions->defs[static_cast<std::size_t>(s.previous.action)].target) {
+    switch (v.constants.actions->defs[s.previous.action].target) {
       case TargetType::UnitOffset:
       case TargetType::Teleport:
         head = 0;
@@ -175,8 +172,7 @@ void Encoder::encode_previous(const TeamView& v) {
     }
     if (head < 0) continue;
     for (int axis = 0; axis < 2; ++axis)
-      p(h, k.offsets, 0,
-        (2 * head + axis) * kOffsets + s.previous_offset[static_cast<std::size_t>(axis)] + kOffsets / 2) = 1.0f;
+      p(h, k.offsets, 0, (2 * head + axis) * kOffsets + s.previous_offset[axis] + kOffsets / 2) = 1.0f;
   }
 }
 

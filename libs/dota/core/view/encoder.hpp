@@ -85,13 +85,13 @@ class Encoder {
   void encode_passability(const TeamView& v, std::uint16_t* shared);
   void encode_previous(const TeamView& v);
 
-  float& f(const Slot& s, int row = 0, int k = 0) { return shared_[static_cast<std::size_t>(s.row(row) + k)]; }
+  float& f(const Slot& s, int row = 0, int k = 0) { return shared_[s.row(row) + k]; }
   float& p(int hero, const Slot& s, int row = 0, int k = 0) {
-    return private_[static_cast<std::size_t>(hero * pitch_private_ + s.row(row) + k)];
+    return private_[hero * pitch_private_ + s.row(row) + k];
   }
-  std::uint16_t& id(const Slot& s, int row = 0) { return ids_[static_cast<std::size_t>(s.row(row))]; }
+  std::uint16_t& id(const Slot& s, int row = 0) { return ids_[s.row(row)]; }
   std::uint16_t& pid(int hero, const Slot& s, int row = 0, int k = 0) {
-    return private_ids_[static_cast<std::size_t>(hero * pitch_private_ids_ + s.row(row) + k)];
+    return private_ids_[hero * pitch_private_ids_ + s.row(row) + k];
   }
 
   // Numbers of an array that are collected as floats and turned to 16 bits together; the others are written row by

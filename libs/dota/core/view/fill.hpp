@@ -23,8 +23,8 @@ inline float left(float until, float now) { return std::clamp(until - now, 0.0f,
 template <std::size_t N>
 std::uint8_t fill_modifiers(const World& w, const Unit& u, std::array<SeenModifier, N>& out) {
   std::size_t n = 0;
-  for (std::int16_t i = u.modifiers; i >= 0 && n < N; i = w.modifiers[static_cast<std::size_t>(i)].next) {
-    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+  for (std::int16_t i = u.modifiers; i >= 0 && n < N; i = w.modifiers[i].next) {
+    const Modifier& m = w.modifiers[i];
     if (m.name < 0) continue;
     out[n++] = {m.name, m.stacks, left(m.until, w.time)};
   }

@@ -27,8 +27,7 @@ struct RegistryIds {
 
   // Returns the id of an index; 0 (none) for an index out of range.
   static std::uint16_t of(const List& ids, int index) {
-    return index >= 0 && index < static_cast<int>(ids.size()) ? ids[static_cast<std::size_t>(index)]
-                                                              : std::uint16_t{0};
+    return index >= 0 && index < static_cast<int>(ids.size()) ? ids[index] : std::uint16_t{0};
   }
   // Throws std::runtime_error naming the space whose list has another length than its table.
   void check(const Tables& tables) const;

@@ -17,7 +17,7 @@ constexpr const char* kArrayNames[kObsArrays] = {"shared", "private", "shared_id
 Slot Layout::resolve(const char* block, const char* field, int count, ObsArray array) {
   const std::string path = std::string(block) + "." + field;
   if (std::find(table.omitted.begin(), table.omitted.end(), path) != table.omitted.end()) {
-    const auto a = static_cast<std::size_t>(array);
+    const std::size_t a = ordinal(array);
     const Slot slot{pitch(array), count};
     aside_[a] += rows_ * count;
     return slot;
@@ -35,7 +35,7 @@ Slot Layout::resolve(const char* block, const char* field, int count, ObsArray a
         throw std::runtime_error("observation layout: field " + path + " lies in '" +
                                  kArrayNames[static_cast<int>(d.array)] + "', the core writes it to '" +
                                  kArrayNames[static_cast<int>(array)] + "'");
-      const auto a = static_cast<std::size_t>(array);
+      const std::size_t a = ordinal(array);
       const int end = k.offset[a] + (k.instances - 1) * k.stride[a] + d.offset + d.count;
       if (d.offset < 0 || k.offset[a] < 0 || (k.instances > 0 && end > table.widths[a]))
         throw std::runtime_error("observation layout: field " + path + " ends at " + std::to_string(end) +
@@ -63,7 +63,7 @@ int Layout::instances(const char* block, int expected) {
 }
 
 Rows Layout::rows(const char* block, ObsArray array, const std::vector<std::pair<Slot, int>>& fields) const {
-  const auto a = static_cast<std::size_t>(array);
+  const std::size_t a = ordinal(array);
   const auto found = std::find_if(table.blocks.begin(), table.blocks.end(),
                                   [&](const LayoutTable::Block& b) { return b.name == block; });
   Rows out{found->offset[a], found->stride[a], 0, {}};
@@ -97,7 +97,7 @@ Layout::Layout(const LayoutTable& t) : table(t), heroes(t.heroes), units(t.units
     if (found->start < 0 || found->count < 0 || found->start + found->count > units)
       throw std::runtime_error(std::string("observation layout: unit group ") + kGroupNames[g] +
                                " leaves the slots");
-    groups[static_cast<std::size_t>(g)] = {found->start, found->count};
+    groups[g] = {found->start, found->count};
   }
 
   const auto F = ObsArray::Shared, P = ObsArray::Private, I = ObsArray::SharedIds, J = ObsArray::PrivateIds;
@@ -272,7 +272,7 @@ std::vector<std::string> Layout::unwritten_fields() const {
 }
 
 void Layout::trace(ObsArray array, std::vector<int>& field, std::vector<int>& row) const {
-  const auto n = static_cast<std::size_t>(width(array));
+  const std::size_t n = width(array);
   field.assign(n, 0);
   row.assign(n, 0);
   int index = 0;
@@ -283,11 +283,11 @@ void Layout::trace(ObsArray array, std::vector<int>& field, std::vector<int>& ro
       const LayoutTable::Field& d = k.fields[f];
       const std::pair<int, int> key(static_cast<int>(b), static_cast<int>(f));
       if (d.array != array || std::find(written_.begin(), written_.end(), key) == written_.end()) continue;
-      const auto a = static_cast<std::size_t>(array);
+      const std::size_t a = ordinal(array);
       const Slot slot{k.offset[a] + d.offset, k.stride[a]};
       for (int i = 0; i < k.instances; ++i)
         for (int j = 0; j < d.count; ++j) {
-          const auto cell = static_cast<std::size_t>(slot.row(i) + j);
+          const std::size_t cell = slot.row(i) + j;
           if (cell >= n || field[cell] != 0)
             throw std::runtime_error("observation layout: " + k.name + "." + d.name + " overlaps another field");
           field[cell] = index;

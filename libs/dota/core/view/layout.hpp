@@ -59,7 +59,7 @@ struct Rows {
   int made = 0;               // numbers that the encoder makes for a row
   std::vector<Piece> pieces;  // one, if nothing is left out
   bool whole() const { return pieces.size() == 1 && pieces[0].n == made && stride == made; }
-  std::size_t row(int i) const { return static_cast<std::size_t>(at + i * stride); }
+  std::size_t row(int i) const { return at + i * stride; }
 };
 
 enum class Group : std::uint8_t {
@@ -88,11 +88,11 @@ class Layout {
   struct GroupRange {
     int start = 0, count = 0;
   };
-  const GroupRange& group(Group g) const { return groups[static_cast<std::size_t>(g)]; }
-  int width(ObsArray a) const { return table.widths[static_cast<std::size_t>(a)]; }
+  const GroupRange& group(Group g) const { return groups[ordinal(g)]; }
+  int width(ObsArray a) const { return table.widths[ordinal(a)]; }
   // Numbers that the encoder needs for a row of an array: its width, and behind it room for the fields that are
   // left out. They are written there like any other and never copied out, so that no code that writes has to ask.
-  int pitch(ObsArray a) const { return width(a) + aside_[static_cast<std::size_t>(a)]; }
+  int pitch(ObsArray a) const { return width(a) + aside_[ordinal(a)]; }
   // "block.field" of every travelling field that the encoder does not write.
   std::vector<std::string> unwritten_fields() const;
   // For the test of strides: which field (index in the order of the table, plus one) the encoder writes at each

@@ -120,7 +120,7 @@ std::size_t pack_rest(const std::uint16_t* in, std::size_t n, std::size_t i, std
       std::memcpy(values, in + i, 2);
       values += 2;
     }
-  return static_cast<std::size_t>(values - out);
+  return values - out;
 }
 
 }  // namespace
@@ -184,10 +184,10 @@ std::size_t count_bits(const std::uint8_t* in, std::size_t n) {
   for (; i + 8 <= n; i += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, in + i, 8);
-    set += static_cast<std::size_t>(std::popcount(word));
+    set += std::popcount(word);
   }
   for (; i < n; ++i)
-    set += static_cast<std::size_t>(std::popcount(in[i]));
+    set += std::popcount(in[i]);
   return set;
 }
 
@@ -219,7 +219,7 @@ bool unpack_values(const std::uint8_t* in, const std::uint8_t* values, std::uint
     std::uint64_t bits = 0;
     std::memcpy(&bits, in + i / 8, n - i >= 64 ? 8 : (n - i + 7) / 8);
     while (bits) {
-      const auto k = static_cast<std::size_t>(std::countr_zero(bits));
+      const std::size_t k = std::countr_zero(bits);
       bits &= bits - 1;
       std::memcpy(out + i + k, values, 2);
       nonzero &= out[i + k] != 0;

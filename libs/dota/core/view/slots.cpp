@@ -85,41 +85,41 @@ Group group_of(const SeenUnit& s) {
 void assign_slots(const Layout& layout, const TeamView& v, SlotTable& out) {
   out.count = static_cast<std::int16_t>(layout.units);
   for (int i = 0; i < layout.units; ++i) {
-    out.unit[static_cast<std::size_t>(i)] = -1;
-    out.handle[static_cast<std::size_t>(i)] = {};
+    out.unit[i] = -1;
+    out.handle[i] = {};
   }
   const auto put = [&](int slot, int unit) {
-    out.unit[static_cast<std::size_t>(slot)] = static_cast<std::int16_t>(unit);
-    out.handle[static_cast<std::size_t>(slot)] = v.units[static_cast<std::size_t>(unit)].handle;
+    out.unit[slot] = static_cast<std::int16_t>(unit);
+    out.handle[slot] = v.units[unit].handle;
   };
   const int n = v.heroes_per_team;
   std::array<Vec2, 5> own{};
   int own_count = 0;
   for (int i = 0; i < 2 * n; ++i) {
-    const int unit = v.heroes[static_cast<std::size_t>(i)].unit;
+    const int unit = v.heroes[i].unit;
     if (unit < 0) continue;
     put(i < n ? layout.group(Group::AlliedHeroes).start + i : layout.group(Group::EnemyHeroes).start + i - n,
         unit);
-    if (i < n) own[static_cast<std::size_t>(own_count++)] = v.units[static_cast<std::size_t>(unit)].pos;
+    if (i < n) own[own_count++] = v.units[unit].pos;
   }
   std::array<std::array<Candidate, kMaxUnits>, kGroups> lists;
   std::array<int, kGroups> counts{};
   for (int i = 0; i < v.unit_count; ++i) {
-    const SeenUnit& s = v.units[static_cast<std::size_t>(i)];
+    const SeenUnit& s = v.units[i];
     const Group g = group_of(s);
     if (g == Group::Count) continue;
     if (s.building > 0) {
-      const int rank = v.constants.building_slot[v.mirrored ? 1 : 0][static_cast<std::size_t>(s.building - 1)];
+      const int rank = v.constants.building_slot[v.mirrored ? 1 : 0][s.building - 1];
       if (rank < layout.group(g).count) put(layout.group(g).start + rank, i);
       continue;
     }
     float nearest = 1e18f;
     for (int h = 0; h < own_count; ++h) {
-      const Vec2 d = s.pos - own[static_cast<std::size_t>(h)];
+      const Vec2 d = s.pos - own[h];
       nearest = std::min(nearest, d.dot(d));
     }
-    const auto at = static_cast<std::size_t>(g);
-    lists[at][static_cast<std::size_t>(counts[at]++)] = {nearest, s.handle.index, static_cast<std::int16_t>(i)};
+    const std::size_t group = ordinal(g);
+    lists[group][counts[group]++] = {nearest, s.handle.index, static_cast<std::int16_t>(i)};
   }
   for (std::size_t g = 0; g < kGroups; ++g) {
     const auto begin = lists[g].begin(), end = begin + counts[g];
@@ -129,7 +129,7 @@ void assign_slots(const Layout& layout, const TeamView& v, SlotTable& out) {
     else
       std::partial_sort(begin, begin + take, end);
     for (int i = 0; i < take; ++i)
-      put(layout.groups[g].start + i, lists[g][static_cast<std::size_t>(i)].unit);
+      put(layout.groups[g].start + i, lists[g][i].unit);
   }
 }
 

@@ -186,15 +186,13 @@ struct TeamView {
   // Index into units of what the handle names, if it is seen; else -1.
   int find(Handle h) const {
     if (h.index < 0 || h.index >= kMaxUnits) return -1;
-    const int i = index_of[static_cast<std::size_t>(h.index)];
-    return i >= 0 && units[static_cast<std::size_t>(i)].handle == h ? i : -1;
+    const int i = index_of[h.index];
+    return i >= 0 && units[i].handle == h ? i : -1;
   }
-  const HpHistory& hp_history(const SeenUnit& unit) const {
-    return hp_histories[static_cast<std::size_t>(&unit - units.data())];
-  }
+  const HpHistory& hp_history(const SeenUnit& unit) const { return hp_histories[&unit - units.data()]; }
   const SeenUnit* body(int hero) const {
-    const int i = heroes[static_cast<std::size_t>(hero)].unit;
-    return i < 0 ? nullptr : &units[static_cast<std::size_t>(i)];
+    const int i = heroes[hero].unit;
+    return i < 0 ? nullptr : &units[i];
   }
 };
 

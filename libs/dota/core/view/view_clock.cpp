@@ -53,19 +53,19 @@ void fill_roshan(const Context& c, TeamView& v) {
   v.roshan_spawn_max = std::max(latest - w.time, 0.0f);
   v.roshan_dead = w.time < earliest;
   v.roshan_alive = w.time >= latest;
-  const UnitDef& def = c.tables.units[static_cast<std::size_t>(g.roshan_unit)];
+  const UnitDef& def = c.tables.units[g.roshan_unit];
   v.roshan_max_hp = def.hp + g.roshan_hp_min * std::max(w.time, 0.0f) / 60.0f;
   each_unit<UnitKind::Roshan>(w, [&](const Unit& u) {
     const int index = v.find(w.handle(u));
     if (index < 0) return;
     v.roshan_alive = true;
     v.roshan_dead = false;
-    v.roshan_max_hp = v.units[static_cast<std::size_t>(index)].max_hp;
+    v.roshan_max_hp = v.units[index].max_hp;
   });
   v.roshan_randomisation = w.roshan_health_scale;
-  const auto& drops = g.roshan_drops[static_cast<std::size_t>(std::min<int>(w.roshan_kills, 2))];
+  const auto& drops = g.roshan_drops[std::min<int>(w.roshan_kills, 2)];
   for (const int item : drops) {
-    const std::string& name = c.tables.items[static_cast<std::size_t>(item)].name;
+    const std::string& name = c.tables.items[item].name;
     v.roshan_cheese = v.roshan_cheese || name == "item_cheese";
     v.roshan_refresher = v.roshan_refresher || name == "item_refresher_shard";
   }

@@ -33,7 +33,7 @@ inline __attribute__((always_inline)) void count_columns(const std::uint64_t* wo
     for (std::size_t k = 0; k < kRowWords; ++k) {
       const int begin = static_cast<int>(64 * k), low = std::max(from - begin, 0), high = std::min(to - begin, 64);
       if (low >= high) continue;
-      mask[k][static_cast<std::size_t>(x)] = ~0ull >> (64 - (high - low)) << low;
+      mask[k][x] = ~0ull >> (64 - (high - low)) << low;
       first[k] = std::min(first[k], x);
       end[k] = x + 1;
     }
@@ -55,7 +55,7 @@ inline __attribute__((always_inline)) void count_columns(const std::uint64_t* wo
       }
       for (int x = first[k]; x < end[k]; ++x)
         for (std::size_t p = 0; p < kPlanes; ++p)
-          row[x] += __builtin_popcountll(planes[p] & mask[k][static_cast<std::size_t>(x)]) << p;
+          row[x] += __builtin_popcountll(planes[p] & mask[k][x]) << p;
     }
   }
 }
@@ -113,27 +113,25 @@ void fill_terrain(const Context& c, const Layout& layout, TeamView& v) {
   for (int h = 0; h < v.heroes_per_team; ++h) {
     const SeenUnit* body = v.body(h);
     if (!body) continue;
-    const auto at = static_cast<std::size_t>(h);
     const Cell center = cell_of(body->pos);
     for (int y = 0; y < pass; ++y) {
       const unsigned open = open_cells(w, center.x + first, center.y + first + y, pass);
       // Whole bytes of bits: what they write too much, the next row writes over, or nobody reads.
-      std::uint8_t* const row = v.passable[at].data() + y * pass;
+      std::uint8_t* const row = v.passable[h].data() + y * pass;
       std::memcpy(row, kBytesOf[open & 255u].data(), 8);
       if (pass > 8) std::memcpy(row + 8, kBytesOf[open >> 8].data(), 8);
     }
     std::array<Cell, kMaxGridSide> across;  // x of a column's cells, y of a row's
     for (int x = 0; x < near; ++x) {
       const float away = (static_cast<float>(x) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell;
-      across[static_cast<std::size_t>(x)] = cell_of({body->pos.x + away, body->pos.y + away});
+      across[x] = cell_of({body->pos.x + away, body->pos.y + away});
     }
     for (int y = 0; y < near; ++y)
       for (int x = 0; x < near; ++x) {
-        const Cell cell{across[static_cast<std::size_t>(x)].x, across[static_cast<std::size_t>(y)].y};
-        const auto i = static_cast<std::size_t>(y * near + x);
-        v.nearby_passable[at][i] = passable(w, cell) ? 1 : 0;
-        v.nearby_level[at][i] =
-            cell.inside() ? map.elevation[static_cast<std::size_t>(cell.index())] : static_cast<std::int8_t>(-9);
+        const Cell cell{across[x].x, across[y].y};
+        const std::size_t i = y * near + x;
+        v.nearby_passable[h][i] = passable(w, cell) ? 1 : 0;
+        v.nearby_level[h][i] = cell.inside() ? map.elevation[cell.index()] : static_cast<std::int8_t>(-9);
       }
   }
 }
@@ -147,7 +145,7 @@ void fill_minimap(const Context& c, const Layout& layout, TeamView& v) {
     for (int x = 0; x < n; ++x) {
       const int rows = ((y + 1) * kFogCells + n - 1) / n - (y * kFogCells + n - 1) / n;
       const int columns = ((x + 1) * kFogCells + n - 1) / n - (x * kFogCells + n - 1) / n;
-      const auto i = static_cast<std::size_t>(y * n + x);
+      const std::size_t i = y * n + x;
       v.minimap_visible[i] = static_cast<float>(seen[i]) / static_cast<float>(rows * columns);
     }
 }
@@ -165,15 +163,15 @@ void fill_ground(const Context& c, const Layout& layout, TeamView& v) {
     const SeenUnit* body = v.body(h);
     if (!body) continue;
     const int y = std::clamp(cell_of(body->pos).y, 0, kGrid - 1);
-    const auto from = static_cast<std::size_t>(std::max(y - kRowsAround, 0) * kGrid / 64);
-    const auto to = static_cast<std::size_t>(std::min(y + kRowsAround + 1, kGrid) * kGrid / 64);
+    const std::size_t from = std::max(y - kRowsAround, 0) * kGrid / 64;
+    const std::size_t to = std::min(y + kRowsAround + 1, kGrid) * kGrid / 64;
     prefetch_lines(&blocked[from], (std::min(to, blocked.size()) - from) * sizeof blocked[0]);
     const int left = std::clamp(cell_of({body->pos.x - half, body->pos.y}).x, 0, kGrid - 1);
     const int right = std::clamp(cell_of({body->pos.x + half, body->pos.y}).x, 0, kGrid - 1);
     for (int row = 0; row < near; ++row) {
       const float away = (static_cast<float>(row) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell;
       const int at = std::clamp(cell_of({body->pos.x, body->pos.y + away}).y, 0, kGrid - 1) * kGrid;
-      prefetch_lines(&elevation[static_cast<std::size_t>(at + left)], static_cast<std::size_t>(right - left + 1));
+      prefetch_lines(&elevation[at + left], right - left + 1);
     }
   }
   fill_minimap(c, layout, v);

@@ -42,18 +42,18 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
   const bool exact = own || !c.settings.hide_unseen;  // else castability ignores hidden cooldowns and charges
   if (c.settings.hide_unseen) told = nullptr;
   for (int i = 0; i < kAbilitySlots; ++i) {
-    const AbilityState& a = h.abilities[static_cast<std::size_t>(i)];
-    SeenAbility& o = s.abilities[static_cast<std::size_t>(i)];
+    const AbilityState& a = h.abilities[i];
+    SeenAbility& o = s.abilities[i];
     o = {a.id,
          a.level,
          a.charges,
-         told    ? told->abilities[static_cast<std::size_t>(i)].castable
+         told    ? told->abilities[i].castable
          : exact ? a.id >= 0 && u.alive && castable(c, u, i)
                  : a.level > 0,
          false,
          a.toggled,
          left(a.ready, w.time)};
-    if (own && o.castable) o.reach = cast_reach(c, u, c.tables.abilities[static_cast<std::size_t>(a.id)], a.level);
+    if (own && o.castable) o.reach = cast_reach(c, u, c.tables.abilities[a.id], a.level);
     o.in_use = a.toggled || (s.using_ability && u.order.slot == i);
     if (!exact) {
       o.cooldown = 0;
@@ -61,15 +61,14 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
     }
   }
   for (int i = 0; i < kItemSlots; ++i) {
-    SeenItem& o = s.items[static_cast<std::size_t>(i)];
+    SeenItem& o = s.items[i];
     o = SeenItem{};
     // Backpack and stash are shown to no one but the owner's team.
     if (!own && i >= kInventory && i != kTpSlot) continue;
-    const ItemState& it = h.items[static_cast<std::size_t>(i)];
+    const ItemState& it = h.items[i];
     if (it.id < 0) continue;
     const bool usable = i < kInventory || i == kTpSlot;
-    const bool ready = usable && (told ? told->items[static_cast<std::size_t>(i)].castable
-                                       : !exact || (u.alive && castable(c, u, 16 + i)));
+    const bool ready = usable && (told ? told->items[i].castable : !exact || (u.alive && castable(c, u, 16 + i)));
     o = {it.id, it.charges, it.toggle, ready, left(it.ready, w.time), left(it.enabled_at, w.time)};
     if (!exact) {
       o.cooldown = o.enable_time = 0;
@@ -86,7 +85,7 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
   s.buyback_cooldown = left(h.buyback_ready, w.time);
   s.lanes_allowed = w.time < h.lanes_until ? h.lanes_allowed : 7;
   s.build_id = h.build_id;
-  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  const HeroDef& def = c.tables.heroes[h.def];
   s.next_item = static_cast<std::int16_t>(next_item(c, h));
   const float order = static_cast<float>(std::max<std::size_t>(def.item_order.size(), 1));
   s.purchase = {static_cast<float>(h.keep[0]),
@@ -97,7 +96,7 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
                 static_cast<float>(std::popcount(h.build_skip)) / order,
                 h.build_insert >= 0 ? 1.0f : 0.0f};
   s.previous = h.previous;
-  s.previous_slot = v.previous_slots[static_cast<std::size_t>(&s - v.heroes.data())];
+  s.previous_slot = v.previous_slots[&s - v.heroes.data()];
   const std::int8_t turn = v.mirrored ? -1 : 1;
   s.previous_offset = {static_cast<std::int8_t>(h.previous.dx * turn),
                        static_cast<std::int8_t>(h.previous.dy * turn)};
@@ -105,17 +104,17 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
   s.rune_near = -1;
   if (!u.alive) return;
   for (int i = 0; i < kInventory; ++i) {
-    if (!s.items[static_cast<std::size_t>(i)].castable) continue;
+    if (!s.items[i].castable) continue;
     int level = 0;
     const AbilityDef* a = slot_ability(c, u, 16 + i, &level);
     if (!a) continue;
-    s.items[static_cast<std::size_t>(i)].reach = cast_reach(c, u, *a, level);
+    s.items[i].reach = cast_reach(c, u, *a, level);
     if (a->target_tree)
       s.tree_near = s.tree_near || tree_near(w, *c.tables.map, u.pos, cast_reach(c, u, *a, level) + kWalkMargin);
   }
   float nearest = kWalkMargin;
   for (int i = 0; i < kMaxPickups; ++i) {
-    const SeenPickup& p = v.pickups[static_cast<std::size_t>(i)];
+    const SeenPickup& p = v.pickups[i];
     if (p.status != 1 || distance(p.pos, u.pos) > nearest) continue;
     nearest = distance(p.pos, u.pos);
     s.rune_near = static_cast<std::int8_t>(i);
@@ -129,14 +128,14 @@ void fill_heroes(const Context& c, TeamView& v, const TeamView* other) {
   // Returns the other team's view of a hero that is its own or visible to it.
   const auto told = [&](int hero) -> const SeenHero* {
     if (!other) return nullptr;
-    const SeenHero& s = other->heroes[static_cast<std::size_t>(hero < n ? hero + n : hero - n)];
+    const SeenHero& s = other->heroes[hero < n ? hero + n : hero - n];
     return hero >= n || s.in_sight ? &s : nullptr;
   };
   for (int i = 0; i < 2 * n; ++i) {
     const bool own = i < n;
     const int team = own ? v.team : 1 - v.team;
-    const HeroState& h = w.heroes[static_cast<std::size_t>(team * 5 + i % n)];
-    SeenHero& s = v.heroes[static_cast<std::size_t>(i)];
+    const HeroState& h = w.heroes[team * 5 + i % n];
+    SeenHero& s = v.heroes[i];
     s.present = h.in_game;
     s.unit = -1;
     if (!h.in_game) continue;
@@ -157,11 +156,11 @@ void fill_heroes(const Context& c, TeamView& v, const TeamView* other) {
       }
       continue;
     }
-    const auto e = static_cast<std::size_t>(i - n);
+    const std::size_t e = i - n;
     if (s.in_sight) {
       fill_hero_body(c, h, *u, false, told(i), s);
-      v.remembered[e] = v.units[static_cast<std::size_t>(index)];
-      v.remembered_hp[e] = v.hp_histories[static_cast<std::size_t>(index)];
+      v.remembered[e] = v.units[index];
+      v.remembered_hp[e] = v.hp_histories[index];
       v.enemy_seen_at[e] = w.time;
       s.unit = static_cast<std::int16_t>(index);
       s.since_seen = 0;
@@ -171,12 +170,11 @@ void fill_heroes(const Context& c, TeamView& v, const TeamView* other) {
     s.teleporting = s.using_ability = false;
     SeenUnit& body = v.remembered[e];
     if (body.kind == UnitKind::None) {  // never seen: it began at its fountain, as everyone knows
-      const UnitDef& def =
-          c.tables.units[static_cast<std::size_t>(c.tables.heroes[static_cast<std::size_t>(h.def)].unit)];
+      const UnitDef& def = c.tables.units[c.tables.heroes[h.def].unit];
       body.kind = UnitKind::Hero;
       body.side = Side::Enemy;
-      body.type = static_cast<std::uint16_t>(c.tables.heroes[static_cast<std::size_t>(h.def)].unit);
-      body.pos = c.tables.map->hero_spawn[static_cast<std::size_t>(team)];
+      body.type = static_cast<std::uint16_t>(c.tables.heroes[h.def].unit);
+      body.pos = c.tables.map->hero_spawn[team];
       body.hp = body.max_hp = def.hp;
       v.remembered_hp[e].fill(def.hp);
       body.move_speed = def.move_speed;
@@ -191,8 +189,8 @@ void fill_heroes(const Context& c, TeamView& v, const TeamView* other) {
     body.melee_creeps_attacking = 0;
     if (!s.alive) body.hp = 0;
     s.unit = v.unit_count;
-    v.hp_histories[static_cast<std::size_t>(v.unit_count)] = v.remembered_hp[e];
-    v.units[static_cast<std::size_t>(v.unit_count++)] = body;
+    v.hp_histories[v.unit_count] = v.remembered_hp[e];
+    v.units[v.unit_count++] = body;
   }
 }
 

@@ -67,7 +67,7 @@ HpHistory history_of(const World& w, const Unit& u, float hp) {
   const float* const newest = twice.data() + kHistory + w.step_index % kHistory;
   HpHistory out;
   for (int k = 0; k < kHistory; ++k)
-    out[static_cast<std::size_t>(k)] = newest[-k];
+    out[k] = newest[-k];
   out[0] = hp;
   return out;
 }
@@ -106,49 +106,47 @@ void fill_units(const Context& c, std::array<TeamView, kTeams>& views, PrefetchQ
   std::array<Twice, kMaxUnits> twice;
   std::size_t repeated = 0;
   for (int i = 0; i < w.units_end; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const Unit& u = w.units[at];
+    const Unit& u = w.units[i];
     if (u.kind == UnitKind::None) {
       for (TeamView& v : views)
-        v.seen_bits[at] = 0;
+        v.seen_bits[i] = 0;
       continue;
     }
     prefetch_some(ahead, 8);
     std::int16_t first = -1;
     HpHistory history;
     for (TeamView& v : views) {
-      if (v.seen_generation[at] != u.generation) {
-        v.seen_generation[at] = u.generation;
-        v.seen_bits[at] = 0;
+      if (v.seen_generation[i] != u.generation) {
+        v.seen_generation[i] = u.generation;
+        v.seen_bits[i] = 0;
       }
-      v.seen_bits[at] = static_cast<std::uint16_t>(v.seen_bits[at] << 1);
+      v.seen_bits[i] = static_cast<std::uint16_t>(v.seen_bits[i] << 1);
       const bool own = u.team == v.team;
       if (!own && (!u.alive || !unit_visible(w, v.team, u))) continue;
       if (!u.alive && u.hero < 0) continue;
-      v.seen_bits[at] |= 1u;
+      v.seen_bits[i] |= 1u;
       const std::int16_t to = v.unit_count++;
-      const auto index = static_cast<std::size_t>(to);
       if (first < 0) {
-        SeenUnit& s = v.units[index];
+        SeenUnit& s = v.units[to];
         first = to;
         fill_unit(c, u, s);
         tell_side(v, u, s);
-        s.modifier_count = u.hero >= 0 ? 0 : fill_modifiers(w, u, v.unit_modifiers[index]);
+        s.modifier_count = u.hero >= 0 ? 0 : fill_modifiers(w, u, v.unit_modifiers[to]);
         history = history_of(w, u, s.hp);
       } else {
         twice[repeated++] = {static_cast<std::int16_t>(i), first, to};
       }
-      fill_history(history, v.seen_bits[at], v.hp_histories[index]);
-      v.index_of[at] = to;
+      fill_history(history, v.seen_bits[i], v.hp_histories[to]);
+      v.index_of[i] = to;
       if (!own && u.kind == UnitKind::Courier) v.courier_seen_at = w.time;
     }
   }
   const TeamView& told = views[0];
   TeamView& v = views[1];
   for (std::size_t k = 0; k < repeated; ++k) {
-    const auto from = static_cast<std::size_t>(twice[k].from), to = static_cast<std::size_t>(twice[k].to);
+    const std::size_t from = twice[k].from, to = twice[k].to;
     v.units[to] = told.units[from];
-    tell_side(v, w.units[static_cast<std::size_t>(twice[k].unit)], v.units[to]);
+    tell_side(v, w.units[twice[k].unit], v.units[to]);
     std::copy_n(told.unit_modifiers[from].begin(), told.units[from].modifier_count, v.unit_modifiers[to].begin());
   }
 }
@@ -157,10 +155,10 @@ void fill_projectiles(const Context& c, TeamView& v) {
   const World& w = c.world;
   v.projectile_count = 0;
   for (int i = 0; i < w.projectiles_end && v.projectile_count < kViewProjectiles; ++i) {
-    const Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    const Projectile& p = w.projectiles[i];
     if (p.kind == Projectile::Kind::None) continue;
     if (p.team != v.team && !cell_visible(w, v.team, p.pos)) continue;
-    SeenProjectile& s = v.projectiles[static_cast<std::size_t>(v.projectile_count++)];
+    SeenProjectile& s = v.projectiles[v.projectile_count++];
     s = SeenProjectile{};
     s.source = p.source;
     s.target = p.target;
@@ -172,7 +170,7 @@ void fill_projectiles(const Context& c, TeamView& v) {
     s.ability = p.ability;
     const int target = p.disjointed ? -1 : v.find(p.target);
     if (target < 0 || p.speed <= 0) continue;
-    SeenUnit& hit = v.units[static_cast<std::size_t>(target)];
+    SeenUnit& hit = v.units[target];
     s.eta = std::max(distance(p.pos, hit.pos) / p.speed, kDt);
     const Unit* source = w.get(p.source);
     if (!source || p.kind != Projectile::Kind::Attack) continue;
@@ -182,10 +180,10 @@ void fill_projectiles(const Context& c, TeamView& v) {
     if (soonest && (*soonest <= 0 || s.eta < *soonest)) *soonest = s.eta;
   }
   for (int i = 0; i < v.unit_count; ++i) {
-    const SeenUnit& s = v.units[static_cast<std::size_t>(i)];
+    const SeenUnit& s = v.units[i];
     if (s.kind != UnitKind::LaneCreep || !s.melee || !s.attacking) continue;
     const int target = v.find(s.attack_target);
-    if (target >= 0) ++v.units[static_cast<std::size_t>(target)].melee_creeps_attacking;
+    if (target >= 0) ++v.units[target].melee_creeps_attacking;
   }
 }
 
@@ -195,7 +193,7 @@ void fill_areas(const Context& c, TeamView& v) {
   for (const Area& a : w.areas_in_use()) {
     if (!a.active || v.area_count >= kViewAreas) continue;
     if (a.team != v.team && !cell_visible(w, v.team, a.pos)) continue;
-    SeenArea& s = v.areas[static_cast<std::size_t>(v.area_count++)];
+    SeenArea& s = v.areas[v.area_count++];
     s.side = a.team == v.team ? Side::Own : (a.team == kNeutralTeam ? Side::Neutral : Side::Enemy);
     s.pos = a.pos;
     s.radius = a.radius;
@@ -208,9 +206,8 @@ void fill_areas(const Context& c, TeamView& v) {
 void fill_pickups(const Context& c, TeamView& v) {
   const World& w = c.world;
   for (int i = 0; i < kMaxPickups; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const Pickup& p = w.pickups[at];
-    SeenPickup& s = v.pickups[at];
+    const Pickup& p = w.pickups[i];
+    SeenPickup& s = v.pickups[i];
     const bool seen = cell_visible(w, v.team, p.pos);
     s.pos = p.pos;
     s.status = p.known[v.team];

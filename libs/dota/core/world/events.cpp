@@ -29,7 +29,7 @@ std::int8_t hero_behind(const World& w, const Unit& u) {
 
 void give_signal(Context& c, const Event& e, Unit* unit) {
   World& w = c.world;
-  HeroState* h = e.hero >= 0 ? &w.heroes[static_cast<std::size_t>(e.hero)] : nullptr;
+  HeroState* h = e.hero >= 0 ? &w.heroes[e.hero] : nullptr;
   switch (e.kind) {
     case EventKind::HeroDeath:
       if (h) signal(*h, Signal::HeroDeath, 1);
@@ -67,16 +67,16 @@ void note(Context& c, const Event& e, Unit* unit) {
   World& w = c.world;
   give_signal(c, e, unit);  // also of what finds the list full
   if (w.event_count < kMaxEvents)
-    w.events[static_cast<std::size_t>(w.event_count++)] = e;
+    w.events[w.event_count++] = e;
   else
-    ++w.dropped[static_cast<std::size_t>(StatePool::Events)];
+    ++w.dropped[ordinal(StatePool::Events)];
 }
 
 }  // namespace
 
 void signal_team(World& w, int team, Signal s, float v) {
   for (int i = team * 5; i < team * 5 + 5; ++i)
-    if (w.heroes[static_cast<std::size_t>(i)].in_game) signal(w.heroes[static_cast<std::size_t>(i)], s, v);
+    if (w.heroes[i].in_game) signal(w.heroes[i], s, v);
 }
 
 void signal_building_health(Context& c, Unit& b, float share) {
@@ -93,7 +93,7 @@ void building_destroyed_signal(Context& c, Unit& b) {
     signal_team(c.world, 1 - b.team, s, 1.0f / 3);
 }
 
-void happened(Context& c, EventKind kind, Unit& unit, const Unit* other, int id, float value) {
+void record_event(Context& c, EventKind kind, Unit& unit, const Unit* other, int id, float value) {
   const World& w = c.world;
   Event e;
   e.frame = w.frame;
@@ -112,11 +112,11 @@ void happened(Context& c, EventKind kind, Unit& unit, const Unit* other, int id,
   note(c, e, &unit);
 }
 
-void hero_event(Context& c, EventKind kind, const HeroState& h, const Unit* other, int id, float value) {
-  if (Unit* u = h.in_game ? c.world.get(h.unit) : nullptr) happened(c, kind, *u, other, id, value);
+void record_hero_event(Context& c, EventKind kind, const HeroState& h, const Unit* other, int id, float value) {
+  if (Unit* u = h.in_game ? c.world.get(h.unit) : nullptr) record_event(c, kind, *u, other, id, value);
 }
 
-void team_event(Context& c, EventKind kind, int team) {
+void record_team_event(Context& c, EventKind kind, int team) {
   Event e;
   e.frame = c.world.frame;
   e.kind = kind;

@@ -6,13 +6,14 @@
 namespace dota {
 
 // Adds to a hero's (or every hero of a team's) signal since the last observation.
-inline void signal(HeroState& h, Signal s, float v) { h.signals[static_cast<std::size_t>(s)] += v; }
+inline void signal(HeroState& h, Signal s, float v) { h.signals[ordinal(s)] += v; }
 void signal_team(World& w, int team, Signal s, float v);
 // Adds an event to World::events and gives the heroes its signals. world/event.hpp documents the fields.
-void happened(Context& c, EventKind kind, Unit& unit, const Unit* other = nullptr, int id = -1, float value = 0);
-void hero_event(Context& c, EventKind kind, const HeroState& h, const Unit* other = nullptr, int id = -1,
-                float value = 0);
-void team_event(Context& c, EventKind kind, int team);
+void record_event(Context& c, EventKind kind, Unit& unit, const Unit* other = nullptr, int id = -1,
+                  float value = 0);
+void record_hero_event(Context& c, EventKind kind, const HeroState& h, const Unit* other = nullptr, int id = -1,
+                       float value = 0);
+void record_team_event(Context& c, EventKind kind, int team);
 // Signals the enemies of a building the share of its health that it has lost since the last call.
 void signal_building_health(Context& c, Unit& b, float share);
 void building_destroyed_signal(Context& c, Unit& b);

@@ -39,7 +39,7 @@ void fields(V& visit, const ItemState& i) {
   visit.all(i.id, i.charges, i.toggle, i.on_courier, i.ready, i.enabled_at, i.stored_until, i.bought_at);
 }
 template <class V>
-void fields(V& visit, const Kit& k) {
+void fields(V& visit, const Loadout& k) {
   visit.all(k.used, k.abilities, k.items);
 }
 template <class V>
@@ -79,7 +79,7 @@ void fields(V& visit, const Unit& u) {
             u.attack_target, u.last_attacker, u.aggro_target, u.aggro_until, u.aggro_ready, u.expires, u.hits_left,
             u.hits_hero, u.hits_tower, u.waypoint, u.camp, u.velocity);
   visit.all(u.path, u.path_goal, u.path_end, u.path_points, u.path_n, u.path_i, u.path_side, u.path_until);
-  visit.all(u.kit, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until, u.backdoor_until, u.backdoor_hp,
+  visit.all(u.loadout, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until, u.backdoor_until, u.backdoor_hp,
             u.credited, u.drawn_by, u.stacker, u.first_wave, u.died_at);
 }
 template <class V>
@@ -130,8 +130,8 @@ void fields(V& visit, const TeamState& t) {
 template <class V>
 void fields(V& visit, const World& w) {
   visit.all(w.seed, w.rng, w.frame, w.step_index, w.time, w.winner, w.heroes_per_team, w.is_day, w.units,
-            w.units_end, w.freed, w.kits, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end, w.projectiles,
-            w.projectiles_end, w.areas, w.delayed, w.heroes, w.teams, w.camps, w.pickups, w.ground,
+            w.units_end, w.freed, w.loadouts, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end,
+            w.projectiles, w.projectiles_end, w.areas, w.delayed, w.heroes, w.teams, w.camps, w.pickups, w.ground,
             w.buildings_standing, w.tree_regrow, w.fog, w.nav, w.next_wave, w.waves, w.roshan_respawn,
             w.roshan_health_scale, w.roshan_died, w.roshan_kills, w.first_blood, w.next_power_rune, w.next_bounty,
             w.last_rune_kind);

@@ -82,8 +82,7 @@ void read_heroes_part(GameRules& g, const Rules& r) {
   g.kill_base = kill.num("base");
   g.kill_per_level = kill.num("per_victim_level");
   for (const auto& [key, value] : gold.at("streak_bonus").object)
-    if (const int n = std::stoi(key); n >= 0 && n < 11)
-      g.streak_gold[static_cast<std::size_t>(n)] = static_cast<float>(value.number);
+    if (const int n = std::stoi(key); n >= 0 && n < 11) g.streak_gold[n] = static_cast<float>(value.number);
   g.first_blood = gold.num("first_blood_bonus");
   const Node& area = gold.at("hero_kill_area");
   g.area_radius = area.num("radius");
@@ -214,7 +213,7 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
     throw std::runtime_error(
         "runes: key 'power.kinds' is not those that are built: double_damage, haste, "
         "invisibility, regeneration, arcane");
-  for (std::size_t k = 1; k < static_cast<std::size_t>(PickupKind::Count); ++k) {
+  for (std::size_t k = 1; k < ordinal(PickupKind::Count); ++k) {
     const Node& e = runes.at("effects").at(kRunes[k]);
     g.rune_effects[k] = {e.num("dur"),
                          e.num("base_dmg_pct", 0),

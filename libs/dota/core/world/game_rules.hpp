@@ -86,7 +86,7 @@ struct GameRules {
 
   // runes, neutrals, Roshan, wards, courier, inventory
   float bounty_first = 0, bounty_every = 0, bounty_base = 0, bounty_per_min = 0, power_first = 0, power_every = 0;
-  std::array<RuneEffect, static_cast<std::size_t>(PickupKind::Count)> rune_effects{};
+  std::array<RuneEffect, ordinal(PickupKind::Count)> rune_effects{};
   float bottle_expires = 0;
   int bottle_charges = 0;
   float neutral_first = 0, neutral_every = 0, neutral_chase = 0, neutral_acquire = 0;

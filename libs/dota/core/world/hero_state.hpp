@@ -24,8 +24,8 @@ struct ItemState {
   float bought_at = -999;                 // from a shop; one that was assembled never was
 };
 
-// Abilities and items of a unit other than a hero: world/kit.hpp.
-struct Kit {
+// Abilities and items of a unit other than a hero: world/loadout.hpp.
+struct Loadout {
   bool used = false;
   std::array<AbilityState, kAbilitySlots> abilities{};
   std::array<ItemState, kInventory> items{};

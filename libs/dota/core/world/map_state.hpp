@@ -45,9 +45,9 @@ struct StillFog {
   std::array<Fog, kTeams> fog{};
 };
 
-// What a unit's sight came to when it was last looked for: the same while it stays in its cell and no tree near
-// falls or grows back. Follows from the rest of the world as well.
-struct Look {
+// Which felled trees affect a unit's sight, as last computed. Valid while the unit stays in its cell and no tree
+// near it falls or grows back. Derived from the rest of the world, so that the checksum leaves it out.
+struct VisibilityCache {
   std::int32_t viewer = -1;          // navigation cell; -1: nothing
   std::int32_t reach = 0;            // cells
   std::uint32_t trees = 0;           // Nav::tree_changes

@@ -126,7 +126,7 @@ struct alignas(64) Unit {
   float str = 0, agi = 0, intellect = 0;
   float cooldown_red = 0, mana_cost_red = 0, cast_range = 0, gold_per_10s = 0, xp_bonus = 0, spell_lifesteal = 0;
 
-  std::int16_t kit = -1;        // its abilities and items in World::kits; a hero's are in its HeroState
+  std::int16_t loadout = -1;    // its abilities and items in World::loadouts; a hero's are in its HeroState
   std::int16_t modifiers = -1;  // head of its list in World::modifiers
   float last_attack = -99;      // game time the last attack was launched
   float last_damaged_by_hero = -99;
@@ -153,7 +153,7 @@ struct alignas(64) Unit {
   alignas(64) std::array<float, kHistory> hp_history{};
   // An odd number of lines: with an even one the first lines of all units would share a fraction of a cache's
   // sets.
-  std::array<std::byte, 64> apart{};
+  std::array<std::byte, 64> padding{};
 };
 
 // Here and where else a value is mostly what it was: written only where it changes, since a line of memory that

@@ -49,7 +49,7 @@ struct TeamState {
 // The pools of a world. What finds its pool full does not happen, and is counted in World::dropped.
 enum class StatePool : std::uint8_t {
   Units,
-  Kits,
+  Loadouts,
   Modifiers,
   Projectiles,
   Areas,
@@ -84,8 +84,8 @@ struct World {
   std::int16_t units_end = 0;                 // one past the highest slot in use
   std::array<UnitSet, kUnitKinds> of_kind{};  // slots by kind, follows from `units`: set_kind()
   UnitSet freed{};  // slots freed in this frame: a loop may still have them ahead, so nothing born in it takes one
-  std::array<Kit, kMaxKits> kits{};
-  std::array<std::uint32_t, static_cast<std::size_t>(StatePool::Count)> dropped{};
+  std::array<Loadout, kMaxLoadouts> loadouts{};
+  std::array<std::uint32_t, ordinal(StatePool::Count)> dropped{};
   std::array<Modifier, kMaxModifiers> modifiers{};
   std::int16_t modifier_free = -1, modifiers_end = 0;
   // Those that modifiers_frame() looks at: all but some that would have nothing to do. Follows from `modifiers`,
@@ -105,7 +105,7 @@ struct World {
   std::array<float, kMaxTrees> tree_regrow{};  // 0: standing; else game time it regrows
   std::array<Fog, kTeams> fog{};
   StillFog still{};
-  std::array<Look, kMaxUnits> looks{};
+  std::array<VisibilityCache, kMaxUnits> visibility_caches{};
   Nav nav{};
   float next_wave = 0;
   std::int32_t waves = 0;
@@ -119,24 +119,24 @@ struct World {
 
   Unit* get(Handle h) {
     if (h.index < 0) return nullptr;
-    Unit& u = units[static_cast<std::size_t>(h.index)];
+    Unit& u = units[h.index];
     return u.kind != UnitKind::None && u.generation == h.generation ? &u : nullptr;
   }
   const Unit* get(Handle h) const { return const_cast<World*>(this)->get(h); }
   // Whether that time has come.
   bool due(double at) const { return static_cast<double>(time) + kTimeSlack >= at; }
-  std::span<const Event> last_events() const { return {events.data(), static_cast<std::size_t>(event_count)}; }
-  std::span<Area> areas_in_use() { return {areas.data(), static_cast<std::size_t>(areas_end)}; }
-  std::span<const Area> areas_in_use() const { return {areas.data(), static_cast<std::size_t>(areas_end)}; }
+  std::span<const Event> last_events() const { return std::span(events).first(event_count); }
+  std::span<Area> areas_in_use() { return std::span(areas).first(areas_end); }
+  std::span<const Area> areas_in_use() const { return std::span(areas).first(areas_end); }
   Handle handle(const Unit& u) const { return {static_cast<std::int16_t>(&u - units.data()), u.generation}; }
 };
 static_assert(std::is_trivially_copyable_v<World>);
 
 inline void set_kind(World& w, Unit& u, UnitKind kind) {
-  const auto slot = static_cast<std::size_t>(&u - w.units.data());
+  const std::size_t slot = &u - w.units.data();
   const std::uint64_t bit = 1ull << (slot & 63);
-  w.of_kind[static_cast<std::size_t>(u.kind)][slot >> 6] &= ~bit;
-  if (kind != UnitKind::None) w.of_kind[static_cast<std::size_t>(kind)][slot >> 6] |= bit;
+  w.of_kind[ordinal(u.kind)][slot >> 6] &= ~bit;
+  if (kind != UnitKind::None) w.of_kind[ordinal(kind)][slot >> 6] |= bit;
   u.kind = kind;
 }
 
@@ -146,11 +146,11 @@ template <UnitKind... kinds, class AnyWorld, class F>
 void each_unit(AnyWorld& w, F&& f) {
   for (std::size_t word = 0; word < UnitSet{}.size(); ++word)
     for (std::uint64_t ahead = ~0ull; ahead != 0;) {
-      const std::uint64_t left = (w.of_kind[static_cast<std::size_t>(kinds)][word] | ...) & ahead;
+      const std::uint64_t left = (w.of_kind[ordinal(kinds)][word] | ...) & ahead;
       if (left == 0) break;
       const int bit = std::countr_zero(left);
       ahead = bit == 63 ? 0 : ~0ull << (bit + 1);
-      f(w.units[word * 64 + static_cast<std::size_t>(bit)]);
+      f(w.units[word * 64 + bit]);
     }
 }
 template <class AnyWorld, class F>
@@ -167,20 +167,21 @@ struct Context {
   int depth = 0;  // consequences of consequences under way
 };
 
-// How many consequences may come out of each other. Two whose passives answer every blow with one would otherwise
-// go on until one is dead, each answer inside the last; nothing in the data comes near it.
+// Depth limit of consequences that cause each other. Two units whose passives answer every blow with another one
+// would otherwise recurse until one of them dies; nothing in the data comes near the limit.
 constexpr int kDeepestConsequence = 32;
 
-// One step deeper for as long as it lives; what is too deep does not happen, and is counted.
-class Deeper {
+// Increments Context::depth for its lifetime. It is false beyond the limit: the consequence then does not happen,
+// and World::dropped counts it.
+class RecursionGuard {
  public:
-  explicit Deeper(Context& c) : c_(c), allowed_(c.depth < kDeepestConsequence) {
+  explicit RecursionGuard(Context& c) : c_(c), allowed_(c.depth < kDeepestConsequence) {
     ++c.depth;
-    if (!allowed_) ++c.world.dropped[static_cast<std::size_t>(StatePool::Consequences)];
+    if (!allowed_) ++c.world.dropped[ordinal(StatePool::Consequences)];
   }
-  ~Deeper() { --c_.depth; }
-  Deeper(const Deeper&) = delete;
-  Deeper& operator=(const Deeper&) = delete;
+  ~RecursionGuard() { --c_.depth; }
+  RecursionGuard(const RecursionGuard&) = delete;
+  RecursionGuard& operator=(const RecursionGuard&) = delete;
   explicit operator bool() const { return allowed_; }
 
  private:

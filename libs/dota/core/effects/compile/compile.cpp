@@ -89,12 +89,12 @@ Program ProgramCompiler::compile() {
   for (std::uint16_t i = 0; i < count; ++i)
     out_.roots.push_back(static_cast<std::uint16_t>(first + i));
   for (std::uint16_t i = 0; i < count; ++i) {
-    EffectNode& n = out_.nodes[static_cast<std::size_t>(first + i)];
+    EffectNode& n = out_.nodes[first + i];
     n.passive = passive_at_root(n, passive_behavior_);
-    root_ = static_cast<std::size_t>(first + i);
+    root_ = first + i;
     if (n.prim == Prim::Proc && !n.passive) {
       // It goes with the modifier before it, for as long.
-      const EffectNode* before = i > 0 ? &out_.nodes[static_cast<std::size_t>(first + i - 1)] : nullptr;
+      const EffectNode* before = i > 0 ? &out_.nodes[first + i - 1] : nullptr;
       const Value* dur = before ? before->value(Role::Dur) : nullptr;
       if (dur)
         set(n, Role::Dur, *dur);

@@ -231,7 +231,7 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     else if (v.is(Node::Type::Number))
       n.stacking = true;
     else
-      n.apart = true, only("per_affected_target");
+      n.separate = true, only("per_affected_target");
     return;
   }
   if (key == "unit" || key == "gives") {

@@ -10,16 +10,16 @@ void compile_programs(const Node& abilities, const Node& items, Tables& t) {
       abilities.at("abilities"),
       [&](const std::string& name, const Node& n) {
         Program p = compile_program(n, name, t);
-        t.abilities[static_cast<std::size_t>(t.ability_index.at(name))].program = std::move(p);
+        t.abilities[t.ability_index.at(name)].program = std::move(p);
       },
       "abilities.json, ");
   reading_each(
       items.at("items"),
       [&](const std::string& name, const Node& n) {
-        const ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
+        const ItemDef& d = t.items[t.item_index.at(name)];
         if (d.ability < 0) return;
         Program p = compile_program(at_base_level(n, d.base_level), name, t);
-        t.abilities[static_cast<std::size_t>(d.ability)].program = std::move(p);
+        t.abilities[d.ability].program = std::move(p);
       },
       "items.json, ");
 }

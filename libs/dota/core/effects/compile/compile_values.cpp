@@ -58,9 +58,9 @@ void ProgramCompiler::stats(EffectNode& n, const Node& list, StatSet set) {
 }
 
 void ProgramCompiler::set(EffectNode& n, Role r, Value v) {
-  std::int8_t& at = n.role[static_cast<std::size_t>(r)];
+  std::int8_t& at = n.role[ordinal(r)];
   if (at >= 0) {
-    n.values[static_cast<std::size_t>(at)] = std::move(v);
+    n.values[at] = std::move(v);
     return;
   }
   at = static_cast<std::int8_t>(n.values.size());
@@ -72,14 +72,14 @@ void ProgramCompiler::add(Value& sum, const Value& term) const {
   Num total;
   total.n = static_cast<std::uint8_t>(n);
   for (int i = 1; i <= n; ++i)
-    total.v[static_cast<std::size_t>(i - 1)] = sum.base.at(i) + term.base.at(i);
+    total.v[i - 1] = sum.base.at(i) + term.base.at(i);
   if (sum.scepter.given() || term.scepter.given()) {
     const Num& left = sum.scepter.given() ? sum.scepter : sum.base;
     const Num& right = term.scepter.given() ? term.scepter : term.base;
     Num upgraded;
     upgraded.n = static_cast<std::uint8_t>(std::max<int>(left.n, right.n));
     for (int i = 1; i <= upgraded.n; ++i)
-      upgraded.v[static_cast<std::size_t>(i - 1)] = left.at(i) + right.at(i);
+      upgraded.v[i - 1] = left.at(i) + right.at(i);
     sum.scepter = upgraded;
   }
   sum.base = total;

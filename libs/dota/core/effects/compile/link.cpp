@@ -19,7 +19,7 @@ float talent_value(const TalentDef& t) {
 
 const HeroDef* owner_of(const Tables& t, const Program& p) {
   const auto it = t.hero_index.find(p.owner);
-  return it == t.hero_index.end() ? nullptr : &t.heroes[static_cast<std::size_t>(it->second)];
+  return it == t.hero_index.end() ? nullptr : &t.heroes[it->second];
 }
 
 // Returns the index of the hero's talent of that name and marks it as used; -1 if the hero does not have it.
@@ -27,8 +27,7 @@ int used_talent(Tables& t, const HeroDef* hero, const std::string& name) {
   if (!hero) return -1;
   for (std::size_t i = 0; i < hero->talents.size(); ++i) {
     if (hero->talents[i].name != name) continue;
-    if (const int ability = hero->talents[i].ability; ability >= 0)
-      t.abilities[static_cast<std::size_t>(ability)].program.inert = false;
+    if (const int ability = hero->talents[i].ability; ability >= 0) t.abilities[ability].program.inert = false;
     return static_cast<int>(i);
   }
   return -1;
@@ -40,7 +39,7 @@ void link_value(Tables& t, const HeroDef* hero, Value& v) {
     const int i = used_talent(t, hero, name);
     if (i < 0) continue;
     if (v.talents >= v.talent.size()) throw std::runtime_error("more than two talents change one number");
-    const TalentDef& talent = hero->talents[static_cast<std::size_t>(i)];
+    const TalentDef& talent = hero->talents[i];
     v.talent[v.talents++] = {static_cast<std::int8_t>(i), sign * talent_value(talent)};
   }
   v.unlinked.clear();
@@ -227,7 +226,7 @@ void link_changes(Tables& t, const HeroDef* hero, AbilityDef& a) {
   for (CastChange& change : a.changes) {
     if (change.talent.empty()) continue;
     change.index = used_talent(t, hero, change.talent);
-    if (change.index >= 0) change.add *= talent_value(hero->talents[static_cast<std::size_t>(change.index)]);
+    if (change.index >= 0) change.add *= talent_value(hero->talents[change.index]);
   }
 }
 
@@ -236,7 +235,7 @@ void link_changes(Tables& t, const HeroDef* hero, AbilityDef& a) {
 void check_talents(const Tables& t, const HeroDef& h) {
   for (const TalentDef& talent : h.talents) {
     if (talent.ability < 0) continue;
-    if (t.abilities[static_cast<std::size_t>(talent.ability)].program.inert)
+    if (t.abilities[talent.ability].program.inert)
       throw std::runtime_error("talents: '" + talent.name +
                                "' changes nothing: no effect's number (specials[x].talent), field "
                                "(fields[x].talent) or condition (talent) "
@@ -253,7 +252,7 @@ void link_programs(Tables& t) {
         if (talent.ability < 0) continue;
         Program p = talent_program(talent, t);
         p.owner = h.name;
-        t.abilities[static_cast<std::size_t>(talent.ability)].program = std::move(p);
+        t.abilities[talent.ability].program = std::move(p);
       }
     });
   reading("rules.json, runes", [&] { link_runes(t); });
@@ -271,11 +270,10 @@ void link_programs(Tables& t) {
   }
   for (HeroDef& h : t.heroes) {
     reading("heroes.json, " + h.name, [&] { check_talents(t, h); });
-    h.has_charges = std::any_of(h.abilities.begin(), h.abilities.end(), [&](int id) {
-      return t.abilities[static_cast<std::size_t>(id)].program.charges >= 0;
-    });
+    h.has_charges = std::any_of(h.abilities.begin(), h.abilities.end(),
+                                [&](int id) { return t.abilities[id].program.charges >= 0; });
     h.hides = std::any_of(h.abilities.begin(), h.abilities.end(), [&](int id) {
-      const auto& nodes = t.abilities[static_cast<std::size_t>(id)].program.nodes;
+      const auto& nodes = t.abilities[id].program.nodes;
       return std::any_of(nodes.begin(), nodes.end(), [](const EffectNode& n) { return n.prim == Prim::Invis; });
     });
   }

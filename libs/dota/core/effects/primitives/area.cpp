@@ -73,10 +73,7 @@ Invocation invocation_of(const Area& a) {
 }
 
 void hit_around(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r, float amount) {
-  UnitList near;
-  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, p, r, near);
-  for (int i = 0; i < near.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, p, r)) {
     if (u.alive) ability_damage(c, inv, u, amount, n.type);
   }
 }
@@ -94,31 +91,24 @@ void explode(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
 }  // namespace
 
 void strike_one(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
-  UnitList near;
-  select_around(c, inv, n, Who::Enemies, p, r, near);
-  if (near.n == 0) return;
-  int pick = 0;
+  const UnitList near = select_around(c, inv, n, Who::Enemies, p, r);
+  if (near.empty()) return;
+  Unit* struck = &near[0];
   if (n.prim == Prim::PeriodicStrike) {
-    for (int i = 1; i < near.n; ++i)
-      if (c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])].hp <
-          c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(pick)])].hp)
-        pick = i;
+    for (Unit& u : near)
+      if (u.hp < struck->hp) struck = &u;
   } else {
-    pick = c.world.rng.below(near.n);
+    struck = &near[c.world.rng.below(near.size())];
   }
-  Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(pick)])];
-  ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
-  if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
+  ability_damage(c, inv, *struck, number(c, inv, n, Role::Amount), n.type);
+  if (struck->alive) run_on(c, inv, n.then_first, n.then_count, *struck);
 }
 
 namespace {
 
 void pulse(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
-  UnitList near;
-  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
   inv.step = a.pulses;  // a total is shared by this many pulses
-  for (int i = 0; i < near.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius)) {
     if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
   }
 }
@@ -146,11 +136,8 @@ bool draw(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
 void shoot(Context& c, const Area& a) {
   Unit* u = c.world.get(a.follow);
   if (!u || !u->alive) return;
-  UnitList near;
-  units_near(c, u->pos, u->attack_range, near);
   const Unit* best = nullptr;
-  for (int i = 0; i < near.n; ++i) {
-    const Unit& t = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (const Unit& t : units_near(c, u->pos, u->attack_range)) {
     if (t.kind != UnitKind::Hero || !t.alive || t.team == u->team || !can_attack(c, *u, t)) continue;
     if (distance(t.pos, u->pos) > u->attack_range + t.radius) continue;
     if (!best || distance(t.pos, u->pos) < distance(best->pos, u->pos)) best = &t;
@@ -194,18 +181,11 @@ void send_spirits(Context& c, Area& a, const EffectNode& n) {
     ++a.at_home;
   }
   const Invocation inv = invocation_of(a);
-  UnitList near;
-  select_around(c, inv, n, Who::EnemiesAndBuildings, a.pos, a.radius, near);
-  int seen = 0;
-  for (int i = 0; i < near.n; ++i) {
-    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
-    if (!building_protected(c, u) && unit_visible(c.world, a.team, u))
-      near.ids[static_cast<std::size_t>(seen++)] = near.ids[static_cast<std::size_t>(i)];
-  }
-  for (int left = a.at_home; left > 0 && seen > 0; --left)
-    launch_spirit(
-        c, a, n,
-        c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(c.world.rng.below(seen))])]);
+  UnitList seen(c.world.units);
+  for (const Unit& u : select_around(c, inv, n, Who::EnemiesAndBuildings, a.pos, a.radius))
+    if (!building_protected(c, u) && unit_visible(c.world, a.team, u)) seen.add(c.world.handle(u).index);
+  for (int left = a.at_home; left > 0 && !seen.empty(); --left)
+    launch_spirit(c, a, n, seen[c.world.rng.below(seen.size())]);
 }
 
 void tick(Context& c, Area& a, const EffectNode& n) {
@@ -257,12 +237,9 @@ void tick(Context& c, Area& a, const EffectNode& n) {
 void renew(Context& c, const Area& a, const EffectNode& n, int node) {
   if (n.prim != Prim::GroundArea || n.modifier < 0 || !c.world.due(a.start)) return;
   const Invocation inv = invocation_of(a);
-  UnitList near;
-  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
   const float lasts = std::max(kRenewed, number(c, inv, n, Role::Linger));
-  for (int i = 0; i < near.n; ++i)
-    add_modifier(c, c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])], inv, n, node,
-                 lasts);
+  for (Unit& u : select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius))
+    add_modifier(c, u, inv, n, node, lasts);
 }
 
 }  // namespace
@@ -289,7 +266,7 @@ namespace {
 void delayed_frame(Context& c) {
   World& w = c.world;
   for (int i = 0; i < w.delayed_end; ++i) {  // what runs may delay something else
-    Delayed& d = w.delayed[static_cast<std::size_t>(i)];
+    Delayed& d = w.delayed[i];
     if (!d.active || !c.world.due(d.at)) continue;
     const Delayed was = d;
     d.active = false;
@@ -305,7 +282,7 @@ void delayed_frame(Context& c) {
     inv.step = was.step;
     run_node(c, inv, was.node);
   }
-  while (w.delayed_end > 0 && !w.delayed[static_cast<std::size_t>(w.delayed_end - 1)].active)
+  while (w.delayed_end > 0 && !w.delayed[w.delayed_end - 1].active)
     --w.delayed_end;
 }
 
@@ -316,7 +293,7 @@ void areas_frame(Context& c) {
   const bool slow = w.frame % kFramesPerStep == 0;
   delayed_frame(c);
   for (int i = 0; i < w.areas_end; ++i) {
-    Area& a = w.areas[static_cast<std::size_t>(i)];
+    Area& a = w.areas[i];
     if (!a.active) continue;
     const EffectNode& n = node_of(c, a.ability, a.node);
     if (a.follow.index >= 0) {
@@ -341,7 +318,7 @@ void areas_frame(Context& c) {
     }
     if (slow) renew(c, a, n, a.node);
   }
-  while (w.areas_end > 0 && !w.areas[static_cast<std::size_t>(w.areas_end - 1)].active)
+  while (w.areas_end > 0 && !w.areas[w.areas_end - 1].active)
     --w.areas_end;
 }
 
@@ -353,7 +330,7 @@ void reveal_effects(Context& c) {
     if (n.prim == Prim::Vision) reveal_area(w, *c.tables.map, a.team, a.pos, a.radius, true);
   }
   for (int i = 0; i < w.projectiles_end; ++i) {
-    const Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    const Projectile& p = w.projectiles[i];
     if (p.kind == Projectile::Kind::None || p.ability < 0) continue;
     const EffectNode& n = node_of(c, p.ability, p.node);
     if (!n.given(Role::VisionR)) continue;

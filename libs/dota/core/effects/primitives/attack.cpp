@@ -26,10 +26,7 @@ void attack_modifier(Context& c, Invocation& inv, const EffectNode& n, int) {
 void attack_all(Context& c, Invocation& inv, const EffectNode& n, int) {
   Unit* u = c.world.get(inv.caster);
   if (!u) return;
-  UnitList near;
-  select_around(c, inv, n, Who::Enemies, u->pos, number(c, inv, n, Role::R), near);
-  for (int i = 0; i < near.n; ++i) {
-    Unit& target = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (Unit& target : select_around(c, inv, n, Who::Enemies, u->pos, number(c, inv, n, Role::R))) {
     if (target.alive) land_attack(c, u, target, rolled(c, *u) + number(c, inv, n, Role::BonusDamage), false);
   }
 }
@@ -63,12 +60,10 @@ void flak(Context& c, Invocation& inv, const EffectNode& n, int node) {
 void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
   Unit* u = c.world.get(inv.caster);
   if (!u) return;
-  UnitList near;
-  select_around(c, inv, n, Who::EnemyHeroes, a.pos, a.radius, near);
-  if (near.n == 0) select_around(c, inv, n, Who::Enemies, a.pos, a.radius, near);
-  if (near.n == 0) return;
-  Unit& target =
-      c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(c.world.rng.below(near.n))])];
+  UnitList near = select_around(c, inv, n, Who::EnemyHeroes, a.pos, a.radius);
+  if (near.empty()) near = select_around(c, inv, n, Who::Enemies, a.pos, a.radius);
+  if (near.empty()) return;
+  Unit& target = near[c.world.rng.below(near.size())];
   const float extra = backstab(c, *u, target, n.given(Role::AlwaysBackstab));
   land_attack(c, u, target, rolled(c, *u) + extra, false);
 }

@@ -16,7 +16,7 @@ constexpr float kKillWindow = 3;
 float primary_attribute(const Context& c, const Unit* u) {
   const HeroState* h = u ? hero_of(c.world, *u) : nullptr;
   if (!h) return 0;
-  switch (c.tables.heroes[static_cast<std::size_t>(h->def)].primary) {
+  switch (c.tables.heroes[h->def].primary) {
     case Attribute::Str:
       return u->str;
     case Attribute::Agi:
@@ -37,10 +37,7 @@ void mark_for_kill(Context& c, const Invocation& inv, Unit& target) {
 }
 
 void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     if (!u.alive) continue;
     Role r = Role::Amount;
     if (is_building(u.kind) && n.given(Role::AmountBuilding)) r = Role::AmountBuilding;
@@ -62,12 +59,9 @@ void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
 }
 
 void dot(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
   const Unit* caster = c.world.get(inv.caster);
   const float interval = number(c, inv, n, Role::Interval, nullptr, 1);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     const bool hero = u.kind == UnitKind::Hero;
     Role r = Role::Dps;
     if (caster && is_ranged(c, *caster) && n.given(Role::DpsRanged)) r = Role::DpsRanged;
@@ -92,29 +86,20 @@ void dot(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void damage_missing_hp(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     ability_damage(c, inv, u, number(c, inv, n, Role::Factor) * (u.max_hp - u.hp), n.type);
   }
 }
 
 void damage_pct_max_hp(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
   const float pct = number(c, inv, n, Role::PctPerSec) * number(c, inv, n, Role::Interval);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     ability_damage(c, inv, u, pct / 100 * u.max_hp, n.type);
   }
 }
 
 void execute(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     if (n.given(Role::HpBelow) && u.hp >= number(c, inv, n, Role::HpBelow)) {
       ability_damage(c, inv, u, number(c, inv, n, Role::ElseDamage), n.type);
       continue;
@@ -156,10 +141,7 @@ void field(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void mana_burn(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     const float burned = std::min(u.mana, number(c, inv, n, Role::Amount));
     give_mana(c, u, -burned);
     ability_damage(c, inv, u, burned * number(c, inv, n, Role::DamageFactor), n.type);
@@ -168,12 +150,9 @@ void mana_burn(Context& c, Invocation& inv, const EffectNode& n, int) {
 
 // Deals damage every few seconds: a share of the health that the target lost since the curse began.
 void hp_lost_burst(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
   const int bursts = static_cast<int>(number(c, inv, n, Role::Bursts));
   const float every = number(c, inv, n, Role::Interval);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     Modifier* m = add_modifier(c, u, inv, n, node, every * static_cast<float>(bursts));
     if (!m) continue;
     m->interval = every;

@@ -9,10 +9,7 @@ namespace dota {
 namespace {
 
 void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     const float lasts = n.until_ability_end ? inv.until - c.world.time : duration_on(c, inv, n, u);
     Modifier* m = add_modifier(c, u, inv, n, node, lasts);
     if (m && (n.stacking || n.by_distance)) {
@@ -33,11 +30,8 @@ void aura(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void stack_gain(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i)
-    gain_stack(c, c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])], inv, n, node,
-               static_cast<int>(number(c, inv, n, Role::Amount)));
+  for (Unit& u : select_targets(c, inv, n))
+    gain_stack(c, u, inv, n, node, static_cast<int>(number(c, inv, n, Role::Amount)));
 }
 
 void next_attack_mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
@@ -47,10 +41,7 @@ void next_attack_mod(Context& c, Invocation& inv, const EffectNode& n, int node)
 
 void reduction_shield(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
     if (!m) continue;
     m->shield = number(c, inv, n, Role::Amount);
@@ -59,10 +50,7 @@ void reduction_shield(Context& c, Invocation& inv, const EffectNode& n, int node
 }
 
 void dispel_now(Context& c, Invocation& inv, const EffectNode& n, int) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     dispel(c, u, u.team == inv.team, n.strong);
   }
 }

@@ -47,12 +47,9 @@ void shove(Context& c, const Invocation& inv, const EffectNode& n, int node, Uni
 }
 
 void knockback(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
   const Unit* caster = c.world.get(inv.caster);
   const Unit* target = c.world.get(inv.target);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     const Unit* from = &u == caster ? target : caster;
     Vec2 d = from ? u.pos - from->pos : u.pos - inv.centre;
     const float len = d.length();
@@ -64,10 +61,8 @@ void knockback(Context& c, Invocation& inv, const EffectNode& n, int node) {
 // Walks the target towards the caster, by a share of the way in the time it lasts.
 void pull(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; caster && i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  if (!caster) return;
+  for (Unit& u : select_targets(c, inv, n)) {
     const float dur = number(c, inv, n, Role::Dur);
     if (Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u)))
       m->motion = (caster->pos - u.pos) * (number(c, inv, n, Role::MovesToPctOfDistance) / 100 / dur);
@@ -75,10 +70,7 @@ void pull(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void force_push(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     shove(c, inv, n, node, u, heading(u.facing));
   }
 }
@@ -90,7 +82,7 @@ bool arrival(const Context& c, const Invocation& inv, const EffectNode& n, const
   const Unit* anchor = nullptr;
   float best = 0;
   for (int i = 0; i < w.units_end; ++i) {
-    const Unit& u = w.units[static_cast<std::size_t>(i)];
+    const Unit& u = w.units[i];
     if (!u.alive || u.team != inv.team || &u == &caster) continue;
     const bool creep = u.kind == UnitKind::LaneCreep;
     bool allowed = is_building(u.kind) && u.kind != UnitKind::Filler;
@@ -150,10 +142,10 @@ void leap(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u) {
   Invocation inv = invocation_of(c, m);
-  UnitList near;
-  select_around(c, inv, n, Who::EnemyHeroes, u.pos, number(c, inv, n, Role::HitR) + u.radius, near);
-  if (near.n == 0) return false;
-  Unit& met = c.world.units[static_cast<std::size_t>(near.ids[0])];
+  const UnitList near =
+      select_around(c, inv, n, Who::EnemyHeroes, u.pos, number(c, inv, n, Role::HitR) + u.radius);
+  if (near.empty()) return false;
+  Unit& met = near[0];
   remove_modifier(c, index);
   settle(c, u);
   run_on(c, inv, n.then_first, n.then_count, met);

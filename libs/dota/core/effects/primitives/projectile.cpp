@@ -33,11 +33,9 @@ void homing(Context& c, Invocation& inv, const EffectNode& n, int node) {
     launch_homing(c, inv, n, node);
     return;
   }
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
+  for (const Unit& u : select_targets(c, inv, n)) {
     Invocation one = inv;
-    one.target = c.world.handle(c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])]);
+    one.target = c.world.handle(u);
     launch_homing(c, one, n, node);
   }
 }
@@ -85,10 +83,7 @@ void line_strike(Context& c, Invocation& inv, const EffectNode& n, int) {
   if (!caster) return;
   const float len = number(c, inv, n, Role::Len), w = number(c, inv, n, Role::W);
   const Vec2 along = direction_to(*caster, inv.point);
-  UnitList near;
-  select_around(c, inv, n, n.to, caster->pos + along * (len / 2), len / 2 + w, near);
-  for (int i = 0; i < near.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_around(c, inv, n, n.to, caster->pos + along * (len / 2), len / 2 + w)) {
     const Vec2 d = u.pos - caster->pos;
     const float t = std::clamp(d.dot(along), 0.0f, len);
     if (distance(d, along * t) <= w) run_on(c, inv, n.then_first, n.then_count, u);
@@ -99,10 +94,7 @@ void line_strike(Context& c, Invocation& inv, const EffectNode& n, int) {
 void ring(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
   if (!caster) return;
-  UnitList near;
-  select_around(c, inv, n, Who::All, caster->pos, number(c, inv, n, Role::R), near);
-  for (int i = 0; i < near.n; ++i) {
-    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (const Unit& u : select_around(c, inv, n, Who::All, caster->pos, number(c, inv, n, Role::R))) {
     if (u.team == inv.team ? n.alt_count == 0 : n.then_count == 0) continue;
     Invocation one = inv;
     one.target = c.world.handle(u);
@@ -158,20 +150,12 @@ void bounce(Context& c, Invocation& inv, const EffectNode& n, int node) {
 void echo(Context& c, Invocation& inv, const EffectNode& n, int) {
   const Unit* caster = c.world.get(inv.caster);
   if (!caster) return;
-  UnitList found, around;
-  select_around(c, inv, n, Who::Enemies, caster->pos, number(c, inv, n, Role::SearchR), found);
-  for (int i = 0; i < found.n; ++i) {
-    const Unit& from = c.world.units[static_cast<std::size_t>(found.ids[static_cast<std::size_t>(i)])];
+  for (const Unit& from : select_around(c, inv, n, Who::Enemies, caster->pos, number(c, inv, n, Role::SearchR))) {
     const int times = static_cast<int>(number(c, inv, n, from.hero >= 0 ? Role::PerHero : Role::PerUnit));
-    const Vec2 at = from.pos;
-    const std::int16_t self = found.ids[static_cast<std::size_t>(i)];
-    select_around(c, inv, n, Who::Enemies, at, number(c, inv, n, Role::R), around);
-    for (int k = 0; k < around.n; ++k) {
-      const std::int16_t id = around.ids[static_cast<std::size_t>(k)];
-      if (id == self) continue;
+    for (Unit& u : select_around(c, inv, n, Who::Enemies, from.pos, number(c, inv, n, Role::R))) {
+      if (&u == &from) continue;
       for (int t = 0; t < times; ++t)
-        if (Unit& u = c.world.units[static_cast<std::size_t>(id)]; u.alive)
-          ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
+        if (u.alive) ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
     }
   }
 }
@@ -190,12 +174,9 @@ void spirits(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 from, float range,
                 const std::uint64_t* taken, Handle not_this) {
-  UnitList near;
-  select_around(c, inv, n, Who::Enemies, from, range, near);
   Unit* best = nullptr;
-  for (int i = 0; i < near.n; ++i) {
-    const int id = near.ids[static_cast<std::size_t>(i)];
-    Unit& u = c.world.units[static_cast<std::size_t>(id)];
+  for (Unit& u : select_around(c, inv, n, Who::Enemies, from, range)) {
+    const int id = c.world.handle(u).index;
     if ((taken && ((taken[id / 64] >> (id % 64)) & 1u)) || c.world.handle(u) == not_this) continue;
     if (u.team < kTeams || is_basic(u) || u.hero >= 0)
       if (!best || distance(u.pos, from) < distance(best->pos, from)) best = &u;

@@ -19,10 +19,8 @@ float charges_used(const Context& c, const Invocation& inv) {
 
 void each_target(Context& c, const Invocation& inv, const EffectNode& n, void (*act)(Context&, Unit&, float),
                  float v) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i)
-    act(c, c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])], v);
+  for (Unit& u : select_targets(c, inv, n))
+    act(c, u, v);
 }
 
 float gained(const Context& c, const Invocation& inv, const EffectNode& n) {
@@ -50,11 +48,8 @@ void mana_gain(Context& c, Invocation& inv, const EffectNode& n, int) {
 }
 
 void over_time(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
   const bool hot = n.prim == Prim::Hot;
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     float rate = number(c, inv, n, Role::PerSec, &u);
     if (!n.given(Role::Dur)) {  // carried by an aura: one interval's worth
       const float seconds = number(c, inv, n, Role::Interval, nullptr, 1);
@@ -110,10 +105,8 @@ void link(Context& c, Invocation& inv, const EffectNode& n, int node) {
   tie(*target, false);
   int more = static_cast<int>(number(c, inv, n, Role::Count));
   if (more <= 0) return;
-  UnitList near;
-  select_around(c, inv, n, Who::EnemyHeroes, target->pos, number(c, inv, n, Role::R), near);
-  for (int i = 0; i < near.n && more > 0; ++i) {
-    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+  for (const Unit& u : select_around(c, inv, n, Who::EnemyHeroes, target->pos, number(c, inv, n, Role::R))) {
+    if (more == 0) break;
     if (&u == target) continue;
     tie(u, true);
     --more;
@@ -151,7 +144,7 @@ void refresh_cooldown(Context& c, Invocation& inv, const EffectNode& n, int) {
   if (own) return;
   for (ItemState& i : h->items) {
     if (i.id < 0) continue;
-    const int ability = c.tables.items[static_cast<std::size_t>(i.id)].ability;
+    const int ability = c.tables.items[i.id].ability;
     if (ability < 0) continue;
     const Program& p = program_of(c, ability);
     const bool refresher = std::any_of(p.roots.begin(), p.roots.end(),

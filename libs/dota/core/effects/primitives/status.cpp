@@ -15,31 +15,22 @@ constexpr float kFlight = 1000;  // as far as a creature in fear runs from where
 void status(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
 
 void spell_immune(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     if (n.dispels) dispel(c, u, true, n.strong);
     add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
   }
 }
 
 void invis(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     Modifier* m = add_modifier(c, u, inv, n, node, n.until_action ? kForever : duration_on(c, inv, n, u));
     if (m) m->ready = c.world.time + number(c, inv, n, Role::Fade);
   }
 }
 
 void taunt(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
   Unit* caster = c.world.get(inv.caster);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     if (!add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u)) || !caster) continue;
     if (u.act == Act::Channel) break_channel(c, u);
     u.order = Order{};
@@ -53,10 +44,7 @@ void taunt(Context& c, Invocation& inv, const EffectNode& n, int node) {
 // Runs for its own fountain, a creature away from the caster, and does nothing else.
 void fear(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     if (!add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u))) continue;
     if (u.act == Act::Channel) break_channel(c, u);
     const Vec2 away = u.pos - (caster ? caster->pos : inv.centre);
@@ -70,10 +58,7 @@ void fear(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void cyclone(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     if (n.dispels) dispel(c, u, u.team == inv.team, n.strong);
     add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
     disjoint(c, u);
@@ -81,10 +66,7 @@ void cyclone(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void banish(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
     disjoint(c, u);
   }
@@ -93,10 +75,7 @@ void banish(Context& c, Invocation& inv, const EffectNode& n, int node) {
 // Tied to where the caster stands now.
 void leash(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
-  UnitList list;
-  select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) {
-    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+  for (Unit& u : select_targets(c, inv, n)) {
     if (Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u)))
       m->anchor = caster ? caster->pos : u.pos;
   }

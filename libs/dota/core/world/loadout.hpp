@@ -7,17 +7,17 @@
 
 namespace dota {
 
-// Gives the unit a kit with the abilities of its type that do something when used; none when it has no such
+// Gives the unit a loadout with the abilities of its type that do something when used; none when it has no such
 // ability.
-void give_kit(World& w, const Tables& t, Unit& u);
-void drop_kit(World& w, Unit& u);
+void give_loadout(World& w, const Tables& t, Unit& u);
+void drop_loadout(World& w, Unit& u);
 
-// The component's slots; nullptr when the unit has no kit or there is no such slot. Slots are those of an order:
-// 0-5 an ability, 16 + i an item.
+// The component's slots; nullptr when the unit has no loadout or there is no such slot. Slots are those of an
+// order: 0-5 an ability, 16 + i an item.
 AbilityState* ability_state(World& w, const Unit& u, int slot);
 const AbilityState* ability_state(const World& w, const Unit& u, int slot);
 ItemState* item_state(World& w, const Unit& u, int slot);
 const ItemState* item_state(const World& w, const Unit& u, int slot);
-int item_slots(const Unit& u);  // how many item slots its kit has, usable or not
+int item_slots(const Unit& u);  // how many item slots its loadout has, usable or not
 
 }  // namespace dota
