@@ -47,7 +47,8 @@ SERVICE = """
     with service.start(os.environ.get("KIND", "rollout"), load, overlay=overlay) as s:
         s.inherited["kept"] = kept
         s.stats = lambda: {"plays_by": s.config.telemetry.log_level, "file": s.file_config.telemetry.log_level,
-                           "epoch": s.epoch, "kept": kept.getsockname()[1], "argv": sys.argv[1:], "leaked": leaked.getsockname()[1],
+                           "epoch": s.epoch, "kept": kept.getsockname()[1], "argv": sys.argv[1:],
+                           "leaked": leaked.getsockname()[1],
                            "sockets": sum(os.readlink(f"/proc/self/fd/{f}").startswith("socket")
                                           for f in os.listdir("/proc/self/fd")
                                           if os.path.exists(f"/proc/self/fd/{f}"))}

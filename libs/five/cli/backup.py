@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
                         "first line of standard input")
     parser.add_argument("--run", help="a running run of this machine; by default the last one")
     if not restoring:
-        parser.add_argument("--keep", type=int, default=KEEP, metavar="N", help="with blobs:, the number of backups that "
-                            f"remain there ({KEEP})")
+        parser.add_argument("--keep", type=int, default=KEEP, metavar="N",
+                            help=f"with blobs:, the number of backups that remain there ({KEEP})")
     if restoring:
         parser.add_argument("--replace", action="store_true", help="replace the run of that name, which is lost")
 
