@@ -5,7 +5,7 @@ and ``1e-5`` text. Here these are 10, text, text, text, text and 0.00001. A mapp
 """
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -26,11 +26,11 @@ _SCALARS = (
 class CoreLoader(yaml.SafeLoader):
     """Safe loader with the core schema's types, which refuses duplicate keys."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - as PyYAML declares it
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         """Compose a mapping. Raises ComposerError for a key that it has twice."""
-        node: Any = super().compose_mapping_node(anchor)  # type: ignore[no-untyped-call]
+        node: Any = super().compose_mapping_node(anchor)
         seen = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:

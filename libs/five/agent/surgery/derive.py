@@ -7,8 +7,8 @@ from five.agent.config import ModelConfig
 from five.agent.model.input_structure import id_rows
 from five.agent.surgery.plan import Plan, read_step
 from five.agent.surgery.spec import AgentSpec
+from five.agent.surgery.steps import AnyStep
 from five.agent.surgery.steps.actions import Scripted
-from five.agent.surgery.steps.base import SurgeryStep
 from five.agent.surgery.steps.embedding import Space
 from five.agent.surgery.steps.slots import Count
 from five.agent.surgery.steps.widen import Layer
@@ -38,7 +38,7 @@ def derive_plan(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
 class _PlanBuilder:
     def __init__(self, old: AgentSpec, new: AgentSpec) -> None:
         self.spec, self.new = old, new
-        self.steps: list[SurgeryStep] = []
+        self.steps: list[AnyStep] = []
 
     def add(self, **values: Any) -> None:
         step = read_step(values)

@@ -140,10 +140,10 @@ class Plan(BaseModel):
         return found
 
 
-def read_step(values: Any) -> SurgeryStep:
+def read_step(values: Any) -> AnyStep:
     """Read one step from JSON values. Raise ValueError as `Plan.from_values` does."""
     try:
-        step: SurgeryStep = TypeAdapter(AnyStep).validate_python(values)
+        step: AnyStep = TypeAdapter(AnyStep).validate_python(values)
     except ValidationError as error:
         raise ValueError("; ".join(_format_error(e, values) for e in error.errors()[:5])) from error
     return step
