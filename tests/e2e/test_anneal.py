@@ -50,7 +50,7 @@ def until(run: Run, what: str, seconds: float, *states: str, attempt: int = 1) -
     except AssertionError as error:
         raise AssertionError(f"{error}\n{json.dumps(anneal(run), indent=1)}\n{run.logs()}") from None
     assert found is not None
-    print(f"{what}: version {found['version']}, {found['anneal']['said']!r}, {found['findings']}")
+    print(f"{what}: version {found['version']}, {found['anneal']['reason']!r}, {found['findings']}")
     return found
 
 
@@ -104,7 +104,7 @@ def test_patch_is_annealed_and_promoted(run: Run) -> None:
     assert run.rest("POST", "anneal/resume").status_code == 200
     done = until(run, "promoted", 900, "promoted")
     print(f"promoted {time.monotonic() - began:.0f} s after it began, {done['version'] - base} versions")
-    assert "a loss of 0.8 is ruled out under both rules" in done["anneal"]["said"]
+    assert "a loss of 0.8 is ruled out under both rules" in done["anneal"]["reason"]
     pairs = parse_pairs(AnnealStore(run.state()).pairs().all(), trial)
     for rule in Variant:
         of_rule = [pair for pair in pairs if pair.rule is rule]
@@ -168,7 +168,7 @@ def test_harmful_change_is_reverted_retried_and_given_up(
         assert found.verdict is GuardVerdict.FAIL
         for finding in found.findings:
             print(f"try {attempt}, {time.monotonic() - began:.0f} s in: {finding}")
-        return {"said": found.said}
+        return {"reason": found.reason}
 
     def went_back(count: int) -> Any:
         """Return the newest branch once there are so many."""
@@ -186,19 +186,19 @@ def test_harmful_change_is_reverted_retried_and_given_up(
         print(f"reverted to {base} as {newest['continued_as']}, {time.monotonic() - began:.0f} s in")
         return newest
 
-    assert "rule the newest version is worse" in caught(1)["said"]
+    assert "rule the newest version is worse" in caught(1)["reason"]
     left = went_back(1)
     assert (left["first"], left["last"]) == (base + 1, left["continued_as"] - 1)
     again = until(run, "the second try", 120, "ramping", "holding", attempt=2)["anneal"]
     assert (again["ramp"]["length"], again["base"], again["id"]) == (40, base, identity)
-    assert "attempt 2 of 2, over 40 versions; previous attempt: under the" in again["said"]
+    assert "attempt 2 of 2, over 40 versions; previous attempt: under the" in again["reason"]
 
     caught(2)
     (run.place / "faults").write_text("")
     went_back(2)
     over = until(run, "given up", 120, "reverted", attempt=2)
-    assert over["anneal"]["said"].endswith("Reverted after the last of 2 tries")
-    assert "the newest version is worse than the one before the change" in over["anneal"]["said"]
+    assert over["anneal"]["reason"].endswith("Reverted after the last of 2 attempts")
+    assert "the newest version is worse than the one before the change" in over["anneal"]["reason"]
     assert over["share"] == 0
     events = [e.what for e in run.state().events.last(1000) if e.what.startswith("anneal.")][::-1]
     assert [what for what in events if what != "anneal.holding"] == [

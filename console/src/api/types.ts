@@ -43,18 +43,18 @@ export interface Word { who: string; at: number; reason: string }
 
 export interface Finding {
   rule: "old" | "new"; pairs: number; mean: number; harm: number; fails_at: number; harmless: number; passes_at: number;
-  /** Evidence after so many pairs: [pairs, harm, harmless], of the whole try. */
-  course: [number, number, number][];
+  /** Evidence after so many pairs: [pairs, harm, harmless], of the whole attempt. */
+  history: [number, number, number][];
 }
 
 export interface AnnealNow {
   anneal: {
     id: string; overrides: Record<string, unknown>; base: number; began: number; state: string; attempt: number;
-    ramp: { start: number; share: number; length: number }; held_by: string; said: string;
+    ramp: { start: number; share: number; length: number }; held_by: string; reason: string;
     guard: Record<string, unknown>; policy: { gates?: number[] } & Record<string, unknown>;
   };
-  version: number; share: number; verdict: "pass" | "fail" | "inconclusive"; said: string; findings: Finding[];
-  stated: { false_alarm: number; loss: number; miss: number; caught: Record<string, number>;
+  version: number; share: number; verdict: "pass" | "fail" | "inconclusive"; reason: string; findings: Finding[];
+  guard_power: { false_alarm: number; loss: number; miss: number; caught: Record<string, number>;
     pairs_to_catch: Record<string, number> };
 }
 

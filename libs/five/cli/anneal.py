@@ -121,20 +121,20 @@ def _told(arguments: argparse.Namespace, now: Any) -> int:
     if arguments.json:
         print(json.dumps(now, indent=2))
     else:
-        anneal, stated = now["anneal"], now["stated"]
+        anneal, power = now["anneal"], now["guard_power"]
         print(f"{anneal['id']}, try {anneal['attempt']}: {anneal['state']} at {100 * now['share']:.1f}% of games, "
               f"version {now['version']} (base version {anneal['base']})")
         print(f"changes {json.dumps(anneal['overrides'])}")
-        if anneal["said"]:
-            print(anneal["said"])
-        print(f"guard: {now['verdict']}; {now['said']}")
+        if anneal["reason"]:
+            print(anneal["reason"])
+        print(f"guard: {now['verdict']}; {now['reason']}")
         for rule in now["findings"]:
             print(f"  {rule['rule']:>3} rule: {rule['pairs']} pairs, mean result {rule['mean']:+.3f}; evidence of harm "
                   f"{rule['harm']:.3g} of {rule['fails_at']:.3g}, of no harm {rule['harmless']:.3g} of "
                   f"{rule['passes_at']:.3g}")
-        print(f"  false alarms at most {100 * stated['false_alarm']:g}%; a loss of {stated['loss']:g} is caught in "
-              f"{100 * min(stated['caught'].values()):.0f}% of attempts or more, after "
-              f"{max(stated['pairs_to_catch'].values())} pairs or fewer in the median")
+        print(f"  false alarms at most {100 * power['false_alarm']:g}%; a loss of {power['loss']:g} is caught in "
+              f"{100 * min(power['caught'].values()):.0f}% of attempts or more, after "
+              f"{max(power['pairs_to_catch'].values())} pairs or fewer in the median")
     return int(now["anneal"]["state"] == "failed")
 
 

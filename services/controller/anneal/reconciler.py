@@ -63,7 +63,7 @@ def replace_anneal(state: RunState, before: Anneal | None, after: Anneal, who: s
             return None
         return after.to_json(), f"anneal.{what}", {
             "anneal": after.id, "state": after.state, "attempt": after.attempt, "share": after.ramp.share,
-            "said": after.said, "from": None if before is None else before.state}
+            "reason": after.reason, "from": None if before is None else before.state}
 
     return AnnealStore(state).change(edit, who)
 
@@ -101,7 +101,7 @@ def end_anneal(state: RunState, operation: Operation) -> str:
             return ""
         over = anneal.model_copy(update={
             "state": AnnealState.REVERTED, "held_by": "", "revision": anneal.revision + 1,
-            "said": f"{operation.who} reverted the run to version {target}, before the anneal"})
+            "reason": f"{operation.who} reverted the run to version {target}, before the anneal"})
         if replace_anneal(state, anneal, over, operation.who, "reverted"):
             return anneal.id
     return ""
@@ -175,7 +175,7 @@ class AnnealReconciler:
                 return anneal
             try:
                 self.operations.begin(OperationKind.REVERT, CONTROLLER, revert_request(anneal, record), now.status,
-                                      anneal.said)
+                                      anneal.reason)
             except OperationInProgress as busy:
                 log.info("revert of anneal %s is waiting: %s", anneal.id, busy)
         elif mine.state is OperationState.DONE:

@@ -34,15 +34,15 @@ NONE = "There is no anneal."
 NOT_NOW = "The anneal's state does not allow this, or it was changed concurrently."
 SIMULATED_ATTEMPTS = 400  # simulated for the guard's error rates
 SPREADS = {"even": 0.5, "decided": 1.0}
-_STATED: dict[str, Any] = {"false_alarm": 0.05, "loss": 0.2, "miss": 0.05, "caught": {"even": 0.98, "decided": 0.98},
-                           "pairs_to_catch": {"even": 100, "decided": 190}}
+_POWER: dict[str, Any] = {"false_alarm": 0.05, "loss": 0.2, "miss": 0.05, "caught": {"even": 0.98, "decided": 0.98},
+                          "pairs_to_catch": {"even": 100, "decided": 190}}
 _FINDING: dict[str, Any] = {"rule": "new", "pairs": 120, "mean": 0.04, "harm": 1.2, "fails_at": 40.0, "harmless": 14.1,
-                            "passes_at": 20.0, "course": [[60, 1.1, 3.2], [120, 1.2, 14.1]]}
+                            "passes_at": 20.0, "history": [[60, 1.1, 3.2], [120, 1.2, 14.1]]}
 _ANNEAL: dict[str, Any] = {
     "id": "patch-7.21d-d4e5f6", "overrides": {"patch": "7.21d"}, "base": 800, "began": 800,
     "ramp": {"start": 800, "share": 0.0, "length": 400}, "guard": GuardConfig().model_dump(),
     "policy": AnnealPolicy().model_dump(mode="json"), "state": "ramping", "attempt": 1, "passed": 0, "held_by": "",
-    "said": "", "revision": 1}
+    "reason": "", "revision": 1}
 
 
 class AnnealRequest(BaseModel):
@@ -76,7 +76,7 @@ class GuardPower(BaseModel):
     """Error rates of the guard: bounds that hold for any games, and the detection rate of a loss of `loss` in
     simulations."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_STATED]})
+    model_config = ConfigDict(json_schema_extra={"examples": [_POWER]})
 
     false_alarm: float = Field(description="Maximum probability that a harmless change ever fails.")
     loss: float = Field(description="The smallest loss to detect.")
@@ -99,8 +99,8 @@ class RuleFinding(BaseModel):
     fails_at: float = Field(description="Evidence at which the change fails.")
     harmless: float = Field(description="Evidence that it loses less than `loss`.")
     passes_at: float = Field(description="Evidence at which the change passes under this rule.")
-    course: list[tuple[int, float, float]] = Field(description="History of both at some of the pairs and at the last: "
-                                                   "pairs, evidence of harm, evidence of no harm.")
+    history: list[tuple[int, float, float]] = Field(description="Evidence after some of the pairs and after the last: "
+                                                    "pairs, evidence of harm, evidence of no harm.")
 
 
 class AnnealStatus(BaseModel):
@@ -108,15 +108,15 @@ class AnnealStatus(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "anneal": _ANNEAL, "version": 904, "share": 0.26, "verdict": "inconclusive",
-        "said": "undecided under the new rule", "findings": [_FINDING], "stated": _STATED}]})
+        "reason": "undecided under the new rule", "findings": [_FINDING], "guard_power": _POWER}]})
 
     anneal: Anneal = Field(description="The change, its ramp, its guard and policy, and its state.")
     version: int = Field(description="The newest version.")
     share: float = Field(description="Current share of games that begin with the change.")
     verdict: str = Field(description="The guard's verdict: pass, fail or inconclusive (the share is held).")
-    said: str = Field(description="Reason for the verdict.")
+    reason: str = Field(description="Reason for the verdict.")
     findings: list[RuleFinding] = Field(description="Evidence under each rule.")
-    stated: GuardPower = Field(description="Error rates of the guard.")
+    guard_power: GuardPower = Field(description="Error rates of the guard.")
 
 
 @functools.lru_cache(maxsize=16)
@@ -137,11 +137,11 @@ def guard_power(config: GuardConfig) -> GuardPower:
 def _status(context: Context, anneal: Anneal) -> AnnealStatus:
     version, judgement = context.store.head() or 0, judge_anneal(context.state, anneal)
     return AnnealStatus(
-        anneal=anneal, version=version, share=anneal.share(version), verdict=judgement.verdict, said=judgement.reason,
+        anneal=anneal, version=version, share=anneal.share(version), verdict=judgement.verdict, reason=judgement.reason,
         findings=[RuleFinding(rule=f.rule, pairs=f.pairs, mean=f.mean, harm=f.harm, fails_at=f.fails,
-                              harmless=f.harmless, passes_at=f.passes, course=list(f.history))
+                              harmless=f.harmless, passes_at=f.passes, history=list(f.history))
                   for f in judgement.findings],
-        stated=guard_power(anneal.guard))
+        guard_power=guard_power(anneal.guard))
 
 
 def _require_anneal(context: Context) -> Anneal:

@@ -36,7 +36,7 @@ def test_gate_opens_on_a_pass_and_the_last_promotes() -> None:
     waiting = advance(a, 200, OPEN).anneal
     assert waiting.state is AnnealState.HOLDING
     assert (waiting.held_by, waiting.share(999), waiting.revision) == ("gate", 0.5, 2)
-    assert waiting.said == "waits at a share of 0.5: undecided" and not advance(waiting, 201, OPEN).changed
+    assert waiting.reason == "waits at a share of 0.5: undecided" and not advance(waiting, 201, OPEN).changed
     on = advance(waiting, 210, PASS)
     assert on.anneal.state is AnnealState.RAMPING and on.follows is FollowUp.NOTHING and on.anneal.passed == 1
     assert [on.anneal.share(v) for v in (210, 260, 310, 400)] == [0.5, 0.75, 1.0, 1.0]
@@ -60,15 +60,15 @@ def test_failed_attempt_is_retried_with_a_longer_ramp(held: bool) -> None:
         a = hold(a, 120, "anna").anneal
     failed = advance(a, 150, FAIL)
     assert failed.anneal.state is AnnealState.FAILED and failed.follows is FollowUp.REVERT
-    assert failed.anneal.share(150) == 0 and failed.anneal.said == "it is a fail"
+    assert failed.anneal.share(150) == 0 and failed.anneal.reason == "it is a fail"
     assert fail(failed.anneal, "again").follows is FollowUp.REVERT and not fail(failed.anneal, "again").changed
     assert not advance(failed.anneal, 160, PASS).changed
     second = complete_revert(failed.anneal, 180).anneal
     assert (second.state, second.attempt, second.base, second.trial) == (AnnealState.RAMPING, 2, 100, "patch/2")
     assert second.ramp == AnnealRamp(start=180, share=0.0, length=600) and second.share(240) == pytest.approx(0.1)
-    assert "attempt 2 of 2, over 600 versions" in second.said and "it is a fail" in second.said
+    assert "attempt 2 of 2, over 600 versions" in second.reason and "it is a fail" in second.reason
     last = complete_revert(advance(second, 200, FAIL).anneal, 260).anneal
-    assert last.state is AnnealState.REVERTED and "after the last of 2 attempts" in last.said
+    assert last.state is AnnealState.REVERTED and "after the last of 2 attempts" in last.reason
     with pytest.raises(InvalidTransition, match="only a failed anneal"):
         complete_revert(last, 300)
 
@@ -76,7 +76,7 @@ def test_failed_attempt_is_retried_with_a_longer_ramp(held: bool) -> None:
 def test_policy_can_forbid_a_retry() -> None:
     a = anneal(policy={"on_fail": "stop"})
     done = complete_revert(advance(a, 150, FAIL).anneal, 160).anneal
-    assert done.state is AnnealState.REVERTED and "allows no retry" in done.said
+    assert done.state is AnnealState.REVERTED and "allows no retry" in done.reason
 
 
 def test_operator_holds_resumes_and_sets_the_share() -> None:
@@ -103,7 +103,7 @@ def test_promote_and_abort_are_idempotent() -> None:
     assert promote(done.anneal, "anna") == type(done)(done.anneal, FollowUp.APPLY_OVERRIDES, False)
     gone = abort(anneal(), "anna")
     assert gone.anneal.state is AnnealState.ABORTED and gone.follows is FollowUp.NOTHING and gone.anneal.share(999) == 0
-    assert "weights are kept" in gone.anneal.said and not abort(gone.anneal, "anna").changed
+    assert "weights are kept" in gone.anneal.reason and not abort(gone.anneal, "anna").changed
     for verb, call in (("held", lambda a: hold(a, 1, "x")), ("promoted", lambda a: promote(a, "x")),
                        ("given a share", lambda a: set_share(a, 0.1, 1, "x")), ("resumed", lambda a: resume(a, 1))):
         with pytest.raises(InvalidTransition, match=f"is aborted: only a ramping or holding anneal can be {verb}"):
@@ -117,6 +117,13 @@ def test_promote_and_abort_are_idempotent() -> None:
 def test_document_json_round_trip() -> None:
     a = hold(anneal(policy={"gates": [0.25, 1.0]}, guard={"loss": 0.1}), 130, "anna").anneal
     assert Anneal.model_validate(a.to_json()) == a
+
+
+def test_document_of_an_earlier_version_is_read() -> None:
+    a = hold(anneal(), 130, "anna").anneal
+    stored = a.to_json()
+    stored["said"] = stored.pop("reason")
+    assert a.reason and Anneal.model_validate(stored) == a
 
 
 @pytest.mark.parametrize(("change", "said"), [

@@ -18,7 +18,7 @@ function Evidence({ name, value, bound, bad }: { name: string; value: number; bo
 
 /** How evidence has grown over the pairs of this try, with both bounds. */
 function Course({ finding }: { finding: Finding }) {
-  const rows = [[0, 1, 1] as const, ...finding.course];
+  const rows = [[0, 1, 1] as const, ...finding.history];
   const top = Math.log1p(Math.max(finding.fails_at, finding.passes_at)) * 1.1;
   const end = Math.max(1, finding.pairs) * 1.05;
   const x = (p: number) => 4 + (p / end) * 292, y = (v: number) => 86 - (Math.log1p(Math.max(0, v)) / top) * 80;
@@ -78,12 +78,12 @@ export function Anneal() {
   return <section class="card"><h2>Anneal</h2>
     {now && <>
       <p><b>{now.anneal.id}</b>: {now.anneal.state}, {number(100 * now.share, 1)} % of games, try {now.anneal.attempt}. Base: version {now.anneal.base}.
-        <br /><span class="quiet">The guard: {now.verdict}. {now.said}</span></p>
+        <br /><span class="quiet">The guard: {now.verdict}. {now.reason}</span></p>
       <progress max={1} value={now.share} aria-label="share of games with the change" />
       <p class="quiet"><code>{JSON.stringify(now.anneal.overrides)}</code></p>
       <div class="columns">{now.findings.map((f) => <Rule key={f.rule} finding={f} />)}</div>
-      <p class="quiet">A harmless change is called harmful in at most {number(100 * now.stated.false_alarm, 1)} % of tries; a loss of {number(now.stated.loss, 2)} is
-        caught in {Object.entries(now.stated.caught).map(([k, v]) => `${number(100 * v, 0)} % (${k})`).join(", ")}.</p>
+      <p class="quiet">A harmless change is called harmful in at most {number(100 * now.guard_power.false_alarm, 1)} % of tries; a loss of {number(now.guard_power.loss, 2)} is
+        caught in {Object.entries(now.guard_power.caught).map(([k, v]) => `${number(100 * v, 0)} % (${k})`).join(", ")}.</p>
       {!over && <div class="row">
         <ActButton act={word("Hold", "hold", "The share stays where it is, past a pass as well.")} />
         <ActButton act={word("Go on", "resume", "The share grows on from where it is.")} />

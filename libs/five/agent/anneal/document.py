@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from five.agent.anneal.guard import GuardConfig
 from five.agent.section import Section
@@ -82,8 +82,16 @@ class Anneal(Section):
     attempt: int = Field(1, ge=1)
     passed: int = Field(0, ge=0)
     held_by: str = Field("", max_length=128)
-    said: str = Field("", max_length=2000, description="Reason of the present state, in words.")
+    reason: str = Field("", max_length=2000, description="Reason of the current state.")
     revision: int = Field(1, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, given: Any) -> Any:
+        """Read ``reason`` from ``said``, its name in documents stored before 0.2.0."""
+        if isinstance(given, Mapping) and "said" in given and "reason" not in given:
+            return {**{key: value for key, value in given.items() if key != "said"}, "reason": given["said"]}
+        return given
 
     @field_validator("overrides")
     @classmethod

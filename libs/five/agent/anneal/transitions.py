@@ -49,7 +49,7 @@ def hold(anneal: Anneal, version: int, who: str) -> Transition:
     if anneal.state is AnnealState.HOLDING and anneal.held_by == who:
         return Transition(anneal, changed=False)
     return _transition(anneal, state=AnnealState.HOLDING, held_by=who,
-                       ramp=_ramp(anneal, version, anneal.share(version)), said=f"held by {who}")
+                       ramp=_ramp(anneal, version, anneal.share(version)), reason=f"held by {who}")
 
 
 def resume(anneal: Anneal, version: int) -> Transition:
@@ -58,7 +58,7 @@ def resume(anneal: Anneal, version: int) -> Transition:
     if anneal.state is AnnealState.RAMPING:
         return Transition(anneal, changed=False)
     return _transition(anneal, state=AnnealState.RAMPING, held_by="", ramp=_ramp(anneal, version, anneal.ramp.share),
-                       said="")
+                       reason="")
 
 
 def set_share(anneal: Anneal, share: float, version: int, who: str) -> Transition:
@@ -70,7 +70,7 @@ def set_share(anneal: Anneal, share: float, version: int, who: str) -> Transitio
         return Transition(anneal, changed=False)
     passed = sum(gate < share for gate in anneal.policy.gates)
     return _transition(anneal, state=AnnealState.HOLDING, held_by=who, ramp=_ramp(anneal, version, share),
-                       passed=max(passed, anneal.passed), said=f"{who} set the share to {share:g}")
+                       passed=max(passed, anneal.passed), reason=f"{who} set the share to {share:g}")
 
 
 def promote(anneal: Anneal, who: str) -> Transition:
@@ -79,7 +79,7 @@ def promote(anneal: Anneal, who: str) -> Transition:
         return Transition(anneal, FollowUp.APPLY_OVERRIDES, changed=False)
     _require_active(anneal, "promoted")
     return _transition(anneal, FollowUp.APPLY_OVERRIDES, state=AnnealState.PROMOTED, held_by="",
-                       said=f"promoted by {who}")
+                       reason=f"promoted by {who}")
 
 
 def abort(anneal: Anneal, who: str) -> Transition:
@@ -89,7 +89,7 @@ def abort(anneal: Anneal, who: str) -> Transition:
     if anneal.state not in ACTIVE | {AnnealState.FAILED}:
         raise InvalidTransition(f"anneal {anneal.id!r} is {anneal.state}: only a ramping, holding or failed anneal "
                                 "can be aborted")
-    return _transition(anneal, state=AnnealState.ABORTED, held_by="", said=f"aborted by {who}; the weights are kept")
+    return _transition(anneal, state=AnnealState.ABORTED, held_by="", reason=f"aborted by {who}; the weights are kept")
 
 
 def fail(anneal: Anneal, why: str) -> Transition:
@@ -97,7 +97,7 @@ def fail(anneal: Anneal, why: str) -> Transition:
     if anneal.state is AnnealState.FAILED:
         return Transition(anneal, FollowUp.REVERT, changed=False)
     _require_active(anneal, "failed")
-    return _transition(anneal, FollowUp.REVERT, state=AnnealState.FAILED, held_by="", said=why)
+    return _transition(anneal, FollowUp.REVERT, state=AnnealState.FAILED, held_by="", reason=why)
 
 
 def complete_revert(anneal: Anneal, version: int) -> Transition:
@@ -110,14 +110,15 @@ def complete_revert(anneal: Anneal, version: int) -> Transition:
     policy = anneal.policy
     if policy.on_fail == "stop":
         return _transition(anneal, state=AnnealState.REVERTED,
-                           said=f"{anneal.said}. Reverted; the policy allows no retry")
+                           reason=f"{anneal.reason}. Reverted; the policy allows no retry")
     if anneal.attempt >= policy.tries:
         return _transition(anneal, state=AnnealState.REVERTED,
-                           said=f"{anneal.said}. Reverted after the last of {policy.tries} attempts")
+                           reason=f"{anneal.reason}. Reverted after the last of {policy.tries} attempts")
     length = max(min(round(anneal.ramp.length * policy.slower), 10_000_000), 1)
-    said = f"attempt {anneal.attempt + 1} of {policy.tries}, over {length} versions; previous attempt: {anneal.said}"
+    reason = (f"attempt {anneal.attempt + 1} of {policy.tries}, over {length} versions; previous attempt: "
+              f"{anneal.reason}")
     return _transition(anneal, state=AnnealState.RAMPING, attempt=anneal.attempt + 1, began=version, passed=0,
-                       held_by="", ramp=AnnealRamp(start=version, share=0.0, length=length).model_dump(), said=said)
+                       held_by="", ramp=AnnealRamp(start=version, share=0.0, length=length).model_dump(), reason=reason)
 
 
 def advance(anneal: Anneal, version: int, decision: GuardDecision) -> Transition:
@@ -134,13 +135,13 @@ def advance(anneal: Anneal, version: int, decision: GuardDecision) -> Transition
     if share < anneal.gate or anneal.held_by not in ("", "gate"):
         return Transition(anneal, changed=False)
     if decision.verdict is GuardVerdict.INCONCLUSIVE:
-        said = f"waits at a share of {share:g}: {decision.reason}"
-        if anneal.state is AnnealState.HOLDING and anneal.said == said:
+        reason = f"waits at a share of {share:g}: {decision.reason}"
+        if anneal.state is AnnealState.HOLDING and anneal.reason == reason:
             return Transition(anneal, changed=False)
         return _transition(anneal, state=AnnealState.HOLDING, held_by="gate", ramp=_ramp(anneal, version, share),
-                           said=said)
+                           reason=reason)
     if share >= 1:
         return _transition(anneal, FollowUp.APPLY_OVERRIDES, state=AnnealState.PROMOTED, held_by="",
-                           said=f"promoted: {decision.reason}")
+                           reason=f"promoted: {decision.reason}")
     return _transition(anneal, state=AnnealState.RAMPING, held_by="", ramp=_ramp(anneal, version, share),
-                       passed=anneal.passed + 1, said=f"passed the gate at {share:g}: {decision.reason}")
+                       passed=anneal.passed + 1, reason=f"passed the gate at {share:g}: {decision.reason}")

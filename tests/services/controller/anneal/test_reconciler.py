@@ -117,9 +117,9 @@ def test_an_anneal_keeps_a_checkpoint_and_begins_at_nothing(run: Run) -> None:
     identity = run.begin()
     now = run.ask("GET", "/v1/anneal", token=VIEWER)
     assert now["anneal"]["base"] == now["anneal"]["began"] == now["version"] == 10 and identity.startswith("patch-")
-    assert (now["share"], now["verdict"], now["said"]) == (0.0, "inconclusive", "no pairs have been played yet")
-    # What the guard is worth is said with it, and what is simulated holds what is stated.
-    stated = now["stated"]
+    assert (now["share"], now["verdict"], now["reason"]) == (0.0, "inconclusive", "no pairs have been played yet")
+    # The response has the guard's error rates, and the simulation meets them.
+    stated = now["guard_power"]
     assert (stated["false_alarm"], stated["loss"]) == (0.05, 0.3)
     assert min(stated["caught"].values()) > 0.95 and max(stated["pairs_to_catch"].values()) < 150
     run.publish(35)
@@ -148,7 +148,7 @@ def test_guard_passes_open_gates_and_finish_the_anneal(run: Run) -> None:
     run.publish(90)
     assert run.now() is AnnealState.HOLDING
     shown = run.ask("GET", "/v1/anneal")
-    assert shown["share"] == 0.5 and shown["anneal"]["held_by"] == "gate" and "no pairs" in shown["anneal"]["said"]
+    assert shown["share"] == 0.5 and shown["anneal"]["held_by"] == "gate" and "no pairs" in shown["anneal"]["reason"]
     run.play(0.1, 300, version=90, share=0.5)
     assert run.now() is AnnealState.RAMPING
     run.publish(170)
@@ -192,7 +192,8 @@ def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
     run.now()
     (again,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT and not o.is_over]
     ended(run, again, OperationState.DONE)
-    assert run.now() is AnnealState.REVERTED and "last of 2 attempts" in run.ask("GET", "/v1/anneal")["anneal"]["said"]
+    assert run.now() is AnnealState.REVERTED
+    assert "last of 2 attempts" in run.ask("GET", "/v1/anneal")["anneal"]["reason"]
 
 
 def ended(run: Run, operation: Operation, state: OperationState) -> None:
@@ -244,7 +245,7 @@ def test_hold_share_resume_promote_and_abort_by_request(run: Run) -> None:
     assert run.rest.ask("PUT", "/v1/anneal/share", json={"share": 1.5}).status_code == 422
     assert run.ask("POST", "/v1/anneal/resume")["anneal"]["state"] == "ramping"
     aborted = run.ask("POST", "/v1/anneal/abort")
-    assert aborted["share"] == 0 and "weights are kept" in aborted["anneal"]["said"]
+    assert aborted["share"] == 0 and "weights are kept" in aborted["anneal"]["reason"]
     assert "only a ramping or holding anneal" in run.ask("POST", "/v1/anneal/hold", 409)["detail"]
     run.begin()
     assert run.ask("POST", "/v1/anneal/promote")["anneal"]["state"] == "promoted"
@@ -258,7 +259,7 @@ def test_a_revert_by_request_is_not_tried_again(run: Run) -> None:
     run.begin()
     run.publish(30)
     asked = run.ask("POST", "/v1/anneal/revert", json={"reason": "it looks odd"})
-    assert asked["anneal"]["state"] == "failed" and "it looks odd" in asked["anneal"]["said"]
+    assert asked["anneal"]["state"] == "failed" and "it looks odd" in asked["anneal"]["reason"]
     run.now()
     (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
     ended(run, operation, OperationState.DONE)
@@ -317,7 +318,7 @@ def test_a_persons_revert_behind_an_anneal_ends_it(run: Run) -> None:
     assert run.backend.restore(found)["anneal"] == identity and run.backend.restore(found)["anneal"] == ""
     anneal = read_anneal(run.state)
     assert anneal is not None and anneal.state is AnnealState.REVERTED
-    assert "ada reverted the run to version 5" in anneal.said
+    assert "ada reverted the run to version 5" in anneal.reason
 
 
 def test_unknown_revert_targets_are_not_reported_as_none(run: Run, tmp_path: Path) -> None:
