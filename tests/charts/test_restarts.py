@@ -71,7 +71,7 @@ def test_the_checksum_has_all_that_a_component_reads() -> None:
     for component, change in (("rollout", "services.rollout.games=5"), ("inference", "services.inference.max_batch=9"),
                               ("optimizer", "services.optimizer.threads=3"), ("evaluator", "rating.games_per_round=9"),
                               ("controller", "services.controller.reconcile_seconds=2"),
-                              ("opponents", "league.remembered_games=9")):
+                              ("opponents", "league.max_quality_drop=2")):
         assert component in restarted(f"run.overrides.{change}"), change
 
 
