@@ -164,6 +164,6 @@ def _response(shown: BatchOutput, layout_hash: str, epoch: int, seen_schema: byt
         winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),
         statistic_names=GameBatch.statistic_names, step_us=shown.step_us,
         epoch=epoch, lineups=shown.lineups.tobytes(),
-        seen=[env_pb2.SpectatorView(place=place, schema=seen_schema, frame=frame, slots=slots, happened=happened)
-              for place, (frame, slots, happened) in shown.seen.items()])
+        seen=[env_pb2.SpectatorView(place=place, schema=seen_schema, frame=frame, slots=slots, events=events)
+              for place, (frame, slots, events) in shown.seen.items()])
     return wire.serialize_with_set(response, "observations", shown.observations, layout_hash, SPARSE)

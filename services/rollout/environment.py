@@ -221,7 +221,7 @@ class RemoteEnvironment:
             for name, array in frame.items():
                 out[name][...] = array
 
-        camera.record_frame(write, json.loads(seen.happened or b"[]"))
+        camera.record_frame(write, json.loads(seen.events or b"[]"))
         return True
 
     def slot_units(self, slot: int, side: int) -> npt.NDArray[np.int16] | None:

@@ -18,16 +18,17 @@ MID = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], sta
                  observation=ObservationConfig(neutral_creeps=0, buildings=3, wards=0, couriers=0))
 
 
-def happened(games, seconds, seed):
+def count_events(games, seconds, seed):
     """Play games of the strongest bot against itself; return counts of events by side, [(kind, what, side)]."""
     vec = VecGame(MID, games, seed=seed, observations=False)
     vec.controllers[:] = Controller.HARD
-    told = Counter()
+    counts = Counter()
     while (running := np.flatnonzero((vec.winner == Winner.RUNNING) & (vec.game_time < seconds))).size:
         vec.step(which=running)
         for game in running:
-            told.update((event.kind, event.what, event.hero // 5) for event in vec.events(int(game)) if event.hero >= 0)
-    return told
+            counts.update((event.kind, event.what, event.hero // 5) for event in vec.events(int(game))
+                          if event.hero >= 0)
+    return counts
 
 
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
@@ -42,16 +43,16 @@ def test_the_dires_fountain_is_farther_from_the_middle(patch):
 def test_tangos_are_eaten_on_both_sides():
     """The trees next to the Dire's lane position are out of a tango's range, so it walks back to them. In each of
     twelve games two of three tangos are eaten within three minutes."""
-    told = happened(12, 180, seed=3)
-    eaten = [sum(n for (kind, what, team), n in told.items()
+    counts = count_events(12, 180, seed=3)
+    eaten = [sum(n for (kind, what, team), n in counts.items()
                  if kind == EventKind.CAST and what.startswith("item_tango") and team == side) for side in range(TEAMS)]
     assert min(eaten) >= 2 * 12
 
 
 def test_shrines_are_gone_to_on_both_sides():
     """Six games: shrines are ready from minute 5, nearer than home, and about equally far for both sides."""
-    told = happened(6, 540, seed=4)
-    used = [sum(n for (kind, _, team), n in told.items() if kind == EventKind.SHRINE and team == side)
+    counts = count_events(6, 540, seed=4)
+    used = [sum(n for (kind, _, team), n in counts.items() if kind == EventKind.SHRINE and team == side)
             for side in range(TEAMS)]
     assert min(used) >= 4
 

@@ -38,7 +38,7 @@ def test_eight_frame_step_equals_two_steps_with_one_choice():
     blocks = eight.layout.blocks["previous_action"]
     last = np.ones(eight.obs["private"].shape[-1], bool)
     last[blocks.span("private")] = False
-    happened = 0
+    event_count = 0
     for _ in range(300):
         chosen = actions(rng, eight)
         eight.step(chosen)
@@ -47,11 +47,11 @@ def test_eight_frame_step_equals_two_steps_with_one_choice():
         four.step()
         assert np.allclose(eight.signals, signals + four.signals, atol=1e-4)
         assert eight.events(0) == events + four.events(0)
-        happened += len(eight.events(0))
+        event_count += len(eight.events(0))
         for name in ("shared", "shared_ids", "available", "target_mask"):
             assert np.array_equal(eight.obs[name], four.obs[name], equal_nan=True)
         assert np.array_equal(eight.obs["private"][..., last], four.obs["private"][..., last])
-    assert happened > 10 and eight.game_time[0] > 70
+    assert event_count > 10 and eight.game_time[0] > 70
 
 
 def test_the_last_action_that_is_seen_is_the_one_chosen():

@@ -23,10 +23,10 @@ def taken(recorder: Recorder, steps: int = STEPS) -> tuple[Recorded, list[bytes]
     camera = Camera(GAME, {}, lambda chunk, facts: chunks.append(chunk))
     for step in range(steps):
         film.games.step()
-        happened = [{"kind": "step", "number": step}]
-        film.whole.record(film.write, 4 * (step + 1), happened)
+        events = [{"kind": "step", "number": step}]
+        film.whole.record(film.write, 4 * (step + 1), events)
         recorder.add(film.whole)
-        camera.record_frame(film.write, happened)
+        camera.record_frame(film.write, events)
     camera.end()
     return recorder.recorded(BEGIN, {"players": ["ada", "scripted"]}, ["ada"], 1), chunks
 

@@ -50,7 +50,7 @@ class Camera:
         self._earned = np.zeros((len(self._frame["reward"]), self._frame["reward"].shape[1]))
         self._waiting = False
         self._facts: ChunkFacts | None = None
-        self._happened: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []
         self._columns = jump_columns(self.schema)
 
     def packed_header(self) -> bytes:
@@ -61,10 +61,10 @@ class Camera:
         """Record the current state of a game."""
         self.record_frame(lambda out: core.write_seen(place, out), console_events(core.events(place)))
 
-    def record_frame(self, write: Callable[[dict[str, Array]], None], happened: list[dict[str, Any]]) -> None:
+    def record_frame(self, write: Callable[[dict[str, Array]], None], events: list[dict[str, Any]]) -> None:
         """Record a state that ``write`` fills in, with the timestep's spectator events."""
         self._commit()
-        self._happened = happened
+        self._events = events
         self._frame, self._before = self._before, self._frame
         for name in ("thought", "choice", "aim", "rank", "fall"):
             self._frame[name][...] = 0
@@ -138,7 +138,7 @@ class Camera:
         self._waiting = False
         clock = self._frame["clock"][0]
         frame = int(clock[0]) | int(clock[1]) << 16
-        events, self._happened = self._happened, []
+        events, self._events = self._events, []
         if self._writer.steps == 0:
             self._facts = ChunkFacts(frame, game_time(clock))
         assert self._facts is not None

@@ -31,13 +31,13 @@ class SpectatorView:
     """A spectator's view of a game.
 
     ``frame`` is packed by its ``schema``; ``slots`` int16 [2, units] holds, by side, the unit in each slot of the
-    observation; ``happened`` is a JSON list of the step's events.
+    observation; ``events`` is a JSON list of the step's events.
     """
 
     schema: bytes
     frame: bytes
     slots: npt.NDArray[np.int16]
-    happened: bytes
+    events: bytes
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class EnvironmentClient:
             dict(observations), wire.decode_bytes("signals", signals, np.float32, (k, 2, heroes, width)), winners,
             wire.decode_bytes("game_time", answer.game_time, np.float32, (k,)),
             wire.decode_bytes("statistics", answer.statistics, np.float32, (k, 2, heroes, len(names))), names,
-            answer.step_us, {seen.place: SpectatorView(seen.schema, seen.frame, _slots(seen.slots), seen.happened)
+            answer.step_us, {seen.place: SpectatorView(seen.schema, seen.frame, _slots(seen.slots), seen.events)
                              for seen in answer.seen},
             wire.decode_bytes("lineups", answer.lineups, np.int16, (k, 2, heroes)) if answer.lineups else None)
 
