@@ -211,11 +211,10 @@ class LeagueConfig(Section):
     quality_learning_rate: float = Field(0.01, gt=0, description="η: a win lowers the beaten opponent's quality by η "
                                          "divided by its probability and the size of the pool.")
     add_every_versions: int = Field(10, ge=1, description="Versions between two additions to the pool.")
-    active_past_versions: int = Field(0, ge=0, description="Number of past versions in play at a time. Each is "
-                                                           "replaced by sampling after active_minutes, so inference "
-                                                           "holds few versions and fills their batches. In the long "
-                                                           "run each version is met as often as with sampling per "
-                                                           "game, as in the paper (0).")
+    active_past_versions: int = Field(
+        0, ge=0, description="Number of past versions in play at a time. Each is replaced by sampling after "
+        "active_minutes, so inference holds few versions and fills their batches. In the long run each version is met "
+        "as often as with sampling per game, as in the paper (0).")
     active_minutes: float = Field(20.0, gt=0, description="Minutes that a version stays in play.")
     max_quality_drop: float = Field(1.0, gt=0, description="Maximum drop of a quality per win, because the rule is "
                                     "unbounded for rarely sampled opponents; with active_past_versions also per turn "
@@ -233,8 +232,7 @@ class RatingConfig(Section):
     draw_probability: float = Field(0.02, ge=0, lt=1, description="Draw probability between equal players until a game "
                                     "is drawn; then it is estimated from the games.")
     max_reference_distance: float = Field(10.0, gt=0, description="Maximum distance of references from the rating "
-                                                                  "that they are played "
-                          "at.")
+                                          "that they are played at.")
     games_per_rating: int = Field(750, ge=2, description="Games after which a version's rating is final.")
     games_per_round: int = Field(50, ge=2, description="Games assigned together. After the last of them the next "
                                  "round is assigned, against the references near the rating then.")

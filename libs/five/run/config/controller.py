@@ -77,8 +77,7 @@ class ControllerConfig(Section):
         "proxy.")
     limits: LimitsConfig = Field(default_factory=LimitsConfig, description="Limits of requests.")
     keep_serving: bool = Field(False, description="Whether the controller keeps running when the run is stopped, so "
-                                                  "that REST "
-                       "can start it again. For containers; a local cluster ends as a whole.")
+                               "that REST can start it again. For containers; a local cluster ends as a whole.")
     reconcile_seconds: float = Field(1.0, ge=0.01, description="Interval at which the run's services are checked.")
     operations: OperationsConfig = Field(default_factory=OperationsConfig, description="Deadlines of surgery.")
     autoscaler: AutoscalerConfig = Field(default_factory=AutoscalerConfig, description="Sizes of the rollout and "

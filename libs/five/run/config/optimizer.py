@@ -32,8 +32,8 @@ class OptimizerConfig(Section):
     checkpoint_every_versions: int = Field(10, ge=1, description="Versions from one checkpoint to the next.")
     checkpoints_kept: int = Field(3, ge=1, description="Newest checkpoints that are kept.")
     start_timeout_seconds: float = Field(
-        1800.0, ge=120, description="Longest time that optimizer 0 may take to read the checkpoint, while the others wait "
-        "for its state; then the group restarts. A checkpoint of the paper's model has 2,500 MB.")
+        1800.0, ge=120, description="Longest time that optimizer 0 may take to read the checkpoint, while the others "
+        "wait for its state; then the group restarts. A checkpoint of the paper's model has 2,500 MB.")
     rendezvous: Address = Field("", description="Address of torchrun's rendezvous for more than one optimizer, "
                                 "host:port. Empty: a local cluster picks a free port.")
 

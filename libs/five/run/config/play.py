@@ -16,11 +16,10 @@ class PlayConfig(Section):
                        "inference request for both sides every timestep.")
     max_connections: int = Field(32, ge=1, le=1024, description="Players and spectators of one game.")
     seat_reservation_seconds: float = Field(180.0, ge=0, description="Time for which a hero stays reserved after its "
-                                                                     "player's "
-                                "connection is lost. The agent plays it meanwhile; afterwards another person may take "
-                                "it.")
+                                            "player's connection is lost. The agent plays it meanwhile; afterwards "
+                                            "another person may take it.")
     abandon_seconds: float = Field(180.0, gt=0, description="Time after which a game without connected people is "
-                                 "abandoned.")
+                                   "abandoned.")
     spectator_delay_seconds: float = Field(120.0, ge=0, description="Delay with which spectators see a game.")
     orders_per_second: float = Field(60.0, gt=0, description="Commands that one person may give; more are refused. "
                                      "Pings and changes of control are limited to a twelfth of it.")
@@ -30,5 +29,4 @@ class PlayConfig(Section):
     recordings_mebibytes: int = Field(32, ge=1, le=1024, description="Size of all recordings. The oldest are deleted "
                                       "first. Five against five takes 9 MiB an hour.")
     client_backlog_kibibytes: int = Field(256, ge=16, description="Data that may wait for one slow client. Above this "
-                                                                  "size "
-                                  "the client skips to the newest frame.")
+                                          "size the client skips to the newest frame.")

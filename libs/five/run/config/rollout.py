@@ -34,8 +34,8 @@ class RolloutConfig(Section):
         2, ge=1, description="Segments sent to one optimizer and not yet acknowledged.")
     optimizers_per_process: int = Field(
         8, ge=1, description="Optimizers that one process sends to. Each optimizer has equally many senders, plus or "
-        "minus one; processes that are too few for all of them send to more. Sending to hundreds would leave minutes of "
-        "stale experience in flight and need as many connections.")
+        "minus one; processes that are too few for all of them send to more. Sending to hundreds would leave minutes "
+        "of stale experience in flight and need as many connections.")
     encoding: Literal["raw", "sparse", "zstd", "sparse_zstd"] = Field(
         "sparse", description="Encoding of observations sent to inference. sparse leaves out zeros; zstd compresses. "
         "Segments are always sent as changes from timestep to timestep; zstd compresses these as well.")
