@@ -15,8 +15,9 @@ from typing import NamedTuple
 MANIFEST = Path("appendonlydir") / "appendonly.aof.manifest"
 # How a server's log ends that cannot load its file. A missing end, as after a power failure, is cut off by the server.
 _DAMAGE = re.compile(r"reading the append only file|RDB preamble of the append only file|AOF manifest file|"
-                     r"AOF file .* doesn't exist|while loading the append only file|RDB CRC error|"
-                     r"Wrong signature trying to load DB|Internal error in RDB")
+                     r"AOF file .* doesn't exist|RDB CRC error|Wrong signature trying to load DB|"
+                     r"Internal error in RDB|duplicated key")
+_CRASH, _LOADED = "REDIS BUG REPORT", "Ready to accept connections"
 
 
 class Unrepairable(RuntimeError):
@@ -32,8 +33,11 @@ class Repair(NamedTuple):
 
 
 def is_damage(log: str) -> bool:
-    """Return whether a server's log says that its append-only file is damaged, so that no restart helps."""
-    return _DAMAGE.search(log) is not None
+    """Return whether the log of one start says that the append-only file is damaged, so that no restart helps.
+
+    Some damage crashes the server while it loads the file.
+    """
+    return _DAMAGE.search(log) is not None or (_CRASH in log and _LOADED not in log)
 
 
 def check(binary: str, folder: Path) -> str:

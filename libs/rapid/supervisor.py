@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 _TICK = 0.05
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 _FAILING_PAUSE = 60.0  # longest pause before a restart of an optional process that keeps failing
+_TAIL_BYTES = 16384
 _SETTLED_SECONDS = 30.0  # after this uptime the restart backoff is reset
 
 
@@ -44,8 +45,8 @@ class ProcessSpec:
     ``ready`` quickly returns whether the process can be used; None means as soon as it runs. With ``restart`` False its
     end is final. After ``give_up_after`` deaths in a row, each within 30 s of its start, a ``required`` process is
     FAILED. Any other one is failing: its restarts go on, with longer pauses, until it has run for 30 s. ``explain``
-    gets the log of a process that died, and returns why no restart helps, '' if one may; with a reason the state is
-    FAILED at once. The process inherits the open files ``pass_fds``.
+    gets begin and end of the log of a process that died, and returns why no restart helps, '' if one may; with a reason
+    the state is FAILED at once. The process inherits the open files ``pass_fds``.
     """
 
     name: str
@@ -191,12 +192,12 @@ class Supervisor:
         """Return why a process is in state FAILED: its explanation, or the tail of its log."""
         return self._processes[name].explanation or f"{name} does not start:\n{self.log_tail(name)}"
 
-    def log_tail(self, name: str, lines: int = 20, start: int = 0) -> str:
-        """Return the last ``lines`` lines of a process's log, after its first ``start`` bytes."""
+    def log_tail(self, name: str, lines: int = 20) -> str:
+        """Return the last ``lines`` lines of a process's log."""
         try:
             with self._processes[name].log_path.open("rb") as file:
                 file.seek(0, os.SEEK_END)
-                file.seek(max(file.tell() - 16384, start))
+                file.seek(max(file.tell() - _TAIL_BYTES, 0))
                 return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-lines:])
         except OSError:
             return ""
@@ -259,7 +260,7 @@ class Supervisor:
             self._report(process, "ended", process.last_end)
             return
         if process.spec.explain is not None:
-            process.explanation = process.spec.explain(self.log_tail(process.spec.name, start=process.log_start))
+            process.explanation = process.spec.explain(_ends_of_log(process.log_path, process.log_start))
             if process.explanation:
                 process.enter(ProcessState.FAILED)
                 self._report(process, "failed", process.explanation)
@@ -327,6 +328,19 @@ class Supervisor:
                 self._on_event(process.spec.name, what, details)
             except Exception:
                 log.exception("supervisor event callback failed")
+
+
+def _ends_of_log(path: Path, start: int) -> str:
+    """Return the first and the last kilobytes of a log after its first ``start`` bytes; '' for an unreadable log."""
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            found = file.read(_TAIL_BYTES)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - _TAIL_BYTES, start + len(found)))
+            return (found + file.read()).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _end_of(code: int) -> str:
