@@ -107,7 +107,8 @@ class Cluster:
             if value := condition():
                 return value
             time.sleep(0.05)
-        raise AssertionError(f"not within {seconds} s:\n{self.supervisor.log_tail('optimizers', 60)}")
+        logs = [self.supervisor.log_tail(spec.name, 60) for spec in self.supervisor.status()]
+        raise AssertionError("\n".join([f"not within {seconds} s:", *logs]))
 
     def head(self) -> int:
         found = self.versions.head()
