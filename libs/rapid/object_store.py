@@ -57,13 +57,14 @@ class BucketFiles:
         self._obstore: Any = obstore
         self._failures: tuple[type[Exception], ...] = (exceptions.BaseError, OSError)
         self._exists: tuple[type[Exception], ...] = (exceptions.AlreadyExistsError, exceptions.PreconditionError)
-        options: dict[str, Any] = {"timeout": timedelta(seconds=_REQUEST_SECONDS)}
+        options: Any = {"timeout": timedelta(seconds=_REQUEST_SECONDS)}
         if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
             options["allow_http"] = True  # the address says so
-        backoff = {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=10), "base": 2}
+        retries: Any = {
+            "max_retries": 12, "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
+            "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=10), "base": 2}}
         try:
-            self._store: Any = store.from_url(url, client_options=options, retry_config={
-                "max_retries": 12, "retry_timeout": timedelta(seconds=_RETRY_SECONDS), "backoff": backoff})
+            self._store: Any = store.from_url(url, client_options=options, retry_config=retries)
         except (exceptions.BaseError, ValueError, OSError) as error:
             raise ValueError(_reason(error)) from None
 
