@@ -1,18 +1,20 @@
-"""Liveness probe of all processes of a machine: ``python -m rapid.telemetry.probe PORT COUNT``.
+"""Startup and liveness probe of all processes of a machine: ``python -m rapid.telemetry.probe PORT COUNT``.
 
-It is for a pod whose processes come and go under an agent such as torchrun. A process that does not listen is not
-running, which is the agent's concern. A process that listens and does not respond hangs.
+It is for a pod whose processes an agent such as torchrun starts and restarts. Every process must respond. With
+``--waiting FILE`` the pod also counts as alive while FILE exists: the agent is not started yet.
 """
 
+import argparse
 import http.client
 import sys
+from pathlib import Path
 
 SECONDS = 5.0  # response timeout
 
 
-def find_hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
-    """Return what is wrong with those of ``count`` processes that listen. Their pages are at ``port`` and the ports
-    after it."""
+def find_dead(port: int, count: int, seconds: float = SECONDS) -> list[str]:
+    """Return what is wrong with those of ``count`` processes that do not respond. Their pages are at ``port`` and the
+    ports after it."""
     found = []
     for current in range(port, port + count):
         connection = http.client.HTTPConnection("127.0.0.1", current, timeout=seconds)
@@ -22,7 +24,7 @@ def find_hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
             if answer.status != http.client.OK:
                 found.append(f"port {current}: {answer.status} {answer.read(500).decode('utf-8', 'replace').strip()}")
         except ConnectionRefusedError:
-            pass
+            found.append(f"port {current}: no process listens")
         except (OSError, http.client.HTTPException) as error:
             found.append(f"port {current}: {error or type(error).__name__}")
         finally:
@@ -30,7 +32,21 @@ def find_hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
     return found
 
 
-if __name__ == "__main__":
-    troubles = find_hanging(int(sys.argv[1]), int(sys.argv[2]))
+def main() -> int:
+    """Print what is wrong, or that all are alive. Return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m rapid.telemetry.probe", description="Check a pod's processes.")
+    parser.add_argument("port", type=int, help="port of the first process's pages")
+    parser.add_argument("count", type=int, help="number of processes, at consecutive ports")
+    parser.add_argument("--waiting", type=Path, metavar="FILE", help="file that exists while the processes are not "
+                        "started yet")
+    given = parser.parse_args()
+    troubles = find_dead(given.port, given.count)
+    if troubles and given.waiting is not None and given.waiting.exists():
+        print(f"alive: {given.waiting.read_text(encoding='utf-8').strip()}")
+        return 0
     print("\n".join(troubles) or "alive")
-    sys.exit(bool(troubles))
+    return 1 if troubles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
