@@ -1,16 +1,13 @@
 #!/bin/sh
-# Redis reads its certificates when it starts. With TLS this has it read them again when their files change: no restart,
+# Redis reads its certificates when it starts and at CONFIG SET. This does the latter when their files change: no restart,
 # and no connection is lost.
 #
-#   certificates.sh serve    redis-server, with one user more than the users' file has, who may set certificates
 #   certificates.sh watch    beside it in its pod, as that user: looks every SECONDS_BETWEEN (10), again where Redis refused
 #   certificates.sh alive    whether watch has looked within the last minute, for its liveness
 #
-# The user's password is drawn at each start, and known in the pod alone: RUN, a folder in memory, has it, the users' file
-# and the socket by which watch asks. CONF, USERS, TLS, RUN: folders; REDIS_SERVER, REDIS_CLI: commands.
+# redis-start.sh creates the user and its password: RUN, a folder in memory, has the password and the socket by which watch
+# asks. TLS, RUN: folders; REDIS_CLI: command.
 set -eu
-conf=${CONF:-/etc/five-redis/conf}
-users=${USERS:-/etc/five-redis/users}
 tls=${TLS:-/etc/five-redis/tls}
 run=${RUN:-/run/five-redis}
 
@@ -18,16 +15,6 @@ run=${RUN:-/run/five-redis}
 stamp() { sha256sum "$tls/tls.crt" "$tls/tls.key" "$tls/ca.crt" 2>/dev/null || true; }
 
 case ${1:-} in
-serve)
-  umask 077
-  head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$run/.password"
-  mv "$run/.password" "$run/password"
-  {
-    cat "$users/users.acl"
-    printf 'user certificates on #%s resetchannels -@all +config|set\n' "$(sha256sum <"$run/password" | cut -c1-64)"
-  } >"$run/users.acl"
-  exec "${REDIS_SERVER:-redis-server}" "$conf/redis.conf"
-  ;;
 watch)
   # Every change is seen from here on; what came between the server's start and this one is set once more.
   seen=
@@ -55,7 +42,7 @@ alive)
   [ -n "$(find "$run" -name looked -mmin -1)" ]
   ;;
 *)
-  sed -n '2,10p' "$0"
+  sed -n '2,9p' "$0"
   exit 2
   ;;
 esac

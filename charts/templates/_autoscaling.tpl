@@ -51,7 +51,10 @@ spec:
           name: {{ $signal.externalMetric }}
           selector:
             matchLabels:
-              run: {{ .root.Values.run.name | default .root.Release.Name }}
+              run: {{ include "five.runName" .root }}
+              {{- if and .pool (gt (len .root.Values.inference.pools) 1) }}
+              five_inference_pool: {{ .pool }}
+              {{- end }}
         # Value, not AverageValue: the number of pods is multiplied by metric / target.
         target:
           type: Value

@@ -51,13 +51,24 @@ The run's configuration: a preset, what the values override in it, and the addre
 {{- end }}
 {{- end }}
 
+{{/* A host in a URL: an IPv6 address needs brackets. */}}
+{{- define "five.bracketed" -}}
+{{- if and (contains ":" .) (not (hasPrefix "[" .)) }}[{{ . }}]{{ else }}{{ . }}{{ end }}
+{{- end }}
+
 {{/* URL of a Redis, without its password. Call with (dict "root" $ "role" "state"). */}}
 {{- define "five.redisUrl" -}}
 {{- $external := (index .root.Values.redis .role).external }}
 {{- $host := include "five.componentName" (dict "root" .root "component" (printf "redis-%s" .role)) }}
 {{- $scheme := ternary "rediss" "redis" .root.Values.tls.redis.enabled }}
-{{- if $external.host }}
-{{- printf "%s://%s:%d/%d" $scheme $external.host (int $external.port) (int $external.database) }}
+{{- if and $external.host $external.sentinel.primary }}
+{{- $sentinels := list }}
+{{- range $address := splitList "," $external.host }}
+{{- $sentinels = append $sentinels (printf "%s:%d" (include "five.bracketed" (trim $address)) (int $external.port)) }}
+{{- end }}
+{{- printf "%s+sentinel://%s/%s/%d" $scheme (join "," $sentinels) $external.sentinel.primary (int $external.database) }}
+{{- else if $external.host }}
+{{- printf "%s://%s:%d/%d" $scheme (include "five.bracketed" $external.host) (int $external.port) (int $external.database) }}
 {{- else }}
 {{- printf "%s://%s:6379/0" $scheme $host }}
 {{- end }}
@@ -69,14 +80,14 @@ The run's configuration: a preset, what the values override in it, and the addre
 preset: {{ .Values.run.preset }}
 name: {{ include "five.runName" . }}
 rpc:
-  listen_host: 0.0.0.0
+  listen_host: "::"
 store:
   state_url: {{ include "five.redisUrl" (dict "root" . "role" "state") }}
   params_url: {{ include "five.redisUrl" (dict "root" . "role" "params") }}
 blobs:
   url: {{ .Values.blobs.url | default "/var/lib/five/blobs" }}
 telemetry:
-  metrics_host: 0.0.0.0
+  metrics_host: "::"
 services:
   dota_env:
     addresses:
@@ -125,9 +136,13 @@ services:
     address: {{ include "five.componentName" (dict "root" . "component" "play") }}:50051
     {{- end }}
   controller:
-    host: 0.0.0.0
+    host: "::"
     port: 8080
     keep_serving: true
+    {{- $path := .Values.controller.ingress.path | trimSuffix "/" }}
+    {{- if and .Values.controller.ingress.enabled $path }}
+    path_prefix: {{ $path }}
+    {{- end }}
     {{- with .Values.autoscaling }}
     {{- if eq .mode "controller" }}
     autoscaler:

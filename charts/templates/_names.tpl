@@ -10,14 +10,29 @@ Most helpers take a component: (dict "root" $ "component" "rollout"), with
 {{- .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Prefix of every object's name: the release's, which is enough for one that is called five. */}}
+{{/* Prefix of every object's name: the release's, which is enough for one that is called five. At most 40 characters. */}}
 {{- define "five.fullname" -}}
+{{- include "five.wholeName" . | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The prefix before it is cut. */}}
+{{- define "five.wholeName" -}}
 {{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- .Values.fullnameOverride }}
 {{- else if contains (include "five.name" .) .Release.Name }}
-{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- .Release.Name }}
 {{- else }}
-{{- printf "%s-%s" .Release.Name (include "five.name" .) | trunc 40 | trimSuffix "-" }}
+{{- printf "%s-%s" .Release.Name (include "five.name" .) }}
+{{- end }}
+{{- end }}
+
+{{/*
+Refusals, one to a line. Call with the root. Two releases whose names differ after 40 characters would share every object.
+*/}}
+{{- define "five.names.problems" -}}
+{{- $whole := include "five.wholeName" . }}
+{{- if gt (len $whole) 40 }}
+{{ printf "fullnameOverride: the objects' prefix %q has %d characters, at most 40 are allowed, and a cut one could be another release's. For a new release set a short one; a release that is installed already keeps its objects with fullnameOverride=%s" $whole (len $whole) (include "five.fullname" .) }}
 {{- end }}
 {{- end }}
 

@@ -22,6 +22,9 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 {{- if $games -}}
 {{- $_ := set $graph "dota-env" list -}}
 {{- end -}}
+{{- if .Values.backup.enabled -}}
+{{- $_ := set $graph "backup" list -}}
+{{- end -}}
 {{- if .Values.tests.enabled -}}
 {{- $_ := set $graph "test" (concat (list "controller" "inference" "optimizer" "opponents") $games $evaluator $play) -}}
 {{- end -}}
@@ -33,7 +36,8 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 {{/* The release's own Redis servers in which a component has a user, as a JSON array. Call with (dict "root" $ "component" C). */}}
 {{- define "five.network.stores" -}}
 {{- $found := list -}}
-{{- range $role := include "five.redisRoles" (dict "root" .root "component" (ternary "probe" .component (eq .component "test"))) | fromJsonArray -}}
+{{- $roles := include "five.redisRoles" (dict "root" .root "component" (ternary "probe" .component (eq .component "test"))) | fromJsonArray -}}
+{{- range $role := ternary (list "state") $roles (eq .component "backup") -}}
 {{- if include "five.network.ownRedis" (dict "root" $.root "role" $role) -}}
 {{- $found = append $found (printf "redis-%s" $role) -}}
 {{- end -}}
@@ -108,7 +112,7 @@ spec:
     matchLabels:
       {{- include "five.selectorLabels" . | nindent 6 }}
   policyTypes: [Ingress, Egress]
-  {{- if eq $component "test" }}
+  {{- if has $component (list "test" "backup") }}
   ingress: []
   {{- else }}
   ingress:
@@ -157,6 +161,10 @@ spec:
     - ports:
         - port: {{ int $external.port }}
           protocol: TCP
+        {{- if $external.sentinel.primary }}
+        - port: {{ int $external.sentinel.redisPort }}
+          protocol: TCP
+        {{- end }}
       {{- with $policy.redisTo }}
       to:
         {{- toYaml . | nindent 8 }}

@@ -12,6 +12,22 @@ The optimizers' pods, and how a group of them is placed: a StatefulSet, or a Lea
 {{- toJson $hosts }}
 {{- end }}
 
+{{/*
+What the pods of one group have in common, as a hash: pods from before and after an upgrade never form one group. Call
+with the component.
+*/}}
+{{- define "five.groupRevision" -}}
+{{- printf "%s %s" (include "five.image" .) (include "five.configPart" .) | sha256sum | trunc 8 }}
+{{- end }}
+
+{{/*
+Port of the group's rendezvous at the first pod. It follows the revision: during a rolling update new pods cannot connect
+to a first pod of the previous revision, and wait until it is replaced. Call with the component.
+*/}}
+{{- define "five.rendezvousPort" -}}
+{{- add 29400 (mod (include "five.groupRevision" . | adler32sum) 600) }}
+{{- end }}
+
 {{/* Labels of the object that makes the pods, for Kueue. Call with the root. */}}
 {{- define "five.gangLabels" -}}
 {{- with .Values.optimizer.gang }}
@@ -30,6 +46,9 @@ optimizer.gang.podGroup: a pod group is admitted by a queue; name it in optimize
 {{- if and $gang.podGroup (eq $gang.form "LeaderWorkerSet") }}
 optimizer.gang.podGroup: Kueue makes the group of a LeaderWorkerSet itself; leave it out
 {{- end }}
+{{- if gt (int .Values.optimizer.minReplicas) (int .Values.optimizer.replicas) }}
+optimizer.minReplicas {{ .Values.optimizer.minReplicas }}: at most optimizer.replicas ({{ .Values.optimizer.replicas }})
+{{- end }}
 {{- end }}
 
 {{/* Template of the pods. Call with the component. */}}
@@ -38,7 +57,12 @@ optimizer.gang.podGroup: Kueue makes the group of a LeaderWorkerSet itself; leav
 {{- $name := include "five.componentName" . }}
 {{- $ranks := int (include "five.optimizerRanks" .root) }}
 {{- $group := gt (int (include "five.optimizerCount" .root)) 1 }}
-{{- $gang := .values.gang -}}
+{{- $gang := .values.gang }}
+{{- /* In full, as the first pod finds it in its own /etc/hosts: it has to know itself before DNS knows it. */}}
+{{- $first := printf "%s-0.%s.%s.svc.%s" $name $name .root.Release.Namespace .root.Values.global.clusterDomain }}
+{{- $rendezvous := printf "%s:%s" $first (include "five.rendezvousPort" $optimizer) }}
+{{- $waiting := "/tmp/group-waiting" }}
+{{- $timing := merge dict (deepCopy .values.probes) .root.Values.global.probes -}}
 metadata:
   labels:
     {{- include "five.podLabels" $optimizer | nindent 4 }}
@@ -70,23 +94,26 @@ spec:
       image: {{ include "five.image" $optimizer }}
       imagePullPolicy: {{ $.root.Values.global.image.pullPolicy }}
       {{- if $group }}
-      # torchrun's agent starts the ranks of this pod. When one of the group is lost, all agents start theirs again
-      # from the last checkpoint.
+      # torchrun's agent starts the ranks of this pod, once the first pod takes connections. When one of the group is
+      # lost, all agents start theirs again from the last checkpoint.
       command:
         - tini
         - --
         - python
         - -m
+        - five.services.optimizer.first_pod
+        - --waiting={{ $waiting }}
+        - {{ $rendezvous }}
+        - python
+        - -m
         - torch.distributed.run
       args:
-        - --nnodes={{ $.root.Values.optimizer.replicas }}
+        - --nnodes={{ with int $.root.Values.optimizer.minReplicas }}{{ . }}:{{ end }}{{ $.root.Values.optimizer.replicas }}
         - --nproc-per-node={{ $ranks }}
         - --max-restarts={{ $.root.Values.optimizer.maxRestarts }}
-        # Pods from before and after an upgrade must never form one group.
-        - --rdzv-id={{ $.root.Values.run.name | default $.root.Release.Name }}-{{ printf "%s %s" (include "five.image" $optimizer) (include "five.configPart" $optimizer) | sha256sum | trunc 8 }}
+        - --rdzv-id={{ include "five.runName" $.root }}-{{ include "five.groupRevision" $optimizer }}
         - --rdzv-backend=c10d
-        # In full, as the first pod finds it in its own /etc/hosts: it has to know itself before DNS knows it.
-        - --rdzv-endpoint={{ $name }}-0.{{ $name }}.{{ $.root.Release.Namespace }}.svc.{{ $.root.Values.global.clusterDomain }}:29400
+        - --rdzv-endpoint={{ $rendezvous }}
         # Pods may wait long for each other: machines have to be found, images pulled.
         - --rdzv-conf=join_timeout=3600,read_timeout=180
         - --local-addr=$(POD_IP)
@@ -127,16 +154,23 @@ spec:
         {{- end }}
         {{- if $group }}
         - name: rendezvous
-          containerPort: 29400
+          containerPort: {{ include "five.rendezvousPort" $optimizer }}
         {{- end }}
       {{- if $group }}
-      # Liveness checks each running rank's own progress; a rank that waits for the group or is restarted by the agent
-      # does not count. There is no readiness or startup probe: both would depend on the peers, and would block an upgrade
-      # or kill a pod for a fault of another one.
+      # Every rank must respond. The agent starts ranks when the group is complete, which may take as long as machines and
+      # images do: startup allows a little more than the agent's join_timeout. A pod that waits for a first pod of its
+      # own revision counts as started, because the rolling update replaces the first pod last. There is no readiness
+      # probe: nobody calls the pods by a load-balanced name.
+      {{- $probe := list "python" "-m" "rapid.telemetry.probe" "9100" (toString $ranks) (printf "--waiting=%s" $waiting) }}
+      {{- $threshold := max (int $timing.startup.failureThreshold) (div 3660 (int $timing.startup.periodSeconds)) }}
+      startupProbe:
+        exec:
+          command: {{ toJson $probe }}
+        {{- toYaml (merge (dict "failureThreshold" $threshold "timeoutSeconds" $timing.liveness.timeoutSeconds) $timing.startup) | nindent 8 }}
       livenessProbe:
         exec:
-          command: [python, -m, rapid.telemetry.probe, "9100", {{ $ranks | quote }}]
-        {{- toYaml (merge dict (dig "liveness" dict .values.probes) $.root.Values.global.probes.liveness) | nindent 8 }}
+          command: {{ toJson $probe }}
+        {{- toYaml $timing.liveness | nindent 8 }}
       {{- else }}
       {{- include "five.probes" $optimizer | nindent 6 }}
       {{- end }}

@@ -26,8 +26,8 @@ securityContext:
 {{- end }}
 
 {{/*
-How long a pod may take to end. An optimizer writes what is under way and a last checkpoint (services.optimizer.draining
-has the same sum), with five seconds to spare.
+How long a pod may take to end. An optimizer writes what is under way and a last checkpoint (services.optimizer.drain_time
+has the same sum), with five seconds to spare. Redis serves until its clients have drained.
 */}}
 {{- define "five.graceSeconds" -}}
 {{- $own := int .values.terminationGracePeriodSeconds }}
@@ -36,6 +36,8 @@ has the same sum), with five seconds to spare.
 {{- $grace := dig "lifecycle" "grace_seconds" 20 .root.Values.run.overrides | float64 }}
 {{- $writing := divf (mulf 2.5 $facts.checkpoint_bytes) (mulf 1000000.0 .root.Values.blobs.megabytesPerSecond) }}
 {{- $own = max $own (int (ceil (addf 5.0 $grace $writing))) }}
+{{- else if hasPrefix "redis-" .component }}
+{{- $own = add $own (include "five.clientGraceSeconds" .root) }}
 {{- end }}
 {{- $own }}
 {{- end }}
@@ -83,11 +85,21 @@ checksum/run-config: {{ include "five.configPart" . | sha256sum }}
 {{- .values.priorityClassName | default .root.Values.global.priorityClassName }}
 {{- end }}
 
+{{/* Node labels that a component's pods need. Redis has images of every architecture. Call with a component. */}}
+{{- define "five.nodeSelector" -}}
+{{- $global := .root.Values.global }}
+{{- $selector := merge dict (dig "nodeSelector" dict (.values | default dict)) $global.nodeSelector }}
+{{- if and $global.image.architecture (not (hasPrefix "redis-" .component)) }}
+{{- $selector = merge $selector (dict "kubernetes.io/arch" $global.image.architecture) }}
+{{- end }}
+{{- toYaml $selector }}
+{{- end }}
+
 {{/* Where pods go: the component's own wishes beside, or in place of, those for all. */}}
 {{- define "five.schedulingConstraints" -}}
 {{- $global := .root.Values.global }}
 {{- $constraints := dict }}
-{{- with merge dict .values.nodeSelector $global.nodeSelector }}
+{{- with include "five.nodeSelector" . | fromYaml }}
 {{- $_ := set $constraints "nodeSelector" . }}
 {{- end }}
 {{- with concat $global.tolerations .values.tolerations }}
@@ -219,7 +231,7 @@ readinessProbe:
 
 {{/* "true" for a component that reads or writes blobs, wherever they are. */}}
 {{- define "five.usesBlobs" -}}
-{{- if has .component (list "inference" "optimizer" "evaluator") }}true{{ end }}
+{{- if has .component (list "inference" "optimizer" "evaluator" "backup") }}true{{ end }}
 {{- end }}
 
 {{/* "true" for one that does so on the shared volume. */}}

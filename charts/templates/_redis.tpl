@@ -16,8 +16,11 @@ The two Redis servers.
       key: {{ .role }}-password
 {{- end }}
 
-{{/* Volume of the users' file, in a folder of its own: a file that changes in the Secret changes there. Call with the same. */}}
-{{- define "five.redisUsersVolume" -}}
+{{/*
+Volumes of the users: the Secret's hashes, in a folder of its own where a file changes with the Secret, and a folder in
+memory for the file that redis-start.sh writes. Call with the same.
+*/}}
+{{- define "five.redisUsersVolumes" -}}
 - name: users
   secret:
     secretName: {{ include "five.secretName" (dict "root" .root "at" "redis" "user" "users") }}
@@ -25,17 +28,61 @@ The two Redis servers.
     items:
       - key: {{ .role }}.acl
         path: users.acl
+- name: run
+  emptyDir:
+    medium: Memory
+    sizeLimit: 4Mi
 {{- end }}
 
-{{- define "five.redisUsersMount" -}}
+{{- define "five.redisUsersMounts" -}}
 - name: users
   mountPath: /etc/five-redis/users
   readOnly: true
+- name: run
+  mountPath: /run/five-redis
+{{- end }}
+
+{{/* Rights of the users of a server, without passwords. Call with the same. */}}
+{{- define "five.redisRules" -}}
+{{- .root.Files.Get (printf "files/users-%s.acl" .role) | replace "@run@" (include "five.runName" .root) }}
+{{- end }}
+
+{{/* Scripts of a server, as data of its ConfigMap. Call with the root. */}}
+{{- define "five.redisScripts" -}}
+start.sh: |
+  {{- .Files.Get "files/redis-start.sh" | nindent 2 }}
+stop.sh: |
+  {{- .Files.Get "files/redis-stop.sh" | nindent 2 }}
+{{- with include "five.tls.redisScript" . }}
+certificates.sh: |
+  {{- . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Longest grace period of the clients of Redis, in seconds. Call with the root. */}}
+{{- define "five.clientGraceSeconds" -}}
+{{- $longest := 0 }}
+{{- range $component := list "rollout" "optimizer" "controller" "opponents" "evaluator" "play" }}
+{{- $longest = max $longest (int (include "five.graceSeconds" (dict "root" $ "component" $component "values" (index $.Values $component)))) }}
+{{- end }}
+{{- range $name, $pool := include "five.inferencePools" . | fromYaml }}
+{{- $longest = max $longest (int $pool.terminationGracePeriodSeconds) }}
+{{- end }}
+{{- $longest }}
+{{- end }}
+
+{{/* Serves until the clients have drained. Call with the root. */}}
+{{- define "five.redisLifecycle" -}}
+{{- $command := concat (list "sh" "/etc/five-redis/conf/stop.sh" (include "five.clientGraceSeconds" .)) (include "five.tls.redisCli" . | splitList " " | compact) -}}
+lifecycle:
+  preStop:
+    exec:
+      command: {{ toJson $command }}
 {{- end }}
 
 {{/* Restarts a server whose users may do something else than before; their passwords are changed without. Call with the same. */}}
 {{- define "five.redisUsersChecksum" -}}
-checksum/users: {{ printf "%s %s" (include "five.runName" .root) (.root.Files.Get (printf "files/users-%s.acl" .role)) | sha256sum }}
+checksum/users: {{ include "five.redisRules" . | sha256sum }}
 {{- end }}
 
 {{/* Alive: it takes connections. Ready: it answers, so whatever it had to load is loaded. */}}
@@ -127,7 +174,7 @@ redis.state.maxmemory: {{ $state.maxmemory }} of state need half as much again w
 {{- define "five.redisConfig.state" -}}
 dir /data
 {{ include "five.tls.redisServerConfig" . }}
-aclfile {{ ternary "/run/five-redis" "/etc/five-redis/users" .Values.tls.redis.enabled }}/users.acl
+aclfile /run/five-redis/users.acl
 # Every write, on disk within a second: at most that much of the run is lost with the machine.
 appendonly yes
 appendfsync everysec
@@ -140,7 +187,7 @@ maxmemory-policy noeviction
 {{/* redis.conf of redis-params. */}}
 {{- define "five.redisConfig.params" -}}
 {{ include "five.tls.redisServerConfig" . }}
-aclfile {{ ternary "/run/five-redis" "/etc/five-redis/users" .Values.tls.redis.enabled }}/users.acl
+aclfile /run/five-redis/users.acl
 # Nothing is written to disk: writing a version would cost ten times as much.
 appendonly no
 save ""

@@ -63,6 +63,9 @@ Call with (dict "root" $ "secret" NAME "key" KEY).
 
 {{/* Refusals, one to a line. Call with the root. Found only by a client that can look into the cluster. */}}
 {{- define "five.secrets.problems" -}}
+{{- with .Values.secrets.redis.existingSecret }}
+secrets.redis.existingSecret: a value of chart 0.1.0. Each user of Redis has a Secret now: name them in secrets.redis.controller.existingSecret and so on, or leave them out
+{{- end }}
 {{- $asked := list (list "secrets.service" (dict "root" $ "at" "service") (list "token")) (list "secrets.tokens" (dict "root" $ "at" "tokens") (list "tokens.json")) }}
 {{- if .Values.tests.enabled }}
 {{- $asked = append $asked (list "secrets.test" (dict "root" $ "at" "test") (list "token")) }}

@@ -32,7 +32,7 @@ spec:
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with $root.Values.global.nodeSelector }}
+  {{- with include "five.nodeSelector" $test | fromYaml }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
   {{- end }}

@@ -132,18 +132,13 @@ store:
 {{- end }}
 {{- end }}
 
-{{/* Volume, mount and arguments of a Redis server. Call with the root. */}}
+{{/* Volume and mount of a Redis server. Call with the root. */}}
 {{- define "five.tls.redisServerVolumes" -}}
 {{- if .Values.tls.redis.enabled }}
 - name: tls
   secret:
     secretName: {{ include "five.tls.redisSecretName" . }}
     defaultMode: 0440
-# Never on a disk: the password of the user who may set certificates.
-- name: run
-  emptyDir:
-    medium: Memory
-    sizeLimit: 4Mi
 {{- end }}
 {{- end }}
 
@@ -152,14 +147,7 @@ store:
 - name: tls
   mountPath: /etc/five-redis/tls
   readOnly: true
-- name: run
-  mountPath: /run/five-redis
 {{- end }}
-{{- end }}
-
-{{/* How a server is started. Call with the root. */}}
-{{- define "five.tls.redisCommand" -}}
-{{- ternary (list "sh" "/etc/five-redis/conf/certificates.sh" "serve") (list "redis-server" "/etc/five-redis/conf/redis.conf") .Values.tls.redis.enabled | toJson -}}
 {{- end }}
 
 {{/* Beside redis.conf: what has the server read its certificates again. Call with the root. */}}
@@ -191,6 +179,8 @@ store:
     - name: config
       mountPath: /etc/five-redis/conf
       readOnly: true
+    - name: run
+      mountPath: /run/five-redis
     {{- include "five.tls.redisServerMounts" .root | trim | nindent 4 }}
 {{- end }}
 {{- end }}

@@ -18,11 +18,36 @@ Checks that values.schema.json cannot express: combinations of valid values that
 {{- end }}
 {{- end }}
 
-{{/* Refuses the values. Called once, where the run's ConfigMap is rendered. */}}
+{{/*
+Refuses values that lack keys of this chart: `helm upgrade --reuse-values` passes the previous chart's defaults. Called
+first, because templates fail on a missing section without naming the cause.
+*/}}
+{{- define "five.values.complete" -}}
+{{- $missing := list }}
+{{- range $path := .Files.Lines "files/value-keys.txt" | compact }}
+{{- $at := dict "value" $.Values "there" true }}
+{{- range $key := splitList "." $path }}
+{{- $here := and $at.there (kindIs "map" $at.value) }}
+{{- if $here }}{{ $here = hasKey $at.value $key }}{{ end }}
+{{- $_ := set $at "there" $here }}
+{{- if $here }}{{ $_ := set $at "value" (get $at.value $key) }}{{ end }}
+{{- end }}
+{{- if not $at.there }}
+{{- $missing = append $missing $path }}
+{{- end }}
+{{- end }}
+{{- with $missing }}
+{{- $more := sub (len .) 5 }}
+{{- $named := printf "%s%s" (slice . 0 (min 5 (len .)) | join ", ") (ternary (printf " and %d more" $more) "" (gt $more 0)) }}
+{{- fail (printf "\n\nThese values lack keys of chart %s: %s.\n`helm upgrade --reuse-values` passes the previous chart's defaults. Use --reset-then-reuse-values (Helm 3.14 or newer) instead, or pass your own values with -f (docs/operations.md, Upgrade).\nA key set to null also counts as missing: set it to \"\", [] or {}.\n" $.Chart.Version $named) }}
+{{- end }}
+{{- end }}
+
+{{/* Refuses the values. Called once, by the template that helm renders first. */}}
 {{- define "five.validate" -}}
 {{- $facts := include "five.facts" . | fromYaml }}
 {{- $problems := list }}
-{{- range list "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" "five.kept.problems" "five.secrets.problems" "five.env.problems" "five.gang.problems" }}
+{{- range list "five.names.problems" "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" "five.kept.problems" "five.secrets.problems" "five.env.problems" "five.gang.problems" }}
 {{- $problems = concat $problems (include . $ | trim | splitList "\n" | compact) }}
 {{- end }}
 

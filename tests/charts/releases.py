@@ -3,6 +3,7 @@
 FIVE_CLUSTER names the kubeconfig of a real cluster (`make test-cluster` sets it). The tests create the namespace `five`
 there and remove it; an existing one is left alone and fails the tests. FIVE_CLUSTER_VALUES is a values file for that
 cluster (registry, storage class), used by every installation and upgrade; with it `helm test` runs too.
+FIVE_CLUSTER_TAG is a second image tag in that registry, for the upgrade.
 """
 
 import copy
@@ -28,6 +29,19 @@ CLUSTER = os.environ.get("FIVE_CLUSTER", "")
 CLUSTER_VALUES = os.environ.get("FIVE_CLUSTER_VALUES", "")
 # Whether `helm test` can be told anything of: on the stand-in it passes, and proves nothing.
 TESTED = not CLUSTER or bool(CLUSTER_VALUES)
+
+
+def later_tag() -> str:
+    """Return the image tag of the upgrade. A real cluster pulls it: there it is FIVE_CLUSTER_TAG, or else the installed
+    one."""
+    if not CLUSTER:
+        return "v9"
+    values = yaml.safe_load(Path(CLUSTER_VALUES).read_text()) if CLUSTER_VALUES else {}
+    installed = values.get("global", {}).get("image", {}).get("tag", "")
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    return os.environ.get("FIVE_CLUSTER_TAG") or str(installed or chart["appVersion"])
+
+
 # Objects by resource and name.
 Objects = dict[tuple[str, str], Object]
 

@@ -109,6 +109,9 @@ def pods(found: Iterable[Object]) -> Iterator[tuple[str, Object, Object]]:
     for o in found:
         if o["kind"] == "Pod":
             yield f"Pod/{o['metadata']['name']}", o["metadata"], o["spec"]
+        elif o["kind"] == "CronJob":
+            template = o["spec"]["jobTemplate"]["spec"]["template"]
+            yield f"CronJob/{o['metadata']['name']}", template["metadata"], template["spec"]
         elif "template" in (o.get("spec") or {}) and o["kind"] in ("Deployment", "StatefulSet", "Job", "DaemonSet"):
             template = o["spec"]["template"]
             yield f"{o['kind']}/{o['metadata']['name']}", template["metadata"], template["spec"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from five.run.load import load
-from tests.charts.rendering import NAMESPACE, Values, find, objects, refusal, run_config
+from tests.charts.rendering import NAMESPACE, Object, Values, find, objects, refusal, run_config
 
 GROUP = ("optimizer.replicas=3", "run.preset=rerun", "blobs.accessModes={ReadWriteMany}")
 QUEUE = "optimizer.gang.queue=learning"
@@ -23,6 +23,18 @@ def test_kueue_finds_its_queue_at_the_set() -> None:
     plain = find(Values("plain", sets=GROUP), "StatefulSet", "optimizer")
     assert LABEL not in plain["metadata"]["labels"]
     assert found["spec"] == plain["spec"], "the label alone: nothing restarts"
+
+
+def test_group_goes_on_with_the_minimum_of_pods() -> None:
+    def nodes(*sets: str) -> str:
+        (container,) = find(Values("minimum", sets=(*GROUP, *sets)), "StatefulSet", "optimizer"
+                            )["spec"]["template"]["spec"]["containers"]
+        (found,) = (a for a in container["args"] if a.startswith("--nnodes="))
+        return found
+
+    assert nodes() == "--nnodes=3" and nodes("optimizer.minReplicas=2") == "--nnodes=2:3"
+    assert "optimizer.minReplicas 4: at most optimizer.replicas (3)" in refusal(
+        Values("too many", sets=(*GROUP, "optimizer.minReplicas=4")))
 
 
 def test_a_pod_group_names_itself_and_its_size() -> None:
@@ -44,11 +56,15 @@ def test_a_leader_worker_set_is_one_group_of_the_same_pods() -> None:
     expected = find(plain, "StatefulSet", "optimizer")["spec"]["template"]["spec"]
     made = spec["leaderWorkerTemplate"]["workerTemplate"]["spec"]
 
-    def arguments(pod: dict) -> list[str]:  # type: ignore[type-arg]
-        return [a for a in pod["containers"][0]["args"] if not a.startswith("--rdzv-id")]
+    def without_revision(pod: Object) -> Object:
+        """Return the container without the group's revision, which the addresses in its configuration are part of."""
+        container = pod["containers"][0]
+        (endpoint,) = (a.partition("=")[2] for a in container["args"] if a.startswith("--rdzv-endpoint="))
+        return {**container, "args": [a for a in container["args"] if not a.startswith("--rdzv-")],
+                "command": [part for part in container["command"] if part != endpoint],
+                "ports": [port for port in container["ports"] if port["name"] != "rendezvous"]}
 
-    assert arguments(made) == arguments(expected)
-    assert {**made["containers"][0], "args": []} == {**expected["containers"][0], "args": []}
+    assert without_revision(made) == without_revision(expected)
     assert made["volumes"] == expected["volumes"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.charts.rendering import CHART, Values, containers, matches, objects, pods
+from tests.charts.rendering import CHART, Values, containers, matches, objects, pods, run
 
 DEFAULTS = Values("defaults")
 ON = ("monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true",
@@ -58,9 +58,10 @@ def find_all(values: Values, kind: str) -> dict:  # type: ignore[type-arg]
 
 
 def test_the_rules_are_the_file_and_prometheus_takes_them(tmp_path: Path) -> None:
-    source = CHART / "files/rules.yaml"
-    rendered = find_all(MONITORED, "PrometheusRule")["spec"]
-    assert rendered == yaml.safe_load(source.read_text())
+    values = Values("runbooks", sets=(*ON, "monitoring.prometheusRule.runbookUrl=https://docs.example/alerts/"))
+    rendered = find_all(values, "PrometheusRule")["spec"]
+    source = (CHART / "files/rules.yaml").read_text()
+    assert rendered == yaml.safe_load(source.replace("docs/alerts.md#", "https://docs.example/alerts/#"))
     promtool = shutil.which("promtool")
     assert promtool, "promtool is missing: apt-get install prometheus"
     path = tmp_path / "rules.yaml"
@@ -69,15 +70,45 @@ def test_the_rules_are_the_file_and_prometheus_takes_them(tmp_path: Path) -> Non
     assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
 
 
+def test_alerts_have_no_relative_runbook() -> None:
+    """A relative address is useless in an e-mail or a chat."""
+    rules = [rule for group in find_all(MONITORED, "PrometheusRule")["spec"]["groups"] for rule in group["rules"]]
+    assert rules and not [rule for rule in rules if "runbook_url" in rule.get("annotations", {})]
+
+
+def dashboards(*arguments: str) -> list[dict]:  # type: ignore[type-arg]
+    """Return the dashboards' ConfigMaps of a release by other arguments of `helm template`."""
+    done = run("helm4", "template", *arguments, "--set", "monitoring.dashboards.enabled=true",
+               "--set", "monitoring.dashboards.namespace=grafana")
+    assert done.returncode == 0, done.stderr
+    found = [o for o in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if o and o["kind"] == "ConfigMap"]
+    return [o for o in found if "grafana_dashboard" in o["metadata"]["labels"]]
+
+
+def test_dashboards_of_two_releases_do_not_collide() -> None:
+    """In one Grafana: the ConfigMaps, the sidecar's files and the dashboards' uids differ."""
+    releases = [dashboards(name, str(CHART), "-n", namespace)
+                for name, namespace in (("five", "a"), ("five", "b"), ("other", "a"))]
+    count = len(list((CHART / "dashboards").glob("*.json")))
+    boards = [json.loads(text) for release in releases for o in release for text in o["data"].values()]
+    for distinct in ({o["metadata"]["name"] for release in releases for o in release},
+                     {file for release in releases for o in release for file in o["data"]},
+                     {board["uid"] for board in boards}, {board["title"] for board in boards}):
+        assert len(distinct) == 3 * count
+    assert all(len(board["uid"]) <= 40 for board in boards), "Grafana's limit"
+
+
 def test_dashboards_are_config_maps_that_the_sidecar_finds() -> None:
     files = {f.name: f for f in (CHART / "dashboards").glob("*.json")}
     assert files
     found = [o for o in objects(MONITORED, "ConfigMap") if o["metadata"]["labels"].get("grafana_dashboard") == "1"]
-    assert {name for o in found for name in o["data"]} == set(files)
+    assert {name for o in found for name in o["data"]} == {f"five-system-five-{name}" for name in files}
     for o in found:
         ((name, text),) = o["data"].items()
         assert len(text.encode()) < 1 << 20, "a ConfigMap may not exceed 1 MiB"
-        assert json.loads(text) == json.loads(files[name].read_text())
+        board, file = json.loads(text), json.loads(files[name.removeprefix("five-system-five-")].read_text())
+        assert {**board, "uid": "", "title": ""} == {**file, "uid": "", "title": ""}
+        assert board["title"] == file["title"].replace("Five /", "Five / five-system/five /")
 
 
 def test_labels_and_namespaces_are_by_value() -> None:

@@ -19,6 +19,7 @@ from rapid.store import acl
 from tests.charts.rendering import CHART, ROOT, Values, find
 from tests.rapid.test_tls import Authority
 
+START = CHART / "files" / "redis-start.sh"
 SCRIPT = CHART / "files" / "redis-certificates.sh"
 UNPACKED = ROOT / "build" / "redis-tls" / "usr"
 LIBRARIES = UNPACKED / "lib" / "x86_64-linux-gnu"
@@ -79,6 +80,7 @@ class Server:
             assert str(ours) in text, ours
             text = text.replace(ours, str(here))
         (place / "conf" / "redis.conf").write_text(text)
+        (place / "conf" / "rules.acl").write_text(acl.template("state").replace("@run@", "five"))
         self.env = {
             **os.environ,
             **programs,
@@ -88,13 +90,13 @@ class Server:
             "RUN": f"{place}/run",
             "SECONDS_BETWEEN": "0.1",
         }
-        self.processes = [self._start("serve")]
+        self.processes = [self._start("serve", START)]
         self.wait(lambda: self.client().ping())
-        self.processes.append(self._start("watch"))
+        self.processes.append(self._start("watch", SCRIPT, "watch"))
 
-    def _start(self, what: str) -> "subprocess.Popen[bytes]":
+    def _start(self, what: str, *command: str | Path) -> "subprocess.Popen[bytes]":
         with (self.place / f"{what}.log").open("wb") as log:
-            return subprocess.Popen(["sh", SCRIPT, what], env=self.env, stdout=log, stderr=subprocess.STDOUT)
+            return subprocess.Popen(["sh", *command], env=self.env, stdout=log, stderr=subprocess.STDOUT)
 
     def said(self) -> str:
         return (self.place / "watch.log").read_text()

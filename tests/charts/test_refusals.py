@@ -51,6 +51,8 @@ CASES = {
     "more than that when it has grown": (
         ("autoscaling.mode=controller", "autoscaling.rollout.maxReplicas=9000",
          "autoscaling.inference.maxReplicas=400"), "redis.state.maxclients: 9000 rollouts"),
+    "a prefix that would be cut": (
+        ("nameOverride=" + "b" * 36,), "has 41 characters, at most 40 are allowed, and a cut one could be"),
     "an invalid tag": (("global.image.tag=a b",), "tag"),
     "an invalid port": (("redis.state.external.port=70000",), "port"),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rapid.store import acl
-from tests.charts.releases import TESTED, Objects, Release, claims, later_chart, release, secrets, templates
+from tests.charts.releases import TESTED, Objects, Release, claims, later_chart, later_tag, release, secrets, templates
 from tests.charts.rendering import HELMS, ROOT, Object
 
 PAGE = (ROOT / "docs/operations.md").read_text()
@@ -19,7 +19,8 @@ KEPT_SECRETS = {"five-service-token", "five-api-tokens", "five-operator-token",
                 *(f"five-redis-{user}" for user in (*acl.SERVICES, acl.PROBE, acl.ADMIN))}
 MADE_OF_THEM = {"five-redis-users", "five-test-token"}
 KEPT_CLAIMS = {"five-blobs", "data-five-redis-state-0"}
-UPGRADE = ("--set-string", "global.image.tag=v9", "--set", "rollout.replicas=3",
+TAG = later_tag()
+UPGRADE = ("--set-string", f"global.image.tag={TAG}", "--set", "rollout.replicas=3",
            "--set", "optimizer.resources.limits.memory=9Gi,run.overrides.seed=7,blobs.size=40Gi")
 
 
@@ -85,7 +86,7 @@ def test_an_upgrade_brings_what_was_asked_for(story: dict[str, Objects]) -> None
     found = story["upgraded"]
     assert found["deployments.apps", "five-rollout"]["spec"]["replicas"] == 3
     (optimizer,) = templates(found)["five-optimizer"]["spec"]["containers"]
-    assert optimizer["image"].endswith(":v9") and optimizer["resources"]["limits"]["memory"] == "9Gi"
+    assert optimizer["image"].endswith(f":{TAG}") and optimizer["resources"]["limits"]["memory"] == "9Gi"
     assert found["persistentvolumeclaims", "five-blobs"]["spec"]["resources"]["requests"]["storage"] == "40Gi"
     assert "seed: 7" in found["configmaps", "five-run"]["data"]["run.yaml"]
 

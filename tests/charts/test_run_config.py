@@ -23,7 +23,7 @@ def loaded(values: Values, folder: Path) -> RunConfig:
 def test_every_rendered_configuration_loads(values: Values, tmp_path: Path) -> None:
     config = loaded(values, tmp_path)
     assert config.name == RELEASE
-    assert config.rpc.listen_host == "0.0.0.0" and config.telemetry.metrics_host == "0.0.0.0"
+    assert config.rpc.listen_host == config.telemetry.metrics_host == config.services.controller.host == "::"
     assert config.rpc.require_token and config.services.controller.auth
     # Sidecars are on the pod's own loop; every other address is a Service of the release at a port of it.
     ports = {s["metadata"]["name"]: {p["port"] for p in s["spec"]["ports"]} for s in objects(values, "Service")}
@@ -53,7 +53,8 @@ def test_optimizers_are_one_for_each_address_and_pod(values: Values, tmp_path: P
         assert f"--nnodes={spec['replicas']}" in arguments
         assert f"--nproc-per-node={settings.ranks_per_node}" in arguments
         assert {"name": "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "value": "1"} in container["env"]
-        assert 29400 in listening
+        (rendezvous,) = (a.partition("=")[2] for a in arguments if a.startswith("--rdzv-endpoint="))
+        assert rendezvous in container["command"] and int(rendezvous.rpartition(":")[2]) in listening
     else:
         assert not any("rdzv" in a for a in arguments)
 

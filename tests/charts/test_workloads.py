@@ -71,12 +71,14 @@ def test_probes(values: Values) -> None:
     for name, _, spec in pods(o for o in objects(values) if o["kind"] in CONTROLLERS):
         for c in spec["containers"]:
             if c["name"] == "optimizer" and group:
-                # Its ranks are there only while the whole group is; those that are have to answer.
-                assert "startupProbe" not in c and "readinessProbe" not in c
-                *probe, port, ranks = c["livenessProbe"]["exec"]["command"]
-                assert probe == ["python", "-m", "rapid.telemetry.probe"] and port == "9100"
-                assert f"--nproc-per-node={ranks}" in c["args"]
-                assert c["livenessProbe"]["timeoutSeconds"] > SECONDS
+                assert "readinessProbe" not in c
+                for kind in ("startupProbe", "livenessProbe"):
+                    *probe, port, ranks, waiting = c[kind]["exec"]["command"]
+                    assert probe == ["python", "-m", "rapid.telemetry.probe"] and port == "9100"
+                    assert f"--nproc-per-node={ranks}" in c["args"] and waiting in c["command"]
+                    assert c[kind]["timeoutSeconds"] > SECONDS
+                # The agent's join_timeout ends first.
+                assert c["startupProbe"]["periodSeconds"] * c["startupProbe"]["failureThreshold"] > 3600
                 continue
             if c["name"] == "certificates":
                 assert "livenessProbe" in c and "readinessProbe" not in c  # it serves nobody
@@ -233,6 +235,48 @@ def test_autoscalers_follow_work_with_cpu_as_fallback() -> None:
     by_cpu = Values("cpu", sets=("autoscaling.mode=hpa", "autoscaling.hpa.cpuFallback=true"))
     (asked,) = find(by_cpu, "HorizontalPodAutoscaler", "rollout")["spec"]["metrics"]
     assert asked["resource"]["name"] == "cpu"
+
+
+def test_each_inference_pool_follows_its_own_queue() -> None:
+    values = Values("two pools", sets=("autoscaling.mode=hpa", "inference.pools.past.serves=past",
+                                       "monitoring.serviceMonitor.enabled=true"))
+    followed = {}
+    for name in ("inference", "inference-past"):
+        (asked,) = find(values, "HorizontalPodAutoscaler", name)["spec"]["metrics"]
+        followed[name] = asked["external"]["metric"]["selector"]["matchLabels"]
+    assert followed == {"inference": {"run": "five", "five_inference_pool": "default"},
+                        "inference-past": {"run": "five", "five_inference_pool": "past"}}
+    (monitor,) = objects(values, "ServiceMonitor")
+    for name in followed:
+        template = find(values, "Deployment", name)["spec"]["template"]
+        assert set(monitor["spec"]["podTargetLabels"]) <= template["metadata"]["labels"].keys()
+
+
+def test_pods_of_the_platforms_images_select_their_architecture() -> None:
+    for values, wanted in ((DEFAULTS, "amd64"), (Values("arm", sets=("global.image.architecture=arm64",)), "arm64"),
+                           (Values("any", sets=("global.image.architecture=",)), None)):
+        for name, _, spec in pods(objects(values)):
+            of_redis = name.split("/")[1].startswith("five-redis-")
+            assert spec.get("nodeSelector", {}).get("kubernetes.io/arch") == (None if of_redis else wanted), name
+
+
+def test_redis_serves_until_its_clients_have_drained(values: Values) -> None:
+    found = list(pods(o for o in objects(values) if o["kind"] in CONTROLLERS))
+    longest = max(spec["terminationGracePeriodSeconds"] for name, _, spec in found if "redis" not in name and
+                  "dota-env" not in name)
+    for name, _, spec in found:
+        if "redis" in name:
+            command = spec["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+            assert command[:3] == ["sh", "/etc/five-redis/conf/stop.sh", str(longest)], name
+            assert spec["terminationGracePeriodSeconds"] > longest, name
+
+
+def test_claim_templates_have_what_kubernetes_adds(values: Values) -> None:
+    """GitOps clients compare the rendered list with the stored one."""
+    for o in objects(values, "StatefulSet"):
+        for claim in o["spec"].get("volumeClaimTemplates", []):
+            assert (claim["apiVersion"], claim["kind"]) == ("v1", "PersistentVolumeClaim")
+            assert claim["spec"]["volumeMode"] == "Filesystem"
 
 
 def test_disruption_budgets_select_pods_and_never_block_a_drain(values: Values) -> None:

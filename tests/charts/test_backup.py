@@ -1,0 +1,58 @@
+"""The CronJob that backs up a run's state, off by default."""
+
+import argparse
+
+import pytest
+
+from five.cli import backup
+from tests.charts.rendering import Object, Values, containers, find, matches, objects, pods
+from tests.charts.test_render import KUBERNETES, problems
+from tests.charts.test_secrets import held
+from tests.charts.test_workloads import violations
+
+ON = Values("backup", sets=("backup.enabled=true",))
+BUCKET = Values("backup to a bucket", sets=("backup.enabled=true", "blobs.url=s3://bucket/five",
+                                            "tls.redis.enabled=true", "tls.redis.existingSecret=ours"))
+
+
+def pod(values: Values) -> tuple[Object, Object]:
+    return next((meta, spec) for name, meta, spec in pods(objects(values)) if name == "CronJob/five-backup")
+
+
+def test_nothing_of_it_by_default() -> None:
+    assert not objects(Values("defaults"), "CronJob")
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_it_is_valid_and_restricted(version: str) -> None:
+    for values in (ON, BUCKET):
+        (job,) = objects(values, "CronJob")
+        assert problems(job, version) == []
+        assert violations(*pod(values)) == []
+
+
+def test_its_command_is_one_of_the_backups() -> None:
+    (container,) = containers(pod(ON)[1])
+    parser = argparse.ArgumentParser()
+    backup.add_arguments(parser, restoring=False)
+    verb, *arguments = container["args"]
+    given = parser.parse_args(arguments)
+    assert (verb, given.file, given.keep, given.config) == ("save", "blobs:", 14, "/etc/five/run.yaml")
+
+
+def test_only_its_pod_holds_the_admins_password() -> None:
+    holders = {where for where, secrets in held(ON).items() if ("redis-admin", "state-password") in secrets}
+    assert holders == {"backup:backup"}
+    assert held(ON)["backup:backup"] == {("redis-admin", "state-password")}
+
+
+def test_it_has_the_blobs_and_reaches_redis() -> None:
+    labels, spec = pod(ON)
+    assert any(v.get("persistentVolumeClaim", {}).get("claimName") == "five-blobs" for v in spec["volumes"])
+    assert spec["affinity"]["podAffinity"], "the volume is on one node"
+    assert not any("persistentVolumeClaim" in v for v in pod(BUCKET)[1]["volumes"])
+    policy = find(ON, "NetworkPolicy", "redis-state")["spec"]
+    peers = [peer["podSelector"] for rule in policy["ingress"] for peer in rule["from"]]
+    assert any(matches(peer, labels["labels"]) for peer in peers)
+    own = find(ON, "NetworkPolicy", "backup")["spec"]
+    assert own["ingress"] == [] and matches(own["podSelector"], labels["labels"])
