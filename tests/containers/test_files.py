@@ -64,6 +64,17 @@ def test_what_is_not_in_the_images_does_not_go_into_a_build() -> None:
     assert not {"!tests", "!.git", "!.env"} & set(lines)
 
 
+def test_mounted_files_have_an_selinux_label() -> None:
+    tls = yaml.safe_load((ROOT / "deploy/compose/tls.yml").read_text())
+    mounts = [mount for file in (COMPOSE, tls) for service in file["services"].values()
+              for mount in service.get("volumes", [])]
+    bound = [mount for mount in mounts if isinstance(mount, dict) or mount.startswith(("./", "/"))]
+    assert len(bound) > 10
+    for mount in bound:
+        label = mount["bind"].get("selinux") if isinstance(mount, dict) else mount.rpartition(":")[2].rpartition(",")[2]
+        assert label == "z", mount
+
+
 @pytest.mark.parametrize("name", sorted(COMPOSE["services"]))
 def test_a_container_is_locked_down_and_bounded(name: str) -> None:
     service = COMPOSE["services"][name]
@@ -190,7 +201,7 @@ def test_everything_that_compose_mounts_is_there() -> None:
     for service in COMPOSE["services"].values():
         for volume in service.get("volumes", []):
             if isinstance(volume, dict):  # made by `make env`, and not by the engine where it is missing
-                assert volume["read_only"] and volume["bind"] == {"create_host_path": False}
+                assert volume["read_only"] and volume["bind"] == {"create_host_path": False, "selinux": "z"}
             elif volume.startswith("./"):
                 assert (ROOT / volume.partition(":")[0]).exists(), volume
 
