@@ -251,12 +251,13 @@ test-chart: build $(CHECKOV)/bin/checkov
 	@$(PY) -m pytest tests/charts tests/k8s -m chart
 
 # Install, upgrade and remove releases on the cluster of KUBECONFIG, in a namespace five that is created and deleted. With
-# VALUES=file (registry, storage class) `helm test` runs too. It takes nearly an hour.
+# VALUES=file (registry, storage class) `helm test` runs too. TAG=tag, a second image tag in that registry, is what the
+# upgrade goes to; without it the upgrade keeps the images. It takes nearly an hour.
 test-cluster: build
 	@test -f "$(KUBECONFIG)" || { echo "five: set KUBECONFIG to the cluster's file"; exit 1; }
 	@$(PY) .ci/get-helm.py build/helm4 4
 	@$(PY) .ci/get-helm.py build/helm3 3
-	@FIVE_CLUSTER="$(KUBECONFIG)" FIVE_CLUSTER_VALUES="$(VALUES)" \
+	@FIVE_CLUSTER="$(KUBECONFIG)" FIVE_CLUSTER_VALUES="$(VALUES)" FIVE_CLUSTER_TAG="$(TAG)" \
 	  $(PY) -m pytest tests/charts/test_releases.py -m chart -n0 -v --timeout 7200
 
 $(CHECKOV)/bin/checkov:
