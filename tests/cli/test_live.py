@@ -109,7 +109,8 @@ def test_panel_shows_records_without_wrapping(cluster: FakeCluster) -> None:
     assert all(len(line) <= 80 for line in lines)
     assert len(lines) == 9  # the border, 3 rows of figures, the rating, services with a header, the bottleneck
     text = "\n".join(lines)
-    for words in ("trial", "starting", "123,456", "12.3 ± 1.0", "random 90 %", "last hits/game", "no inference server"):
+    for words in ("trial", "starting", "123,456", "12.3 ± 1.0", "random 90 %", "last hits/game", "no inference server",
+                  "optimizer  0   buffer 5  words many"):
         assert words in text, words
 
 
@@ -120,11 +121,11 @@ def test_view_reads_only_new_records(cluster: FakeCluster) -> None:
 
 
 def test_plain_line_drops_what_exceeds_80_columns(cluster: FakeCluster) -> None:
-    assert plain(cluster.state, {}, {}).startswith("starting  version -")
+    assert plain(cluster.state, {}, {}).startswith("0:00  starting  version -")
     line = plain(cluster.state, VERSION, RATING)
     assert len(line) <= LINE_WIDTH and "version 12345" in line and "123,456 hero-steps/s" in line
     cluster.state.transition(Status.RUNNING, "test", "")
-    assert plain(cluster.state, VERSION, RATING).endswith("TrueSkill 12.3")
+    assert plain(cluster.state, VERSION, RATING).endswith("TrueSkill 12.3  staleness 1.0")
 
 
 def test_train_prints_one_line_per_report_into_a_pipe(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +134,7 @@ def test_train_prints_one_line_per_report_into_a_pipe(cluster: FakeCluster, monk
         watch(cluster, terminal, 2.5, monkeypatch)
     with open(read) as pipe:
         lines = pipe.read().splitlines()
-    assert len(lines) == 2
+    assert len(lines) == len(set(lines)) == 2
     assert all("version 12345" in line and len(line) <= 80 and "\x1b" not in line for line in lines)
     assert all("evaluator-0 fails" in line for line in lines)
 

@@ -106,11 +106,11 @@ class LiveView:
         table = Table(box=None, pad_edge=False)
         table.add_column("service", no_wrap=True)
         table.add_column("id", style="dim", no_wrap=True, max_width=12)
-        table.add_column("statistics", no_wrap=True, overflow="ellipsis")
+        table.add_column("statistics")  # the only column that may shrink
         for instance in live:
             statistics = "  ".join(f"{k} {_number(v, 2) if isinstance(v, float) else v}"
                                    for k, v in list(instance.stats.items())[:7] if not isinstance(v, dict | list))
-            table.add_row(instance.kind, instance.id, statistics)
+            table.add_row(instance.kind, instance.id, _line(statistics))
         return table
 
     def _warnings(self, newest: dict[str, Any]) -> list[Text]:
@@ -122,18 +122,21 @@ class LiveView:
         return out
 
 
-def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any], faults: Iterable[str] = ()) -> str:
+def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any], faults: Iterable[str] = (),
+          seconds: float = 0.0) -> str:
     """Return the newest figures as one line of at most `LINE_WIDTH` characters; figures that do not fit are left out.
-    ``faults``: names of services that keep failing.
+    ``faults``: names of services that keep failing. ``seconds``: since the start of `five train`.
     """
     status = state.status()
-    parts = [] if status and status.status == "running" else [str(status.status) if status else "not started"]
+    parts = [f"{int(seconds // 60)}:{int(seconds % 60):02d}"]
+    if status is None or status.status != "running":
+        parts.append(str(status.status) if status else "not started")
     parts += [f"{name} fails" for name in faults]
-    parts += [f"version {newest.get('version', '-')}", f"{_number(newest.get('hero_steps_per_second'))} hero-steps/s",
-              f"staleness {_number(newest.get('staleness_median'), 1)}", f"reuse {_number(newest.get('reuse'), 2)}"]
+    parts += [f"version {newest.get('version', '-')}", f"{_number(newest.get('hero_steps_per_second'))} hero-steps/s"]
     if rating.get("mu") is not None:
         parts.append(f"TrueSkill {rating['mu']:.1f}")
-        parts += [f"{name} {100 * share:.0f} %" for name, share in sorted(rating.get("win_rates", {}).items())]
+    parts += [f"staleness {_number(newest.get('staleness_median'), 1)}", f"reuse {_number(newest.get('reuse'), 2)}"]
+    parts += [f"{name} {100 * share:.0f} %" for name, share in sorted(rating.get("win_rates", {}).items())]
     line = parts[0]
     for part in parts[1:]:
         if len(line) + 2 + len(part) > LINE_WIDTH:

@@ -302,8 +302,8 @@ def _watch(cluster: LocalCluster, reporter: Reporter, terminal: Terminal, ending
     """
     view = LiveView(cluster.state, cluster.series, cluster.leases, until)
     part = Part("progress")
-    next_report = time.monotonic() + REPORT_SECONDS
-    next_line = next_warning = time.monotonic()
+    began = next_line = next_warning = time.monotonic()
+    next_report = began + REPORT_SECONDS
 
     def show(status: Status | None) -> None:
         nonlocal next_line, next_warning
@@ -316,7 +316,7 @@ def _watch(cluster: LocalCluster, reporter: Reporter, terminal: Terminal, ending
             terminal.say("\n".join(f"warning: {warning}" for warning in warnings))
             next_warning = now + REPORT_SECONDS
         if now >= next_line:
-            terminal.say(plain(cluster.state, view.newest("versions"), view.newest("ratings"), faults))
+            terminal.say(plain(cluster.state, view.newest("versions"), view.newest("ratings"), faults, now - began))
             next_line = now + LINE_SECONDS
 
     try:
