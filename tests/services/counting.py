@@ -165,7 +165,7 @@ class CountingGames:
             self.age[game] = 0
             self.episode[game] += 1
             self._write(game, out)
-        # A game's heroes are told by its place.
+        # The slot of a game selects its heroes.
         return np.stack([np.full((2, HEROES), game, np.int16) for game in games.tolist()])
 
     async def step(self, actions: npt.NDArray[np.int16], out: dict[str, npt.NDArray[Any]]) -> Any:

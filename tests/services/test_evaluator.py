@@ -73,7 +73,7 @@ async def test_every_pairing_is_played_once_from_its_side() -> None:
     assert inference.closed == inference.known and len(inference.known) == 5
 
 
-async def test_an_idle_place_is_offered_again_when_a_game_ends() -> None:
+async def test_empty_slot_is_refilled_when_a_game_ends() -> None:
     """Pairings that become available after a game's end are played in every slot, not only in the last one."""
     games, results, most = VecGame(GAME, 3, 5), [], 0  # type: ignore[var-annotated]
     matches = Matches(games, Noop(), 1)
@@ -99,7 +99,7 @@ async def test_two_versions_use_a_session_each() -> None:
     assert inference.policies == {1, 3} and len(inference.known) == 2
 
 
-async def test_games_whose_states_were_lost_begin_again() -> None:
+async def test_games_with_lost_states_restart() -> None:
     inference = Noop(forget_at=4)
     results = await play(inference, [Pairing(AGENT, PLAYERS["random"], 0)], slots=1)
     assert len(results) == 1 and len(inference.known) == 1
@@ -119,7 +119,7 @@ def test_opponents_are_bots_or_versions() -> None:
         player("human")
 
 
-def test_the_newest_version_that_is_none_of_a_warm_up_is_rated(redis_client: redis.Redis, tmp_path: Path) -> None:
+def test_newest_version_outside_a_warm_up_is_rated(redis_client: redis.Redis, tmp_path: Path) -> None:
     store = ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=2), BlobStore(str(tmp_path)))
     for version in range(8):
         store.publish(version, {"x": np.array([version])}, {"warming": version >= 5})
@@ -148,7 +148,7 @@ async def test_a_pause_holds_games_between_two_steps() -> None:
     assert matches.is_idle and matches.in_progress == 0 and len(results) == 2 and len(inference.known) == 2
 
 
-def test_recordings_go_by_age_and_by_space(tmp_path: Path) -> None:
+def test_recordings_are_removed_by_age_and_size(tmp_path: Path) -> None:
     now = time.time()
     for days, name in enumerate(("version-9-random-0", "version-8-random-0", "version-8", "version-7")):
         path = tmp_path / f"{name}.replay"

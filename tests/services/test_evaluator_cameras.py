@@ -15,14 +15,14 @@ from tests.services.test_dota_env import GAME, LAYOUT
 BUILDINGS = LAYOUT.groups["enemy_buildings"].count
 
 
-def test_a_recording_holds_what_each_side_thought(tmp_path: Path) -> None:
+def test_recording_contains_policy_outputs_of_each_side(tmp_path: Path) -> None:
     games = VecGame(GAME, 2, 3)
     games.controllers[1, 0] = 3
     cameras = Cameras(games, "trial", RewardConfig())
     cameras.began(1, Pairing(Player("version-7", version=7), Player("scripted", 2), 1, game="ab" * 8), "ab" * 8)
     cameras.record_to(1, tmp_path / "a.view")
     assert cameras.wants(1) and not cameras.wants(0)
-    # Rows of an answer: the second of them is the one of which thoughts were asked, place 1, side 1.
+    # Rows of a response: the second one, slot 1 and side 1, has debug outputs.
     slots, sides, has_debug = np.array([0, 1]), np.array([0, 1]), np.array([False, True])
     aim = np.zeros((1, 1, LAYOUT.units), np.float16)
     aim[..., 0] = 0.5

@@ -27,21 +27,21 @@ class Clocks:
         return delay
 
 
-def test_what_is_used_stays_within_the_share() -> None:
+def test_cpu_time_stays_within_the_share() -> None:
     clocks = Clocks(0.25)
     for _ in range(1000):
         clocks.step(0.01, 0.01)
     assert clocks.cpu / clocks.wall == pytest.approx(0.25, rel=0.01)
 
 
-def test_who_is_starved_does_not_rest_on_top_of_it() -> None:
-    """When training takes the CPU, a step of 10 ms lasts 100 ms. Sleeping for that long would halve the remaining
+def test_starved_process_does_not_sleep() -> None:
+    """Training takes the CPU, so that a step of 10 ms lasts 100 ms. Sleeping for that long would halve the remaining
     share."""
     clocks = Clocks(0.25)
     assert sum(clocks.step(0.01, 0.1) for _ in range(1000)) == 0.0
 
 
-def test_what_was_not_used_is_made_up_for_within_bounds() -> None:
+def test_unused_share_is_used_later_within_a_limit() -> None:
     clocks = Clocks(0.5)
     clocks.step(0.0, 3600.0)  # nothing to rate for an hour
     delays = [clocks.step(0.1, 0.1) for _ in range(200)]
@@ -49,7 +49,7 @@ def test_what_was_not_used_is_made_up_for_within_bounds() -> None:
     assert 0.1 * sum(delay == 0.0 for delay in delays) < 2.2 * BURST_SECONDS
 
 
-def test_without_a_share_there_is_no_bound() -> None:
+def test_zero_share_disables_the_limit() -> None:
     clocks = Clocks(0.0)
     assert sum(clocks.step(1.0, 1.0) for _ in range(10)) == 0.0
 
@@ -81,7 +81,7 @@ def test_newest_versions_keep_one_replay_each(tmp_path: Path) -> None:
     assert sum(1 for _ in play(Replay.load(tmp_path / "version-3.replay"))) > 10  # and its final state is the game's
 
 
-def test_restarted_game_is_recorded_anew_and_a_lost_one_dropped(tmp_path: Path) -> None:
+def test_restarted_game_is_recorded_again_and_lost_one_dropped(tmp_path: Path) -> None:
     games = VecGame(GAME, 1, 1)
     recorder = Recorder(games.record, games.hash, tmp_path, keep=2)
     recorder.began(0, "version-1")

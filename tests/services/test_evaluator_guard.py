@@ -85,7 +85,7 @@ def test_lost_guard_games_are_replayed_under_their_number(run: Run) -> None:
     assert len(run.all()) == 8
 
 
-def test_nothing_is_played_before_there_is_something_to_compare(run: Run) -> None:
+def test_no_guard_game_before_a_version_of_the_change(run: Run) -> None:
     for newest in (None, 5, 7):
         run.newest = newest
         assert run.guard.next_pairing() is None
@@ -94,7 +94,7 @@ def test_nothing_is_played_before_there_is_something_to_compare(run: Run) -> Non
 
 
 @pytest.mark.parametrize("state", ["promoted", "aborted", "failed", "reverted"])
-def test_an_anneal_that_is_over_has_no_pairs(run: Run, state: str) -> None:
+def test_ended_anneal_has_no_pairs(run: Run, state: str) -> None:
     run.document["state"] = state
     assert run.guard.next_pairing() is None
     run.document = None

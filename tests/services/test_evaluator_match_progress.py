@@ -47,7 +47,7 @@ def table(redis_client: redis.Redis) -> Table:
     return Table(redis_client, Keys("trial"), match_progress.TABLE)
 
 
-async def test_a_second_try_goes_on_from_the_games_that_had_ended(table: Table, tmp_path: Path) -> None:
+async def test_repeated_match_resumes_after_ended_games(table: Table, tmp_path: Path) -> None:
     with pytest.raises(CallFailed):  # 16 are played at a time: it ends in the second batch
         await evaluator(tmp_path, Dying(45), table).PlayMatch(request("m-1", replay=True), None)
     played = table.all()
@@ -78,7 +78,7 @@ async def test_games_of_another_epoch_do_not_count(table: Table, tmp_path: Path)
     assert len(later.known) == GAMES
 
 
-async def test_a_store_that_is_away_keeps_nothing_and_fails_nothing(tmp_path: Path) -> None:
+async def test_unavailable_store_does_not_fail_a_match(tmp_path: Path) -> None:
     class Away:
         def all(self) -> dict[str, Any]:
             raise redis.ConnectionError("away")
@@ -90,7 +90,7 @@ async def test_a_store_that_is_away_keeps_nothing_and_fails_nothing(tmp_path: Pa
     assert answer.drawn == 2
 
 
-async def test_few_matches_are_remembered(table: Table, tmp_path: Path) -> None:
+async def test_only_newest_matches_are_stored(table: Table, tmp_path: Path) -> None:
     for number in range(match_progress.MATCHES + 3):
         await evaluator(tmp_path, Noop(), table).PlayMatch(request(f"m-{number}", games=2), None)
     assert {field.partition("@")[0] for field in table.all()} == {

@@ -61,7 +61,7 @@ def test_state_is_kept_from_step_to_step_and_zero_after_reset(server: Server) ->
     assert server.ask([5], [3.0], RESET).values[0, 0] == 3.0
 
 
-def test_rows_of_many_streams_come_back_in_order() -> None:
+def test_rows_of_many_streams_return_in_order() -> None:
     s = Server(Versions(0), queue_delay_seconds=0.2)
     s.batcher.open_stream(0)
     s.batcher.open_stream(1)
@@ -79,7 +79,7 @@ def test_rows_of_many_streams_come_back_in_order() -> None:
         s.close()
 
 
-def test_a_batch_closes_when_full_and_the_rest_follows() -> None:
+def test_full_batch_closes_and_other_requests_follow() -> None:
     s = Server(Versions(0), max_batch=4, queue_delay_seconds=0.1)
     s.batcher.open_stream(77)  # never asks: only size and delay can close a batch
     try:
@@ -92,7 +92,7 @@ def test_a_batch_closes_when_full_and_the_rest_follows() -> None:
         s.close()
 
 
-def test_two_steps_of_a_session_are_never_in_one_batch() -> None:
+def test_steps_of_one_session_never_share_a_batch() -> None:
     s = Server(Versions(0), queue_delay_seconds=0.05)
     s.batcher.open_stream(77)
     try:
@@ -112,7 +112,7 @@ def test_unknown_sessions_are_named_and_nothing_is_evaluated(server: Server) -> 
     assert server.ask([3], [1.0]).unknown == [3]
 
 
-def test_a_state_handed_out_restores_the_session_elsewhere(server: Server) -> None:
+def test_returned_state_restores_the_session_elsewhere(server: Server) -> None:
     other = Server(Versions(0))
     try:
         for i in range(5):
@@ -125,7 +125,7 @@ def test_a_state_handed_out_restores_the_session_elsewhere(server: Server) -> No
         other.close()
 
 
-def test_a_bad_restore_fails_its_request_alone(server: Server) -> None:
+def test_invalid_restore_fails_only_its_request(server: Server) -> None:
     bad = server.submit([1], [0.0], RESTORE, states={"count": np.zeros((1, 1, 1), np.float32)})
     with pytest.raises(ValueError, match="states"):
         bad.result(5)
@@ -147,7 +147,7 @@ def test_greedy_and_close(server: Server) -> None:
     assert server.ask([2], [0.0]).unknown == [2]
 
 
-def test_a_lease_that_ran_out_makes_the_session_unknown() -> None:
+def test_session_with_an_expired_lease_is_unknown() -> None:
     s = Server(Versions(0), lease=0.01)
     try:
         s.ask([1], [1.0], RESET)
@@ -167,7 +167,7 @@ def test_swap_between_batches_keeps_states_and_stamps_rows(server: Server) -> No
     assert reply.log_probabilities[0, 0] == -1 and reply.reward_std == 2.5
 
 
-def test_a_batch_under_way_ends_with_the_version_it_began_with() -> None:
+def test_running_batch_keeps_its_version() -> None:
     s = Server(Versions(0))
     entered, go = threading.Event(), threading.Event()
     policy = s.builder.created[0]
@@ -194,7 +194,7 @@ def test_a_batch_under_way_ends_with_the_version_it_began_with() -> None:
         s.close()
 
 
-def test_a_policy_is_at_hand_before_the_next_version_comes() -> None:
+def test_spare_policy_is_created_before_the_next_version() -> None:
     s = Server(Versions(0))
     try:
         s.models.stock()
@@ -208,7 +208,7 @@ def test_a_policy_is_at_hand_before_the_next_version_comes() -> None:
         s.close()
 
 
-def test_past_version_beside_the_newest_in_one_request() -> None:
+def test_past_and_newest_versions_share_a_request() -> None:
     s = Server(Versions(3, 8))
     try:
         reply = s.ask([1, 2, 3], [1.0, 2.0, 3.0], [RESET | WANT_STATE, RESET, RESET | WANT_STATE], [NEWEST, 3, 8])
@@ -223,7 +223,7 @@ def test_past_version_beside_the_newest_in_one_request() -> None:
         s.close()
 
 
-def test_loading_a_past_version_does_not_hold_up_others() -> None:
+def test_loading_a_past_version_does_not_block_requests() -> None:
     versions = Versions(1, 5)
     fetch, go = versions.fetch, threading.Event()
 
@@ -244,7 +244,7 @@ def test_loading_a_past_version_does_not_hold_up_others() -> None:
         s.close()
 
 
-def test_the_least_recently_used_past_version_leaves() -> None:
+def test_least_recently_used_past_version_is_evicted() -> None:
     s = Server(Versions(0, 1, 2, 3, 9), past=2)
     try:
         for version in (0, 1, 0, 2):
@@ -284,7 +284,7 @@ def test_wanted_version_is_loaded_and_stays_while_in_play() -> None:
         s.close()
 
 
-def test_a_version_larger_than_the_budget_plays_all_the_same() -> None:
+def test_version_larger_than_the_budget_is_served() -> None:
     s = Server(Versions(0, 1, 9), past=0)
     try:
         assert s.ask([1], [0.0], RESET, 0).versions.tolist() == [0]
@@ -294,7 +294,7 @@ def test_a_version_larger_than_the_budget_plays_all_the_same() -> None:
         s.close()
 
 
-def test_a_version_that_does_not_exist_fails_its_request_alone(server: Server) -> None:
+def test_unknown_version_fails_only_its_request(server: Server) -> None:
     missing = server.submit([1], [0.0], RESET, 77)
     assert server.ask([2], [0.0], RESET).versions.tolist() == [0]
     with pytest.raises(VersionNotFound, match="version 77"):
@@ -327,7 +327,7 @@ def test_failed_batch_closes_its_sessions_and_serving_continues(server: Server) 
     assert server.ask([1], [1.0]).unknown == [1]
 
 
-def test_closing_fails_what_still_waits() -> None:
+def test_close_fails_waiting_requests() -> None:
     s = Server(Versions(0), queue_delay_seconds=30)
     s.batcher.open_stream(77)
     first = s.submit([1], [0.0], RESET)

@@ -83,7 +83,7 @@ class Server:
         def graphs() -> Graphs:
             if broken and there.type == "cpu":
                 raise CannotCapture("RuntimeError: operation not permitted when stream is capturing")
-            # What is not dense makes the host wait, which no capture bears.
+            # An operation that is not dense makes the host wait, which a capture does not allow.
             return Graphs(loader.create() if broken else loader.create_dense(), LAYOUT.array_specs(), SPECS, 16,
                           there, 1)
 
@@ -146,7 +146,7 @@ def require_same(one: Reply, other: Reply, drawn: bool = False) -> None:
             np.testing.assert_allclose(other.policy_debug[key], shown, atol=1e-2)
 
 
-def test_greedy_games_go_the_same_way(servers: tuple[Server, Server]) -> None:
+def test_greedy_games_equal_those_of_the_cpu(servers: tuple[Server, Server]) -> None:
     for step in range(4):
         flags = GREEDY | (RESET if step == 0 else 0) | (WANT_STATE if step % 2 else 0)
         replies = [server.ask([7, 3, 5], step, [flags, flags | WANT_POLICY_DEBUG, flags], packed=step > 1)
@@ -155,8 +155,8 @@ def test_greedy_games_go_the_same_way(servers: tuple[Server, Server]) -> None:
     assert replies[0].states and replies[0].policy_debug
 
 
-def test_what_a_version_thinks_is_the_same_where_it_draws(servers: tuple[Server, Server]) -> None:
-    """For one step: what is drawn moves the next. Two versions in a batch, then a third that is newest."""
+def test_policy_debug_equals_that_of_the_cpu(servers: tuple[Server, Server]) -> None:
+    """Each session takes one step, because sampled actions change the next. The third batch has one version."""
     for step, batch in enumerate(([1, 2, 3, 4, 5], [6, 7], [8])):
         versions = [NEWEST, 0, 1, 0, NEWEST][:len(batch)]
         replies = [server.ask(batch, step, RESET | WANT_STATE | WANT_POLICY_DEBUG, versions) for server in servers]
@@ -166,7 +166,7 @@ def test_what_a_version_thinks_is_the_same_where_it_draws(servers: tuple[Server,
         assert (chosen > 0).all() and (replies[1].log_probabilities <= np.log(chosen[..., 0]) + 1e-2).all()
 
 
-def test_a_new_version_plays_from_the_next_batch_on(servers: tuple[Server, Server], stored: Stored) -> None:
+def test_new_version_plays_from_the_next_batch(servers: tuple[Server, Server], stored: Stored) -> None:
     before = [server.ask([1], 0, RESET) for server in servers]
     stored.publish(2)
     for server in servers:
@@ -178,7 +178,7 @@ def test_a_new_version_plays_from_the_next_batch_on(servers: tuple[Server, Serve
     assert not np.allclose(before[1].values, after[1].values)
 
 
-def test_a_state_handed_out_restores_the_session_elsewhere(servers: tuple[Server, Server]) -> None:
+def test_returned_state_restores_the_session_elsewhere(servers: tuple[Server, Server]) -> None:
     host, there = servers
     there.ask([1, 2], 0, RESET)
     reply = there.ask([1, 2], 1, WANT_STATE)
@@ -202,7 +202,7 @@ def test_failed_capture_is_logged_once_and_batches_still_run(
     assert len(said) == 1 and "capturing" in said[0] and "compute.cuda_graphs=false" in said[0]
 
 
-def test_games_of_many_threads_are_answered_each_with_its_own(device: torch.device, stored: Stored) -> None:
+def test_threads_receive_their_own_results(device: torch.device, stored: Stored) -> None:
     """Requests are staged on the submitting threads while batches run."""
     server, host = Server(stored, device), Server(stored, None)
     expected = {i: host.ask([i], i, RESET | GREEDY) for i in range(24)}
@@ -226,7 +226,7 @@ def test_games_of_many_threads_are_answered_each_with_its_own(device: torch.devi
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_the_host_waits_for_nothing_but_the_results(stored: Stored) -> None:
+def test_host_waits_only_for_the_results(stored: Stored) -> None:
     """PyTorch raises at any synchronisation: a new game, a later step, two versions in a batch, states and debug
     outputs."""
     device = torch.device("cuda")

@@ -59,7 +59,7 @@ def test_newest_version_is_reloaded_only_when_its_digest_changes(
     with models.use_newest() as before:
         replace(store, redis_client, 2, 21)
         assert models.refresh()
-        assert policy(before).bias == 20  # a batch under way ends with what it began with
+        assert policy(before).bias == 20  # a running batch keeps the version it began with
         with models.use_newest() as after:
             assert (after.version, policy(after).bias, after.reward_std) == (2, 21, 21.0)
             assert after.digest != before.digest
@@ -110,7 +110,7 @@ def test_newest_rows_use_the_current_digest(
     models.close()
 
 
-def test_a_newer_version_is_read_after_a_part_of_the_spread(store: ParameterStore) -> None:
+def test_newer_version_is_read_after_the_load_jitter(store: ParameterStore) -> None:
     """The first version is loaded at once; servers with the same jitter then start at different times."""
     publish(store, 1, 10)
     servers = [Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=0.01,

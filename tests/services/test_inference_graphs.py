@@ -91,7 +91,7 @@ def require_close(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor], 
             torch.testing.assert_close(tensor.float(), other[name].float(), atol=tolerance, rtol=tolerance, msg=name)
 
 
-def test_the_sizes_that_have_a_graph() -> None:
+def test_batch_sizes_with_a_graph() -> None:
     assert buckets_of(512) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
     assert buckets_of(60) == [1, 2, 4, 8, 16, 32, 60]
     assert buckets_of(1) == [1]
@@ -101,7 +101,7 @@ def test_the_sizes_that_have_a_graph() -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_padded_batch_gives_what_the_policy_gives(device: torch.device, precision: str) -> None:
+def test_padded_batch_equals_the_policy(device: torch.device, precision: str) -> None:
     """With the same noise, for full and partial batches in sequence."""
     world = GraphBench(device, 60, precision)
     world.graphs.capture()
@@ -116,7 +116,7 @@ def test_a_padded_batch_gives_what_the_policy_gives(device: torch.device, precis
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_padding_changes_nothing(device: torch.device) -> None:
+def test_padding_does_not_change_results(device: torch.device) -> None:
     """Only sampling depends on other rows: states, values and predictions equal those without padding and with other
     rows."""
     world = GraphBench(device, 8)
@@ -154,7 +154,7 @@ def test_some_rows_of_a_batch(device: torch.device) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_each_version_plays_by_its_own_parameters(device: torch.device, precision: str) -> None:
+def test_each_version_uses_its_own_parameters(device: torch.device, precision: str) -> None:
     """In turn, including past versions, and after other parameters were loaded into a used policy."""
     world = GraphBench(device, 4, precision)
     world.graphs.capture()
@@ -202,7 +202,7 @@ def test_samples_follow_probabilities_and_differ_between_steps(device: torch.dev
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_a_capture_leaves_other_threads_alone() -> None:
+def test_capture_does_not_disturb_other_threads() -> None:
     """Versions are loaded and policies created while graphs are captured."""
     world = GraphBench(torch.device("cuda"), 64)
     stop = threading.Event()

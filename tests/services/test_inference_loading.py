@@ -28,7 +28,7 @@ def acted(policy: Policy) -> tuple[torch.Tensor, ...]:
 
 
 @pytest.mark.parametrize("heroes", [1, 2])
-def test_a_past_version_in_bfloat16_plays_exactly_as_in_float32(heroes: int) -> None:
+def test_past_version_in_bfloat16_equals_float32(heroes: int) -> None:
     """Autocast rounds the layers' weights at each step anyway."""
     torch.manual_seed(0)
     config = SMALL.model_copy(update={"precision": "bfloat16"})
@@ -43,7 +43,7 @@ def test_a_past_version_in_bfloat16_plays_exactly_as_in_float32(heroes: int) -> 
             assert torch.equal(one, other)
 
 
-def test_a_model_that_computes_in_float32_keeps_its_past_in_it() -> None:
+def test_float32_model_stores_past_versions_in_float32() -> None:
     loader = PolicyLoader(layout(1), SMALL, torch.device("cpu"))
     assert loader.nbytes(loader.create(past=True)) == loader.nbytes(loader.create())
     assert not copy.copy(loader).create(past=True).training

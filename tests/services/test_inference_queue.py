@@ -21,7 +21,7 @@ def sessions(batch: list[Pending]) -> list[list[int]]:
     return [p.request.sessions for p in batch]
 
 
-def test_a_batch_ends_before_it_would_be_too_large() -> None:
+def test_batch_closes_before_it_exceeds_its_size() -> None:
     queue = BatchQueue(max_batch=4, delay_seconds=0.0)
     for given in ([1, 2], [3], [4, 5], [6]):
         assert queue.put(pending(given))

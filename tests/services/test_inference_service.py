@@ -60,7 +60,7 @@ async def test_policy_debug_is_returned_for_watched_sessions(server: InferenceSe
         assert not (await one(c, 2, 3.0)).policy_debug
 
 
-async def test_a_stream_is_answered_in_order_while_requests_overlap(server: InferenceServer) -> None:
+async def test_overlapping_requests_are_answered_in_order(server: InferenceServer) -> None:
     async with client(server) as c:
         answers = await asyncio.gather(*(one(c, 1, float(i), RESET if i == 0 else 0) for i in range(20)))
         trace = 0.0
@@ -143,7 +143,7 @@ async def test_hot_swap_in_the_middle_of_a_stream(server: InferenceServer) -> No
         assert answer.versions.tolist() == [1] and answer.values[0, 0] == 2.5 and answer.reward_std == 3.0
 
 
-async def test_before_the_first_version_clients_are_told_to_wait() -> None:
+async def test_clients_must_wait_for_the_first_version() -> None:
     async with InferenceServer(Versions()) as s, client(s) as c:
         assert (await c.model()).newest_version == -1
         with pytest.raises(CallFailed, match="no version"):
@@ -162,7 +162,7 @@ async def test_a_past_version_that_does_not_exist_is_not_found(server: Inference
         assert failure.value.code is grpc.StatusCode.NOT_FOUND
 
 
-async def test_when_its_server_dies_a_session_goes_on_at_another() -> None:
+async def test_session_continues_after_its_server_dies() -> None:
     versions = Versions(0)
     async with (InferenceServer(versions) as first, InferenceServer(versions) as second,
                 client(first, second, config=QUICK) as c):

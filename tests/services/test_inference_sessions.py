@@ -25,7 +25,7 @@ def test_states_follow_their_sessions_in_any_order() -> None:
     assert torch.equal(t.gather(t.find([12, 10]))["h"], states[[2, 0]])
 
 
-def test_storage_grows_and_keeps_what_it_holds() -> None:
+def test_growing_storage_keeps_states() -> None:
     t = table()
     first = opened(t, 1)
     t.scatter(first, {"h": torch.full((1, 2, 3), 7.0)})
@@ -35,7 +35,7 @@ def test_storage_grows_and_keeps_what_it_holds() -> None:
     assert float(t.gather(slots)["h"].abs().max()) == 0.0
 
 
-def test_a_slot_used_again_starts_from_zero() -> None:
+def test_reused_slot_starts_at_zero() -> None:
     t = table(max_sessions=1)
     slots = opened(t, 1)
     t.scatter(slots, {"h": torch.ones(1, 2, 3)})
@@ -44,7 +44,7 @@ def test_a_slot_used_again_starts_from_zero() -> None:
     assert float(t.gather(opened(t, 2))["h"].abs().max()) == 0.0
 
 
-def test_a_lease_runs_out_unless_renewed() -> None:
+def test_lease_expires_unless_renewed() -> None:
     t = table(lease=10)
     t.touch(opened(t, 1, 2), 100.0)
     t.touch(t.find([2]), 105.0)
@@ -61,7 +61,7 @@ def test_too_many_sessions_are_refused_and_none_is_opened() -> None:
     assert len(t) == 1
 
 
-def test_a_restored_state_must_fit() -> None:
+def test_restored_state_must_match_the_model() -> None:
     t = table()
     slots = opened(t, 1)
     t.write(slots, {"h": np.full((1, 2, 3), 5, np.float32)})

@@ -25,7 +25,7 @@ def request(rows: int, seed: int, *packed: str) -> tuple[dict[str, np.ndarray], 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("shapes", [[(1, 7)], [(3, 2, 5), (1, 2, 5), (8, 2, 5)], [(2, 16), (5, 16)]])
-def test_what_was_packed_is_unpacked_on_the_device(shapes: list[tuple[int, ...]], device: torch.device) -> None:
+def test_packed_arrays_are_unpacked_on_the_device(shapes: list[tuple[int, ...]], device: torch.device) -> None:
     """Also where rows begin in the middle of a byte, and where all or nothing is there."""
     rng = np.random.default_rng(0)
     for present in (0.0, 0.3, 1.0):

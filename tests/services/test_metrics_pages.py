@@ -96,7 +96,7 @@ def test_versions_are_no_labels() -> None:
     assert value(evaluator.RATING) == 31.0 and value(evaluator.WIN_RATE, "random") == 0.75
     assert value(evaluator.WIN_BOUND, "random", "high") == 0.9 and value(evaluator.DRAWS) == 0.3
     assert value(evaluator.STATISTICS, "last_hits") == 8.0 and value(evaluator.REFERENCES) == 3
-    # The next one did not play the random bot: nothing of the one before stands beside its rating.
+    # The next version did not play the random bot, so the previous win rate is removed.
     evaluator.show_rating(record | {"version": 30, "win_rates": {"scripted": 0.5}, "win_intervals": {}}, references=3)
     assert [s.labels["opponent"] for m in evaluator.WIN_RATE.collect() for s in m.samples] == ["scripted"]
 

@@ -41,7 +41,7 @@ def chosen(answer: Answer) -> list[int]:
     return [int(answer.actions[side, 0, 0]) for side in range(2)]
 
 
-async def test_both_sides_states_go_over_the_whole_game(server: InferenceServer) -> None:
+async def test_sessions_cover_the_whole_game(server: InferenceServer) -> None:
     async with client(server) as c:
         agents = Agents(c, {0: 7, 1: 0}, HEROES)
         for step in range(40):
@@ -52,7 +52,7 @@ async def test_both_sides_states_go_over_the_whole_game(server: InferenceServer)
         await agents.close(seen(40))
 
 
-async def test_a_side_that_a_bot_plays_has_no_session_and_no_actions(server: InferenceServer) -> None:
+async def test_bot_side_has_no_session_and_no_actions(server: InferenceServer) -> None:
     async with client(server) as c:
         agents = Agents(c, {1: 0}, HEROES)
         answer = await answered(agents, 0)
@@ -80,7 +80,7 @@ async def test_late_answer_applies_on_arrival_and_is_counted(
         assert chosen(await answered(agents, 3)) == [3, 3]  # seen: 0, 1 and 3
 
 
-async def test_the_arrays_may_be_written_again_at_once(server: InferenceServer) -> None:
+async def test_request_copies_the_observation(server: InferenceServer) -> None:
     async with client(server) as c:
         agents = Agents(c, {0: 0, 1: 0}, HEROES)
         arrays = seen(5)
@@ -117,7 +117,7 @@ async def trace(c: InferenceClient, agents: Agents) -> Any:
     return answer.states["trace"]
 
 
-async def test_a_version_that_cannot_be_had_ends_the_game(server: InferenceServer) -> None:
+async def test_unavailable_version_ends_the_game(server: InferenceServer) -> None:
     async with client(server) as c:
         agents = Agents(c, {0: 99, 1: 0}, HEROES)
         agents.request(0, seen(0))

@@ -5,7 +5,7 @@ import pytest
 from five.services.play.clock import FRAME_SECONDS, MAX_CATCH_UP, FrameClock
 
 
-def test_frames_are_due_at_whole_multiples_however_long_it_runs() -> None:
+def test_due_times_do_not_drift() -> None:
     clock = FrameClock(100.0)
     for n in range(108_000):  # an hour
         assert clock.begin(clock.due) == 0.0
@@ -14,13 +14,13 @@ def test_frames_are_due_at_whole_multiples_however_long_it_runs() -> None:
     assert clock.late == 0 and clock.lag == 0.0
 
 
-def test_a_frame_that_begins_a_little_late_moves_none_behind_it() -> None:
+def test_small_delay_does_not_shift_later_frames() -> None:
     clock = FrameClock(0.0)
     assert clock.begin(0.01) == pytest.approx(0.01)
     assert clock.due == pytest.approx(FRAME_SECONDS) and clock.late == 0
 
 
-def test_what_was_missed_is_made_up_for_only_within_the_bound() -> None:
+def test_catch_up_is_limited() -> None:
     clock = FrameClock(0.0)
     now = 2.0  # nothing was done for two seconds
     at_once = 0
@@ -33,7 +33,7 @@ def test_what_was_missed_is_made_up_for_only_within_the_bound() -> None:
     assert now < clock.due <= now + FRAME_SECONDS + 1e-9
 
 
-def test_a_game_that_was_held_has_missed_nothing() -> None:
+def test_pause_causes_no_late_frames() -> None:
     clock = FrameClock(0.0)
     for _ in range(3):
         clock.begin(clock.due)

@@ -38,7 +38,7 @@ class Filmed:
 
 
 class Reader:
-    """Client that reconstructs frames from what it reads."""
+    """Client that reconstructs frames from the messages it reads."""
 
     def __init__(self, view: View) -> None:
         self.schema = view.schema
@@ -64,7 +64,7 @@ async def drained(outbox: Outbox) -> list[play_pb2.JoinResponse]:
     return [response async for response in outbox]
 
 
-async def test_changes_lead_from_the_keyframe_to_what_is_seen() -> None:
+async def test_changes_reconstruct_the_view_from_a_keyframe() -> None:
     view = View(0)
     film, outbox, reader = Filmed(view), Outbox(1 << 20), Reader(view)
     outbox.begin(header_of(GAME, {}, {"team": 0, "hero": 0}))
@@ -79,7 +79,7 @@ async def test_changes_lead_from_the_keyframe_to_what_is_seen() -> None:
     assert (reader.frame["unit"][:, view.schema.table("unit").column("type")] > 0).sum() > 10
 
 
-async def test_who_is_slow_gets_a_keyframe_and_all_events_and_words() -> None:
+async def test_slow_client_gets_keyframe_events_and_messages() -> None:
     view = View(0)
     film, outbox, reader = Filmed(view), Outbox(1 << 20), Reader(view)
     for i in range(100):
@@ -98,7 +98,7 @@ async def test_who_is_slow_gets_a_keyframe_and_all_events_and_words() -> None:
     assert [e["i"] for e in reader.events] == list(range(60, 100))
 
 
-async def test_the_bytes_that_wait_are_bounded() -> None:
+async def test_queued_bytes_are_bounded() -> None:
     view = View(0)
     film, outbox = Filmed(view), Outbox(4096)
     for _ in range(50):
@@ -107,14 +107,14 @@ async def test_the_bytes_that_wait_are_bounded() -> None:
         assert outbox.bytes <= 4096 + len(view.keyframe()) + 1024
 
 
-async def test_who_reads_nothing_at_all_is_gone() -> None:
+async def test_client_that_reads_nothing_is_disconnected() -> None:
     outbox = Outbox(1 << 20)
     for i in range(10_000):
         outbox.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=i)))
     assert outbox.ended and len([r async for r in outbox]) == 0
 
 
-async def test_spectators_see_what_was_and_nothing_newer() -> None:
+async def test_spectators_see_only_delayed_steps() -> None:
     broadcast, film, outbox = Broadcast(10.0), Filmed(), Outbox(1 << 20)
     reader = Reader(View(None))
     broadcast.enter(outbox)
@@ -144,6 +144,6 @@ async def test_spectators_see_what_was_and_nothing_newer() -> None:
     assert frame_of(first.frame)[0] == KEYFRAME
 
 
-def test_a_message_that_is_cut_short_is_refused() -> None:
+def test_truncated_message_is_refused() -> None:
     with pytest.raises(ValueError, match="2 bytes"):
         frame_of(b"\x02\x00")

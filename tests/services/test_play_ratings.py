@@ -17,7 +17,7 @@ def played(game: str, winner: int, *sides: dict[str, int], away: tuple[str, ...]
     return EndedGame(game, winner, sides, away, ("version-3", "version-3"), heroes)
 
 
-def test_a_game_moves_a_rating_once_however_often_it_is_told_of(redis_client: redis.Redis) -> None:
+def test_repeated_report_rates_a_game_once(redis_client: redis.Redis) -> None:
     table = people(redis_client)
     game = played("g1", 1, {"ada": 1}, {})
     moved = table.rate(game)
@@ -26,19 +26,19 @@ def test_a_game_moves_a_rating_once_however_often_it_is_told_of(redis_client: re
     assert [p.won for p in table.all()] == [1] and table.all()[0].mu == moved["ada"].mu
 
 
-def test_who_holds_more_heroes_is_moved_by_more(redis_client: redis.Redis) -> None:
+def test_rating_change_grows_with_held_heroes(redis_client: redis.Redis) -> None:
     table = people(redis_client)
     one = table.rate(played("g1", 1, {"ada": 1}, {}))["ada"].mu
     five = table.rate(played("g2", 1, {"bob": 5}, {}))["bob"].mu
     assert 25 < one < five
 
 
-def test_both_sides_people_are_moved_apart(redis_client: redis.Redis) -> None:
+def test_winner_rises_and_loser_falls(redis_client: redis.Redis) -> None:
     moved = people(redis_client).rate(played("g1", 2, {"ada": 1}, {"bob": 1}, heroes=1))
     assert moved["bob"].mu > 25 > moved["ada"].mu and moved["ada"].lost == moved["bob"].won == 1
 
 
-def test_the_ladders_rating_of_the_opponent_counts(redis_client: redis.Redis) -> None:
+def test_rating_uses_the_opponents_ladder_rating(redis_client: redis.Redis) -> None:
     redis_client.hset("five:trial:table:ratings", "rated:version-3", '{"mu": 60.0, "sigma": 1.0}')
     against_strong = people(redis_client).rate(played("g1", 1, {"ada": 1}, {}, heroes=1))["ada"].mu
     redis_client.hset("five:trial:table:ratings", "rated:version-3", '{"mu": 5.0, "sigma": 1.0}')
@@ -48,7 +48,7 @@ def test_the_ladders_rating_of_the_opponent_counts(redis_client: redis.Redis) ->
     assert row == b'{"mu": 5.0, "sigma": 1.0}'  # the version's own rating stays
 
 
-def test_abandoned_games_are_counted_apart_and_move_nothing(redis_client: redis.Redis) -> None:
+def test_abandoned_games_do_not_change_ratings(redis_client: redis.Redis) -> None:
     table = people(redis_client)
     assert table.rate(played("g1", 0, {"ada": 1}, {})) == {}
     moved = table.rate(played("g2", 1, {}, {"bob": 1}, away=("ada",)))
@@ -58,6 +58,6 @@ def test_abandoned_games_are_counted_apart_and_move_nothing(redis_client: redis.
     assert (bob.lost, bob.abandoned) == (1, 0)
 
 
-def test_a_draw_counts_as_one(redis_client: redis.Redis) -> None:
+def test_drawn_game_counts_as_drawn(redis_client: redis.Redis) -> None:
     moved = people(redis_client).rate(played("g1", 3, {"ada": 1}, {"bob": 1}, heroes=1))
     assert moved["ada"].drawn == 1 and abs(moved["ada"].mu - moved["bob"].mu) < 1e-6

@@ -31,7 +31,7 @@ def taken(recorder: Recorder, steps: int = STEPS) -> tuple[Recorded, list[bytes]
     return recorder.recorded(BEGIN, {"players": ["ada", "scripted"]}, ["ada"], 1), chunks
 
 
-def test_a_recording_is_what_a_camera_takes_of_the_game() -> None:
+def test_recording_equals_that_of_a_camera() -> None:
     recorded, chunks = taken(Recorder(1 << 20))
     found = Recording(recorded.data)
     assert [found.chunk(k) for k in range(len(found.spans))] == chunks and len(chunks) == 3
@@ -70,7 +70,7 @@ def entry(number: int, size: int) -> Recorded:
     return Recorded(f"{number:032x}", ["ada", "version-7"], ["ada"], 0.0, float(number), 1, [3, 4], size, bytes(size))
 
 
-def test_the_newest_are_kept_in_number_and_bytes() -> None:
+def test_oldest_recordings_are_removed_above_the_limits() -> None:
     kept = Recordings(3, 1000)
     for number in range(5):
         kept.store(entry(number, 100))
@@ -82,7 +82,7 @@ def test_the_newest_are_kept_in_number_and_bytes() -> None:
     assert [r.at for r in kept.all()] == [6]
 
 
-def test_they_outlive_the_process_in_a_folder(tmp_path: Path) -> None:
+def test_recordings_in_a_folder_survive_a_restart(tmp_path: Path) -> None:
     folder = tmp_path / "played"
     recorded, _ = taken(Recorder(1 << 20))
     first = Recordings(3, 1 << 20, folder)
@@ -102,7 +102,7 @@ def test_they_outlive_the_process_in_a_folder(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [f"{recorded.game}.json", f"{recorded.game}.view"]
 
 
-def test_what_a_folder_holds_besides_is_no_recording(tmp_path: Path) -> None:
+def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
     kept = Recordings(8, 1 << 20, tmp_path)
     for number in range(4):
         kept.store(entry(number, 10))

@@ -9,7 +9,7 @@ def seats(kept: float = 60.0) -> Seats:
     return Seats({hero: f"hero-{hero}" for hero in range(10)}, kept)
 
 
-def test_a_reserved_hero_is_the_agents_until_its_person_is_there() -> None:
+def test_agent_controls_a_reserved_hero_until_join() -> None:
     found = seats()
     found.reserve("ada", [0, 3], 0.0)
     assert found.held() == set() and found.of("ada") == [0, 3]
@@ -38,7 +38,7 @@ def test_disconnect_gives_heroes_to_the_agent_until_reconnect() -> None:
     assert found.enter("ada", (), 500.0) == [2] and found.held() == {2}
 
 
-def test_a_seat_that_was_kept_long_enough_is_anybodys() -> None:
+def test_expired_reservation_frees_the_seat() -> None:
     found = seats()
     found.enter("ada", [2], 0.0)
     with pytest.raises(NoSeat, match="taken"):
@@ -49,7 +49,7 @@ def test_a_seat_that_was_kept_long_enough_is_anybodys() -> None:
         found.enter("ada", (), 71.0)
 
 
-def test_nobody_plays_on_both_sides_or_a_hero_that_there_is_not() -> None:
+def test_heroes_of_both_sides_or_unknown_are_refused() -> None:
     found = seats()
     found.enter("ada", [0], 0.0)
     for wanted, word in (([5], "both_sides"), ([10], "no_hero")):

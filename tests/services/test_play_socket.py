@@ -45,7 +45,7 @@ async def test_orders_are_acknowledged_with_their_frames(redis_client: redis.Red
             given_at = browser.engine_frame
             ack = await browser.word("ack", n=1)
             assert ack["ok"] and ack["reason"] == "" and ack["frame"] > given_at
-            # It is told before the frame in which it took effect.
+            # The acknowledgement precedes the frame in which the order took effect.
             assert ack["frame"] >= browser.engine_frame
             await browser.play(30)
             after = mine(browser)
@@ -98,11 +98,11 @@ async def test_disconnect_gives_the_hero_to_the_agent(redis_client: redis.Redis,
                 await Browser(second).word("state")
                 assert (await browser.word("refused"))["reason"] == "elsewhere"
                 assert match.seats.held() == {0}
-        # One state over the whole game, whoever held the hero: the policy has been asked once a timestep.
+        # One state covers the whole game, also while people hold the hero: the policy acts once a timestep.
         assert match.agents._steps >= match._timestep - match.agents.late - 1
 
 
-async def test_a_player_never_gets_an_enemy_that_his_side_does_not_see(redis_client: redis.Redis, redis_url: str
+async def test_players_never_receive_unseen_enemies(redis_client: redis.Redis, redis_url: str
                                                                       ) -> None:
     async with playing(redis_url) as there:
         game = await there.open(team=0, heroes=[0], **{"with": "scripted", "against": "scripted-hard"})
@@ -129,7 +129,7 @@ async def test_a_player_never_gets_an_enemy_that_his_side_does_not_see(redis_cli
         assert compared > 50 and hidden > 1000  # there was something to hide
 
 
-async def test_spectators_see_the_whole_game_late_and_order_nothing(redis_client: redis.Redis, redis_url: str) -> None:
+async def test_spectators_see_the_delayed_game_and_cannot_order(redis_client: redis.Redis, redis_url: str) -> None:
     async with playing(redis_url, spectator_delay_seconds=1.0) as there:
         game = await there.open(team=0, heroes=[0])
         match = there.service.matches[game]
@@ -149,7 +149,7 @@ async def test_spectators_see_the_whole_game_late_and_order_nothing(redis_client
             reading.cancel()
 
 
-async def test_a_game_that_is_played_to_its_end_rates_its_person_once(redis_client: redis.Redis, redis_url: str
+async def test_finished_game_rates_its_person_once(redis_client: redis.Redis, redis_url: str
                                                                       ) -> None:
     async with playing(redis_url, SHORT) as there:
         game = await there.open(team=0, heroes=[0])
@@ -229,7 +229,7 @@ async def test_game_ended_by_a_restart_has_a_recording(
         assert len(answer.content) == entry["bytes"] and len(list(Recording(answer.content).steps())) > 7
 
 
-async def test_empty_and_unwanted_games_are_not_recorded(
+async def test_empty_and_unrecorded_games_have_no_recording(
         redis_client: redis.Redis, redis_url: str) -> None:
     async with playing(redis_url, SHORT, abandon_seconds=0.3) as there:
         game = await there.open(team=0, heroes=[0])
@@ -242,7 +242,7 @@ async def test_empty_and_unwanted_games_are_not_recorded(
         assert there.service.recordings.all() == []
 
 
-async def test_a_game_that_everybody_has_left_ends_and_counts_apart(redis_client: redis.Redis, redis_url: str) -> None:
+async def test_abandoned_game_ends_without_a_rating(redis_client: redis.Redis, redis_url: str) -> None:
     async with playing(redis_url, abandon_seconds=0.3) as there:
         game = await there.open(team=1, heroes=[0])
         await there.service.matches[game].ended.wait()
@@ -250,7 +250,7 @@ async def test_a_game_that_everybody_has_left_ends_and_counts_apart(redis_client
         assert [(row["name"], row["abandoned"], row["mu"]) for row in answer] == [("ada", 1, 25.0)]
 
 
-async def test_orders_are_bounded_by_rate_and_messages_by_size(redis_client: redis.Redis, redis_url: str) -> None:
+async def test_order_rate_and_message_size_are_limited(redis_client: redis.Redis, redis_url: str) -> None:
     async with playing(redis_url, orders_per_second=10) as there:
         game = await there.open(team=0, heroes=[0])
         async with there.socket(game) as socket:
@@ -258,7 +258,7 @@ async def test_orders_are_bounded_by_rate_and_messages_by_size(redis_client: red
             await browser.word("state")
             for _ in range(40):
                 await browser.order("stop")
-            acks: dict[int, str] = {}  # what is refused is told at once, before what waits for its frame
+            acks: dict[int, str] = {}  # refusals arrive at once, before acknowledgements that wait for a frame
             while len(acks) < 40:
                 said = await browser.read()
                 if said is not None and said["type"] == "ack":
@@ -277,7 +277,7 @@ async def test_orders_are_bounded_by_rate_and_messages_by_size(redis_client: red
                     await browser.read()
 
 
-async def test_who_may_not_play_is_refused_before_the_socket_opens(redis_client: redis.Redis, redis_url: str) -> None:
+async def test_unauthorized_player_gets_no_socket(redis_client: redis.Redis, redis_url: str) -> None:
     async with playing(redis_url, limits=LimitsConfig(players=1)) as there:
         game = await there.open(team=0, heroes=[0])
 
@@ -309,7 +309,7 @@ def log_in(there: Played) -> str:
         return f"five-{RUN}={client.cookies[f'five-{RUN}']}"
 
 
-async def test_rest_opens_lists_and_ends_games_for_who_may(redis_client: redis.Redis, redis_url: str) -> None:
+async def test_rest_opens_lists_and_ends_games_by_role(redis_client: redis.Redis, redis_url: str) -> None:
     async with playing(redis_url) as there:
         offer = (await there.ask("GET", "/v1/play", VIEWER)).json()
         assert offer["server"] and offer["why"] == "" and offer["heroes"] == ["nevermore"]
@@ -335,7 +335,7 @@ async def test_rest_opens_lists_and_ends_games_for_who_may(redis_client: redis.R
         problem(await there.ask("DELETE", f"/v1/play/games/{game}"), 404, "not-found")
 
 
-def test_the_service_has_no_way_to_the_optimizer() -> None:
+def test_play_service_has_no_optimizer_address() -> None:
     """People's games are never trained on: the service has no client for it."""
     import ast
     import pathlib

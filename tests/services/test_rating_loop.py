@@ -79,7 +79,7 @@ def test_a_report_sent_twice_counts_once(redis_client: redis.Redis) -> None:
     assert rating.games == 1
 
 
-def test_a_game_is_one_small_write_however_long_the_run(redis_client: redis.Redis) -> None:
+def test_size_of_a_write_is_independent_of_run_length(redis_client: redis.Redis) -> None:
     rating = loop(redis_client)
     play(rating)
     state = RunState(redis_client, "trial")

@@ -126,7 +126,7 @@ def test_ratings_are_paged_by_version_and_followed(rest: LiveController) -> None
     def names(rows: list[Any]) -> list[str]:
         return [row["player"] for row in rows]
 
-    # What is rated meanwhile moves no page: each player is met once, and what is new is asked for after the newest.
+    # Ratings during paging do not shift a page: each player occurs once, and newer ones are requested after the newest.
     first, page = items(rest, "/v1/ratings", limit=2)
     add("version-9", "scripted")
     rest_of_them = walk(rest, "/v1/ratings", "before", "older", limit=2, before=page["older"])

@@ -47,7 +47,7 @@ def at(rest: LiveController, version: int) -> float:
 def test_a_repeated_put_is_the_same_put(rest: LiveController, length: int) -> None:
     first = put(rest, 6, length, 1e-6, tag(rest), reason="finer")
     assert first.status_code == 200 and first.json()["change"] and first.headers["etag"] == tag(rest)
-    publish(rest, 50)  # the ramp lies in the past by now
+    publish(rest, 50)  # the ramp has ended by now
     for match in (None, '"stale"', "*"):
         again = put(rest, 6, length, 1e-6, match)
         assert again.status_code == 200 and again.json()["change"] is None
