@@ -213,7 +213,7 @@ class Match:
                                                 recorded=self._was_recorded))
 
     async def _store_recording(self, winner: int) -> bool:
-        """Store the recording. Return False if there is none: nobody played, or storing it failed."""
+        """Store the recording. Return False if nobody played or storing it failed."""
         if self._store is None or not self._participants:
             return False
         players = self.seats.sides([filler.name for filler in self.begin.fillers], self._participants)

@@ -50,7 +50,7 @@ class Seats:
     def enter(self, who: str, requested: Iterable[int], now: float) -> list[int]:
         """Give a person the heroes that are reserved for them or requested, and return these.
 
-        Raises NoSeat for a hero of another person, for heroes of both sides, and if there are none.
+        Raises NoSeat for a hero of another person, for heroes of both sides, and if no hero is left.
         """
         reserved = self.of(who)
         heroes = [*reserved, *(hero for hero in requested if hero not in reserved)]
