@@ -14,6 +14,8 @@ function nameOf(folder: string): string {
 const build = nameOf("src");
 
 export default defineConfig({
+  // Relative addresses: the controller adds the path prefix to the page (services/controller/console/static_files.py).
+  base: "./",
   define: { __BUILD__: JSON.stringify(build) },
   plugins: [{
     name: "build-name",

@@ -263,12 +263,12 @@ def _operation(state: RunState) -> None:
 
 
 @contextmanager
-def seeded(site: ConsoleSite | None = None) -> Iterator[LiveController]:
+def seeded(site: ConsoleSite | None = None, **given: Any) -> Iterator[LiveController]:
     """Serve a filled run."""
     with (
         TemporaryDirectory() as folder,
         EmbeddedRedis(Path(folder) / "redis", append_only=False).start() as store,
-        live(store.url, site=site or ConsoleSite(BUILT)) as rest,
+        live(store.url, site=site or ConsoleSite(BUILT), **given) as rest,
     ):
         seed(rest, time.time())
         yield rest

@@ -3,7 +3,7 @@
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import httpx
 import redis
 
 from five.agent.config import SchedulesConfig
-from five.run.config.controller import LimitsConfig
+from five.run.config.controller import LOOPBACK, LimitsConfig
 from five.services.controller.http.app import create_app
 from five.services.controller.http.auth import Authenticator
 from five.services.controller.http.dependencies import Context
@@ -46,7 +46,8 @@ def context_at(url: str, limits: LimitsConfig, run: str = RUN) -> Context:
 class LiveController:
     """Served application. ``state`` is a separate connection of the test."""
 
-    def __init__(self, redis_url: str, limits: LimitsConfig, run: str = RUN, **given: Any) -> None:
+    def __init__(self, redis_url: str, limits: LimitsConfig, run: str = RUN, host: str = "127.0.0.1",
+                 trusted_proxies: Sequence[str] = LOOPBACK, **given: Any) -> None:
         self.context = context_at(redis_url, limits, run)
         self._folder = tempfile.TemporaryDirectory()
         self.context.blobs = BlobStore(self._folder.name)
@@ -54,7 +55,7 @@ class LiveController:
             setattr(self.context, name, value)
         self.state = RunState(redis.Redis.from_url(redis_url), run)
         self.app = create_app(self.context)
-        self._server = create_server(self.app, limits, "127.0.0.1", 0)
+        self._server = create_server(self.app, limits, host, 0, trusted_proxies)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
         while not self._server.started:

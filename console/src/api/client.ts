@@ -1,5 +1,6 @@
 // The controller's REST API (docs/api.md), as the console calls it: with its cookie, never with a token.
 import { signal } from "@preact/signals";
+import { base } from "../base";
 
 /** What problem details (RFC 9457) say. */
 export class Problem extends Error {
@@ -30,7 +31,7 @@ async function problemOf(answer: Response): Promise<Problem> {
 
 /** One request below /v1. Raises Problem when the controller says no or does not answer. */
 export async function ask(method: string, path: string, asking: Asking = {}): Promise<Response> {
-  const address = new URL(`/v1/${path}`, location.origin);
+  const address = new URL(`${base}/v1/${path}`, location.origin);
   for (const [name, value] of Object.entries(asking.parameters ?? {}))
     if (value !== undefined) address.searchParams.set(name, String(value));
   const headers: Record<string, string> = {};

@@ -1,5 +1,6 @@
 // Event stream with all changes of a run (services/controller/routes/console.py).
 import { signal } from "@preact/signals";
+import { base } from "../base";
 import { overview } from "./run";
 import { begin, who } from "./session";
 import type { AnnealNow, Branch, Instance, Operation, Opponent, Page, Rating, Rehearsed, Slice } from "./types";
@@ -36,7 +37,7 @@ function on<T>(kind: string, take: (data: T) => void): void {
 /** Opens the connection; it comes back by itself, and from where it was. */
 export function connect(): void {
   source?.close();
-  source = new EventSource("/v1/console/stream");
+  source = new EventSource(`${base}/v1/console/stream`);
   looked = false;
   source.onopen = () => { link.value = "live"; };
   source.onerror = () => {

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { base } from "../base";
 import { go } from "./route";
 
 /** A link within the console: a plain link to keyboards, new tabs and readers, without a reload. */
@@ -8,5 +9,5 @@ export function Link({ to, current = false, children }: { to: string; current?: 
     event.preventDefault();
     go(to);
   };
-  return <a href={to} onClick={click} aria-current={current ? "page" : undefined}>{children}</a>;
+  return <a href={base + to} onClick={click} aria-current={current ? "page" : undefined}>{children}</a>;
 }

@@ -1,18 +1,22 @@
 // Router. The URL holds the complete location in the console, so that it can be saved and shared.
 import { computed, signal } from "@preact/signals";
+import { base } from "../base";
 
 const address = signal(new URL(location.href));
 // A page opened from a file cannot change its URL in every browser; navigation works without it.
 let fixed = false;
 
-/** The path, "/" for the first page. */
-export const path = computed(() => address.value.pathname.replace(/\/+$/, "") || "/");
+/** The path within the console, "/" for the first page. */
+export const path = computed(() => {
+  const whole = address.value.pathname;
+  return (whole.startsWith(base) ? whole.slice(base.length) : whole).replace(/\/+$/, "") || "/";
+});
 /** What stands behind the question mark. */
 export const query = computed(() => address.value.searchParams);
 
 /** Goes to another page of the console. */
 export function go(to: string): void {
-  history.pushState(null, "", to);
+  history.pushState(null, "", base + to);
   address.value = new URL(location.href);
   window.scrollTo(0, 0);
 }

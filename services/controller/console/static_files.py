@@ -1,7 +1,8 @@
 """The console's static files. Nothing is loaded from other hosts, and there are no inline scripts.
 
 Vite builds them from console/ into built/ (`make console`); images and wheels contain them. They are read once, when
-the application is created, so no part of a request becomes a path.
+the application is created, so no part of a request becomes a path. The page names its scripts by the path at which a
+reverse proxy serves the console, and tells it to them.
 """
 
 import gzip
@@ -32,6 +33,7 @@ HEADERS = {
 }
 IMMUTABLE = "public, max-age=31536000, immutable"  # for files named by the hash of their contents
 REVALIDATE = "no-cache"
+PAGE = "index.html"
 COMPRESSIBLE = ("text/", "application/json", "image/svg+xml")
 NOT_BUILT_PAGE = b"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Five</title></head><body>
 <h1>The console is not built</h1><p>This controller runs from a source tree without built pages.
@@ -60,11 +62,14 @@ class StaticFile:
 
 
 class ConsoleSite:
-    """The built console. ``build`` is the build's name, or '' if it is not built."""
+    """The built console, served below ``path_prefix``. ``build`` is the build's name, or '' if it is not built."""
 
-    def __init__(self, folder: Path = BUILT) -> None:
+    def __init__(self, folder: Path = BUILT, path_prefix: str = "") -> None:
         self.files = {path.relative_to(folder).as_posix(): StaticFile.of(path.name, path.read_bytes())
                       for path in sorted(folder.rglob("*")) if path.is_file()} if folder.is_dir() else {}
+        if PAGE in self.files:
+            self.files[PAGE] = StaticFile.of(PAGE, _with_prefix(self.files[PAGE].body, path_prefix.encode()))
+        self._not_built = NOT_BUILT_PAGE.replace(b'href="/', b'href="%s/' % path_prefix.encode())
         named = self.files.get("build.json")
         self.build = "" if named is None else str(json.loads(named.body)["build"])
 
@@ -72,7 +77,7 @@ class ConsoleSite:
         """Return the file with that name, or a page that explains how to build the console."""
         file = self.files.get(name)
         if file is None:
-            return Response(NOT_BUILT_PAGE, 503, {**HEADERS, "Cache-Control": REVALIDATE}, "text/html; charset=utf-8")
+            return Response(self._not_built, 503, {**HEADERS, "Cache-Control": REVALIDATE}, "text/html; charset=utf-8")
         headers = {**HEADERS, "ETag": file.tag, "Vary": "Accept-Encoding",
                    "Cache-Control": IMMUTABLE if name.startswith("assets/") else REVALIDATE}
         if request.headers.get("if-none-match") == file.tag:
@@ -82,13 +87,19 @@ class ConsoleSite:
         return Response(file.body, 200, headers, file.media_type)
 
 
+def _with_prefix(page: bytes, prefix: bytes) -> bytes:
+    """Return the page with absolute addresses below the prefix, which pages at every depth share."""
+    page = page.replace(b'name="path-prefix" content=""', b'name="path-prefix" content="%s"' % prefix)
+    return page.replace(b'src="./', b'src="%s/' % prefix).replace(b'href="./', b'href="%s/' % prefix)
+
+
 def install(app: FastAPI, site: ConsoleSite) -> None:
     """Add a route for each file, and serve the page at every address of a console page."""
     def serving(name: str) -> Callable[[Request], Response]:
         return lambda request: site.answer(name, request)
 
     for name in site.files:
-        if name != "index.html":
+        if name != PAGE:
             app.router.routes.append(Route(f"/{name}", serving(name), methods=["GET"]))
     for path in ("/", *(f"/{page}" for page in PAGES), *(f"/{page}/{{below:path}}" for page in PAGES)):
-        app.router.routes.append(Route(path, serving("index.html"), methods=["GET"]))
+        app.router.routes.append(Route(path, serving(PAGE), methods=["GET"]))

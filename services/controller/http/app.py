@@ -53,7 +53,8 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
     """
     # FastAPI's own docs pages load scripts from other hosts; the console has a page for the API instead.
     app = FastAPI(title="Five", version="1", description="Control of a training run.", docs_url=None, redoc_url=None,
-                  generate_unique_id_function=lambda route: route.name)
+                  generate_unique_id_function=lambda route: route.name,
+                  servers=[{"url": context.path_prefix}] if context.path_prefix else None)
     app.state.context = context
     problems.install(app)
     for router in ROUTERS:

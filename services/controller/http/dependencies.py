@@ -40,13 +40,15 @@ class Context:
 
     ``configured`` are the configuration's schedules. ``evaluator`` tells whether matches can be played.
     ``overview_seconds`` is the maximum age of a cached status. ``blobs`` holds the checkpoints. ``play`` creates the
-    client of the play service, once, in the server's event loop; None without a play service.
+    client of the play service, once, in the server's event loop; None without a play service. ``path_prefix`` is the
+    path at which a reverse proxy serves the application.
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
                  authenticator: Authenticator, limits: LimitsConfig | None = None, evaluator: bool = True,
                  file_config: RunConfig | None = None, overview_seconds: float = 0.0,
-                 blobs: BlobStore | None = None, play: Callable[[], PlayClient] | None = None) -> None:
+                 blobs: BlobStore | None = None, play: Callable[[], PlayClient] | None = None,
+                 path_prefix: str = "") -> None:
         self.run = run
         self.state = state
         self.store = store
@@ -60,7 +62,8 @@ class Context:
         self.ratings = RatingTable(state)
         self.configured = configured
         self.blobs = blobs
-        self.site = ConsoleSite()
+        self.path_prefix = path_prefix
+        self.site = ConsoleSite(path_prefix=path_prefix)
         self.sessions = Sessions(state.redis, run, authenticator)
         self.curves = Curves(self.series)
         self.timeline = Timeline(state.events, self.series)

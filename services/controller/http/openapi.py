@@ -24,7 +24,8 @@ def install_openapi(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             app.openapi_schema = add_problem_responses(get_openapi(
-                title=app.title, version=app.version, description=app.description, routes=app.routes))
+                title=app.title, version=app.version, description=app.description, routes=app.routes,
+                servers=app.servers or None))
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]

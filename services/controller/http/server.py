@@ -1,7 +1,9 @@
 """The HTTP server of the REST API, and the run's context for its requests."""
 
 import asyncio
-from collections.abc import Iterator
+import logging
+import socket
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,15 +14,19 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from five.clients.play import PlayClient
 from five.run.config import RunConfig
-from five.run.config.controller import LimitsConfig
+from five.run.config.controller import LOOPBACK, LimitsConfig
 from five.services.controller.http.auth import Authenticator
 from five.services.controller.http.dependencies import Context
+from five.services.controller.http.reverse_proxy import ReverseProxy
+from rapid.address import join_address
 from rapid.blobs import BlobStore
+from rapid.listening import listen
 from rapid.service import Service
 from rapid.store.connection import connect
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
 
+log = logging.getLogger(__name__)
 HEADER_BYTES = 16 << 10  # request line and headers together
 GRACE_SECONDS = 3  # for responses in progress when the controller ends
 SOCKET_BYTES = 8 << 10  # of a web-socket message
@@ -35,6 +41,18 @@ class RestServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve on the configured address until `should_exit`. Raise SystemExit when it cannot be listened on."""
+        if sockets is None:
+            host, port = self.config.host, self.config.port
+            try:
+                sockets = [listen(host, port)]
+            except OSError as error:
+                log.error("cannot listen on %s: %s; set services.controller.host and services.controller.port",
+                          join_address(host, port), error.strerror or error)
+                raise SystemExit(1) from None
+        await super().serve(sockets)
 
 
 def http_protocol(header_seconds: float) -> type[asyncio.Protocol]:
@@ -74,10 +92,13 @@ def http_protocol(header_seconds: float) -> type[asyncio.Protocol]:
     return HeaderTimeoutProtocol
 
 
-def create_server(app: FastAPI, limits: LimitsConfig, host: str, port: int) -> RestServer:
-    """Create a server for the application, without starting it."""
+def create_server(app: FastAPI, limits: LimitsConfig, host: str, port: int,
+                  trusted_proxies: Sequence[str] = LOOPBACK) -> RestServer:
+    """Create a server for the application, without starting it. Host ``::`` is every address, IPv4 and IPv6."""
     return RestServer(uvicorn.Config(
-        app, host, port, http=http_protocol(limits.header_seconds), log_level="warning", access_log=False,
+        ReverseProxy(app, app.state.context.path_prefix, trusted_proxies),
+        host, port, http=http_protocol(limits.header_seconds), log_level="warning", access_log=False,
+        proxy_headers=False, timeout_keep_alive=limits.keep_alive_seconds,
         h11_max_incomplete_event_size=HEADER_BYTES, limit_concurrency=limits.connections,
         timeout_graceful_shutdown=GRACE_SECONDS, server_header=False, ws="websockets-sansio", ws_max_size=SOCKET_BYTES,
         ws_ping_interval=PING_SECONDS, ws_ping_timeout=PING_SECONDS, ws_per_message_deflate=False))
@@ -105,4 +126,4 @@ def create_context(service: Service[RunConfig]) -> Context:
                    ParameterStore(params, state, config.name, short_timeouts, blobs), config.schedules,
                    Authenticator.from_config(config.services.controller, service.token), limits,
                    config.services.evaluator.enabled, service.file_config, OVERVIEW_SECONDS, blobs,
-                   play_client if play.enabled and play.address else None)
+                   play_client if play.enabled and play.address else None, config.services.controller.path_prefix)

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { base } from "../../base";
 
 interface Schema { $ref?: string; type?: string; items?: Schema; anyOf?: Schema[]; properties?: Record<string, Schema>; required?: string[];
   description?: string; enum?: unknown[]; examples?: unknown[] }
@@ -41,10 +42,10 @@ function One({ api, method, path, operation }: { api: OpenApi; method: string; p
 export function DocsPage() {
   const [api, setApi] = useState<OpenApi | null>(null);
   const [trouble, setTrouble] = useState("");
-  useEffect(() => { fetch("/openapi.json").then(async (a) => setApi(await a.json() as OpenApi)).catch((e: Error) => setTrouble(e.message)); }, []);
+  useEffect(() => { fetch(`${base}/openapi.json`).then(async (a) => setApi(await a.json() as OpenApi)).catch((e: Error) => setTrouble(e.message)); }, []);
   return <>
     <h1>REST API</h1>
-    <p class="quiet">All of it as one document: <a href="/openapi.json">/openapi.json</a>. Scripts send a named token.</p>
+    <p class="quiet">All of it as one document: <a href={`${base}/openapi.json`}>/openapi.json</a>. Scripts send a named token.</p>
     {trouble && <p class="bad">{trouble}</p>}
     {api && Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) =>
       <One key={method + path} api={api} method={method} path={path} operation={operation} />))}

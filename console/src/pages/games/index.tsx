@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { Problem, get } from "../../api/client";
+import { base } from "../../base";
 import { Link } from "../../shell/link";
 import { path } from "../../shell/route";
 import { clock } from "../../games/reading.ts";
@@ -69,7 +70,7 @@ function Wall() {
 }
 
 const ADDRESSES: Readonly<Record<string, (name: string) => string>> = {
-  live: (name) => `/v1/games/${name}/live`, replay: (name) => `/v1/replays/${name}`, played: (name) => `/v1/play/recordings/${name}`,
+  live: (name) => `${base}/v1/games/${name}/live`, replay: (name) => `${base}/v1/replays/${name}`, played: (name) => `${base}/v1/play/recordings/${name}`,
 };
 
 /** A recording that somebody has as a file. It stays in this page: nothing of it is sent anywhere. */

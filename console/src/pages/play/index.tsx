@@ -1,3 +1,4 @@
+import { base } from "../../base";
 import { go, path, query } from "../../shell/route";
 import { Link } from "../../shell/link";
 import { Player } from "../../play/view/player.tsx";
@@ -10,6 +11,6 @@ export function PlayPage() {
   const [, , game] = path.value.split("/");
   if (!game) return <Lobby />;
   const spectate = query.value.has("spectate");
-  const address = `/v1/play/games/${encodeURIComponent(game)}/socket${spectate ? "?spectate=1" : ""}`;
+  const address = `${base}/v1/play/games/${encodeURIComponent(game)}/socket${spectate ? "?spectate=1" : ""}`;
   return <><h1 class="sr">Game {game}</h1><p class="sr"><Link to="/play">All games</Link></p><Player key={address} name={game} address={address} spectate={spectate} leave={() => go("/play")} /></>;
 }
