@@ -28,7 +28,7 @@ def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
         yield found
 
 
-def test_the_curl_examples_work_from_top_to_bottom(rest: LiveController, tmp_path: Path) -> None:
+def test_documented_curl_examples_work(rest: LiveController, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("there is no curl")
     rest.state.transition(Status.RUNNING, "test")
@@ -61,7 +61,7 @@ def test_documented_routes_match_the_code(rest: LiveController) -> None:
         parser().parse_args(words)
 
 
-def test_the_file_of_tokens_is_one() -> None:
+def test_documented_tokens_file_is_valid() -> None:
     example = re.search(r"```json\n(.*?)```", PAGE, re.S)
     assert example is not None
     assert [TokenEntry.model_validate(e).name for e in json.loads(example.group(1))] == ["ada", "grafana"]

@@ -31,7 +31,7 @@ def table(controller: LiveController, version: int, seed: int) -> LeafTable:
     return leaves
 
 
-def test_a_draft_is_read_from_the_newest_table_or_the_one_named(controller: LiveController) -> None:
+def test_draft_reads_the_newest_or_named_table(controller: LiveController) -> None:
     missing = problem(controller.ask("GET", "/v1/draft", VIEWER), 404, "not-found")
     assert "five draft --make" in missing["detail"]
     old, new = table(controller, 4, 0), table(controller, 12, 1)
@@ -73,11 +73,10 @@ def test_support_and_calibration_grow_with_the_games(controller: LiveController)
         assert calibration["games"] == games and calibration["brier"] == pytest.approx(0.35 ** 2)
 
 
-def test_a_tree_is_solved_once_however_many_games_end(controller: LiveController,
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draft_tree_is_solved_once(controller: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
     solved = []
     monkeypatch.setattr("five.services.controller.games.drafts.advise",
-                        lambda *asked: (solved.append(asked), advise(*asked))[1])
+                        lambda *query: (solved.append(query), advise(*query))[1])
     table(controller, 4, 0)
     for games in range(3):
         found = controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion", "banned": "sven"})

@@ -52,7 +52,7 @@ def walk(rest: LiveController, path: str, way: str, cursor: str, **query: Any) -
     raise AssertionError("it does not end")
 
 
-def test_events_are_read_both_ways_without_knowing_an_id(rest: LiveController) -> None:
+def test_events_are_paged_in_both_directions(rest: LiveController) -> None:
     for n in range(25):
         rest.state.events.append("test", "noted", {"n": n})
     newest, page = items(rest, "/v1/events", limit=3)
@@ -73,7 +73,7 @@ def test_events_are_read_both_ways_without_knowing_an_id(rest: LiveController) -
         problem(rest.ask("GET", "/v1/events", params={"after": wrong}), 422, "invalid")
 
 
-def test_series_give_the_newest_first(rest: LiveController) -> None:
+def test_series_are_newest_first(rest: LiveController) -> None:
     Series(rest.state.redis, RUN).extend("games", [{"n": n} for n in range(12)])
     newest, page = items(rest, "/v1/series/games", limit=2)
     assert [r["values"]["n"] for r in newest] == [11, 10] and newest[0]["at"] > 1e9
@@ -105,7 +105,7 @@ def test_opponents_and_ratings_are_typed_and_paged(rest: LiveController) -> None
 
 
 
-def test_ratings_are_paged_by_version_and_followed(rest: LiveController) -> None:
+def test_ratings_are_paged_by_version(rest: LiveController) -> None:
     table = ReplicatedTable(rest.state, "ratings", lambda rows, whole: None)
     table.update(lambda: {"state": {"format": 1}})
     assert items(rest, "/v1/ratings")[0] == []  # of an earlier release
@@ -184,7 +184,7 @@ def test_match_waits_for_its_evaluator(rest: LiveController) -> None:
     assert [e.what for e in rest.state.events.read()][-1] == "match.asked"
 
 
-def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
+def test_failed_match_names_the_reason(rest: LiveController) -> None:
     async def play(match: RequestedMatch) -> MatchResult:
         raise CallFailed(StatusCode.NOT_FOUND, "127.0.0.1:1", "PlayMatch", "version 99 was never published")
 
@@ -193,7 +193,7 @@ def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
         assert "never published" in until(rest, path, "failed")["error"]
 
 
-def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
+def test_running_match_can_be_cancelled(rest: LiveController) -> None:
     ended = threading.Event()
 
     async def play(match: RequestedMatch) -> MatchResult:
@@ -212,7 +212,7 @@ def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
     assert until(rest, path, "cancelled")["ended_at"]
 
 
-def test_a_match_of_a_controller_that_died_is_played_by_the_next(rest: LiveController) -> None:
+def test_next_controller_plays_a_dead_ones_match(rest: LiveController) -> None:
     async def play(match: RequestedMatch) -> MatchResult:
         return RESULT
 
@@ -223,7 +223,7 @@ def test_a_match_of_a_controller_that_died_is_played_by_the_next(rest: LiveContr
         assert until(rest, f"/v1/matches/{left.id}", "done")["tries"] == 2
 
 
-def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_matches_is_limited(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(MAX_WAITING):
         assert rest.ask("POST", "/v1/matches", json={}).status_code == 202
     answer = rest.ask("POST", "/v1/matches", json={})
@@ -244,12 +244,12 @@ def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPat
         problem(rest.ask("POST", "/v1/matches", json=body), 422, "invalid")
 
 
-def test_without_an_evaluator_no_match_is_taken(redis_client: redis.Redis, redis_url: str) -> None:
+def test_match_without_an_evaluator_is_refused(redis_client: redis.Redis, redis_url: str) -> None:
     with live(redis_url, evaluator=False) as rest:
         problem(rest.ask("POST", "/v1/matches", json={}), 409, "conflict")
 
 
-def test_openapi_describes_every_answer(rest: LiveController) -> None:
+def test_openapi_describes_every_response(rest: LiveController) -> None:
     document = rest.ask("GET", "/openapi.json", "").json()
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     seen = set()
@@ -278,7 +278,7 @@ def test_openapi_describes_every_answer(rest: LiveController) -> None:
                 assert "Idempotency-Key" in [p["name"] for p in operation["parameters"]], where
 
 
-def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> None:
+def test_every_schema_accepts_its_example(rest: LiveController) -> None:
     """Examples are validated against their own schemas."""
     from jsonschema_rs import validator_for
 

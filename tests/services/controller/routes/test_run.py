@@ -62,7 +62,7 @@ def concrete(path: str) -> str:
     return path
 
 
-def test_without_a_token_nothing_is_shown(client: TestClient, app: FastAPI) -> None:
+def test_requests_without_a_token_are_refused(client: TestClient, app: FastAPI) -> None:
     paths = [path for path in app.openapi()["paths"]]
     assert len(paths) > 10
     for path in paths:
@@ -72,7 +72,7 @@ def test_without_a_token_nothing_is_shown(client: TestClient, app: FastAPI) -> N
     assert client.get("/healthz").status_code == 200
 
 
-def test_a_viewer_reads_but_changes_nothing(client: TestClient, state: RunState) -> None:
+def test_viewer_can_read_only(client: TestClient, state: RunState) -> None:
     state.transition(Status.RUNNING, "test")
     assert client.get("/v1/status", headers=VIEWER).json()["status"] == "running"
     for method, path in (("post", "/v1/pause"), ("post", "/v1/stop"), ("put", "/v1/schedules/learning_rate")):
@@ -83,7 +83,7 @@ def test_a_viewer_reads_but_changes_nothing(client: TestClient, state: RunState)
     assert now is not None and now.status is Status.RUNNING
 
 
-def test_a_viewer_is_refused_every_change_there_is(client: TestClient, app: FastAPI, redis_client: redis.Redis) -> None:
+def test_every_change_refuses_a_viewer(client: TestClient, app: FastAPI, redis_client: redis.Redis) -> None:
     before = everything(redis_client)
     refused = 0
     for path, methods in app.openapi()["paths"].items():
@@ -99,20 +99,20 @@ def everything(redis_client: redis.Redis) -> dict[bytes, bytes | None]:
     return {key: redis_client.dump(key) for key in redis_client.keys("*")}  # type: ignore[union-attr]
 
 
-def test_reading_changes_nothing(client: TestClient, redis_client: redis.Redis, app: FastAPI) -> None:
+def test_reads_change_nothing(client: TestClient, redis_client: redis.Redis, app: FastAPI) -> None:
     before = everything(redis_client)
     for path, methods in app.openapi()["paths"].items():
         if "get" in methods:
             if path != "/v1/stream":  # it has no end
                 client.get(concrete(path), headers=OPERATOR)
     after = everything(redis_client)
-    # Who asks for the games asks their sources to list them: a lease, which runs out by itself.
+    # A request for the games makes their sources list them, by a lease that expires.
     (lease,) = after.keys() - before.keys()
     assert lease.endswith(b":watched") and 0 < redis_client.pttl(lease) < 60_000  # type: ignore[operator]
     assert before and after == {**before, lease: after[lease]}
 
 
-def test_pause_and_resume_are_events_with_a_name(client: TestClient, state: RunState) -> None:
+def test_pause_and_resume_events_name_the_caller(client: TestClient, state: RunState) -> None:
     state.transition(Status.RUNNING, "test")
     assert client.post("/v1/pause", headers=OPERATOR, json={"reason": "a look"}).json()["status"] == "pausing"
     assert client.post("/v1/resume", headers=OPERATOR).json()["status"] == "running"
@@ -122,7 +122,7 @@ def test_pause_and_resume_are_events_with_a_name(client: TestClient, state: RunS
 
 
 @pytest.mark.parametrize("over", [Status.STOPPING, Status.STOPPED, Status.FAILED])
-def test_a_run_that_is_over_is_started_again(client: TestClient, state: RunState, over: Status) -> None:
+def test_ended_run_can_be_started_again(client: TestClient, state: RunState, over: Status) -> None:
     if over is Status.STOPPED:
         state.transition(Status.STOPPING, "test")
     state.transition(over, "test")
@@ -142,7 +142,7 @@ def test_a_stopping_run_ends_as_stopped(state: RunState) -> None:
     assert not reconcile(state, lambda: 3, lambda: live, PauseClock())
 
 
-def test_status_tells_for_how_long_a_running_run_makes_no_version(state: RunState, client: TestClient) -> None:
+def test_status_has_stalled_seconds(state: RunState, client: TestClient) -> None:
     running = RunStatus(Status.RUNNING, 1000.0, "test", "")
     usual, slow = Record("1-0", 1100.0, {"seconds": 3.0}), Record("1-0", 1100.0, {"seconds": 30.0})
     assert stalled_seconds(running, None, 1050.0) == 0 and stalled_seconds(running, None, 1090.0) == 90
@@ -163,7 +163,7 @@ def test_readiness_gives_its_reason(state: RunState, store: ParameterStore) -> N
     assert (second.status_code, second.json()) == (200, {"status": "ready"})
 
 
-def test_an_impossible_transition_says_what_is_possible(client: TestClient, state: RunState) -> None:
+def test_refused_transition_lists_allowed_ones(client: TestClient, state: RunState) -> None:
     answer = client.post("/v1/pause", headers=OPERATOR)
     assert answer.status_code == 409 and "running" in answer.json()["detail"]
 
@@ -196,7 +196,7 @@ def report(*waiting_for: str) -> IdleReport:
     return IdleReport(1, 1, time.time(), {}, list(waiting_for))
 
 
-def test_a_run_starts_when_all_are_there() -> None:
+def test_run_starts_when_all_services_are_alive() -> None:
     up = [instance(k) for k in ("inference", "optimizer", "rollout")]
     assert next_status(Status.STARTING, None, up, report()) is None
     assert next_status(Status.STARTING, 0, up[:2], report()) is None
@@ -204,7 +204,7 @@ def test_a_run_starts_when_all_are_there() -> None:
     assert due is not None and due[0] is Status.RUNNING
 
 
-def test_a_run_is_paused_when_all_are_quiet() -> None:
+def test_run_is_paused_when_all_services_are_idle() -> None:
     assert next_status(Status.PAUSING, 3, [], report("rollout/0")) is None
     due = next_status(Status.PAUSING, 3, [], report())
     assert due is not None and due[0] is Status.PAUSED
@@ -246,14 +246,14 @@ def test_pause_waits_for_all_and_names_busy_services_once(
     assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == []
 
 
-def test_a_transition_decided_in_an_older_epoch_is_not_made(state: RunState) -> None:
+def test_transition_of_an_older_epoch_is_dropped(state: RunState) -> None:
     with pytest.raises(FencedOut):
         state.transition(Status.RUNNING, "test", epoch=2)
     assert (now := state.status()) is not None and now.status is Status.STARTING
     state.transition(Status.RUNNING, "test", epoch=1)
 
 
-def test_the_status_shows_how_far_the_file_lags_behind(redis_client: redis.Redis, store: ParameterStore) -> None:
+def test_status_shows_drift_of_the_file(redis_client: redis.Redis, store: ParameterStore) -> None:
     config = load("laptop-1v1")
     run = RunState(redis_client, config.name)
     set_up_run(run, config, "test")
@@ -267,7 +267,7 @@ def test_the_status_shows_how_far_the_file_lags_behind(redis_client: redis.Redis
     assert shown["drift"] == [{"key": "model.lstm", "file": config.model.lstm, "record": 24}]
 
 
-def test_every_change_can_be_tried_dry_and_then_changes_nothing(
+def test_dry_run_of_every_change_changes_nothing(
         client: TestClient, app: FastAPI, state: RunState, store: ParameterStore, redis_client: redis.Redis) -> None:
     for path, methods in app.openapi()["paths"].items():
         for method in methods.keys() - {"get"}:

@@ -44,7 +44,7 @@ def at(rest: LiveController, version: int) -> float:
 
 
 @pytest.mark.parametrize("length", [0, 10])
-def test_a_repeated_put_is_the_same_put(rest: LiveController, length: int) -> None:
+def test_repeated_put_has_no_effect(rest: LiveController, length: int) -> None:
     first = put(rest, 6, length, 1e-6, tag(rest), reason="finer")
     assert first.status_code == 200 and first.json()["change"] and first.headers["etag"] == tag(rest)
     publish(rest, 50)  # the ramp has ended by now
@@ -68,7 +68,7 @@ def test_a_stale_or_missing_tag_is_refused(rest: LiveController) -> None:
     assert len(events(rest)) == 2
 
 
-def test_of_two_writers_one_wins(rest: LiveController) -> None:
+def test_one_of_two_concurrent_writers_wins(rest: LiveController) -> None:
     seen = tag(rest)
     answers: list[int] = []
     threads = [threading.Thread(target=lambda to=to: answers.append(put(rest, 20, 0, to, seen).status_code))
@@ -87,7 +87,7 @@ def test_of_two_writers_one_wins(rest: LiveController) -> None:
                                                              (10, 5, "NaN", "to"), (10, 5, None, "to"),
                                                              (1.5, 5, 1e-6, "start"), (10**400, 5, 1e-6, "start"),
                                                              ("10", 5, 1e-6, "start")])
-def test_unusable_ramps_are_refused(rest: LiveController, start: Any, length: int, to: Any, says: str) -> None:
+def test_invalid_ramps_are_refused(rest: LiveController, start: Any, length: int, to: Any, says: str) -> None:
     document = problem(put(rest, start, length, to), 422, "invalid")
     assert says in document["detail"] and document["errors"]
     assert not events(rest) and rest.state.schedules() is None
@@ -101,7 +101,7 @@ def test_unknown_names_are_refused(rest: LiveController, name: str) -> None:
     assert rest.state.schedules() is None
 
 
-def test_a_change_is_audited_and_taken_back(rest: LiveController) -> None:
+def test_change_is_recorded_and_reverted(rest: LiveController) -> None:
     change = put(rest, 10, 10, 1e-6, reason="finer").json()["change"]
     publish(rest, 15)
     line = rest.ask("GET", "/v1/schedules/history", VIEWER).json()["items"][0]
@@ -126,7 +126,7 @@ def test_a_change_is_audited_and_taken_back(rest: LiveController) -> None:
     problem(rest.ask("POST", "/v1/schedules/history/1-1/revert", json={"start": 20}), 404, "not-found")
 
 
-def test_a_change_of_another_epoch_is_refused(rest: LiveController) -> None:
+def test_change_for_another_epoch_is_refused(rest: LiveController) -> None:
     record = rest.state.record()
     assert record is not None
     assert put(rest, 10, 0, 1e-6, epoch=record.epoch).status_code == 200
@@ -135,7 +135,7 @@ def test_a_change_of_another_epoch_is_refused(rest: LiveController) -> None:
     assert [e["epoch"] for e in events(rest)] == [record.epoch]
 
 
-def test_what_has_not_changed_is_not_sent_again(rest: LiveController) -> None:
+def test_unchanged_schedule_is_not_sent_again(rest: LiveController) -> None:
     for path in (PATH, "/v1/schedules", "/v1/config"):
         first = rest.ask("GET", path)
         again = rest.ask("GET", path, headers={"If-None-Match": first.headers["etag"]})

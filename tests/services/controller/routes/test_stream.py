@@ -69,7 +69,7 @@ class Listener:
         self._client.close()
 
 
-def test_the_stream_tells_what_happens_and_resumes(rest: LiveController) -> None:
+def test_stream_sends_changes_and_resumes(rest: LiveController) -> None:
     rest.state.events.append("test", "before", {})
     listener = Listener(rest)
     assert listener.answer.headers["content-type"].startswith("text/event-stream")
@@ -111,7 +111,7 @@ def test_stream_clients_are_limited_and_release_slots(redis_client: redis.Redis,
         listeners[1].close()
 
 
-def test_a_stream_ends_with_its_token(redis_client: redis.Redis, redis_url: str) -> None:
+def test_stream_ends_when_its_token_is_revoked(redis_client: redis.Redis, redis_url: str) -> None:
     tokens = FixedTokens([TokenEntry(name="ada", role="viewer", sha256=token_hash(OPERATOR))])
     with live(redis_url) as rest:
         rest.context.authenticator._tokens = tokens
@@ -121,7 +121,7 @@ def test_a_stream_ends_with_its_token(redis_client: redis.Redis, redis_url: str)
         assert listener.ended.wait(5)
 
 
-def test_the_stream_is_quiet_and_alive(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_stream_sends_heartbeats(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("five.services.controller.routes.stream.HEARTBEAT_SECONDS", 0.2)
     listener = Listener(rest)
     end = time.monotonic() + 10

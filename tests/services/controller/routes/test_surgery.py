@@ -49,7 +49,7 @@ def passed(rest: LiveController, plan: dict[str, Any], ok: bool = True, epoch: i
     return str(plan["digest"])
 
 
-def test_a_plan_says_what_changes_and_changes_nothing(rest: LiveController, redis_client: redis.Redis) -> None:
+def test_plan_lists_changes_and_changes_nothing(rest: LiveController, redis_client: redis.Redis) -> None:
     before = {key: redis_client.dump(key) for key in redis_client.keys("*")}  # type: ignore[union-attr]
     plan = planned(rest)
     assert {key: redis_client.dump(key) for key in redis_client.keys("*")} == before  # type: ignore[union-attr]
@@ -120,7 +120,7 @@ def test_oversized_plan_is_refused_before_allocation(rest: LiveController, steps
     assert OperationStore(rest.state).all() == []
 
 
-def test_a_check_is_an_operation_and_only_one_goes_on_at_a_time(rest: LiveController) -> None:
+def test_only_one_check_runs_at_a_time(rest: LiveController) -> None:
     plan = planned(rest)
     dry = rest.ask("POST", "/v1/surgery/check", json={"plan": plan["plan"]}, params={"dry_run": "true"})
     assert (dry.status_code, dry.json()["id"]) == (200, "dry-run")
@@ -168,7 +168,7 @@ def test_apply_needs_the_digest_of_a_current_checked_plan(rest: LiveController) 
     assert len(answer.json()["steps"]) == 9
 
 
-def test_surgery_begins_on_a_run_that_plays_or_is_paused(rest: LiveController) -> None:
+def test_surgery_requires_a_running_or_paused_run(rest: LiveController) -> None:
     digest = passed(rest, planned(rest))
     rest.state.transition(Status.STOPPING, "test")
     refused = rest.ask("POST", "/v1/surgery/apply", json={"digest": digest})
@@ -198,7 +198,7 @@ def test_operation_cancels_before_publish_and_continues_at_hold(rest: LiveContro
     assert "operation.cancel" in told
 
 
-def test_a_failed_order_puts_the_real_run_back(rest: LiveController, redis_client: redis.Redis, tmp_path: Any) -> None:
+def test_failed_job_restores_the_run(rest: LiveController, redis_client: redis.Redis, tmp_path: Any) -> None:
     """The engine with real stores: no live service to pause, and an optimizer that refuses the check."""
     digest = passed(rest, planned(rest))
     identity = rest.ask("POST", "/v1/surgery/apply", json={"digest": digest}).json()["id"]
