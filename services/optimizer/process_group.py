@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
@@ -44,7 +45,7 @@ class OptimizerGroup:
     begin: Callable[[Tensor], Callable[[], None]] | None = None
     start_seconds: float = START_SECONDS
     _decisions: dist.ProcessGroup | None = None
-    _store: dist.Store | None = None
+    _store: Store | None = None
     _device: str = "cpu"  # on which the default group averages
 
     def all_ranks(self, *here: bool) -> list[bool]:
@@ -148,12 +149,12 @@ def join(device: torch.device, start_seconds: float = START_SECONDS) -> Optimize
         torch.cuda.set_device(device)
     store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
     store.set_timeout(TIMEOUT)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", store=dist.PrefixStore("group", store),
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", store=PrefixStore("group", store),
                             rank=rank, world_size=size, timeout=TIMEOUT)
     restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
     decisions = dist.new_group(backend="gloo", timeout=TIMEOUT)
     return OptimizerGroup(rank, size, restarts, average, start_average, start_seconds, decisions,
-                          dist.PrefixStore("start", store), str(device))
+                          PrefixStore("start", store), str(device))
 
 
 def start_average(tensor: Tensor) -> Callable[[], None]:

@@ -32,8 +32,8 @@ class Agents:
             self._running[rank] = subprocess.Popen(
                 [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1:2", "--nproc-per-node", "1",
                  "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-endpoint", optimizer.rendezvous,
-                 "--rdzv-conf", f"{RENDEZVOUS},is_host={rank == 0}", "--local-addr", "127.0.0.1", "-m", "five.services.optimizer", "--config",
-                 str(cluster.config_path), "--port", port],
+                 "--rdzv-conf", f"{RENDEZVOUS},is_host={rank == 0}", "--local-addr", "127.0.0.1", "-m",
+                 "five.services.optimizer", "--config", str(cluster.config_path), "--port", port],
                 stdout=log, stderr=log, env={**os.environ, **cluster.environment, **AGENT_ENVIRONMENT,
                                              SUPERVISED_VARIABLE: "1"})
 

@@ -85,7 +85,8 @@ def test_ordinals_have_no_holes_and_one_moves_for_each_that_ends(redis_client: r
     pods.start(*(f"pod-{i}" for i in "hcagebdf"))
     pods.claim()
     before = pods.claim()
-    assert sorted(o.ordinal for o in before.values()) == list(range(8)) and {o.count for o in before.values()} == {8}
+    assert sorted(o.ordinal for o in before.values()) == list(range(8))
+    assert {o.instances for o in before.values()} == {8}
     assert pods.claim() == before
 
     victim = next(name for name, o in before.items() if o.ordinal == 2)

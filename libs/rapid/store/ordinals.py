@@ -40,7 +40,7 @@ class Ordinal(NamedTuple):
     """An instance's ordinal and the number of instances that have one."""
 
     ordinal: int
-    count: int
+    instances: int
 
 
 class Ordinals:
@@ -53,7 +53,7 @@ class Ordinals:
         self._leases = keys.leases(kind)
 
     def claim(self, identity: str) -> Ordinal:
-        """Return the instance's ordinal, which is below the count once all instances have called this again.
+        """Return the instance's ordinal, which is below the number of instances once all have called this again.
 
         Call it periodically: an instance may get a lower ordinal after others have ended. Raises redis.RedisError.
         """
