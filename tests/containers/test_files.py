@@ -156,7 +156,7 @@ def test_the_runs_are_valid_and_name_the_containers(name: str, preset: str) -> N
                    (config.store.state_url, config.store.params_url))]
     hosts = {address.rpartition(":")[0] for address in addresses}
     assert hosts <= COMPOSE["services"].keys()
-    assert config.rpc.listen_host == config.telemetry.metrics_host == services.controller.host == "0.0.0.0"
+    assert config.rpc.listen_host == config.telemetry.metrics_host == services.controller.host == "::"
     assert config.rpc.require_token and services.controller.auth and services.controller.keep_serving
     assert config.telemetry.metrics_port == 9100
     assert services.rollout.environment == "remote"
