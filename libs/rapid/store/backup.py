@@ -71,7 +71,8 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
 
 def _names(state: redis.Redis, keys: Keys) -> list[bytes]:
     """Return the run's keys without heartbeats and parameters (which one server may store beside the state)."""
-    left_out = tuple(f"{keys.prefix}{part}:".encode() for part in ("lease", "leases", "quiet", "quiet-names", "params"))
+    left_out = tuple(f"{keys.prefix}{part}:".encode()
+                     for part in ("lease", "leases", "ordinals", "quiet", "quiet-names", "params"))
     found: Any = state.scan_iter(match=f"{keys.prefix}*", count=_SCAN)
     return [name for name in found if not name.startswith(left_out)]
 
