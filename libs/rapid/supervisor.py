@@ -4,6 +4,7 @@ Each process leads its own process group, so a Ctrl-C in the terminal reaches on
 to the supervisor's life, so none survives when the supervisor is killed.
 """
 
+import errno
 import logging
 import os
 import signal
@@ -24,6 +25,7 @@ _TICK = 0.05
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 _FAILING_PAUSE = 60.0  # longest pause before a restart of an optional process that keeps failing
 _TAIL_BYTES = 16384
+_EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 _SETTLED_SECONDS = 30.0  # after this uptime the restart backoff is reset
 
 
@@ -249,8 +251,11 @@ class Supervisor:
         process.popen = None
         self._ended(process, _end_of(code))
 
-    def _ended(self, process: _Process, how: str) -> None:
+    def _ended(self, process: _Process, how: str, exhausted: bool = False) -> None:
+        """Decide how a process that ended goes on. ``exhausted``: it was not started for lack of disk space, memory or
+        the like. That may pass, counts as no death and is reported once."""
         now = time.monotonic()
+        known = exhausted and process.last_end == how
         process.last_end = how
         if not process.wanted:
             process.enter(ProcessState.STOPPED)
@@ -266,16 +271,19 @@ class Supervisor:
                 self._report(process, "failed", process.explanation)
                 return
         settled = now - process.started_at >= _SETTLED_SECONDS
-        process.deaths_in_a_row = 1 if settled else process.deaths_in_a_row + 1
+        if not exhausted:
+            process.deaths_in_a_row = 1 if settled else process.deaths_in_a_row + 1
         if process.failing and process.spec.required:
             process.enter(ProcessState.FAILED)
             self._report(process, "failed", f"{process.last_end}, {process.deaths_in_a_row} times in a row")
             return
-        pause = min(_FIRST_PAUSE * 2 ** min(process.deaths_in_a_row - 1, 20),
-                    _FAILING_PAUSE if process.failing else _LONGEST_PAUSE)
+        pause = _LONGEST_PAUSE if exhausted else min(_FIRST_PAUSE * 2 ** min(process.deaths_in_a_row - 1, 20),
+                                                     _FAILING_PAUSE if process.failing else _LONGEST_PAUSE)
         process.start_at = now + pause
         process.restarts += 1
         process.enter(ProcessState.WAITING)
+        if known:
+            return
         if not process.failing:
             # A service exits with 0 to be started again: after a stop, or with another configuration.
             what = "ended" if how == _end_of(0) else "died"
@@ -294,8 +302,8 @@ class Supervisor:
                     launcher(list(process.spec.argv)), env={**os.environ, SUPERVISED_VARIABLE: "1", **process.spec.env},
                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
                     pass_fds=process.spec.pass_fds)
-        except OSError as error:  # no memory, process ids or disk space
-            self._ended(process, f"could not be started ({error})")
+        except OSError as error:
+            self._ended(process, f"could not be started ({error})", error.errno in _EXHAUSTED)
             return
         process.enter(ProcessState.STARTING)
         if not process.failing:

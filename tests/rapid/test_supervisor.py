@@ -1,5 +1,6 @@
 """The supervisor with real processes."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,6 +136,24 @@ def test_optional_process_is_restarted_without_end(supervisor: Supervisor, event
     repaired.touch()
     eventually(lambda: not only(supervisor).failing)
     assert events[4:] == [("watcher", "recovered", "runs since 1 s")]
+
+
+def test_full_disk_is_waited_for(supervisor: Supervisor, events: list[tuple[str, str, str]],
+                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rapid.supervisor._LONGEST_PAUSE", 0.05)
+    start, attempts = subprocess.Popen, 0
+
+    def failing_start(*arguments: Any, **options: Any) -> Any:
+        nonlocal attempts
+        attempts += 1
+        if attempts <= 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return start(*arguments, **options)
+
+    monkeypatch.setattr("rapid.supervisor.subprocess.Popen", failing_start)
+    supervisor.start(ProcessSpec("sleeper", SLEEPER, give_up_after=2))
+    supervisor.wait_ready(["sleeper"], 10)
+    assert [what for _, what, _ in events] == ["died", "started"]
 
 
 def test_process_inherits_open_files(supervisor: Supervisor, tmp_path: Path) -> None:
