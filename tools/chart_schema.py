@@ -67,6 +67,10 @@ def as_text(number: Mapping[str, Any]) -> str | None:
     high = number.get("maximum", number.get("exclusiveMaximum"))
     if low is None and high in (None, 0):
         return f"^{'-?' if high is None else '-'}{ANY}{EXPONENT}$"
+    if low in (0.1, 0.01, 0.001) and high is None:
+        # A whole part, or a digit other than 0 within the bound's decimal places.
+        places = len(str(low)) - len("0.")
+        return rf"^(0*[1-9][0-9]*(\.[0-9]+)?|0*\.0{{0,{places - 1}}}[1-9][0-9]*)$"
     if low not in range(10) or high not in (None, *range(1, 100)):
         return None
     low, high = int(low), None if high is None else int(high)
