@@ -80,7 +80,8 @@ def test_redis_reads_its_certificates_again() -> None:
         server, watch = spec["containers"]
         probed = {"command": watch["livenessProbe"]["exec"]["command"]}
         assert [c["command"] for c in (server, watch, probed)] == [
-            ["sh", "/etc/five-redis/conf/certificates.sh", what] for what in ("serve", "watch", "alive")]
+            ["sh", "/etc/five-redis/conf/start.sh"],
+            *(["sh", "/etc/five-redis/conf/certificates.sh", what] for what in ("watch", "alive"))]
         assert {v["name"]: v for v in spec["volumes"]}["run"]["emptyDir"]["medium"] == "Memory"
         needed = {"/etc/five-redis/conf", "/etc/five-redis/tls", "/run/five-redis"}
         assert {m["mountPath"] for m in watch["volumeMounts"]} == needed
