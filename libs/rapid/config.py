@@ -1,6 +1,7 @@
 """Configuration of the platform: connections, stores, telemetry and process settings of every service."""
 
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -8,6 +9,7 @@ MEBIBYTE = 1 << 20
 MAX_SECONDS = 2_000_000  # sockets and gRPC count milliseconds in 32 bits
 MAX_INTEGER = (1 << 31) - 1
 MAX_LARGE_INTEGER = (1 << 63) - 1  # of seeds and bytes
+REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 MIN_FRACTION, MAX_NUMBER = 1e-30, 1e12  # squares and quotients of such numbers are finite
 
 
@@ -118,6 +120,21 @@ class StoreConfig(Section):
                              "reads a version from Redis, the others read its file. Empty: each reads from Redis.")
     publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Dtype of published matrices; "
                                                           "vectors stay float32.")
+
+    @field_validator("state_url", "params_url")
+    @classmethod
+    def _names_a_redis(cls, url: str) -> str:
+        """Refuse what no client can connect to. Errors do not repeat the URL, which may contain a password."""
+        scheme, separator, _ = url.partition("://")
+        if url and not (separator and scheme in REDIS_SCHEMES):
+            raise ValueError(f"expected a URL that begins with {', '.join(f'{name}://' for name in REDIS_SCHEMES)}")
+        if scheme in ("redis", "rediss"):
+            try:
+                urlsplit(url).port  # noqa: B018 - raises ValueError
+            except ValueError:
+                raise ValueError(f"no port up to 65535: expected {scheme}://HOST:PORT/DATABASE, with any special "
+                                 "character of a password as %XX") from None
+        return url
 
     @property
     def chunk_bytes(self) -> int:

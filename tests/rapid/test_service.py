@@ -57,9 +57,9 @@ SERVICE = """
         return Config.model_validate({**json.load(open(path)), **dict(o.split("=") for o in overrides)})
 
     with service.start(os.environ.get("KIND", "tested"), load) as s:
-        s.stats = lambda: {"steps": 3}
+        s.report_with(stats=lambda: {"steps": 3})
         s.announce(9)
-        s.not_ready = lambda: os.environ.get("NOT_READY", "")
+        s.report_with(lambda: os.environ.get("NOT_READY", ""))
         print("folder", s.folder, flush=True)
         print("files", s.folder_for("played"), s.folder_for("played", "/elsewhere"), flush=True)
         while not s.lifecycle.wait_drain(1.0):
@@ -236,7 +236,7 @@ WRONG = {
         '{"store": {"state_url": "unix:///nowhere/x.sock", "params_url": "unix:///nowhere/x.sock", '
         '"reconnect_seconds": 0}}'),
     r"tested: the Redis URL is empty": "{}",
-    r"tested: http://x is not a Redis URL": '{"store": {"state_url": "http://x", "params_url": "http://x"}}',
+    r"tested: (?s:.)*store.state_url": '{"store": {"state_url": "http://x", "params_url": "http://x"}}',
     r"tested: rpc.token_file /nowhere: No such file": '{"rpc": {"token_file": "/nowhere"}}',
 }
 

@@ -70,12 +70,21 @@ def test_every_switch_refuses_numbers_and_words() -> None:
     ("services.controller.autoscaler.rollout.target=1e-310", "services.controller.autoscaler.rollout.target"),
     ("rewards.weights={gold: 1e300}", "rewards: weights.gold"),
     ("services.controller.limits.requests_per_second=1e-310", "services.controller.limits.requests_per_second"),
+    ("store.state_url=somewhere", "store.state_url"), ("store.params_url=http://a", "store.params_url"),
+    ("store.state_url=redis://a:99999/0", "store.state_url"),
     ("learning.timestep_seconds=[1]", "learning.timestep_seconds"),
 ])
 def test_value_that_fails_only_in_use_is_refused(override: str, path: str) -> None:
     with pytest.raises(ConfigError) as error:
         load("laptop-1v1", [override])
     assert any(line.strip().startswith(path) for line in str(error.value).splitlines()), error.value
+
+
+def test_refused_url_keeps_its_password_secret() -> None:
+    for url in ("redi://u:hunter2@a:1/0", "redis://u:hunter2@a:99999/0", "redis://u:hun/ter2@a:1x/0"):
+        with pytest.raises(ConfigError) as error:
+            load("laptop-1v1", [f"store.state_url='{url}'"])
+        assert "store.state_url" in str(error.value) and "hun" not in str(error.value)
 
 
 def test_largest_values_are_accepted() -> None:

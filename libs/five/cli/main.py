@@ -13,6 +13,7 @@ from five.local.rest_client import ApiError
 from five.local.run_folder import RunUnavailable, find_run
 from five.run.load import ConfigError, presets
 from rapid.rpc.errors import CallFailed
+from rapid.store.errors import StoreUnreachable
 
 
 def parser() -> argparse.ArgumentParser:
@@ -125,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has closed the pipe, as `five ... | head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter's last flush must not fail
         return 1
-    except (ConfigError, RunUnavailable, ApiError, CallFailed, RuntimeError, TimeoutError) as error:
+    except (ConfigError, RunUnavailable, ApiError, CallFailed, StoreUnreachable, RuntimeError, TimeoutError) as error:
         print(f"five {arguments.command}: {error}", file=sys.stderr)
         return 2
 

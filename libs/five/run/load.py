@@ -149,7 +149,8 @@ def explain(error: ValidationError, where: str) -> str:
             lines.append(f"  {path}: unknown key; {hint}")
         else:
             given = problem.get("input")
-            value = "" if isinstance(given, dict) else f" {json.dumps(given, default=str)}"
+            secret = isinstance(given, dict) or path.endswith("_url")  # a URL may contain a password
+            value = "" if secret else f" {json.dumps(given, default=str)}"
             message = PATTERN_ERRORS.get(path) if problem["type"] == "string_pattern_mismatch" else None
             message = message or problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
             lines.append(f"  {path}{value}: {message}{type_hint(problem['type'], given)}")
