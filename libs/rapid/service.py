@@ -45,9 +45,7 @@ class Service(StandaloneService[C]):
     ``parameters`` of the run; ``blobs``; ``folder`` of the run; ``critical_tasks``, which starts threads and tasks
     whose death ends the process.
 
-    Set ``stats`` to a function that returns JSON values for the heartbeat. Set ``not_ready`` to one that returns why
-    the service cannot work yet, '' when it can; /readyz shows it. Set ``is_idle`` to one that returns whether playing
-    and learning have stopped here; it is called while a pause holds the run.
+    ``report_with`` sets what the heartbeat and /readyz report.
 
     Entering waits for the stores, the run and its record; the pages respond from the first moment. ``open_run`` creates
     the run instead of waiting for it. With ``claims_blobs`` it also waits until the run owns its blobs. With
@@ -70,8 +68,8 @@ class Service(StandaloneService[C]):
         self._params = connect(config.store.params_url, config.store, "params", most=most)
         self.state = RunState(state, config.name)
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
-        self.stats: Callable[[], dict[str, Any]] = dict
-        self.is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
+        self._stats: Callable[[], dict[str, Any]] = dict
+        self._is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
         self.before_restart: Callable[[], None] = lambda: None  # called just before exec
         self.inherited: dict[str, socket.socket] = {}  # listening sockets that stay open through the exec, by name
         self._overlay = overlay
@@ -197,6 +195,17 @@ class Service(StandaloneService[C]):
         self._waits_for = reason
         self.lifecycle.wait_drain(self.config.lifecycle.poll_seconds)
 
+    def report_with(self, not_ready: Callable[[], str] | None = None, *,
+                    stats: Callable[[], dict[str, Any]] | None = None,
+                    is_idle: Callable[[], bool] | None = None) -> None:
+        """Set the functions that the heartbeat and /readyz call. None keeps the previous one.
+
+        ``not_ready`` returns why the service cannot work yet, '' when it can. ``stats`` returns JSON values for the
+        heartbeat. ``is_idle`` returns whether playing and learning have stopped here; it is called during a pause.
+        """
+        super().report_with(not_ready)
+        self._stats, self._is_idle = stats or self._stats, is_idle or self._is_idle
+
     def why_not_ready(self) -> str:
         """Return why the service cannot work now; '' when it can."""
         return super().why_not_ready() if self.lifecycle.draining or not self._waits_for else self._waits_for
@@ -219,9 +228,9 @@ class Service(StandaloneService[C]):
     def _renew(self) -> None:
         # Read the pause first: the idle state read after it is then valid for that pause.
         pause = self.lifecycle.pause
-        quiet = bool(pause) and self.is_idle()
+        quiet = bool(pause) and self._is_idle()
         try:
-            self._lease.renew(self.stats(), *self.record.run_revision, pause, quiet)
+            self._lease.renew(self._stats(), *self.record.run_revision, pause, quiet)
             self._acknowledged_pause = pause if quiet else 0
         except redis.RedisError as error:
             log.warning("heartbeat failed: %s", error)

@@ -32,8 +32,8 @@ class StandaloneService(Generic[C]):
     """A started service without a store. Use it as a context in the main thread.
 
     Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None without one); ``lifecycle``;
-    ``critical_tasks``, which starts threads and tasks whose death ends the process. Set ``not_ready`` to a function
-    that returns why the service cannot work yet, '' when it can; /readyz shows it.
+    ``critical_tasks``, which starts threads and tasks whose death ends the process. /readyz says "starting" until
+    ``report_with`` is called.
     """
 
     def __init__(self, kind: str, config: C, arguments: Arguments) -> None:
@@ -44,12 +44,16 @@ class StandaloneService(Generic[C]):
         self.token = load_token(config.rpc)
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, watchdog_seconds=config.lifecycle.watchdog_seconds)
         self.critical_tasks = self.lifecycle.critical_tasks
-        self.not_ready: Callable[[], str] = lambda: "starting"
+        self._not_ready: Callable[[], str] = lambda: "starting"
         self._pages: PagesServer | None = None
+
+    def report_with(self, not_ready: Callable[[], str] | None = None) -> None:
+        """Set the function that returns why the service cannot work yet, '' when it can."""
+        self._not_ready = not_ready or self._not_ready
 
     def why_not_ready(self) -> str:
         """Return why the service cannot work now; '' when it can."""
-        return f"draining ({self.lifecycle.drain_reason})" if self.lifecycle.draining else self.not_ready()
+        return f"draining ({self.lifecycle.drain_reason})" if self.lifecycle.draining else self._not_ready()
 
     def listen_address(self, port: int = 0) -> str:
         """Return the gRPC listen address, ``rpc.listen_host``:port. The command line's port replaces ``port``."""

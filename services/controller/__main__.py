@@ -107,7 +107,7 @@ async def serve_rest(service: Service[RunConfig]) -> None:
         return ""
 
     port = settings.port if service.arguments.port is None else service.arguments.port
-    service.not_ready = not_ready
+    service.report_with(not_ready)
     rest = create_server(create_app(context, service.why_not_ready, service.critical_tasks.failure_reason),
                          settings.limits, settings.host, port, settings.trusted_proxies)
     listening = inherited_socket(REST_SOCKET)

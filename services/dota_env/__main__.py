@@ -22,7 +22,7 @@ async def serve_games(service: StandaloneService[RunConfig]) -> None:
     server = await serve(service.listen_address(settings.port),
                          [(env_pb2_grpc.add_EnvServiceServicer_to_server, servicer)], config.rpc, service.token)
     log.info("serving games port=%d", server.port)
-    service.not_ready = lambda: ""
+    service.report_with(lambda: "")
     await service.lifecycle.wait_drained()
     # Rollouts start new games at other servers, so there is nothing to wait for.
     await server.stop(1.0)

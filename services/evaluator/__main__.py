@@ -180,11 +180,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,
                          service.token)
     service.announce(server.port)
-    service.not_ready = lambda: ""
-    service.is_idle = is_idle
-    service.stats = lambda: {"rating version": loop.version,
-                             "games": loop.games,
-                             "guard pairs": guard.played}
+    service.report_with(lambda: "", is_idle=is_idle, stats=lambda: {
+        "rating version": loop.version, "games": loop.games, "guard pairs": guard.played})
     listings: list[Listing] = []
     source = LiveSource(LiveChannel(service.state.redis, config.name), f"evaluator/{service.id}",
                         lambda: [entry for games in listings for entry in games()])

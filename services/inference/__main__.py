@@ -88,9 +88,8 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     def stats() -> dict[str, Any]:
         return {"version": -1 if models.newest is None else models.newest, **meter.recent()}
 
-    service.stats = stats
-    service.is_idle = is_idle
-    service.not_ready = lambda: "no version has been loaded yet" if models.newest is None else ""
+    service.report_with(lambda: "no version has been loaded yet" if models.newest is None else "", stats=stats,
+                        is_idle=is_idle)
     service.announce(server.port)
     models.start(service.critical_tasks)
     batcher.start(service.critical_tasks)

@@ -59,7 +59,7 @@ async def serve_pool(service: Service[RunConfig]) -> None:
     server = await serve(address, [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, servicer)], config.rpc,
                          service.token)
     service.announce(server.port)
-    service.not_ready = lambda: ""
+    service.report_with(lambda: "")
     following = service.critical_tasks.task("version-follower", follow(service, pool))
     await service.lifecycle.wait_drained()
     following.cancel()

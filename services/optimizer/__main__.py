@@ -81,10 +81,14 @@ def lease_publisher(service: Service[RunConfig], group: OptimizerGroup) -> Lease
     if group.rank != 0:
         return publisher
 
+    last_reason = ""
+
     def wait(reason: str) -> bool:
-        if service.not_ready() != reason:
+        nonlocal last_reason
+        if reason != last_reason:
             log.warning("waiting for the publisher's lease: %s", reason)
-        service.not_ready = lambda: reason
+            service.report_with(lambda: reason)
+            last_reason = reason
         return service.lifecycle.wait_drain(config.lifecycle.poll_seconds)
 
     if not publisher.acquire(wait, config.lifecycle.heartbeat_seconds):
@@ -135,8 +139,7 @@ def main() -> None:
         client.start_polling(service.critical_tasks)
         if group.rank == 0:
             start_surgery_worker(service, training, publisher)
-        service.stats = lambda: heartbeat_stats(training, client)
-        service.is_idle = lambda: training.is_idle
+        service.report_with(stats=lambda: heartbeat_stats(training, client), is_idle=lambda: training.is_idle)
 
         def train() -> None:
             try:

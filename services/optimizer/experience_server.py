@@ -29,7 +29,7 @@ async def serve_experience(service: Service[RunConfig], training: Training, layo
                                  training.intake, epoch=service.epoch, active=lambda: service.lifecycle.active)
     server = await serve(service.listen_address(port), [(add_to_server, servicer)], config.rpc, service.token)
     log.info("accepting segments address=%s heroes=%d", service.announce(server.port), layout.heroes)
-    service.not_ready = lambda: ""
+    service.report_with(lambda: "")
     meter = BufferMeter()
     while training_thread.is_alive():
         buffer = training.intake.buffer

@@ -52,10 +52,10 @@ async def play(service: Service[RunConfig]) -> None:
     server = await serve(service.listen_address(port_of(settings.address)),
                          [(play_pb2_grpc.add_PlayServiceServicer_to_server, servicer)], config.rpc, service.token)
     service.announce(server.port)
-    service.not_ready = lambda: ""
-    service.is_idle = lambda: not service.lifecycle.active and servicer.is_idle
-    service.stats = lambda: {"games": len(servicer.matches),
-                             "late answers": sum(m.agents.late for m in servicer.matches.values())}
+    service.report_with(
+        lambda: "", is_idle=lambda: not service.lifecycle.active and servicer.is_idle,
+        stats=lambda: {"games": len(servicer.matches),
+                       "late answers": sum(m.agents.late for m in servicer.matches.values())})
     await service.lifecycle.wait_drained()
     await servicer.drain()
     await server.stop(CLOSE_SECONDS)

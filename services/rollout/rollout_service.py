@@ -52,7 +52,7 @@ class RolloutService:
     async def run(self) -> None:
         """Play until the process drains, then send the complete samples. Raises the error that ended a group."""
         service, settings = self._service, self._service.config.services.rollout
-        service.stats, service.not_ready, service.is_idle = self.stats, self.not_ready, self.is_idle
+        service.report_with(self.not_ready, stats=self.stats, is_idle=self.is_idle)
         self._matchmaker.start(service.critical_tasks)
         helpers = [service.critical_tasks.task(name, task) for name, task in (
             ("schedule-poller", self._control.poll()), ("optimizer-assignment", self._assign_optimizers()),

@@ -154,7 +154,7 @@ SERVICE = """
         raise RuntimeError("CUDA error: out of memory")
 
     with service.start("tested", load) as s:
-        s.not_ready = lambda: ""
+        s.report_with(lambda: "")
         s.critical_tasks.thread("forward-passes", die).start()
         s.lifecycle.wait_drain()
 """

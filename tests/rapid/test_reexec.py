@@ -46,13 +46,12 @@ SERVICE = """
     kept = inherited_socket("kept") or socket.create_server(("127.0.0.1", 0))
     with service.start(os.environ.get("KIND", "rollout"), load, overlay=overlay) as s:
         s.inherited["kept"] = kept
-        s.stats = lambda: {"plays_by": s.config.telemetry.log_level, "file": s.file_config.telemetry.log_level,
-                           "epoch": s.epoch, "kept": kept.getsockname()[1], "argv": sys.argv[1:],
-                           "leaked": leaked.getsockname()[1],
-                           "sockets": sum(os.readlink(f"/proc/self/fd/{f}").startswith("socket")
-                                          for f in os.listdir("/proc/self/fd")
-                                          if os.path.exists(f"/proc/self/fd/{f}"))}
-        s.is_idle = lambda: not os.path.exists(os.environ.get("BUSY", "/nowhere"))
+        s.report_with(stats=lambda: {
+            "plays_by": s.config.telemetry.log_level, "file": s.file_config.telemetry.log_level, "epoch": s.epoch,
+            "kept": kept.getsockname()[1], "argv": sys.argv[1:], "leaked": leaked.getsockname()[1],
+            "sockets": sum(os.readlink(f"/proc/self/fd/{f}").startswith("socket") for f in os.listdir("/proc/self/fd")
+                           if os.path.exists(f"/proc/self/fd/{f}"))},
+            is_idle=lambda: not os.path.exists(os.environ.get("BUSY", "/nowhere")))
         s.lifecycle.wait_drain()
         if os.environ.get("LEFT_BEHIND"):
             os.environ["LEFT_BEHIND"] = ""

@@ -54,6 +54,7 @@ async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> No
     assignment: Any = SimpleNamespace(update=lambda: [0])
     rollout = SimpleNamespace(drain_seconds=10.0, games=1, groups=1)
     service: Any = SimpleNamespace(lifecycle=lifecycle, critical_tasks=lifecycle.critical_tasks, epoch=1,
+                                   report_with=lambda not_ready, stats, is_idle: None,
                                    config=SimpleNamespace(services=SimpleNamespace(rollout=rollout)))
     nothing: Any = _Nothing()
     matchmaker: Any = SimpleNamespace(start=lambda tasks: None, close=nothing.close, unassigned=0)
