@@ -129,7 +129,7 @@ def test_killed_processes_and_runs_recover(run: Run) -> None:
         except ProcessLookupError:
             pass  # it died with its parent
     all_gone(processes)
-    assert "is not running: its process has died" in run.command("status").stderr
+    assert "is not running, its process has died" in run.command("status").stderr
 
     run.start("--resume", run.folder.name)
     # The last second of an append-only file may be lost, and with it the newest version's record.
