@@ -25,7 +25,7 @@ class S3Server:
         assert self._process.stdout is not None
         self.endpoint = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
         self.environment = {"AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": REGION, "AWS_ACCESS_KEY_ID": KEY,
-                            "AWS_SECRET_ACCESS_KEY": SECRET}
+                            "AWS_SECRET_ACCESS_KEY": SECRET, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
     def create_bucket(self, name: str) -> None:
         """Create an empty bucket."""
