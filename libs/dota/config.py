@@ -43,8 +43,8 @@ class ObservationConfig(_Section):
         (), strict=False, description="Fields of the paper's table that are left out, as block.field, or a whole block "
         "(minimap, nearby_map, abilities, items). Surgery puts them in again.")
     generation: int = Field(
-        FIELDS, ge=1, le=1_000_000, description="Generation of the table of fields. What a later release added is left out of runs "
-        "that began before, until surgery shows it to them.")
+        FIELDS, ge=1, le=1_000_000, description="Generation of the table of fields. What a later release added is left "
+        "out of runs that began before, until surgery shows it to them.")
     mirror_dire: bool = Field(
         False, description="Show the map to Dire turned by 180 degrees (positions, facings, offsets), so that both "
         "sides look alike. Not in the paper; it halves what a small run has to learn.")
