@@ -11,9 +11,10 @@ from five.ablation import page, parallel
 from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig, Trial, read
 from five.ablation.evaluation import Anchors, evenly_spaced
-from five.ablation.runner import RESULT, Ablation
+from five.ablation.runner import RESULT, Ablation, TrialFailed
 from five.agent.ratings import Skill
 from five.cli.ablate import ablate, collect
+from five.local.run_lock import RunLock
 from five.run.load import ConfigError
 from tests.e2e.running import TINY
 from tests.repository import ROOT
@@ -98,6 +99,15 @@ def test_trial_with_a_result_is_not_run_again(tmp_path: Path) -> None:
     said: list[str] = []
     parallel.run(ablation, said.append)
     assert said == [] and set(collect(ablation).runs) == {"base", "high"}
+
+
+def test_trial_that_another_process_trains_is_kept(tmp_path: Path) -> None:
+    ablation = Ablation(AblationConfig.model_validate(SMALL), tmp_path)
+    trial = ablation.missing()[0]
+    with RunLock(tmp_path / "runs" / trial.name):
+        with pytest.raises(TrialFailed, match=f"{trial.name}: another process trains it"):
+            ablation.run_trial(trial, lambda text: None)
+    assert (tmp_path / "runs" / trial.name).exists()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from five.ablation.evaluation import Anchors, evaluate_run, rate_anchors
 from five.benchmarks.results import machine
 from five.evaluation.archived_versions import ArchivedVersions
 from five.local.run_folder import RunFolder
-from five.local.run_lock import RunLock
+from five.local.run_lock import RunInUse, RunLock
 from five.run.load import ConfigError
 
 RESULT, CONDITIONS = "result.json", "conditions.json"
@@ -94,8 +94,11 @@ class Ablation:
         if (folder.path / "finished").exists():
             return  # training is complete; the evaluation was interrupted
         if folder.path.exists():
-            with RunLock(folder.path):  # raises RunInUse while another process trains it
-                shutil.rmtree(folder.path)  # an incomplete trial is discarded
+            try:
+                with RunLock(folder.path):
+                    shutil.rmtree(folder.path)  # an incomplete trial is discarded
+            except RunInUse as error:
+                raise TrialFailed(f"{trial.name}: another process trains it: {error}") from None
         config = self.config
         sets = [part for override in config.overrides(trial.variant) for part in ("--set", override)]
         command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute(config.preset), "--name",
