@@ -78,6 +78,7 @@ class Service(StandaloneService[C]):
         self._acknowledged_pause = 0  # number of the last acknowledged pause
         self._open_run = open_run
         self._claims_blobs = claims_blobs
+        self._identity: str | None = None  # of the run, once its blobs are claimed
         self._ends_with_run = ends_with_run
         self._waits_for = "starting"
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
@@ -156,9 +157,9 @@ class Service(StandaloneService[C]):
         """Wait until the run owns its blobs. Raise BlobsOwned or Corrupt."""
         while not self.lifecycle.draining:
             try:
-                identity = self.state.identity()
-                if identity is not None:
-                    claim_blobs(self.blobs, self.config.name, identity, self.config.blobs.adopt)
+                self._identity = self.state.identity()
+                if self._identity is not None:
+                    claim_blobs(self.blobs, self.config.name, self._identity, self.config.blobs.adopt)
                     return
                 self._wait(f"run {self.config.name!r} is of an earlier release and has no id yet; the controller "
                            "creates it")
@@ -166,6 +167,11 @@ class Service(StandaloneService[C]):
                 self._wait(f"the state Redis does not respond: {error}")
             except OSError as error:
                 self._wait(f"the blob store cannot be used: {error}")
+
+    def confirm_blob_owner(self) -> None:
+        """Raise BlobsOwned when another run has adopted the blobs that this service claimed."""
+        if self._identity is not None:
+            claim_blobs(self.blobs, self.config.name, self._identity)
 
     @property
     def epoch(self) -> int:

@@ -56,7 +56,8 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
                             lambda: publisher.fencing_token)
     checkpoints = Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
                               CheckpointIndex(service.state.redis, config.name), lambda: publisher.fencing_token,
-                              current_line_filter(service.state.lineage(), service.parameters.head()))
+                              current_line_filter(service.state.lineage(), service.parameters.head()),
+                              service.confirm_blob_owner)
     schema = Schema.of(policy).id
     training = Training(
         learner, intake, config.learning, publisher, checkpoints, client, {"schema": schema, "layout": layout.hash},

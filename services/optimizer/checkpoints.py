@@ -40,12 +40,15 @@ class Checkpoints:
 
     With an ``index`` a checkpoint exists once it is committed there under the token, so a file of a replaced writer
     is ignored. Without an index, or with an empty one after a loss of Redis, every file is a checkpoint. `newest` skips
-    versions for which ``is_current`` is false, such as reverted ones.
+    versions for which ``is_current`` is false, such as reverted ones. ``confirm_owner`` is called before every write;
+    it raises when another run has adopted the blobs.
     """
 
     def __init__(self, blobs: BlobStore, run: str, keep: int, index: CheckpointIndex | None = None,
                  fencing_token: Callable[[], FencingToken | None] = lambda: None,
-                 is_current: Callable[[int], bool] = lambda version: True) -> None:
+                 is_current: Callable[[int], bool] = lambda version: True,
+                 confirm_owner: Callable[[], None] = lambda: None) -> None:
+        self._confirm_owner = confirm_owner
         self._is_current = is_current
         self._blobs = blobs
         self._keep = keep
@@ -92,6 +95,7 @@ class Checkpoints:
         return self._blobs.ref(name)
 
     def _commit(self, version: int, contents: Ref | list[Any]) -> None:
+        self._confirm_owner()
         own = self._own_name(version)
         name = self._prefix + own.text()
         if isinstance(contents, Ref):

@@ -13,6 +13,7 @@ import torch
 from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blob_files import LocalFiles
 from rapid.blobs import BlobStore
+from rapid.store.blob_owner import BlobsOwned, claim_blobs
 from rapid.store.errors import Corrupt
 from tests.services.optimizer_cases import (
     HYPER,
@@ -136,6 +137,16 @@ def test_failed_save_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: 
         store.save(2, {"w": torch.zeros(3)}, {})
     found = store.newest()
     assert found is not None and found[0] == 1
+
+
+def test_adopted_blobs_are_not_written(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path))
+    store = Checkpoints(blobs, "trial", 2, confirm_owner=lambda: claim_blobs(blobs, "trial", "run-1"))
+    store.save(1, {"w": torch.ones(3)}, {})
+    claim_blobs(blobs, "trial", "run-2", adopt="run-1")
+    with pytest.raises(BlobsOwned, match="run-2"):
+        store.save(2, {"w": torch.ones(3)}, {})
+    assert store.versions() == [1]
 
 
 KILLED = """
