@@ -11,12 +11,15 @@ const SAYS = {
   stop: "Services drain and the optimizer writes a checkpoint. On a laptop `five train` ends; it can be started again.",
 };
 
+/** The run's status, also when it arrives after the dialog has opened. */
+const Status = () => <>{overview.value?.status ?? "…"}</>;
+
 function act(verb: "pause" | "resume" | "stop") {
   return {
     verb: verb[0]?.toUpperCase() + verb.slice(1), says: <p>{SAYS[verb]}</p>, danger: verb === "stop", reasoned: true,
     rehearse: async () => {
       const then = await post<StatusNow>(verb, {}, { dry_run: true });
-      return <p>The run would be <b>{then.status}</b>; it is {overview.value?.status ?? "…"} now.</p>;
+      return <p>The run would be <b>{then.status}</b>; it is <Status /> now.</p>;
     },
     carryOut: (reason: string) => post(verb, { reason }),
   };
