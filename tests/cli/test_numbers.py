@@ -52,6 +52,16 @@ def test_numbered_name_may_be_too_long(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize(("override", "words"), [
+    ("model.lstm=65536", "model: .* parameters, at most 1,000,000,000 are allowed"),
+    ("game.hero_pool=[nevermor]", "hero_pool.*did you mean 'nevermore'"),
+    ("game.observation.omit=[nothing]", "omit: 'nothing' is not a field")])
+def test_run_that_cannot_start_leaves_no_folder(override: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=words):
+        prepare("laptop-1v1", [override], "trial", None, root=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_confirmation_without_a_terminal_names_the_flag() -> None:
     with pytest.raises(ApiError, match="--yes"):
         confirmed("revert?")

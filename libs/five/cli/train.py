@@ -29,6 +29,7 @@ from five.run.effective import differences, recorded
 from five.run.load import ConfigError, load, load_stored, renamed, save
 from five.services.controller.console.bottleneck import bottleneck
 from five.services.controller.games.recordings import Recordings
+from five.services.controller.run.setup import require_feasible
 from rapid.blobs import BlobStore
 from rapid.store.connection import safe_url
 from rapid.store.state import ENDED, PAUSE_HOLDS, Status
@@ -51,6 +52,7 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
     if resume is not None:
         return _resumed(preset, overrides, name, resume, accept_changes, root)
     config = load(preset or DEFAULT_PRESET, overrides)
+    require_feasible(config)
     if name is not None:
         config = renamed(config, name)
     folder = RunFolder(root / config.name)

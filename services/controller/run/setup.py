@@ -4,6 +4,9 @@ import logging
 from typing import Any
 
 from dota.spaces import Layout
+from dota.tables import hero_ids
+from five.agent.surgery.plan import MAX_PARAMETERS
+from five.agent.surgery.spec import AgentSpec
 from five.run.config import RunConfig
 from five.run.effective import drift, overlay, recorded
 from five.run.load import ConfigError
@@ -28,13 +31,30 @@ def initial_record(config: RunConfig) -> RunRecord:
     return RunRecord(game=game, model=model, layout=Layout(config.game).hash)
 
 
+def require_feasible(config: RunConfig) -> None:
+    """Raise ConfigError for heroes or fields that the game lacks, and for a model that no optimizer can hold.
+
+    These need the game's data, so the validation of the configuration leaves them open.
+    """
+    try:
+        hero_ids(config.game)
+        parameters = AgentSpec(config.game, config.model).parameters
+    except ValueError as error:
+        raise ConfigError(f"game: {error}") from None
+    if parameters > MAX_PARAMETERS:
+        raise ConfigError(f"model: {parameters:,} parameters, at most {MAX_PARAMETERS:,} are allowed: reduce "
+                          "model.lstm, model.lstm_input or the other widths")
+
+
 def set_up_run(state: RunState, config: RunConfig, who: str, resume: bool = False) -> None:
     """Create the run with status ``starting``, or resume an existing one. Idempotent.
 
     The record of an existing run takes precedence over ``config``, whose other sections become the run's. A run of an
     earlier release gets its id, and its record from its stored configuration. ``resume`` restarts a stopped or failed
-    run. Raise ConfigError if this release cannot read the record.
+    run. Raise ConfigError for a new run that `require_feasible` refuses, and if this release cannot read the record.
     """
+    if state.config() is None:
+        require_feasible(config)
     if state.create(config_document(config), who, initial_record(config)):
         log.info("run created: %r", config.name)
         return

@@ -43,6 +43,14 @@ def test_a_run_is_made_once(state: RunState) -> None:
     assert state.config() == config_document(CONFIG)
 
 
+def test_a_model_that_is_too_large_makes_no_run(state: RunState) -> None:
+    with pytest.raises(ConfigError, match="parameters, at most"):
+        set_up_run(state, changed("model.lstm=65536"), "controller")
+    assert state.config() is None
+    set_up_run(state, CONFIG, "controller")
+    set_up_run(state, changed("model.lstm=65536"), "controller")  # the record's model counts
+
+
 def test_the_stored_configuration_holds_no_password(state: RunState, redis_client: redis.Redis) -> None:
     set_up_run(state, CONFIG, "controller")
     assert state.config()["store"]["state_url"] == "redis://***@state:6379/0"
