@@ -324,7 +324,7 @@ async def test_a_match_that_the_next_epoch_overtakes_is_dropped_whole(redis_clie
 
         server.builder.created[0].calls.clear()
         renewing = asyncio.create_task(renew())
-        with pytest.raises(CallFailed, match="dropped, with 0 of 4 games played.*ask for it again") as failure:
+        with pytest.raises(CallFailed, match="after 0 of 4 games.*request it again") as failure:
             await match(address, 2)
         assert failure.value.code is StatusCode.FAILED_PRECONDITION and not servicer.playing
         await renewing
