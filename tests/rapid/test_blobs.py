@@ -83,7 +83,8 @@ def test_damaged_name_removes_nothing(tmp_path: Path) -> None:
     blobs.put(b"x", "name")
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    for text in ('{"digest": "../../victim", "size": 4}', '{"digest": "00"}', "[]", "{", '{"digest": "a", "size": "b"}'):
+    damaged = ('{"digest": "../../victim", "size": 4}', '{"digest": "00"}', "[]", "{", '{"digest": "a", "size": "b"}')
+    for text in damaged:
         (tmp_path / "blobs/refs/name").write_text(text)
         for use in (blobs.get, blobs.remove_ref, lambda name: blobs.put(b"y", name)):
             with pytest.raises(Corrupt, match="name 'name' is damaged"):

@@ -165,7 +165,7 @@ def _change(parser: argparse.ArgumentParser) -> None:
     _dry_run(parser)
 
 
-def _dry(arguments: Arguments) -> dict[str, str]:
+def _dry(arguments: Arguments) -> dict[str, Any]:
     return {"dry_run": "true"} if arguments.dry_run else {}
 
 
