@@ -63,7 +63,11 @@ CoreLoader.add_constructor(f"{_TAG}int", CoreLoader.construct_integer)
 
 def load(text: str) -> Any:
     """Return the single document of a YAML text. Raises yaml.YAMLError."""
-    return yaml.load(text, CoreLoader)
+    loader = CoreLoader(text)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
 
 
 def dump(value: Any, **options: Any) -> str:

@@ -42,6 +42,7 @@ def test_responding_process_is_alive(port: int) -> None:
 def test_silent_listener_hangs(port: int) -> None:
     pages = start_pages(port)
     with socket.socket() as second:
+        second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         second.bind(("127.0.0.1", port + 1))
         second.listen()
         try:
@@ -63,6 +64,7 @@ def test_probe_exit_status(port: int, tmp_path: Path) -> None:
     done = subprocess.run([*command, f"--waiting={waiting}"], capture_output=True, text=True, check=True)
     assert done.stdout == "alive: waiting for the first pod\n"
     with socket.socket() as second:
+        second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         second.bind(("127.0.0.1", port))
         second.listen()
         second.settimeout(10)

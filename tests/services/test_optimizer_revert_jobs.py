@@ -195,4 +195,4 @@ def test_resume_without_the_reverted_checkpoint_is_refused(bench: Reverting) -> 
     bench.blobs.remove_ref(operation_checkpoint("trial", "revert-1"))
     with pytest.raises(Corrupt, match="reverted to version 3"):
         bench.go_on(OLD)
-    assert bench.blobs.refs(preserved_checkpoint("trial", 5, "revert-1"))
+    assert bench.blobs.ref(preserved_checkpoint("trial", 5, "revert-1"))

@@ -110,7 +110,9 @@ def desired_inference(signals: Signals, rule: ScalingRule, current: int, best_pa
         share = ratio ** (1 / QUEUE_ELASTICITY)
         if signals.inference_busy is not None and signals.inference_pace is not None:
             pace = signals.inference_pace / max(best_pace, signals.inference_pace)
-            share = max(share, signals.inference_busy * pace / TARGET_UTILIZATION)
+            busy = min(signals.inference_busy * pace, 1.0)
+            # A queue also grows as 1 / (1 - busy). The smaller size must keep it in the band, or it would grow again.
+            share = max(share, busy / TARGET_UTILIZATION, busy / (1 - ratio * (1 - busy) / (1 + rule.tolerance)))
         desired = math.ceil(signals.inference * share - 1e-6)
         if desired < current:
             return ScaleRequest(desired, Reason.QUEUE_SHORT)

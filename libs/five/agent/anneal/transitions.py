@@ -66,6 +66,7 @@ def set_share(anneal: Anneal, share: float, version: int, who: str) -> Transitio
     _require_active(anneal, "given a share")
     if not 0 <= share <= 1:
         raise ValueError(f"share {share:g}: 0 to 1 is allowed")
+    share = round(share, 9)  # documents hold no number whose square underflows
     if anneal.state is AnnealState.HOLDING and anneal.held_by == who and anneal.ramp.share == share:
         return Transition(anneal, changed=False)
     passed = sum(gate < share for gate in anneal.policy.gates)

@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -308,6 +308,7 @@ def test_noise_within_the_band_changes_nothing(needed: float, noise: list[float]
 
 
 @given(st.integers(1, 60), st.floats(0.05, 40.0), st.floats(0.05, 0.95))
+@example(1, 4.25, 0.375)
 @settings(max_examples=40, deadline=None)
 def test_inference_settles_however_its_queue_grows(start: int, load: float, floor: float) -> None:
     """A server's queue time grows as 1 / (1 - load) above a constant, the share ``floor`` of the target."""
