@@ -163,7 +163,9 @@ services:
 {{- define "five.runConfig" -}}
 {{- $computed := include "five.computedConfig" . | fromYaml }}
 {{- $computed = mustMergeOverwrite $computed (include "five.tls.config" . | fromYaml) }}
-{{- toYaml (mustMergeOverwrite (deepCopy .Values.run.overrides) $computed) }}
+{{- /* helm reads a fraction after --set as text; the services take numbers only. */}}
+{{- $config := toYaml (mustMergeOverwrite (deepCopy .Values.run.overrides) $computed) }}
+{{- regexReplaceAll "(?m)(: |- )\"(-?[0-9]+(?:\\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\"$" $config "${1}${2}" }}
 {{- end }}
 
 {{/*

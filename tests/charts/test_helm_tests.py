@@ -53,11 +53,14 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
     """Start a server with the rendered command, configuration and users, in a local folder and at a local port."""
     port = free_port()
     folder.mkdir()
-    users = secret("redis-users")[f"{role}.acl"]
-    (folder / "users.acl").write_text(users)
-    text = find(DEFAULTS, "ConfigMap", f"redis-{role}")["data"]["redis.conf"]
+    (folder / "users").mkdir()
+    (folder / "users/users.acl").write_text(secret("redis-users")[f"{role}.acl"])
+    files = find(DEFAULTS, "ConfigMap", f"redis-{role}")["data"]
+    for name in ("start.sh", "rules.acl"):
+        (folder / name).write_text(files[name])
+    text = files["redis.conf"]
     for old, new in {r"^port 6379$": f"port {port}", r"^dir /(data|tmp)$": f"dir {folder}",
-                     **(change or {}), r"/etc/five-redis/users/users.acl": str(folder / "users.acl")}.items():
+                     **(change or {}), r"/run/five-redis/users.acl": str(folder / "users.acl")}.items():
         text, found = re.subn(old, new, text, flags=re.M)
         assert found == 1 or "dir" in old or "users" in old, old
     (folder / "redis.conf").write_text(text)
@@ -67,7 +70,8 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
     (container,) = find(DEFAULTS, kind, f"redis-{role}")["spec"]["template"]["spec"]["containers"]
     command = [part.replace("/etc/five-redis/conf", str(folder)) for part in container["command"]]
     process = subprocess.Popen(["env", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True, env={"PATH": f"{folder}/bin:/usr/bin:/bin"})
+                               text=True, env={"PATH": f"{folder}/bin:/usr/bin:/bin", "CONF": str(folder),
+                                                "USERS": str(folder / "users"), "RUN": str(folder)})
     try:
         yield port
     finally:

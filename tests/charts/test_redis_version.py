@@ -34,7 +34,7 @@ def test_the_configuration_is_in_a_folder_of_our_own() -> None:
     for kind, role in (("StatefulSet", "state"), ("Deployment", "params")):
         (container,) = find(Values("defaults"), kind, f"redis-{role}")["spec"]["template"]["spec"]["containers"]
         mounts = {m["mountPath"]: m for m in container["volumeMounts"]}
-        assert container["command"] == ["redis-server", "/etc/five-redis/conf/redis.conf"]
+        assert container["command"] == ["sh", "/etc/five-redis/conf/start.sh"]
         assert "subPath" not in mounts["/etc/five-redis/conf"]
         assert not any(path.startswith("/etc/redis") for path in mounts)
 
