@@ -1,7 +1,7 @@
 #!/bin/sh
 # Keep Redis serving while its clients drain, as the preStop hook: `redis-stop.sh SECONDS [argument of redis-cli ...]`.
 #
-# In a drain of a node and in an uninstall all pods are told to end at once, and clients store their last work in Redis.
+# In a drain of a node and in an uninstall all pods get SIGTERM at once, and clients store their last work in Redis.
 # The hook ends when all clients have disconnected, or after SECONDS.
 set -eu
 end=$(($(date +%s) + $1))

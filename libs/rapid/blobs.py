@@ -41,7 +41,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_ref(ref: Ref) -> None:
-    """Raise ValueError for a reference that is none: its digest becomes a part of a path."""
+    """Raise ValueError for an invalid reference. Its digest becomes a part of a path."""
     if not _DIGEST.fullmatch(ref.digest):
         raise ValueError(f"blob digest {ref.digest!r}: must be 64 hex digits in lower case")
     if ref.size < 0:

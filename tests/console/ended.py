@@ -15,7 +15,7 @@ from tests.services.live_controller import LiveController, live
 
 @contextmanager
 def ended(folder: Path) -> Iterator[LiveController]:
-    """Serve the run in ``folder``, named like it. Raises ValueError if there is none."""
+    """Serve the run in ``folder``, named like it. Raises ValueError if the folder holds no run."""
     source = folder / "redis" / "state"
     if not source.is_dir():
         raise ValueError(f"{folder} is no folder of a run: it has no redis/state")

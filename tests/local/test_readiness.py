@@ -1,4 +1,4 @@
-"""Why a local run's services are not ready, from real processes, leases and pages."""
+"""Reasons why a local run's services are not ready, from real processes, leases and pages."""
 
 import sys
 from collections.abc import Iterator

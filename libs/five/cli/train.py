@@ -260,7 +260,7 @@ class Progress:
         self._began = time.monotonic()
         self._limit = first_version_seconds(cluster.config)
         self._learned = False
-        self._paused = False  # at any time: then it is no fault to have made no version
+        self._paused = False  # at any time; a paused run may end without a version
         self._reasons: list[str] = []
         self._next = self._began + self._limit
 

@@ -1,4 +1,4 @@
-"""Why services of a local run are not ready, and how long a run's first version may take."""
+"""Reasons why services of a local run are not ready, and how long a run's first version may take."""
 
 import urllib.error
 import urllib.request

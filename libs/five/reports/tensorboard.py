@@ -32,7 +32,7 @@ COMMIT_RECORDS = 1000  # records from one commit to the next
 
 @dataclass(frozen=True)
 class _Position:
-    """What is exported: the last record of each series, numbers of the last version and game, and the files' names and
+    """Position of the export: the last record of each series, numbers of the last version and game, and the files' names and
     lengths by folder."""
 
     after: dict[str, str] = field(default_factory=lambda: dict.fromkeys(GROUPS, ""))

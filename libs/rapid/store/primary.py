@@ -18,7 +18,7 @@ REFUSAL_CODES = ("READONLY", "MASTERDOWN", "MOVED", "UNBLOCKED")
 
 
 class Primary:
-    """What the connections of a pool know about their primary.
+    """State that the connections of a pool share about their primary.
 
     ``locate`` returns its host and port before each connection, or raises redis.ConnectionError; None: the URL's
     address. ``losses`` counts refusals; connections from before the last one are not used again.
