@@ -132,7 +132,7 @@ def test_optional_process_is_restarted_without_end(supervisor: Supervisor, event
     """, str(repaired)), give_up_after=2, required=False))
     eventually(lambda: only(supervisor).restarts >= 5)
     assert only(supervisor).failing and supervisor.failed() == []
-    assert [what for _, what, _ in events] == ["started", "died", "started", "failing"]  # further deaths are not reported
+    assert [what for _, what, _ in events] == ["started", "died", "started", "failing"]  # later deaths are not
     repaired.touch()
     eventually(lambda: not only(supervisor).failing)
     assert events[4:] == [("watcher", "recovered", "runs since 1 s")]

@@ -32,8 +32,8 @@ COMMIT_RECORDS = 1000  # records from one commit to the next
 
 @dataclass(frozen=True)
 class _Position:
-    """Position of the export: the last record of each series, numbers of the last version and game, and the files' names and
-    lengths by folder."""
+    """Position of the export: the last record of each series, numbers of the last version and game, and the names
+    and lengths of the files by folder."""
 
     after: dict[str, str] = field(default_factory=lambda: dict.fromkeys(GROUPS, ""))
     version: int = -1
