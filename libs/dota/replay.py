@@ -120,7 +120,7 @@ class Replay:
                 "made_by": None if self.made_by is None else [f"{of:016x}" for of in self.made_by],
                 "checks": [f"{state:016x}" for state in self.checks], "people": len(self.people), "items": texts}
         path = Path(path)
-        beside = path.with_name(path.name + ".part")
+        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
         with beside.open("wb") as file:
             file.write(json.dumps(head).encode() + b"\n")
             body = self.orders.astype("<i2").tobytes() + _pack_people(self.people, texts).tobytes()

@@ -1,6 +1,7 @@
 """`five ladder` on an ended run, with real versions and games."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ from dota.replay import Replay
 from dota.spaces import Layout
 from five.agent.model.policy import Policy
 from five.agent.standings import Standing
-from five.cli.ladder import ladder
+from five.cli.ladder import ladder, play
 from five.cli.watch import newest
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.journal import Journal
 from five.evaluation.ladder import OfflineLadder
 from five.local.run_folder import RunFolder, RunUnavailable
+from five.local.run_lock import LadderLock, RunInUse
 from five.run.load import load, save
 from rapid import tensorfile
 from rapid.blobs import BlobStore
@@ -54,6 +56,7 @@ def test_journal_discards_an_incomplete_change(tmp_path: Path) -> None:
     for size in range(begun, len(whole)):  # the second line is cut off anywhere
         path.write_bytes(whole[:size])
         assert Journal(path).rows == {"open": 1, "game:a": {"score": 1.0}}
+        assert path.stat().st_size == size  # another process may be writing the rest
     path.write_bytes(whole[:-3])
     Journal(path).write({"b": 2})
     assert Journal(path).rows == {"open": 1, "game:a": {"score": 1.0}, "b": 2}
@@ -114,12 +117,35 @@ def test_offline_games_keep_the_runs_own_ratings(tmp_path: Path) -> None:
     moved = {**rows, "rated:scripted": {**rows["rated:scripted"], "mu": 12.0}}  # type: ignore[dict-item]
     again = OfflineLadder(moved, Journal(folder.ladder_journal), archive.config.rating)
     assert {s.player: (s.mu, s.games) for s in again.standings()}["version-4"] == (5.0, 2)
-    assert not Journal(folder.ladder_journal).rows and len(list(folder.path.glob("ladder.jsonl.*"))) == 1
+    assert Journal(folder.ladder_journal).rows and not list(folder.path.glob("ladder.jsonl.*"))  # nothing was written
+    again.rate(archive, 4, 4, lambda text: None)
+    assert len(list(folder.path.glob("ladder.jsonl.*"))) == 1
     # A run that rated its anchors only later has another scale: what was played here is put aside, not mixed in.
     Journal(folder.ladder_journal).write({"rated:scripted": rows["rated:scripted"]})
     again = OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)
     assert {s.player: s.games for s in again.standings()}["version-4"] == 2
-    assert list(folder.path.glob("ladder.jsonl.*"))
+
+
+def test_second_rating_process_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ended_run(tmp_path, versions=(4,))
+    archive, refusals = ArchivedVersions(folder), []
+
+    def second(text: str) -> None:
+        """Start another rating while the first one plays, and look at the standings."""
+        with pytest.raises(RunInUse) as error:
+            ladder(folder, 4, None, False)
+        refusals.append(str(error.value))
+        assert ladder(folder, 0, None, False) == 0
+
+    with LadderLock(folder.path):
+        play(archive, 4, None, second)
+    assert refusals
+    for text in refusals:
+        assert text.startswith(f"the ladder of {folder.path} is in use by process {os.getpid()} on ")
+        assert "until that `five ladder --games` has ended" in text
+    rows = Journal(folder.ladder_journal).rows
+    assert ladder(folder, 4, None, False) == 0
+    assert Journal(folder.ladder_journal).rows == rows
 
 
 def test_run_folder_can_be_moved(tmp_path: Path) -> None:

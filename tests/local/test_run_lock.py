@@ -70,7 +70,7 @@ def test_lock_is_held_while_a_redis_of_a_dead_holder_runs(tmp_path: Path) -> Non
     process, child = started(SHARE, tmp_path)
     end(process)
     try:
-        with pytest.raises(RunInUse, match=f"process {process.pid} .*has died, and a Redis server of it still runs"):
+        with pytest.raises(RunInUse, match=f"process {process.pid} .*has died, and a process that it started"):
             RunLock(tmp_path, wait_seconds=0.2)
     finally:
         os.kill(int(child), 9)

@@ -1,13 +1,16 @@
 """`five ladder`: print the standings of a run's versions and play missing rating games."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from five.agent.standings import Standing
+from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.journal import Journal
+from five.evaluation.ladder import OfflineLadder
 from five.local.run_folder import RunFolder, RunUnavailable
+from five.local.run_lock import LadderLock
 from five.run.load import ConfigError, load_stored
 from rapid.store import acl
 from rapid.store.connection import connect
@@ -18,31 +21,38 @@ def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_jso
     """Print the standings. Return the exit status.
 
     With ``games``, first play what each archived version (or each of ``versions``) lacks for a rating of so many
-    games. Raises ConfigError, RunUnavailable.
+    games. Raises ConfigError, RunUnavailable, and RunInUse while another process plays such games.
     """
-    from five.evaluation.archived_versions import ArchivedVersions
-    from five.evaluation.ladder import OfflineLadder
-
     if (games and games < 2) or (versions and not games):
         raise ConfigError("--games must be at least 2; --versions needs --games")
     archive = ArchivedVersions(folder)
-    kept = OfflineLadder(rows_of(folder), Journal(folder.ladder_journal), archive.config.rating)
     if games:
-        archived = archive.numbers()
-        if strangers := set(versions or ()) - set(archived):
-            raise RunUnavailable(f"version {min(strangers)} of run {folder.name!r} is not archived; archived are "
-                        f"{', '.join(map(str, archived)) or 'none'}")
-        for version in kept.missing(versions or archived, games):
-            standing = kept.rate(archive, version, games, (lambda text: None) if as_json else print)
-            if not as_json:
-                print(f"version {version}: {standing.mu:.1f} ± {standing.sigma:.1f}")
-    standings = kept.standings()
+        with LadderLock(folder.path):
+            play(archive, games, versions, (lambda text: None) if as_json else print)
+    standings = ladder_of(archive).standings()
     if as_json:
         print(json.dumps([{**asdict(s), "games": s.games} for s in standings]))
         return 0
     print(table(standings) if standings else f"run {folder.name!r} has no ratings yet; `five ladder --games 20` "
           "rates its archived versions in this process")
     return 0
+
+
+def play(archive: ArchivedVersions, games: int, versions: Sequence[int] | None, say: Callable[[str], None]) -> None:
+    """Play what versions lack for a rating of so many games. Raises RunUnavailable for one that is not archived."""
+    archived = archive.numbers()
+    if strangers := set(versions or ()) - set(archived):
+        raise RunUnavailable(f"version {min(strangers)} of run {archive.folder.name!r} is not archived; archived are "
+                             f"{', '.join(map(str, archived)) or 'none'}")
+    kept = ladder_of(archive)
+    for version in kept.missing(versions or archived, games):
+        standing = kept.rate(archive, version, games, say)
+        say(f"version {version}: {standing.mu:.1f} ± {standing.sigma:.1f}")
+
+
+def ladder_of(archive: ArchivedVersions) -> OfflineLadder:
+    """Return the ladder of the run's own ratings and of the games played by this command."""
+    return OfflineLadder(rows_of(archive.folder), Journal(archive.folder.ladder_journal), archive.config.rating)
 
 
 def rows_of(folder: RunFolder) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Draft table of an archived version: the win heads of both teams evaluate the first observation of each line-up."""
 
 import json
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +82,7 @@ def _resumed(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -> Flo
 
 def _keep(partial: Path, leaves: LeafTable) -> None:
     partial.parent.mkdir(parents=True, exist_ok=True)
-    beside = partial.with_name(f".{partial.name}.part")
+    beside = partial.with_name(f".{partial.name}.{os.getpid()}.part")  # another process may compute it too
     with beside.open("wb") as file:
         for piece in draft_tables.file_of(leaves):
             file.write(piece)

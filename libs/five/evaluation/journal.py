@@ -8,34 +8,36 @@ from typing import Any
 
 
 class Journal:
-    """The rows that result from the changes in a file."""
+    """The rows that result from the changes in a file. Only `write` changes it, and only one process may write."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.rows: dict[str, Any] = {}
-        whole = 0
+        self._whole = 0  # bytes of complete lines
+        self._forgotten = False
         if path.exists():
             for line in path.read_bytes().splitlines(keepends=True):
                 if not line.endswith(b"\n"):
                     break
                 self._apply(json.loads(line))
-                whole += len(line)
-            if whole < path.stat().st_size:
-                os.truncate(path, whole)
+                self._whole += len(line)
 
     def write(self, rows: Mapping[str, Any]) -> None:
         """Append a change: JSON values by name; None removes a row."""
+        if self._forgotten and self._path.exists():
+            self._path.rename(self._path.with_name(f"{self._path.name}.{int(self._path.stat().st_mtime)}"))
+        self._forgotten = False
         with self._path.open("ab") as file:
-            file.write(json.dumps(rows).encode() + b"\n")
+            if file.tell() > self._whole:  # a process died while it wrote the last line
+                file.truncate(self._whole)
+            self._whole += file.write(json.dumps(rows).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         self._apply(rows)
 
     def forget(self) -> None:
-        """Start again without rows. The old file is renamed, with its time in the name."""
-        if self._path.exists():
-            self._path.rename(self._path.with_name(f"{self._path.name}.{int(self._path.stat().st_mtime)}"))
-        self.rows = {}
+        """Start again without rows. The next `write` renames the old file, with its time in the name."""
+        self.rows, self._whole, self._forgotten = {}, 0, True
 
     def _apply(self, rows: Mapping[str, Any]) -> None:
         for name, row in rows.items():

@@ -3,6 +3,7 @@
 import ipaddress
 import itertools
 import json
+import os
 import time
 import urllib.parse
 import uuid
@@ -93,7 +94,7 @@ class Controller:
 
     def save(self, path: str, file: Path) -> int:
         """Write the bytes of GET /v1/<path> to a file, atomically. Return their number. Raises ApiError."""
-        beside, written = file.with_name(f".{file.name}.part"), 0
+        beside, written = file.with_name(f".{file.name}.{os.getpid()}.part"), 0
         try:
             with httpx.stream("GET", f"{self.url}/v1/{path}", headers=self._headers,
                               timeout=httpx.Timeout(self._timeout), trust_env=self._trust_env) as answer:

@@ -4,7 +4,8 @@
 owner only: ``token`` (between services), ``operator_token`` (of the `five` command for the REST API),
 ``tokens.json`` (hashes of the REST API's tokens) and ``passwords.json`` (of Redis). Also ``logs/``, ``redis/``,
 ``blobs/``, ``tensorboard/``, ``replays/``, ``draft/``, ``report.html``, ``records.json``, ``record.json``,
-``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``fork_of`` and ``lock`` (`five.local.run_lock`).
+``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``fork_of``, and ``lock`` and ``ladder.lock``
+(`five.local.run_lock`).
 """
 
 import getpass

@@ -1,8 +1,8 @@
-"""Exclusive lock of a run's folder.
+"""Exclusive locks of a run's folder and of files in it.
 
-The lock is an flock of the file ``lock`` in the folder. The kernel releases it when the last process that has the file
-open ends, however it ends. The run's Redis servers inherit the open file, so that no second server opens their files
-while one of them still writes.
+A lock is an flock of a file. The kernel releases it when the last process that has the file open ends, however it ends.
+The file ``lock`` is the folder's. The run's Redis servers inherit it, so that no second server opens their files while
+one of them still writes.
 
 On NFS, Linux turns an flock into a lock of the server, which excludes other machines. A mount with ``nolock`` or
 ``local_lock`` excludes processes of this machine only. On a filesystem without locks the text in the file decides: it
@@ -21,12 +21,13 @@ from types import TracebackType
 from typing import Self
 
 FILE = "lock"
+LADDER_FILE = "ladder.lock"
 RELEASE_SECONDS = 10.0  # time for the Redis servers of a holder that was killed to end
 _UNSUPPORTED = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class RunInUse(RuntimeError):
-    """The run's folder is locked by another process. The message names the process and says what to do."""
+    """The run's folder or ladder is locked by another process. The message names the process and says what to do."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,17 @@ class Holder:
         return f"process {self.pid} on {self.host} since {since}"
 
 
-class RunLock:
-    """Lock of the folder of one run, as a context that releases it. ``fd`` is the open file, for processes that share
-    the lock.
+class FileLock:
+    """Lock of a file, as a context that releases it. ``fd`` is the open file, for processes that share the lock.
 
-    Raises RunInUse if another process has it, and OSError if the folder cannot be written.
+    Errors say that ``subject`` is in use by the holder, and the ``advice``. Raises RunInUse if another process has the
+    lock, and OSError if the file cannot be written.
     """
 
-    def __init__(self, folder: Path, wait_seconds: float = RELEASE_SECONDS) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / FILE
-        self.fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def __init__(self, path: Path, subject: str, advice: str, wait_seconds: float = RELEASE_SECONDS) -> None:
+        self._path, self._subject, self._advice = path, subject, advice
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._acquire(wait_seconds)
             self._write(json.dumps(asdict(Holder.current())))
@@ -89,8 +90,8 @@ class RunLock:
                 if holder is None or not holder.is_dead:
                     raise self._refusal(holder) from None
                 if time.monotonic() >= end:
-                    raise RunInUse(f"{self._path.parent} is in use: {holder} has died, and a Redis server of it still "
-                                   "runs; end that server") from None
+                    raise RunInUse(f"{self._subject} is in use: {holder} has died, and a process that it started, such "
+                                   "as a Redis server, still runs; end that process") from None
             except OSError as error:
                 if error.errno not in _UNSUPPORTED:
                     raise
@@ -102,9 +103,7 @@ class RunLock:
             time.sleep(0.1)
 
     def _refusal(self, holder: Holder | None, more: str = "") -> RunInUse:
-        folder = self._path.parent
-        return RunInUse(f"{folder} is in use by {holder or 'another process'}: end that run first (`five stop --run "
-                        f"{folder.name}`), or start another one under a --name of its own{more}")
+        return RunInUse(f"{self._subject} is in use by {holder or 'another process'}: {self._advice}{more}")
 
     def _holder(self) -> Holder | None:
         try:
@@ -132,3 +131,19 @@ class RunLock:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         self.release()
+
+
+class RunLock(FileLock):
+    """Lock of the folder of one run."""
+
+    def __init__(self, folder: Path, wait_seconds: float = RELEASE_SECONDS) -> None:
+        super().__init__(folder / FILE, str(folder), f"end that run first (`five stop --run {folder.name}`), or start "
+                         "another one under a --name of its own", wait_seconds)
+
+
+class LadderLock(FileLock):
+    """Lock of the rating games that `five ladder --games` plays for the run in ``folder``, which may be running."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / LADDER_FILE, f"the ladder of {folder}", "wait until that `five ladder --games` has "
+                         "ended, or end it; its games are kept")
