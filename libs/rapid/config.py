@@ -1,42 +1,14 @@
 """Configuration of the platform: connections, stores, telemetry and process settings of every service."""
 
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from rapid.section import Section
 
 MEBIBYTE = 1 << 20
-MAX_SECONDS = 2_000_000  # sockets and gRPC count milliseconds in 32 bits
-MAX_INTEGER = (1 << 31) - 1
-MAX_LARGE_INTEGER = (1 << 63) - 1  # of seeds and bytes
 REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
-MIN_FRACTION, MAX_NUMBER = 1e-30, 1e12  # squares and quotients of such numbers are finite
-
-
-class Section(BaseModel):
-    """Frozen section that refuses unknown keys, values of another type, and numbers that are not finite or too large.
-
-    Defaults are validated too. Lists are not accepted for tuples unless a field is lax (``strict=False``).
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True)
-
-    @field_validator("*")
-    @classmethod
-    def _fits_the_system(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse numbers above what sockets, gRPC and C integers take, which would fail only where they are used."""
-        name = info.field_name or ""
-        if isinstance(value, float) and value and not MIN_FRACTION <= abs(value) <= MAX_NUMBER:
-            raise ValueError(f"0, or a number from {MIN_FRACTION:g} to {MAX_NUMBER:g} or its negative, is allowed")
-        if isinstance(value, int | float):
-            most: float = MAX_NUMBER if isinstance(value, float) else MAX_INTEGER
-            if name.endswith("_seconds"):
-                most = MAX_SECONDS
-            elif name == "seed" or name.endswith("_bytes"):
-                most = MAX_LARGE_INTEGER
-            if value > most:
-                raise ValueError(f"at most {most:,} is allowed")
-        return value
 
 
 class TlsConfig(Section):

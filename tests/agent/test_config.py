@@ -34,3 +34,9 @@ def test_invalid_values_are_rejected_by_name(section, values, reason):
 @pytest.mark.parametrize("section", [LearnerConfig, BufferConfig, LeagueConfig, SchedulesConfig])
 def test_every_field_is_described(section):
     assert all(field.description for field in section.model_fields.values())
+
+
+def test_game_time_may_be_longer_than_timeouts():
+    assert LearnerConfig(building_horizon_seconds=1e9).building_horizon_seconds == 1e9
+    with pytest.raises(ValidationError, match="building_horizon_seconds"):
+        LearnerConfig(building_horizon_seconds=1e13)

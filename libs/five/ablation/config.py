@@ -14,7 +14,7 @@ from five import yaml_core
 from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, load, validate
 from five.run.renamed_keys import refusal
-from rapid.config import MAX_LARGE_INTEGER, Section
+from rapid.section import MAX_LARGE_INTEGER, Section
 
 _NAME = r"^[a-z0-9][a-z0-9-]{0,40}$"
 RENAMED = {"arms": "variants", "at_once": "parallel_runs", "judge": "evaluation"}

@@ -4,11 +4,11 @@ Names and defaults follow Berner et al. 2019 (the Rerun column of table 2) where
 """
 
 import itertools
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from five.agent.section import Section
+from rapid.section import MAX_NUMBER, Section
 
 # --------------------------------------------------------------------------------------------------------- the model
 
@@ -141,6 +141,8 @@ class SchedulesConfig(Section):
 
 class LearnerConfig(Section):
     """PPO, its optimizer and the gradient clip. Defaults: Berner et al. 2019, table 2 and section 3.2."""
+
+    max_seconds: ClassVar[float] = MAX_NUMBER  # of game time
 
     lstm_unroll_length: int = Field(16, ge=1, description="Timesteps of a sample.")
     samples_per_segment: int = Field(16, ge=1, description="Samples of a segment, which are labelled and sent "

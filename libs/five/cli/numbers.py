@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable
 
-from rapid.config import MAX_INTEGER, MAX_LARGE_INTEGER
+from rapid.section import MAX_INTEGER, MAX_LARGE_INTEGER
 
 
 def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:

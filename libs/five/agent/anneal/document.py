@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from five.agent.anneal.guard import GuardConfig
-from five.agent.section import Section
+from rapid.section import Section
 
 Json = Any
 ID = r"^[a-z0-9][a-z0-9._-]{0,62}$"

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from five.agent.anneal.e_process import EProcess, wealth_paths
 from five.agent.anneal.variants import VARIANTS, Variant
-from five.agent.section import Section
+from rapid.section import Section
 
 CURVE_POINTS = 60  # of the evidence that is plotted
 

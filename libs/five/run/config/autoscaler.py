@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from rapid.config import Section
+from rapid.section import Section
 
 
 class ScalingRule(Section):

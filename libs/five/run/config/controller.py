@@ -6,7 +6,7 @@ import re
 from pydantic import Field, field_validator
 
 from five.run.config.autoscaler import AutoscalerConfig
-from rapid.config import Section
+from rapid.section import Section
 
 LOOPBACK = ("127.0.0.1", "::1")
 _PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from five.run.config.address import Address
-from rapid.config import Section
+from rapid.section import Section
 
 
 class EnvServiceConfig(Section):

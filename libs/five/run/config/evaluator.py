@@ -3,7 +3,7 @@
 from pydantic import Field, field_validator
 
 from five.run.config.address import Address
-from rapid.config import Section
+from rapid.section import Section
 
 
 class EvaluatorConfig(Section):

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from five.run.config.address import Address
-from rapid.config import Section
+from rapid.section import Section
 
 
 class InferenceConfig(Section):

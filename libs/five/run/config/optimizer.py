@@ -3,7 +3,7 @@
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from five.run.config.address import Address, check_address
-from rapid.config import Section
+from rapid.section import Section
 
 
 class OptimizerConfig(Section):
@@ -34,8 +34,6 @@ class OptimizerConfig(Section):
     start_timeout_seconds: float = Field(
         1800.0, ge=120, description="Longest time that optimizer 0 may take to read the checkpoint, while the others "
         "wait for its state; then the group restarts. A checkpoint of the paper's model has 2,500 MB.")
-    rendezvous: Address = Field("", description="Address of torchrun's rendezvous for more than one optimizer, "
-                                "host:port. Empty: a local cluster picks a free port.")
 
     @field_validator("optimizers")
     @classmethod
@@ -71,7 +69,7 @@ class OptimizerConfig(Section):
     def address(self, rank: int) -> str:
         """Return the address at which the optimizer of ``rank`` receives segments, host:port.
 
-        With {node} in the pattern it is the address of the rank-th process, counted node by node. torchrun may give
+        With {node} in the pattern it is the address of the rank-th process, counted node by node. A group may give
         that process another rank; senders do not depend on it.
         """
         if not self._per_node:

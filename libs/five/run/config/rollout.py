@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from rapid.config import Section
+from rapid.section import Section
 
 
 class RolloutConfig(Section):

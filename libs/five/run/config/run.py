@@ -27,7 +27,8 @@ from five.run.config.opponents import OpponentsConfig
 from five.run.config.optimizer import OptimizerConfig
 from five.run.config.play import PlayConfig
 from five.run.config.rollout import RolloutConfig
-from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, Section, StoreConfig, TelemetryConfig
+from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
+from rapid.section import Section
 
 
 class ServicesConfig(Section):
