@@ -3,8 +3,9 @@
     python -m tools.chart_facts
 
 A chart cannot load a preset. charts/files/presets.yaml holds the sizes by which it requests memory and refuses what a
-preset is not made for. Nor can it validate ``run.overrides``: charts/values.schema.json holds their schema. Models are
-built without their tensors' contents, which takes a second or two.
+preset is not made for. Nor can it validate ``run.overrides``: charts/values.schema.json holds their schema, and
+charts/files/replaced-keys.yaml the messages for keys of earlier versions. Models are built without their tensors'
+contents, which takes a second or two.
 """
 
 import argparse
@@ -19,11 +20,12 @@ from dota.spaces import Layout
 from five.agent.model.policy import Policy
 from five.run.config import RunConfig
 from five.run.load import load, presets
-from tools.chart_schema import with_overrides
+from tools.chart_schema import replaced_keys, with_overrides
 
 CHART = Path(__file__).resolve().parents[1] / "charts"
-FACTS, SCHEMA = "files/presets.yaml", "values.schema.json"
+FACTS, REPLACED, SCHEMA = "files/presets.yaml", "files/replaced-keys.yaml", "values.schema.json"
 ABOUT = "# Written by `python -m tools.chart_facts` from the presets; a test checks it. Sizes in bytes.\n"
+ABOUT_REPLACED = "# Keys of run.overrides that are refused. Written by `python -m tools.chart_facts`; a test checks it.\n"
 # A checkpoint holds, besides the policy, Adam's two moments and the clip's second moments, float32 like the parameters.
 MOMENTS = 3
 ADAM_STEP_BYTES = 4  # a count for each parameter tensor
@@ -53,8 +55,13 @@ def text() -> str:
     return ABOUT + yaml.safe_dump({name: facts(load(name)) for name in sorted(presets())}, sort_keys=False)
 
 
+def replaced() -> str:
+    """Return the contents of files/replaced-keys.yaml."""
+    return ABOUT_REPLACED + yaml.safe_dump(replaced_keys(), width=200)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write both files, or report with ``--check`` which are outdated. Return the exit status."""
+    """Write the three files, or report with ``--check`` which are outdated. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.chart_facts", description=__doc__)
     parser.add_argument("--chart", type=Path, default=CHART, help="the chart's folder (default: charts/)")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is outdated")
@@ -64,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"there is no {schema}: --chart must be the folder of the chart; only run.overrides of its schema "
                      "is generated")
     status = 0
-    for path, new in ((arguments.chart / FACTS, text()), (schema, with_overrides(schema.read_text(encoding="utf-8")))):
+    for path, new in ((arguments.chart / FACTS, text()), (arguments.chart / REPLACED, replaced()),
+                      (schema, with_overrides(schema.read_text(encoding="utf-8")))):
         if path.is_file() and path.read_text(encoding="utf-8") == new:
             continue
         if arguments.check:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from five.run.config import RunConfig
+from five.run.renamed_keys import REMOVED, RENAMED, refusal
 
 Schema = dict[str, Any]
 
@@ -38,13 +39,22 @@ def overrides() -> Schema:
     whole = RunConfig.model_json_schema(by_alias=True)
     schema = _partial(whole, whole["$defs"], merged=True)
     schema["properties"] = {"preset": {}, **schema["properties"]}
-    for path in COMPUTED:
+    accepted = dict.fromkeys(COMPUTED, "The chart computes it from its own values.") | replaced_keys()
+    for path, description in accepted.items():
         *sections, key = path.split(".")
         at = schema["properties"]
         for section in sections:
             at = at[section]["properties"]
-        at[key] = {"description": "The chart computes it from its own values."}
+        at[key] = {"description": description}
     return schema
+
+
+def replaced_keys() -> dict[str, str]:
+    """Return each renamed or removed key's path with the message that refuses it.
+
+    The schema accepts any value of them, like those of ``COMPUTED``: helm would not say what replaces them.
+    """
+    return {path: message for path in sorted({**RENAMED, **REMOVED}) if (message := refusal(path))}
 
 
 def with_overrides(text: str) -> str:

@@ -18,6 +18,20 @@ Checks that values.schema.json cannot express: combinations of valid values that
 {{- end }}
 {{- end }}
 
+{{/* Keys of run.overrides that an earlier version had, each with what replaces it, one to a line. Call with the root. */}}
+{{- define "five.replaced.problems" -}}
+{{- range $path, $message := .Files.Get "files/replaced-keys.yaml" | fromYaml }}
+{{- $keys := splitList "." $path }}
+{{- $at := $.Values.run.overrides }}
+{{- range initial $keys }}
+{{- $at = ternary (get $at .) dict (kindIs "map" $at) | default dict }}
+{{- end }}
+{{- if hasKey $at (last $keys) }}
+run.overrides: {{ $message }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/*
 Refuses values that lack keys of this chart: `helm upgrade --reuse-values` passes the previous chart's defaults. Called
 first, because templates fail on a missing section without naming the cause.
@@ -47,7 +61,7 @@ first, because templates fail on a missing section without naming the cause.
 {{- define "five.validate" -}}
 {{- $facts := include "five.facts" . | fromYaml }}
 {{- $problems := list }}
-{{- range list "five.names.problems" "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" "five.kept.problems" "five.secrets.problems" "five.env.problems" "five.gang.problems" }}
+{{- range list "five.names.problems" "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" "five.kept.problems" "five.secrets.problems" "five.env.problems" "five.gang.problems" "five.replaced.problems" }}
 {{- $problems = concat $problems (include . $ | trim | splitList "\n" | compact) }}
 {{- end }}
 

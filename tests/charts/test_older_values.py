@@ -1,6 +1,7 @@
 """Values of an older chart, which `helm upgrade --reuse-values` passes, are refused with what to do instead."""
 
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import yaml
 from tests.charts.rendering import CHART, NAMESPACE, RELEASE, ROOT, Values, refusal, run
 from tests.charts.values_table import KEYS, keys
 
-OLDER = ROOT / "tests/charts/values-0.1.0.yaml"
+OLDER = ROOT / "tests/charts/fixtures/five-0.1.0.tgz"
 
 
 def rendered_with_defaults(helm: str, folder: Path, defaults: str) -> tuple[int, str]:
@@ -21,7 +22,9 @@ def rendered_with_defaults(helm: str, folder: Path, defaults: str) -> tuple[int,
 
 
 def test_reused_values_of_an_older_chart_are_refused(helm: str, tmp_path: Path) -> None:
-    status, error = rendered_with_defaults(helm, tmp_path, OLDER.read_text())
+    with tarfile.open(OLDER) as chart:
+        chart.extract("five/values.yaml", tmp_path, filter="data")
+    status, error = rendered_with_defaults(helm, tmp_path, (tmp_path / "five/values.yaml").read_text())
     assert status != 0 and "--reset-then-reuse-values" in error
     assert "nil pointer" not in error and "additional propert" not in error.lower()
 

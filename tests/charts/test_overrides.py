@@ -9,7 +9,7 @@ import yaml
 
 from five.run.load import load, presets
 from tests.charts.rendering import Values, objects, refusal, run_config, variants
-from tools.chart_schema import COMPUTED
+from tools.chart_schema import COMPUTED, replaced_keys
 
 # The model's size decides the memory of Redis, which the chart knows of the presets only.
 MEMORY = "redis.params.maxmemory=1gb"
@@ -59,6 +59,13 @@ def test_is_refused_where_it_is(case: str, helm: str) -> None:
 def test_what_the_chart_computes_is_refused_in_its_own_words(path: str) -> None:
     said = refusal(Values(path, sets=(f"run.overrides.{path}.of=any kind",)))
     assert f"run.overrides.{path}: the chart computes it from its own values; leave it out" in said, said
+
+
+@pytest.mark.parametrize("path", replaced_keys())
+def test_a_replaced_key_is_refused_with_the_new_one(path: str) -> None:
+    """A value of 0 or false is refused too, which a template must not treat as absent."""
+    error = refusal(Values(path, sets=(f"run.overrides.{path}=0",)))
+    assert f"run.overrides: {replaced_keys()[path]}\n" in error and f'"{path}" was re' in error
 
 
 def test_that_is_all_that_the_chart_computes_whatever_its_values() -> None:

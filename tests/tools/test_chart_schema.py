@@ -14,7 +14,7 @@ from dota.config import SignalName
 from five.agent.config import IdSpace
 from five.run.load import load, presets
 from tools.chart_facts import CHART, SCHEMA
-from tools.chart_schema import COMPUTED, as_text, overrides, with_overrides
+from tools.chart_schema import COMPUTED, as_text, overrides, replaced_keys, with_overrides
 
 DRAFT7 = jsonschema.Draft7Validator
 
@@ -58,7 +58,8 @@ def test_every_key_has_its_description() -> None:
 
     def walk(tree: dict[str, Any], at: str) -> None:
         schema = found[at]["properties"]
-        assert schema.keys() - {"preset"} == tree.keys() - {"preset"}, at
+        replaced = {path.rpartition(".")[2] for path in replaced_keys() if path.rpartition(".")[0] == at}
+        assert schema.keys() - {"preset"} - replaced == tree.keys() - {"preset"}, at
         for key, value in tree.items():
             path = f"{at}.{key}".strip(".")
             assert path in COMPUTED or schema[key]["description"], path
@@ -91,8 +92,8 @@ def test_wrong_value_is_refused_at_its_path(check: Any, tree: Any, path: str) ->
     assert refused(check, tree) == [path]
 
 
-@pytest.mark.parametrize("path", COMPUTED)
-def test_computed_keys_are_left_to_the_chart(check: Any, path: str) -> None:
+@pytest.mark.parametrize("path", [*COMPUTED, *replaced_keys()])
+def test_computed_and_replaced_keys_are_left_to_the_chart(check: Any, path: str) -> None:
     tree: Any = {"of": ["any", "kind"]}
     for key in reversed(path.split(".")):
         tree = {key: tree}

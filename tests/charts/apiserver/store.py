@@ -92,7 +92,8 @@ class Store:
         if how == "application/apply-patch+yaml":
             return self._apply(kind, namespace, name, patch, writer)
         stored = self.get(kind, namespace, name)
-        if how == "application/strategic-merge-patch+json" and "." not in kind.group.removesuffix(".k8s.io"):
+        if how == "application/strategic-merge-patch+json" and (
+                "." not in kind.group or kind.group.endswith(".k8s.io")):
             result = fields.strategic_merge(kind.name, stored.value, patch)
         elif how == "application/merge-patch+json":
             result = fields.json_merge(stored.value, patch)
