@@ -5,10 +5,11 @@ A key is a relative path with '/' between its parts. Every write is atomic: read
 
 import errno
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
+
+from rapid.atomic_file import replacing
 
 Buffer = bytes | bytearray | memoryview
 BLOCK_BYTES = 8 << 20
@@ -73,42 +74,23 @@ class LocalFiles:
 
     def write(self, key: str, pieces: Iterable[Buffer]) -> None:
         """Implement BlobFiles."""
-        target = self._root / key
-        partial = self._written(target, pieces)
-        try:
-            partial.replace(target)
-            _sync_folder(target.parent)
-        finally:
-            partial.unlink(missing_ok=True)
+        self._write(self._root / key, pieces, exclusive=False)
 
     def create(self, key: str, data: bytes) -> bool:
-        """Implement BlobFiles. A link, unlike a rename, never replaces a file."""
-        target = self._root / key
-        partial = self._written(target, [data])
+        """Implement BlobFiles."""
         try:
-            os.link(partial, target)
-            _sync_folder(target.parent)
-            return True
+            self._write(self._root / key, [data], exclusive=True)
         except FileExistsError:
             return False
-        finally:
-            partial.unlink(missing_ok=True)
+        return True
 
     @staticmethod
-    def _written(target: Path, pieces: Iterable[Buffer]) -> Path:
-        """Return a synced file with these contents beside ``target``."""
+    def _write(target: Path, pieces: Iterable[Buffer], exclusive: bool) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        try:
-            with partial.open("wb") as file:
-                for piece in pieces:
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
-        return partial
+        with replacing(target, sync=True, exclusive=exclusive) as file:
+            for piece in pieces:
+                file.write(piece)
+        _sync_folder(target.parent)
 
     def size(self, key: str) -> int | None:
         """Implement BlobFiles."""

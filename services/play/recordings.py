@@ -23,11 +23,11 @@ from dota.spectator.schema import game_schema
 from five.services.play import metrics as page
 from five.services.play.players import Begin
 from five.services.play.views import View, header_by_timestep
+from rapid.atomic_file import PARTIAL, replacing
 
 log = logging.getLogger(__name__)
 FACTS = ".json"  # suffix of the file that describes a recording
 MAX_FACTS = 64 << 10
-PART = ".part"  # suffix of a file that is being written
 GAME = re.compile(r"[0-9a-f]{32}")
 
 
@@ -176,16 +176,14 @@ class Recordings:
         folder.mkdir(parents=True, exist_ok=True)
         # The description comes first: once the recording has its final name, both files exist.
         for suffix, data in ((FACTS, json.dumps(recorded.facts()).encode()), (SUFFIX, recorded.data)):
-            path = folder / f"{recorded.game}{suffix}"
-            partial = path.with_name(path.name + PART)
-            partial.write_bytes(data)
-            partial.replace(path)
+            with replacing(folder / f"{recorded.game}{suffix}") as file:
+                file.write(data)
 
     @staticmethod
     def _found(folder: Path) -> list[Recorded]:
         found = []
-        for path in [*folder.glob(f"*{PART}"), *folder.glob(f"*{FACTS}")]:
-            if path.suffix == PART or not path.with_suffix(SUFFIX).exists():
+        for path in [*folder.glob(f".*{PARTIAL}"), *folder.glob(f"*{FACTS}")]:
+            if path.suffix == PARTIAL or not path.with_suffix(SUFFIX).exists():
                 path.unlink(missing_ok=True)  # left by a process that ended during a write
         for path in folder.glob(f"*{SUFFIX}"):
             facts = path.with_suffix(FACTS)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import redis
 
+from rapid.atomic_file import PARTIAL
 from rapid.config import StoreConfig
 from rapid.embedded_redis import RunningRedis
 from rapid.store.connection import connect
@@ -40,7 +41,7 @@ def sent(client: redis.Redis) -> int:
 
 
 def files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.suffix not in (".lock", ".part"))
+    return sorted(p for p in folder.iterdir() if p.suffix not in (".lock", PARTIAL))
 
 
 def test_one_process_per_node_reads_a_version(readers: Callable[..., ParameterStore], database: redis.Redis
@@ -117,7 +118,7 @@ def test_version_missing_in_redis_is_not_cached(tmp_path: Path) -> None:
 
 
 def test_partial_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
-    left = tmp_path / "r.0-d.99999.part"
+    left = tmp_path / f".r.0-d.99999{PARTIAL}"
     left.write_bytes(b"half")
     folder = NodeCache(tmp_path, "r", wait_seconds=1)
     folder.fill("1-d", memoryview(bytearray(3)), lambda: True, lambda: True)

@@ -11,6 +11,7 @@ from dota.spectator.recording import Recording
 from dota.spectator.schema import same
 from five.services.play.players import Begin, Filler
 from five.services.play.recordings import Recorded, Recorder, Recordings
+from rapid.atomic_file import PARTIAL
 from tests.services.test_play_outbox import GAME, Filmed
 
 BEGIN = Begin("0" * 32, "ada", GAME, 3, None, (Filler("version-7", version=7), Filler("scripted", 2)), "run")
@@ -109,13 +110,13 @@ def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
     names = [f"{number:032x}" for number in range(4)]
     (tmp_path / f"{names[1]}.view").unlink()  # the process ended between the two files
     (tmp_path / f"{names[2]}.json").write_text('{"game": "../../etc/passwd"}')
-    (tmp_path / f"{names[3]}.view.part").write_bytes(b"half")
+    (tmp_path / f".{names[3]}.view{PARTIAL}").write_bytes(b"half")
     (tmp_path / "mine.view").write_bytes(b"somebody's own")
     (tmp_path / "mine.json").write_text(json.dumps({**entry(9, 1).facts(), "at": float("nan")}))
     again = Recordings(8, 1 << 20, tmp_path)
     assert [r.game for r in again.all()] == [names[3], names[0]]
     left = {path.name for path in tmp_path.iterdir()}
-    assert f"{names[1]}.json" not in left and f"{names[3]}.view.part" not in left and "mine.view" in left
+    assert f"{names[1]}.json" not in left and f".{names[3]}.view{PARTIAL}" not in left and "mine.view" in left
     (tmp_path / f"{names[0]}.view").unlink()  # and one that somebody has taken away is not listed any more
     assert again.piece(names[0], 0, 10) is None and [r.game for r in again.all()] == [names[3]]
 

@@ -21,6 +21,7 @@ from five.agent.skill_fit import fit_skills
 from five.agent.standings import GameResult
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.match import Contestant, PairedMatch, play
+from rapid.atomic_file import replace_text
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,9 @@ class Anchors:
 
     def save(self, path: Path) -> None:
         """Write the anchors atomically."""
-        partial = path.with_suffix(".partial")
         values = {"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
                   "draw_probability": self.draw_probability, "games": self.games}
-        partial.write_text(json.dumps(values), encoding="utf-8")
-        partial.replace(path)
+        replace_text(path, json.dumps(values))
 
     @classmethod
     def read(cls, path: Path) -> "Anchors | None":

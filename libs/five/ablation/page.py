@@ -3,7 +3,6 @@
 import html
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from five.ablation.comparison import AXES, Curve, curve, version_curve
@@ -55,13 +54,6 @@ def render(config: AblationConfig, outcome: AblationResults, about: Mapping[str,
             f"</style></head><body><h1>{html.escape(config.name)}</h1>{html.escape(config.question)}"
             f"<p>{html.escape(_status(config, outcome, about))}</p>{''.join(parts[:1])}<div class='grid'>{cards}</div>"
             f"{''.join(parts[1:])}</body></html>")
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
 
 
 def _tables(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> list[Table]:

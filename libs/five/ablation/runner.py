@@ -21,6 +21,7 @@ from five.evaluation.archived_versions import ArchivedVersions
 from five.local.run_folder import RunFolder
 from five.local.run_lock import RunInUse, RunLock
 from five.run.load import ConfigError
+from rapid.atomic_file import replace_text
 
 RESULT, CONDITIONS = "result.json", "conditions.json"
 GRACE_SECONDS = 300.0  # of a trial beyond its minutes: start, shutdown, last report
@@ -48,8 +49,9 @@ class Ablation:
                 raise ConfigError(f"{self.folder} holds results of another version of this file (digest {known}, "
                                   f"now {self.config.digest}): give the ablation another name, or remove the folder")
             return
-        write_json(path, {"digest": self.config.digest, "config": self.config.model_dump(mode="json"),
-                          "commit": commit(), "machine": machine()})
+        about = {"digest": self.config.digest, "config": self.config.model_dump(mode="json"), "commit": commit(),
+                 "machine": machine()}
+        replace_text(path, json.dumps(about, indent=1))
 
     @property
     def anchors_file(self) -> Path:
@@ -73,7 +75,7 @@ class Ablation:
         say(f"training for {self.config.minutes:g} minutes")
         self._train(trial)
         say("evaluating")
-        write_json(self._folder(trial).path / RESULT, self._evaluate(trial, say))
+        replace_text(self._folder(trial).path / RESULT, json.dumps(self._evaluate(trial, say), indent=1))
 
     def anchors(self, say: Callable[[str], None] = print) -> Anchors:
         """Return the bots' skills in the baseline's game. The first call plays their games."""
@@ -111,7 +113,7 @@ class Ablation:
         if process.returncode != 0 or not (folder.path / "records.json").exists():
             tail = "\n".join(log.read_text(errors="replace", encoding="utf-8").splitlines()[-20:])
             raise TrialFailed(f"{trial.name}: training ended with status {process.returncode}:\n{tail}")
-        write_json(folder.path / CONDITIONS, conditions.as_dict())
+        replace_text(folder.path / CONDITIONS, json.dumps(conditions.as_dict(), indent=1))
         (folder.path / "finished").touch()
 
     def _evaluate(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
@@ -141,13 +143,6 @@ def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
     return {"versions": last["version"], "hero_steps": last["hero_steps"], "reuse": last["reuse"],
             "staleness_mean": mean("staleness_mean"), "entropy": mean("entropy"),
             "hero_steps_per_second": (last["hero_steps"] - versions[0]["hero_steps"]) / max(seconds, 1e-9)}
-
-
-def write_json(path: Path, tree: dict[str, Any]) -> None:
-    """Write JSON atomically."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(tree, indent=1), encoding="utf-8")
-    partial.replace(path)
 
 
 def _kept(path: Path) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from five.ablation.evaluation import Anchors
 from five.ablation.results import AblationResults, assemble
 from five.ablation.runner import Ablation
 from five.local.run_folder import ROOT
+from rapid.atomic_file import replace_text
 
 FOLDER = "ablations"
 
@@ -54,6 +55,6 @@ def write(ablation: Ablation) -> str:
     outcome = collect(ablation)
     about = json.loads((ablation.folder / "ablation.json").read_text(encoding="utf-8"))
     table = page.text(ablation.config, outcome, about)
-    page.write(ablation.folder / "table.md", table)
-    page.write(ablation.folder / "page.html", page.render(ablation.config, outcome, about))
+    replace_text(ablation.folder / "table.md", table)
+    replace_text(ablation.folder / "page.html", page.render(ablation.config, outcome, about))
     return table

@@ -7,7 +7,6 @@ import argparse
 import getpass
 import io
 import os
-import secrets
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import redis
 
 from five.run.load import ConfigError, load
+from rapid.atomic_file import replacing
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store import acl, backup
@@ -93,14 +93,8 @@ def _save(client: redis.Redis, name: str, file: str) -> int:
         made = backup.save(client, name, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     else:
-        path = Path(file)
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            with beside.open("wb") as out:
-                made = backup.save(client, name, out)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with replacing(Path(file)) as out:
+            made = backup.save(client, name, out)
     print(f"run {made.run!r}, version {made.head}: {made.keys} keys, {made.bytes:,} bytes", file=sys.stderr)
     return 0
 

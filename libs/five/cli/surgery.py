@@ -13,6 +13,7 @@ from five.cli import numbers
 from five.cli.columns import align
 from five.cli.run_selection import add_address
 from five.local.rest_client import ApiError, Controller
+from rapid.atomic_file import replace_text
 
 if TYPE_CHECKING:
     from five.services.controller.surgery.rehearsals import RehearsalScope
@@ -116,9 +117,7 @@ class Surgery:
             wish["warm_up_versions"] = given.warm_up
         planned = self._rest.post("surgery/plan", wish)
         target = Path(given.out or f"{given.name}.yaml")
-        beside = target.with_name(f".{target.name}.new")
-        beside.write_text(planned["plan"], encoding="utf-8")
-        beside.replace(target)
+        replace_text(target, planned["plan"])
         self._show_plan(planned, f"written: {target}\nnext: five surgery check {target}")
         return 0
 

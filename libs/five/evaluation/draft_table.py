@@ -1,7 +1,6 @@
 """Draft table of an archived version: the win heads of both teams evaluate the first observation of each line-up."""
 
 import json
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from five.agent.model.policy import Policy
 from five.evaluation.line_up_values import BATCH, LineUpReader, PerGameReader, factored_reader
 from five.run import draft_tables
 from five.run.line_ups import HOW
+from rapid.atomic_file import replacing
 
 CHUNK = 4096  # line-ups between two checks of the time
 KEEP_SECONDS = 60.0  # interval at which an unfinished table is saved
@@ -82,8 +82,6 @@ def _resumed(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -> Flo
 
 def _keep(partial: Path, leaves: LeafTable) -> None:
     partial.parent.mkdir(parents=True, exist_ok=True)
-    beside = partial.with_name(f".{partial.name}.{os.getpid()}.part")  # another process may compute it too
-    with beside.open("wb") as file:
+    with replacing(partial) as file:
         for piece in draft_tables.file_of(leaves):
             file.write(piece)
-    beside.replace(partial)

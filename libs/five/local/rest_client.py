@@ -3,7 +3,6 @@
 import ipaddress
 import itertools
 import json
-import os
 import time
 import urllib.parse
 import uuid
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+
+from rapid.atomic_file import replacing
 
 TOKEN_VARIABLE = "FIVE_OPERATOR_TOKEN"  # noqa: S105  (the variable's name)
 TRIES = 4  # attempts of a request without an answer, or while Redis is unavailable
@@ -94,21 +95,18 @@ class Controller:
 
     def save(self, path: str, file: Path) -> int:
         """Write the bytes of GET /v1/<path> to a file, atomically. Return their number. Raises ApiError."""
-        beside, written = file.with_name(f".{file.name}.{os.getpid()}.part"), 0
+        written = 0
         try:
             with httpx.stream("GET", f"{self.url}/v1/{path}", headers=self._headers,
                               timeout=httpx.Timeout(self._timeout), trust_env=self._trust_env) as answer:
                 if answer.is_error:
                     answer.read()
                     raise self._refusal(answer)
-                with beside.open("wb") as out:
+                with replacing(file) as out:
                     for piece in answer.iter_bytes():
                         written += out.write(piece)
-            beside.replace(file)
         except httpx.HTTPError as error:
             raise self._silent(error) from None
-        finally:
-            beside.unlink(missing_ok=True)
         return written
 
     def _ask(self, method: str, path: str, parameters: dict[str, Any], body: dict[str, Any] | None,

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from five import yaml_core
 from five.run.config import RunConfig
 from five.run.renamed_keys import migrate, refusal
+from rapid.atomic_file import replace_text
 
 _HERE = Path(__file__).resolve().parent
 # Allowed values of keys whose regular expression is hard to read.
@@ -128,10 +129,7 @@ def type_hint(kind: str, given: object) -> str:
 
 def save(config: RunConfig, path: Path) -> None:
     """Write the whole configuration as YAML, atomically."""
-    partial = path.with_suffix(path.suffix + ".partial")
-    text = yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False)
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    replace_text(path, yaml_core.dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
 
 
 def explain(error: ValidationError, where: str) -> str:

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import TypeAlias
 
+from rapid.atomic_file import replace_text
 from rapid.config import RpcConfig
 from rapid.rpc.certificate_reload import FileWatcher
 from rapid.telemetry.logs import hide_secrets
@@ -104,13 +105,7 @@ def new_token() -> str:
 
 def write_tokens(path: Path, *tokens: str) -> None:
     """Replace the file atomically with these tokens, readable by its owner only. Clients send the first."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write("".join(f"{token}\n" for token in tokens))
-        file.flush()
-        os.fsync(file.fileno())
-    beside.rename(path)
+    replace_text(path, "".join(f"{token}\n" for token in tokens), 0o600, sync=True)
 
 
 def load_or_create_token(path: Path) -> str:

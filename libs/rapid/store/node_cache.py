@@ -8,11 +8,12 @@ any error a process reads for itself.
 import fcntl
 import logging
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from rapid.atomic_file import PARTIAL, replacing
 
 log = logging.getLogger(__name__)
 
@@ -95,31 +96,24 @@ class NodeCache:
             os.close(lock)
 
     def _write(self, path: Path, data: memoryview) -> None:
-        # Containers share process ids, and an existing file or link must not be followed.
-        beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
         try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb", buffering=0) as file:
-                done = 0
-                while done < data.nbytes:
-                    done += file.write(data[done:])
-            beside.rename(path)
+            with replacing(path, 0o644) as file:
+                file.write(data)
             self._forget()
         except OSError as error:
             log.warning("%s cannot be written (%s): every process of this node reads from Redis", path, error)
-            with suppress(OSError):
-                beside.unlink()
 
     def _forget(self) -> None:
         """Remove files of older versions, and partial files of killed processes."""
         found: list[tuple[float, Path]] = []
-        for path in self._folder.glob(f"{self._prefix}*"):
+        for path in (*self._folder.glob(f"{self._prefix}*"), *self._folder.glob(f".{self._prefix}*")):
             with suppress(FileNotFoundError):
                 found.append((path.stat().st_mtime, path))
-        files = sorted(((t, p) for t, p in found if p.suffix not in (".lock", ".part")), reverse=True)
+        files = sorted(((t, p) for t, p in found if p.suffix not in (".lock", PARTIAL)), reverse=True)
         kept = {p.name for _, p in files[:KEEP]}
         now = time.time()
         for at, path in found:
-            if path.suffix in (".lock", ".part"):
+            if path.suffix in (".lock", PARTIAL):
                 stale = now - at > 10 * self._wait
             else:
                 stale = path.name not in kept

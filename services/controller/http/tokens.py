@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import json
 import logging
-import os
 import secrets
 import threading
 import time
@@ -21,6 +20,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
+from rapid.atomic_file import replace_text
 from rapid.file_stamp import FileStamp, file_stamp
 
 log = logging.getLogger(__name__)
@@ -115,14 +115,8 @@ def write(path: Path, entries: Iterable[TokenEntry]) -> None:
     """Replace a file atomically; only its owner may read it. Raise ValueError or OSError."""
     kept = list(entries)
     require_distinct(kept, str(path))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump([entry.model_dump(mode="json", exclude_none=True) for entry in kept], file, indent=2)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    text = json.dumps([entry.model_dump(mode="json", exclude_none=True) for entry in kept], indent=2)
+    replace_text(path, f"{text}\n", 0o600, sync=True)
 
 
 class TokenFile:
