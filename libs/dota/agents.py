@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from dota.choices import Seen, choices_of
+from dota.choices import ActionInputs, choices_of
 from dota.config import GameConfig, RewardConfig
 from dota.flat import FlatObservation
 from dota.rewards import SIGNALS, rewards
@@ -57,9 +57,9 @@ class AgentView:
             shapes[name] = (own, _DTYPES[name])
         return shapes | mask
 
-    def seen(self, arrays: Mapping[str, Array]) -> Seen:
+    def seen(self, arrays: Mapping[str, Array]) -> ActionInputs:
         """Select the arrays that describe valid actions, from arrays with leading dimensions [..., (heroes)]."""
-        return Seen(arrays["available"], arrays["target_mask"])
+        return ActionInputs(arrays["available"], arrays["target_mask"])
 
     def mask(self, arrays: Mapping[str, Array]) -> npt.NDArray[np.int8]:
         """Return the mask int8 [..., mask_width], hero after hero, for arrays [..., heroes, .]."""

@@ -87,7 +87,7 @@ def actions_for(config: GameConfig) -> tuple[Action, ...]:
         key=lambda a: a.id))
 
 
-class Seen(NamedTuple):
+class ActionInputs(NamedTuple):
     """Arrays that describe a hero's valid actions: available ids [..., 30] and target masks [..., 4, U]."""
 
     available: Array
@@ -110,14 +110,14 @@ class Choices(ABC):
         return sum(self.parts)
 
     @abstractmethod
-    def mask(self, seen: Seen) -> npt.NDArray[np.int8]:
+    def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
         """Return int8 [..., width], part after part: 1 for a valid choice. Every part has at least one valid choice."""
 
     @abstractmethod
-    def orders(self, chosen: Array, seen: Seen) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
+    def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         """Convert choices [..., parts] to commands int16 [..., 6], with bool [...] for whether each is valid."""
 
-    def _offered(self, seen: Seen) -> Array:
+    def _offered(self, seen: ActionInputs) -> Array:
         """Return bool [..., ids]: available actions by id."""
         lead = seen.available.shape[:-1]
         out = np.zeros((*lead, len(self.layout.actions)), np.bool_)
@@ -125,7 +125,7 @@ class Choices(ABC):
         out[..., 0] = False
         return out
 
-    def _targets(self, seen: Seen) -> Array:
+    def _targets(self, seen: ActionInputs) -> Array:
         """Return bool [..., 4 * U]: valid targets by class. A class without targets has its first slot set, which
         nothing reads."""
         valid = seen.target_mask != 0
@@ -133,7 +133,7 @@ class Choices(ABC):
         rows: Array = valid.reshape(*valid.shape[:-2], -1)
         return rows
 
-    def _slot(self, action: Array, seen: Seen) -> tuple[Array, Array]:
+    def _slot(self, action: Array, seen: ActionInputs) -> tuple[Array, Array]:
         """Return the slots of action ids in ``available``, 0 (noop) for unavailable ones, and whether each is
         available."""
         found = seen.available == action[..., None]
@@ -141,7 +141,7 @@ class Choices(ABC):
         return np.where(there, found.argmax(-1), 0), there
 
 
-class Native(Choices):
+class NativeChoices(Choices):
     """The game's own action format."""
 
     names = tuple(part.name.lower() for part in ActionPart)
@@ -154,14 +154,14 @@ class Native(Choices):
             self._uses[action.id, list(action_parts_used(action.target))] = True
         self._class = np.array([a.mask for a in layout.actions])
 
-    def mask(self, seen: Seen) -> npt.NDArray[np.int8]:
+    def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
         lead = seen.available.shape[:-1]
         targets = self._targets(seen).reshape(*lead, len(MaskClass), -1)
         ones = np.ones((*lead, DELAYS + 2 * OFFSETS), np.bool_)
         return np.concatenate([seen.available != 0, ones[..., :DELAYS], targets[..., :MaskClass.TELEPORT, :].any(-2),
                                targets[..., MaskClass.TELEPORT, :], ones[..., DELAYS:]], -1).astype(np.int8)
 
-    def orders(self, chosen: Array, seen: Seen) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
+    def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         action = np.take_along_axis(seen.available, chosen[..., :1].astype(np.int64), -1)[..., 0].astype(np.int64)
         uses, kind = self._uses[action], self._class[action]
         at = np.where(uses[..., ActionPart.TELEPORT], chosen[..., ActionPart.TELEPORT], chosen[..., ActionPart.UNIT])
@@ -171,7 +171,7 @@ class Native(Choices):
         return chosen.astype(np.int16), (action != 0) & (valid | ~aims)
 
 
-class Factored(Choices):
+class FactoredChoices(Choices):
     """Action format of independent parts: a verb, a target of each class, an offset and a delay."""
 
     names = ("verb", "attack_target", "enemy_target", "ally_target", "teleport_target", "offset_x", "offset_y", "delay")
@@ -184,11 +184,11 @@ class Factored(Choices):
         self._aims = np.array([a.target in (TargetType.UNIT, TargetType.UNIT_OFFSET, TargetType.TELEPORT)
                                for a in self.actions])
 
-    def mask(self, seen: Seen) -> npt.NDArray[np.int8]:
+    def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
         rest = np.ones((*seen.available.shape[:-1], 2 * OFFSETS + DELAYS), np.bool_)
         return np.concatenate([self._offered(seen)[..., self._ids], self._targets(seen), rest], -1).astype(np.int8)
 
-    def orders(self, chosen: Array, seen: Seen) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
+    def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         verb = chosen[..., 0]
         kind = self._class[verb]
         unit = np.take_along_axis(chosen[..., 1:5], kind[..., None], -1)[..., 0]
@@ -200,7 +200,7 @@ class Factored(Choices):
         return out.astype(np.int16), allowed
 
 
-class Entry(NamedTuple):
+class TargetedAction(NamedTuple):
     """Action with its target, as one number of the discrete format."""
 
     action: int
@@ -210,7 +210,7 @@ class Entry(NamedTuple):
     y: int
 
 
-class Discrete(Choices):
+class DiscreteChoices(Choices):
     """Action format of one number. ``entries`` lists the action and target of each number."""
 
     names = ("action",)
@@ -225,24 +225,24 @@ class Discrete(Choices):
         self._target = np.array([kind[e.action] * layout.units + max(e.unit, 0) for e in self.entries])
         self._rest = np.array([(0, max(e.unit, 0), max(e.unit, 0), e.x, e.y) for e in self.entries], np.int16)
 
-    def _entries(self) -> Iterable[Entry]:
+    def _entries(self) -> Iterable[TargetedAction]:
         for action in self.actions:
             if action.target is TargetType.NONE:
-                yield Entry(action.id, action.name, -1, MIDDLE, MIDDLE)
+                yield TargetedAction(action.id, action.name, -1, MIDDLE, MIDDLE)
             elif action.target in (TargetType.POINT, TargetType.WARD):
-                yield from (Entry(action.id, action.name, -1, x, y) for x, y in AIMS)
+                yield from (TargetedAction(action.id, action.name, -1, x, y) for x, y in AIMS)
             else:
                 for name, start, count in self.layout.groups.values():
                     if name.startswith(_GROUPS[action.mask]):
-                        yield from (Entry(action.id, f"{action.name} {name}[{i}]", start + i, MIDDLE, MIDDLE)
+                        yield from (TargetedAction(action.id, f"{action.name} {name}[{i}]", start + i, MIDDLE, MIDDLE)
                                     for i in range(count))
 
-    def mask(self, seen: Seen) -> npt.NDArray[np.int8]:
+    def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
         flat = seen.target_mask.reshape(*seen.available.shape[:-1], -1) != 0
         allowed = self._offered(seen)[..., self._ids] & (flat[..., self._target] | ~self._aims)
         return np.asarray(allowed, np.int8)
 
-    def orders(self, chosen: Array, seen: Seen) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
+    def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         number = chosen[..., 0]
         slot, there = self._slot(self._ids[number], seen)
         flat = seen.target_mask.reshape(*number.shape, -1)
@@ -254,7 +254,8 @@ class Discrete(Choices):
 
 def choices_of(form: str, config: GameConfig, layout: Layout) -> Choices:
     """Return a hero's actions in a format. Raises ValueError for an unknown format."""
-    kinds: dict[str, type[Choices]] = {"native": Native, "factored": Factored, "discrete": Discrete}
+    kinds: dict[str, type[Choices]] = {"native": NativeChoices, "factored": FactoredChoices,
+                                       "discrete": DiscreteChoices}
     if form not in kinds:
         raise ValueError(f"actions is one of {', '.join(map(repr, FORMS))}, not {form!r}")
     return kinds[form](config, layout)

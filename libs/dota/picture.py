@@ -25,7 +25,7 @@ def _runs(flat: list[int], shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     return np.repeat(pairs[:, 0], pairs[:, 1]).reshape(shape)
 
 
-class Ground:
+class MapPicture:
     """Map of a patch: ``picture`` uint8 [h, w, 3], one pixel a cell, north up; ``west``, ``south``, ``extent`` in world
     units."""
 
@@ -44,9 +44,9 @@ class Ground:
 
 
 @functools.cache
-def ground_of(patch: str) -> Ground:
+def ground_of(patch: str) -> MapPicture:
     """Return the map of a patch, cached for the process."""
-    return Ground(patch)
+    return MapPicture(patch)
 
 
 def _paint(image: Picture, x: float, y: float, radius: float, colour: tuple[int, int, int], square: bool) -> None:

@@ -59,7 +59,7 @@ class Verdict(NamedTuple):
     reason: str
 
 
-class PlayedGame(Game):
+class InteractiveGame(Game):
     """Game that people take part in, with all of `Game`'s attributes.
 
     ``obs``, ``controllers``, ``winner``, ``time``, ``stats``, ``signals`` and ``lineup`` are those of ``dota.Game``;

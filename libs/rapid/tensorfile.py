@@ -24,7 +24,7 @@ MAX_HEADER_BYTES = 100_000_000  # limit of the safetensors library
 
 
 @dataclass(frozen=True)
-class Entry:
+class TensorEntry:
     """An array: its byte range in the data section, dtype tag and shape."""
 
     name: str
@@ -35,10 +35,10 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Index:
+class TensorIndex:
     """Arrays of a file in the order of their bytes, and JSON metadata."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[TensorEntry, ...]
     meta: dict[str, Any]
     label: str = ""  # for people; it also distinguishes files of equal contents
 
@@ -68,7 +68,7 @@ class Index:
 
 
 def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Collection[str] = (),
-             label: str = "") -> Index:
+             label: str = "") -> TensorIndex:
     """Return the index of a file of ``tensors``. Wider dtypes come first, so that every array is aligned.
 
     Raises ValueError for a dtype that the format lacks, or a bfloat16 array that is not carried as uint16.
@@ -89,12 +89,12 @@ def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Co
             tag = _TAGS[array.dtype.name]
         else:
             raise ValueError(f"tensor {name!r}: dtype {array.dtype.name} cannot be stored")
-        entries.append(Entry(name, tag, array.shape, start, start + array.nbytes))
+        entries.append(TensorEntry(name, tag, array.shape, start, start + array.nbytes))
         start += array.nbytes
-    return Index(tuple(entries), dict(meta), label)
+    return TensorIndex(tuple(entries), dict(meta), label)
 
 
-def parse_header(text: bytes, data_bytes: int) -> Index:
+def parse_header(text: bytes, data_bytes: int) -> TensorIndex:
     """Parse a header's JSON (without its length prefix) and check it against the size of the data section.
 
     Raises ValueError unless it is a safetensors header whose arrays fill the data section exactly.
@@ -104,7 +104,7 @@ def parse_header(text: bytes, data_bytes: int) -> Index:
         found = table.pop("__metadata__", {})
         meta = json.loads(found.get("meta", "{}"))
         label = str(found.get("label", ""))
-        entries = [Entry(name, row["dtype"], tuple(row["shape"]), *row["data_offsets"])
+        entries = [TensorEntry(name, row["dtype"], tuple(row["shape"]), *row["data_offsets"])
                    for name, row in table.items()]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"not a safetensors header: {error}") from None
@@ -121,10 +121,10 @@ def parse_header(text: bytes, data_bytes: int) -> Index:
         place = e.end
     if place != data_bytes:
         raise ValueError(f"the header describes {place} bytes of data, there are {data_bytes}")
-    return Index(tuple(sorted(entries, key=lambda e: (e.start, e.end))), meta, label)
+    return TensorIndex(tuple(sorted(entries, key=lambda e: (e.start, e.end))), meta, label)
 
 
-def pieces_of(index: Index, tensors: Mapping[str, Array]) -> list[memoryview]:
+def pieces_of(index: TensorIndex, tensors: Mapping[str, Array]) -> list[memoryview]:
     """Return the data section as views of the arrays, in order. Only a non-contiguous array is copied."""
     return [np.ascontiguousarray(tensors[e.name]).reshape(-1).view(np.uint8).data
             for e in index.entries if e.end > e.start]
@@ -159,7 +159,7 @@ def header_bytes(start: bytes, size: int) -> int:
     return 8 + length
 
 
-def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tuple[dict[str, Array], Index]:
+def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tuple[dict[str, Array], TensorIndex]:
     """Return arrays (views of ``data``) and index of a whole file. Raise ValueError unless it is a safetensors file."""
     view = np.frombuffer(data, np.uint8)
     begin = header_bytes(view[:8].tobytes(), view.size)

@@ -17,7 +17,7 @@ from five.clients.inference import InferenceClient
 from five.clients.inference_pools import InferencePools, inference_pools
 from five.protos.v1 import evaluator_pb2_grpc
 from five.run.config import RunConfig
-from five.run.draft_tables import DraftTables
+from five.run.draft_tables import DraftTableStore
 from five.run.effective import overlay
 from five.run.load import load
 from five.services.evaluator import metrics as page
@@ -26,9 +26,9 @@ from five.services.evaluator.cpu_limit import CpuLimit
 from five.services.evaluator.drafting import DraftReader
 from five.services.evaluator.guard_loop import GuardLoop
 from five.services.evaluator.match_progress import TABLE as MATCH_GAMES
-from five.services.evaluator.matches import Inference, Matches, Pairing, Result
+from five.services.evaluator.matches import Inference, Matches, Pairing, PairingResult
 from five.services.evaluator.rating_loop import RatingLoop, number
-from five.services.evaluator.recording import Recorder, SpectatorRecordings, tidy
+from five.services.evaluator.recording import ReplayRecorder, SpectatorRecordings, tidy
 from five.services.evaluator.service import PLAYERS, EvaluatorService
 from rapid import codec
 from rapid.live_source import LiveSource
@@ -70,8 +70,8 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
     cameras = Cameras(games, service.config.name, service.config.rewards, source)
     listings.append(cameras.games)
     recordings = SpectatorRecordings(cameras, service.blobs, folder)
-    recorder = Recorder(games.record, games.hash, folder, settings.keep_replays, recordings,
-                        lambda: tidy(folder, settings.replay_days, settings.replay_mebibytes * 2**20, recordings))
+    recorder = ReplayRecorder(games.record, games.hash, folder, settings.keep_replays, recordings,
+                              lambda: tidy(folder, settings.replay_days, settings.replay_mebibytes * 2**20, recordings))
     rng = np.random.default_rng(service.config.seed)
 
     def show() -> None:
@@ -85,7 +85,7 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
         first = guard.next_pairing() if rng.random() < settings.guard_share else None
         return first or loop.next_pairing() or guard.next_pairing()
 
-    def on_result(result: Result) -> None:
+    def on_result(result: PairingResult) -> None:
         if guard.on_result(result):
             cameras.ended(result.slot)
             page.count_guard_game("old" if result.pairing.rules is None else "new", result.score, guard.played)
@@ -168,7 +168,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       current_line_filter(service.state.lineage(), service.parameters.head()),
                       config.seed + SEED_OFFSET)
     folder = service.folder_for("replays", settings.replays)
-    drafter = DraftReader(game, client(), DraftTables(service.blobs, config.name), settings.draft_line_ups,
+    drafter = DraftReader(game, client(), DraftTableStore(service.blobs, config.name), settings.draft_line_ups,
                           lambda: -1 if loop.ladder.last_rated is None else number(loop.ladder.last_rated.player))
     anneals = AnnealStore(service.state)
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)

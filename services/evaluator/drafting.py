@@ -31,7 +31,7 @@ class DraftReader:
     """Builder of draft tables; the store keeps the newest ones. ``game`` is the evaluated game; ``most`` limits a
     table's line-ups, 0 disables tables; ``rated`` returns the version rated last."""
 
-    def __init__(self, game: GameConfig, inference: Inference, tables: draft_tables.DraftTables, most: int,
+    def __init__(self, game: GameConfig, inference: Inference, tables: draft_tables.DraftTableStore, most: int,
                  rated: Callable[[], int]) -> None:
         self._game = game
         self._inference = inference

@@ -16,7 +16,7 @@ from five.agent.anneal.guard import Pair
 from five.agent.anneal.pair_records import pair_key, pair_seed, pair_to_json
 from five.agent.anneal.variants import VARIANTS, Variant
 from five.agent.standings import player_name
-from five.services.evaluator.matches import Pairing, Player, Result
+from five.services.evaluator.matches import Pairing, PairingResult, TeamPlayer
 from rapid.store.tables import Table
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ POLL_SECONDS = 2.0
 
 
 @dataclass
-class _Open:
+class _OpenPair:
     """Pair in progress: its record's data, and the results so far by the newest version's side."""
 
     trial: str
@@ -56,8 +56,8 @@ class GuardLoop:
         self._trial = ""
         self._done: dict[Variant, set[int]] = {rule: set() for rule in VARIANTS}
         self._waiting: list[Pairing] = []
-        self._open: dict[tuple[str, Variant, int], _Open] = {}
-        self._games: list[tuple[Pairing, _Open]] = []
+        self._open: dict[tuple[str, Variant, int], _OpenPair] = {}
+        self._games: list[tuple[Pairing, _OpenPair]] = []
 
     def next_pairing(self) -> Pairing | None:
         """Return the next game; None if no anneal is active or all pairs are played."""
@@ -68,7 +68,7 @@ class GuardLoop:
             self._assign(self._anneal)
         return self._waiting.pop() if self._waiting else None
 
-    def on_result(self, result: Result) -> bool:
+    def on_result(self, result: PairingResult) -> bool:
         """Record an ended game. Return whether it belongs to the guard."""
         for i, (pairing, pair) in enumerate(self._games):
             if pairing is result.pairing:
@@ -133,16 +133,16 @@ class GuardLoop:
             return
         number = next(n for n in itertools.count()
                       if n not in self._done[rule] and (anneal.trial, rule, n) not in self._open)
-        pair = _Open(anneal.trial, rule, number, version, anneal.shown_at(version))
+        pair = _OpenPair(anneal.trial, rule, number, version, anneal.shown_at(version))
         self._open[(pair.trial, rule, number)] = pair
-        agent, before = (Player(player_name(v), version=v) for v in (version, anneal.base))
+        agent, before = (TeamPlayer(player_name(v), version=v) for v in (version, anneal.base))
         for side in (1, 0):
             pairing = Pairing(agent, before, side, pair_seed(pair.trial, number),
                               self._changed if rule is Variant.NEW else None)
             self._waiting.append(pairing)
             self._games.append((pairing, pair))
 
-    def _store(self, pair: _Open) -> None:
+    def _store(self, pair: _OpenPair) -> None:
         self._open.pop((pair.trial, pair.rule, pair.number), None)
         if pair.trial != self._trial:
             return  # the pair belongs to an earlier attempt

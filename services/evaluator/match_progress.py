@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from five.services.evaluator.matches import Pairing, Result
+from five.services.evaluator.matches import Pairing, PairingResult
 
 TABLE = "match_games"
 MATCHES = 4  # whose games are stored; the controller requests one at a time
 
 
-class Rows(Protocol):
+class ProgressTable(Protocol):
     """Part of rapid.store.tables.Table that match progress needs."""
 
     def all(self) -> dict[str, Any]: ...
@@ -26,11 +26,11 @@ class MatchProgress:
     the ``replay`` of one of them, '' without."""
 
     version: int | None
-    results: dict[int, Result]
+    results: dict[int, PairingResult]
     replay: str
 
 
-def load(table: Rows, match: str, pairings: Sequence[Pairing]) -> MatchProgress:
+def load(table: ProgressTable, match: str, pairings: Sequence[Pairing]) -> MatchProgress:
     """Return a match's progress, and remove other matches from the table except for the newest. Blocking; raises
     redis.RedisError."""
     rows: dict[str, dict[int, Any]] = {}
@@ -44,13 +44,14 @@ def load(table: Rows, match: str, pairings: Sequence[Pairing]) -> MatchProgress:
         for game in rows[identity]:
             table.set(f"{identity}:{game}", None)
     mine = {game: row for game, row in rows.get(match, {}).items() if game < len(pairings)}
-    results = {game: Result(pairings[game], row["score"], row["seconds"], np.array(row["agent"], np.float32),
-                            np.array(row["opponent"], np.float32), -1) for game, row in mine.items()}
+    results = {game: PairingResult(pairings[game], row["score"], row["seconds"], np.array(row["agent"], np.float32),
+                                   np.array(row["opponent"], np.float32), -1) for game, row in mine.items()}
     return MatchProgress(next((int(row["version"]) for row in mine.values()), None), results,
                          next((row["replay"] for row in mine.values() if row["replay"]), ""))
 
 
-def store(table: Rows, match: str, version: int, number: int, result: Result, replay: str, at: float) -> None:
+def store(table: ProgressTable, match: str, version: int, number: int, result: PairingResult, replay: str,
+          at: float) -> None:
     """Persist a game that ended at wall time ``at``; idempotent. Blocking; raises redis.RedisError."""
     row = {"version": version, "score": result.score, "seconds": result.game_seconds, "at": at, "replay": replay,
            "agent": result.agent_statistics.tolist(), "opponent": result.opponent_statistics.tolist()}

@@ -39,7 +39,7 @@ class Games(Protocol):
         ...
 
 
-class Observer(Protocol):
+class GameObserver(Protocol):
     """Observer of games during play (services.evaluator.cameras)."""
 
     def wants(self, slot: int) -> bool:
@@ -63,7 +63,7 @@ class Inference(Protocol):
 
 
 @dataclass(frozen=True)
-class Player:
+class TeamPlayer:
     """Player of a team: a bot of the core (``controller`` > 0), or a version (-1: the newest)."""
 
     name: str
@@ -79,8 +79,8 @@ class Pairing:
     assigned; ``number``: its number in a match, from 0.
     """
 
-    agent: Player
-    opponent: Player
+    agent: TeamPlayer
+    opponent: TeamPlayer
     side: int
     seed: int | None = None
     rules: GameConfig | None = None
@@ -89,7 +89,7 @@ class Pairing:
 
 
 @dataclass(frozen=True)
-class Result:
+class PairingResult:
     """Finished game. ``score``: 1 the agent won, 0.5 a draw, 0 lost; statistics float32 [K], means over heroes."""
 
     pairing: Pairing
@@ -103,7 +103,7 @@ class Result:
 class Matches:
     """Runner that keeps a vector of games busy with pairings."""
 
-    def __init__(self, games: Games, inference: Inference, heroes: int, observer: Observer | None = None) -> None:
+    def __init__(self, games: Games, inference: Inference, heroes: int, observer: GameObserver | None = None) -> None:
         self._games = games
         self._observer = observer
         self._inference = inference
@@ -118,7 +118,7 @@ class Matches:
         self._actions = np.zeros((self._count, 2, heroes, 6), np.int16)
         self.is_idle = True  # no game advances: a pause holds all between two steps, or none is in progress
 
-    async def play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
+    async def play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[PairingResult], None],
                    pause: Callable[[], bool] = lambda: False, delay: Callable[[], float] = lambda: 0.0,
                    on_start: Callable[[int], None] = lambda game: None) -> None:
         """Play until ``next_pairing`` returns None and every game has ended.
@@ -134,7 +134,7 @@ class Matches:
         finally:
             self.is_idle = True
 
-    async def _play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
+    async def _play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[PairingResult], None],
                     pause: Callable[[], bool], delay: Callable[[], float]) -> None:
         self._start([i for i in range(self._count)], next_pairing)
         while any(p is not None for p in self._pairings):
@@ -233,11 +233,11 @@ class Matches:
         table = np.array(pairs, np.int64).reshape(-1, 2)
         return table[:, 0], table[:, 1]
 
-    def _result(self, i: int) -> Result:
+    def _result(self, i: int) -> PairingResult:
         pairing = self._pairings[i]
         assert pairing is not None
         winner = int(self._games.winner[i])
         score = 0.5 if winner == DRAW else float(winner - 1 == pairing.side)
         statistics = self._games.stats[i].mean(axis=1)
-        return Result(pairing, score, float(self._games.game_time[i]), statistics[pairing.side].copy(),
-                      statistics[1 - pairing.side].copy(), i)
+        return PairingResult(pairing, score, float(self._games.game_time[i]), statistics[pairing.side].copy(),
+                             statistics[1 - pairing.side].copy(), i)

@@ -12,7 +12,7 @@ import numpy as np
 from five.agent.config import RatingConfig
 from five.agent.ladder import ANCHORS, Ladder, RatingOutcome
 from five.agent.standings import player_name, player_version
-from five.services.evaluator.matches import Pairing, Player, Result
+from five.services.evaluator.matches import Pairing, PairingResult, TeamPlayer
 from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.series import Series
 from rapid.store.state import RunState
@@ -35,7 +35,7 @@ class RatingLoop:
     config: RatingConfig
     state: RunState
     series: Series
-    bots: dict[str, Player]
+    bots: dict[str, TeamPlayer]
     statistic_names: tuple[str, ...]
     newest: Callable[[], int | None]
     pin: Callable[[int], None]
@@ -90,8 +90,8 @@ class RatingLoop:
             pass  # this update recorded the scale's zero; the next one begins the rating
         self._tries.clear()
 
-    def _player(self, name: str) -> Player:
-        return self.bots[name] if name in self.bots else Player(name, version=number(name))
+    def _player(self, name: str) -> TeamPlayer:
+        return self.bots[name] if name in self.bots else TeamPlayer(name, version=number(name))
 
     def drop(self) -> int:
         """Assign the games in progress again; abort those lost TRIES times. Return the number of aborted games."""
@@ -108,7 +108,7 @@ class RatingLoop:
         """Assign the games in progress again, any number of times, because the store is unavailable."""
         self._in_progress.clear()
 
-    def on_result(self, result: Result) -> bool:
+    def on_result(self, result: PairingResult) -> bool:
         """Record an ended game. Return whether it counts, which duplicates and abandoned games do not."""
         game = result.pairing.game
         self._in_progress.discard(game)

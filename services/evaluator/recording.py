@@ -68,7 +68,7 @@ def tidy(folder: Path, days: float, most_bytes: float, recordings: "SpectatorRec
     return gone
 
 
-class Recorder:
+class ReplayRecorder:
     """Recorder of each version's first rated game into ``folder``, as PLAYER.replay, which keeps the newest ``keep``.
 
     ``record`` starts the recording of a slot's game, ``final_hash`` returns the hash of its final state. With

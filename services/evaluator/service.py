@@ -18,7 +18,7 @@ from five.agent.standings import player_name, player_version
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
 from five.services.evaluator import match_progress
 from five.services.evaluator.cameras import Cameras
-from five.services.evaluator.matches import Inference, Matches, Pairing, Player, Result
+from five.services.evaluator.matches import Inference, Matches, Pairing, PairingResult, TeamPlayer
 from five.services.evaluator.metrics import DROPPED
 from five.services.evaluator.rating_loop import RatingLoop
 from five.services.evaluator.recording import SpectatorRecordings
@@ -29,15 +29,15 @@ from rapid.rpc.fencing_epoch import is_stale_epoch, require_epoch
 log = logging.getLogger(__name__)
 MAX_GAMES = 10_000
 CONCURRENT = 16
-PLAYERS = {name: Player(name, int(controller)) for name, controller in BOTS.items()}
+PLAYERS = {name: TeamPlayer(name, int(controller)) for name, controller in BOTS.items()}
 
 
-def player(name: str) -> Player:
+def player(name: str) -> TeamPlayer:
     """Return the bot of a name, or the version of a number. Raises ValueError that lists the bots."""
     if name in PLAYERS:
         return PLAYERS[name]
     if name.isdigit():
-        return Player(player_name(int(name)), version=int(name))
+        return TeamPlayer(player_name(int(name)), version=int(name))
     raise ValueError(f"against {name!r}: allowed are a version's number and {', '.join(BOTS)}")
 
 
@@ -62,7 +62,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     playing: set[Matches] = field(default_factory=set)
     blobs: BlobStore | None = None
     rewards: RewardConfig = field(default_factory=RewardConfig)
-    match_games: match_progress.Rows | None = None
+    match_games: match_progress.ProgressTable | None = None
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -87,7 +87,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         results = [before.results[number] for number in sorted(before.results)]
         if len(results) == request.games:
             return self._answer(version, results, before.replay)
-        agent = Player(player_name(version), version=version)
+        agent = TeamPlayer(player_name(version), version=version)
         pairings = iter([Pairing(agent, opponent, i % 2, number=i) for i in range(request.games)
                          if i not in before.results])
         # Not the seed of the first attempt, whose first games would be played and counted twice.
@@ -108,7 +108,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
                     cameras.began(game, pairing, "")
                     recordings.begin(game)
 
-        def on_result(result: Result) -> None:
+        def on_result(result: PairingResult) -> None:
             nonlocal path
             if recorded and not path and result.slot == recorded[0][0]:
                 self.replays.mkdir(parents=True, exist_ok=True)
@@ -136,12 +136,12 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         return self._answer(version, results, path)
 
     async def _progress(self, request: evaluator_pb2.PlayMatchRequest, version: int | None,
-                        opponent: Player) -> match_progress.MatchProgress:
+                        opponent: TeamPlayer) -> match_progress.MatchProgress:
         """Return the match's progress; empty if the store is unavailable."""
         empty = match_progress.MatchProgress(None, {}, "")
         if self.match_games is None or not request.match:
             return empty
-        agent = Player("", version=-1 if version is None else version)
+        agent = TeamPlayer("", version=-1 if version is None else version)
         pairings = [Pairing(agent, opponent, i % 2, number=i) for i in range(request.games)]
         try:
             found = await asyncio.to_thread(match_progress.load, self.match_games, self._identity(request.match),
@@ -156,7 +156,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     def _identity(self, match: str) -> str:
         return f"{match}@{self.epoch}"  # games of another epoch do not count
 
-    async def _store(self, match: str, version: int, result: Result, path: str) -> None:
+    async def _store(self, match: str, version: int, result: PairingResult, path: str) -> None:
         if self.match_games is None or not match:
             return
         try:
@@ -165,7 +165,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         except redis.RedisError as error:
             log.warning("a game of match %s is not stored: %s", match, error)
 
-    def _answer(self, version: int, results: list[Result], path: str) -> evaluator_pb2.PlayMatchResponse:
+    def _answer(self, version: int, results: list[PairingResult], path: str) -> evaluator_pb2.PlayMatchResponse:
         scores = [r.score for r in results]
         return evaluator_pb2.PlayMatchResponse(
             won=scores.count(1.0), lost=scores.count(0.0), drawn=scores.count(0.5), version=version,

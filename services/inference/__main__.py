@@ -11,7 +11,7 @@ from dota import packing
 from dota.spaces import Layout
 from five.agent.compute import apply_compute_config, uses_cuda_graphs
 from five.agent.model.recurrent_state import state_specs
-from five.agent.model.schema import Schema
+from five.agent.model.schema import ModelSchema
 from five.agent.surgery import AgentSpec
 from five.protos.v1 import inference_pb2_grpc
 from five.run.config import RunConfig
@@ -53,7 +53,8 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     batcher = Batcher(models, table, BatcherOptions(
         settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds), meter.observer,
         forward=forward)
-    servicer = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
+    servicer = InferenceService(config.name, ModelSchema.of(loader.create()).id, layout.hash, layout.array_specs(),
+                                specs,
                                 layout.heroes, models, batcher, epoch=service.epoch,
                                 read_ahead=config.rpc.read_ahead_bytes)
     return servicer, models, batcher

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from five.clients.inference import CLOSE, GREEDY, NEWEST, REPLAY, RESET, RESTORE, WANT_POLICY_DEBUG, WANT_STATE
-from five.services.inference.forward import Forward, HostForward, Part
-from five.services.inference.models import Models, Served, VersionUnavailable
-from five.services.inference.queue import BatchQueue, Pending
+from five.services.inference.forward import Forward, HostForward, VersionRows
+from five.services.inference.models import Models, ResidentVersion, VersionUnavailable
+from five.services.inference.queue import BatchQueue, PendingRequest
 from five.services.inference.requests import Arrays, Reply, Request, unknown_reply
 from five.services.inference.rows import groups, joined, merge
 from five.services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
@@ -36,7 +36,7 @@ class BatcherOptions:
 
 
 @dataclass
-class Observer:
+class BatchObserver:
     """Callbacks through which the batcher reports its work (services.inference.metrics counts it)."""
 
     batch: Callable[[int, float], None] = lambda rows, forward_seconds: None
@@ -57,12 +57,12 @@ class Batcher:
     """
 
     def __init__(self, models: Models, table: SessionTable, options: BatcherOptions,
-                 observer: Observer | None = None, clock: Callable[[], float] = time.monotonic,
+                 observer: BatchObserver | None = None, clock: Callable[[], float] = time.monotonic,
                  forward: Forward | None = None) -> None:
         self._models = models
         self._table = table
         self._options = options
-        self._observer = observer or Observer()
+        self._observer = observer or BatchObserver()
         self._clock = clock
         self._forward = forward or HostForward(table, options.seed)
         self.takes_packed = self._forward.packed
@@ -108,7 +108,7 @@ class Batcher:
         if lowest < NEWEST:
             raise ValueError(f"policies: {lowest} is not a version; allowed are -1 (the newest) and numbers from 0")
         self._forward.stage(request)
-        pending = Pending(request, Future(), self._clock())
+        pending = PendingRequest(request, Future(), self._clock())
         self._unanswered.add(pending.future)
         pending.future.add_done_callback(self._unanswered.discard)
         needed = [v for v in np.unique(request.policies).tolist() if v != NEWEST]
@@ -118,7 +118,7 @@ class Batcher:
         left = len(needed)
         lock = threading.Lock()
 
-        def arrived(version: int, reserved: "Future[Served]") -> None:
+        def arrived(version: int, reserved: "Future[ResidentVersion]") -> None:
             nonlocal left
             error = reserved.exception()
             with lock:
@@ -139,7 +139,7 @@ class Batcher:
                 lambda reserved, version=version: arrived(version, reserved))  # type: ignore[misc]
         return pending.future
 
-    def _enqueue(self, pending: Pending) -> None:
+    def _enqueue(self, pending: PendingRequest) -> None:
         if not self._queue.put(pending):
             self._fail(pending, VersionUnavailable("the server is shutting down"))
 
@@ -165,7 +165,7 @@ class Batcher:
         if self._watchdog is not None:
             self._watchdog.beat()
 
-    def _serve(self, batch: list[Pending]) -> None:
+    def _serve(self, batch: list[PendingRequest]) -> None:
         now = self._clock()
         live = [pending for pending in batch if self._admit(pending, now)]
         if not live:
@@ -189,7 +189,7 @@ class Batcher:
             self._release(pending)
             _set_result(pending.future, reply)
 
-    def _admit(self, pending: Pending, now: float) -> bool:
+    def _admit(self, pending: PendingRequest, now: float) -> bool:
         """Assign state slots to the rows of a request. Return False if the request was answered without evaluation."""
         request = pending.request
         if not pending.future.set_running_or_notify_cancel():
@@ -226,7 +226,7 @@ class Batcher:
         self._observer.queued(waited)
         return True
 
-    def _evaluate(self, live: list[Pending], newest: Served, now: float) -> list[Reply]:
+    def _evaluate(self, live: list[PendingRequest], newest: ResidentVersion, now: float) -> list[Reply]:
         slots = joined([p.slots for p in live])
         flags = joined([p.request.flags for p in live])
         policies = joined([p.request.policies for p in live])
@@ -240,7 +240,7 @@ class Batcher:
 
         began = time.perf_counter()
         launched = [(rows, self._forward.launch(served[version], batch,
-                                                Part.of(rows, slots, want, want_debug, is_greedy, replayed)))
+                                                VersionRows.of(rows, slots, want, want_debug, is_greedy, replayed)))
                     for (version, is_greedy), rows in groups(versions, greedy)]
         outputs = [(rows, results()) for rows, results in launched]
         merged = merge(outputs, len(slots), {"state": want, "aux": want, "debug": want_debug})
@@ -253,7 +253,7 @@ class Batcher:
             self._table.close([s for s, c in zip(sessions, closing, strict=True) if c])
         return self._split(live, merged, versions, want, want_debug, now, forward, newest.reward_std)
 
-    def _replayed(self, live: list[Pending], flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
+    def _replayed(self, live: list[PendingRequest], flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
         """Return int16 [rows, H, 6]: the action to take, -1 where the policy chooses. None if no row is replayed."""
         replay = flags & REPLAY != 0
         if not replay.any():
@@ -263,7 +263,7 @@ class Batcher:
         out[replay] = given
         return out
 
-    def _split(self, live: list[Pending], merged: Arrays, versions: npt.NDArray[np.int64],
+    def _split(self, live: list[PendingRequest], merged: Arrays, versions: npt.NDArray[np.int64],
                want: npt.NDArray[np.bool_], want_debug: npt.NDArray[np.bool_], now: float, forward: float,
                reward_std: float) -> list[Reply]:
         replies = []
@@ -282,11 +282,11 @@ class Batcher:
                 {n[6:]: a[watched] for n, a in merged.items() if seen and n.startswith("debug/")}))
         return replies
 
-    def _fail(self, pending: Pending, error: BaseException) -> None:
+    def _fail(self, pending: PendingRequest, error: BaseException) -> None:
         self._release(pending)
         _set_exception(pending.future, error)
 
-    def _release(self, pending: Pending) -> None:
+    def _release(self, pending: PendingRequest) -> None:
         for served in pending.served.values():
             self._models.release(served)
         pending.served.clear()

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from five.services.inference.forward import Forward, HostForward, Part, flattened, policy_debug
+from five.services.inference.forward import Forward, HostForward, VersionRows, flattened, policy_debug
 from five.services.inference.graphs import Graphs, Specs, bucket_of, synchronize
-from five.services.inference.models import Served
+from five.services.inference.models import ResidentVersion
 from five.services.inference.requests import Arrays, Request
 from five.services.inference.sessions import SessionTable
-from five.services.inference.staging import Staged, Stager, to_device
+from five.services.inference.staging import StagedArrays, Stager, to_device
 
 log = logging.getLogger(__name__)
 Tensors = dict[str, torch.Tensor]
@@ -76,11 +76,11 @@ class DeviceForward:
 
     def join(self, requests: Sequence[Request]) -> Tensors:
         """Return the arrays of the batch on the device."""
-        staged: list[Staged] = [request.staged for request in requests if request.staged is not None]
+        staged: list[StagedArrays] = [request.staged for request in requests if request.staged is not None]
         with torch.inference_mode():
             return self._stager.join(staged)
 
-    def launch(self, served: Served, batch: Tensors, part: Part) -> Callable[[], Arrays]:
+    def launch(self, served: ResidentVersion, batch: Tensors, part: VersionRows) -> Callable[[], Arrays]:
         """Queue the forward pass on the device. The returned function waits for the results."""
         count = len(part.slots)
         with torch.inference_mode():
@@ -107,7 +107,8 @@ class DeviceForward:
                                            if name.startswith("state/")})
             return self._fetch(wanted)
 
-    def _run_eagerly(self, served: Served, batch: Tensors, rows: torch.Tensor | None, before: Tensors, part: Part
+    def _run_eagerly(self, served: ResidentVersion, batch: Tensors, rows: torch.Tensor | None, before: Tensors,
+                     part: VersionRows
                     ) -> Tensors:
         """Run one forward pass without a CUDA graph."""
         if rows is not None:

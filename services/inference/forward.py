@@ -9,14 +9,14 @@ import numpy.typing as npt
 import torch
 
 from five.agent.model.policy import PolicyActor
-from five.services.inference.models import Served
+from five.services.inference.models import ResidentVersion
 from five.services.inference.requests import Array, Arrays, Request
 from five.services.inference.rows import joined, to_numpy
 from five.services.inference.sessions import SessionTable
 
 
 @dataclass(frozen=True)
-class Part:
+class VersionRows:
     """Rows of a batch that one version plays.
 
     ``rows`` int64 [n] are their indices in the batch; None means all. The other arrays hold only these rows:
@@ -33,7 +33,7 @@ class Part:
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.int64] | None, slots: npt.NDArray[np.int64], want: npt.NDArray[np.bool_],
-           want_debug: npt.NDArray[np.bool_], greedy: bool, replayed: npt.NDArray[np.int16] | None) -> "Part":
+           want_debug: npt.NDArray[np.bool_], greedy: bool, replayed: npt.NDArray[np.int16] | None) -> "VersionRows":
         """Select these rows from the arrays of a whole batch."""
         if rows is None:
             return cls(None, slots, want, want_debug, greedy, replayed)
@@ -61,7 +61,7 @@ class Forward(Protocol):
         """Concatenate the observations of the requests of a batch."""
         ...
 
-    def launch(self, served: Served, batch: Any, part: Part) -> Callable[[], Arrays]:
+    def launch(self, served: ResidentVersion, batch: Any, part: VersionRows) -> Callable[[], Arrays]:
         """Begin one version's forward pass and update the states. The returned function waits for the results.
 
         The results are ``actions`` int16 [n, H, 6], and ``logp`` and ``values`` float32 [n, H]. ``state/...`` (before
@@ -97,7 +97,7 @@ class HostForward:
         return {name: joined([cast(Array, request.observations[name]) for request in requests])
                 for name in requests[0].observations}
 
-    def launch(self, served: Served, batch: Arrays, part: Part) -> Callable[[], Arrays]:
+    def launch(self, served: ResidentVersion, batch: Arrays, part: VersionRows) -> Callable[[], Arrays]:
         """Run the forward pass at once."""
         if part.rows is not None:
             batch = {name: array[part.rows] for name, array in batch.items()}
@@ -124,7 +124,7 @@ class HostForward:
                         for name, shown in policy_debug(flattened(acted), watched).items()}
         return lambda: out
 
-    def _act_natively(self, actor: PolicyActor, batch: Arrays, part: Part) -> Callable[[], Arrays]:
+    def _act_natively(self, actor: PolicyActor, batch: Arrays, part: VersionRows) -> Callable[[], Arrays]:
         """Run the native policy on the bytes of the message without copying them."""
         before = self._table.take(part.slots)
         acted = actor(batch, before, self._generator, part.greedy)

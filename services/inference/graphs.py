@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 from five.services.inference.forward import flattened
-from five.services.inference.models import Served
+from five.services.inference.models import ResidentVersion
 from five.services.inference.staging import carried
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
@@ -71,7 +71,7 @@ class Graphs:
         self.states = {name: torch.zeros((most, *shape), device=device) for name, (shape, _) in states.items()}
         self.outputs: Tensors = {}
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        self._loaded: Callable[[], Served | None] = lambda: None
+        self._loaded: Callable[[], ResidentVersion | None] = lambda: None
 
     def capture(self, beat: Callable[[], None] = lambda: None) -> None:
         """Capture the graphs in the stream of this thread, the largest first, so that the others fit into its memory.
@@ -106,7 +106,7 @@ class Graphs:
                 raise CannotCapture(f"{rows} team-steps: {type(cause).__name__}: {cause}") from error
         return graph
 
-    def load(self, served: Served) -> None:
+    def load(self, served: ResidentVersion) -> None:
         """Copy the parameters of ``served`` into the graphs' policy for the next pass."""
         if self._loaded() is served:
             return

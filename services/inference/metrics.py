@@ -4,8 +4,8 @@ import threading
 import time
 from typing import Any
 
-from five.services.inference.batcher import Observer
-from five.services.inference.models import Served
+from five.services.inference.batcher import BatchObserver
+from five.services.inference.models import ResidentVersion
 from rapid.telemetry.metrics import counter, gauge, histogram, set_unknown
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -42,11 +42,11 @@ class Meter:
         self._totals = {"requests": 0, "team_steps": 0, "queued_seconds": 0.0, "forward_seconds": 0.0}
 
     @property
-    def observer(self) -> Observer:
+    def observer(self) -> BatchObserver:
         """Return the callbacks for the batcher."""
-        return Observer(self._batch, self._queue, self._drop, self._sessions)
+        return BatchObserver(self._batch, self._queue, self._drop, self._sessions)
 
-    def swapped(self, served: Served, seconds: float, resident: int, past_bytes: int) -> None:
+    def swapped(self, served: ResidentVersion, seconds: float, resident: int, past_bytes: int) -> None:
         """Record that a newer version was swapped in."""
         PAST_BYTES.set(past_bytes)
         NEWEST.set(served.version)
@@ -54,7 +54,7 @@ class Meter:
         SWAPS.inc()
         SWAP_SECONDS.observe(seconds)
 
-    def past_loaded(self, served: Served, resident: int, past_bytes: int) -> None:
+    def past_loaded(self, served: ResidentVersion, resident: int, past_bytes: int) -> None:
         """Record that a past version was loaded."""
         PAST_BYTES.set(past_bytes)
         PAST_LOADS.inc()

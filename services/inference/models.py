@@ -97,7 +97,7 @@ class VersionNotFound(NotFound):
 
 
 @dataclass
-class Served:
+class ResidentVersion:
     """Resident version: a number and the digest of its contents.
 
     ``users`` counts the requests that still need it. ``past``: the policy was created for past versions.
@@ -129,8 +129,8 @@ class Models:
 
     def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past_bytes: int, poll_seconds: float,
                  load_jitter_seconds: float = 0.0, play_seconds: float = 60.0,
-                 on_swap: Callable[[Served, float], None] = lambda served, seconds: None,
-                 on_past: Callable[[Served], None] = lambda served: None,
+                 on_swap: Callable[[ResidentVersion, float], None] = lambda served, seconds: None,
+                 on_past: Callable[[ResidentVersion], None] = lambda served: None,
                  on_newest: Callable[[], None] = lambda: None) -> None:
         self._source = source
         self._builder = builder
@@ -142,8 +142,8 @@ class Models:
         self._on_past = on_past
         self._on_newest = on_newest
         self._lock = threading.Lock()
-        self._resident: dict[int, Served] = {}
-        self._loading: dict[int, list[Future[Served]]] = {}
+        self._resident: dict[int, ResidentVersion] = {}
+        self._loading: dict[int, list[Future[ResidentVersion]]] = {}
         self._spare: list[ActingPolicy] = []  # at most one
         self._spare_past: list[ActingPolicy] = []
         self._size_of_past = 0  # bytes of the past version loaded last
@@ -195,7 +195,7 @@ class Models:
             return sorted(self._resident)
 
     @contextmanager
-    def use_newest(self) -> Iterator[Served]:
+    def use_newest(self) -> Iterator[ResidentVersion]:
         """Yield the newest version and keep it resident while the block runs. Raise VersionUnavailable before the
         first."""
         with self._lock:
@@ -208,7 +208,7 @@ class Models:
         finally:
             self.release(served)
 
-    def reserve(self, version: int) -> "Future[Served]":
+    def reserve(self, version: int) -> "Future[ResidentVersion]":
         """Return a future that resolves to the version once it is in memory. The version stays there until ``release``.
 
         The future raises VersionNotFound or VersionUnavailable if the version cannot be loaded.
@@ -218,10 +218,10 @@ class Models:
             if served is not None:
                 served.users += 1
                 served.used_at = time.monotonic()
-                done: Future[Served] = Future()
+                done: Future[ResidentVersion] = Future()
                 done.set_result(served)
                 return done
-            waiting: Future[Served] = Future()
+            waiting: Future[ResidentVersion] = Future()
             waiters = self._loading.get(version)
             if waiters is None:
                 self._begin_load(version, waiting)
@@ -251,7 +251,7 @@ class Models:
             self._begin_load(version)
             return False
 
-    def release(self, served: Served) -> None:
+    def release(self, served: ResidentVersion) -> None:
         """Release one use of a version."""
         with self._lock:
             served.users -= 1
@@ -329,7 +329,7 @@ class Models:
         if self._load_jitter and self._newest is not None and self._source.head() != self._newest:
             self._closing.wait(random.uniform(0.0, self._load_jitter))
 
-    def _begin_load(self, version: int, *waiting: "Future[Served]") -> None:
+    def _begin_load(self, version: int, *waiting: "Future[ResidentVersion]") -> None:
         self._loading[version] = [*waiting]
         self._loader.submit(self._load_past, version).add_done_callback(self._loaded)
 
@@ -367,7 +367,7 @@ class Models:
         for waiting in waiters:
             waiting.set_result(served)
 
-    def _fetch(self, version: int, past: bool = False) -> Served:
+    def _fetch(self, version: int, past: bool = False) -> ResidentVersion:
         digest = None
         for _ in range(FETCH_TRIES):
             before = self._source.digests([version]).get(version, "")
@@ -382,7 +382,7 @@ class Models:
             policy = spare.pop() if spare else None
         policy = policy if policy is not None else self._builder.create(past)
         self._builder.load(policy, tensors, meta)
-        return Served(version, digest, policy, float(policy.reward_std), self._builder.nbytes(policy), past)
+        return ResidentVersion(version, digest, policy, float(policy.reward_std), self._builder.nbytes(policy), past)
 
     def _evict(self) -> None:
         past = [s for s in self._resident.values() if s.version != self._newest]

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from five.services.inference.models import Served
+from five.services.inference.models import ResidentVersion
 from five.services.inference.requests import Reply, Request
 
 POLL_SECONDS = 1.0  # `take` returns after so long without a request
 
 
 @dataclass
-class Pending:
+class PendingRequest:
     """Request that waits for its answer.
 
     ``served`` holds the versions reserved for it, ``slots`` int64 [n] those of its states.
@@ -26,7 +26,7 @@ class Pending:
     request: Request
     future: "Future[Reply]"
     enqueued: float
-    served: dict[int, Served] = field(default_factory=dict)
+    served: dict[int, ResidentVersion] = field(default_factory=dict)
     slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
@@ -48,7 +48,7 @@ class BatchQueue:
         self._delay = delay_seconds
         self._clock = clock
         self._condition = threading.Condition()
-        self._waiting: deque[Pending] = deque()
+        self._waiting: deque[PendingRequest] = deque()
         self._streams: set[int] = set()
         self.closed = False
 
@@ -63,7 +63,7 @@ class BatchQueue:
             self._streams.discard(stream)
             self._condition.notify_all()
 
-    def put(self, pending: Pending) -> bool:
+    def put(self, pending: PendingRequest) -> bool:
         """Queue a request. Return False if the queue is closed."""
         with self._condition:
             if not self.closed:
@@ -77,14 +77,14 @@ class BatchQueue:
             self.closed = True
             self._condition.notify_all()
 
-    def drain(self) -> list[Pending]:
+    def drain(self) -> list[PendingRequest]:
         """Remove and return all requests in the queue."""
         with self._condition:
             left = list(self._waiting)
             self._waiting.clear()
             return left
 
-    def take(self) -> list[Pending]:
+    def take(self) -> list[PendingRequest]:
         """Return the next batch in order of arrival, or an empty list after POLL_SECONDS without a request."""
         with self._condition:
             if not self._waiting:
@@ -103,9 +103,9 @@ class BatchQueue:
         rows = sum(pending.rows for pending in self._waiting)
         return rows >= self._max_batch or {pending.request.stream for pending in self._waiting} >= self._streams
 
-    def _first_batch(self) -> list[Pending]:
-        batch: list[Pending] = []
-        later: deque[Pending] = deque()
+    def _first_batch(self) -> list[PendingRequest]:
+        batch: list[PendingRequest] = []
+        later: deque[PendingRequest] = deque()
         rows = 0
         busy: set[int] = set()
         full = False

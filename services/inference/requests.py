@@ -10,7 +10,7 @@ import numpy.typing as npt
 from rapid.packed_array import PackedArray
 
 if TYPE_CHECKING:
-    from five.services.inference.staging import Staged
+    from five.services.inference.staging import StagedArrays
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -31,7 +31,7 @@ class Request:
     states: Arrays | None = None
     replayed: npt.NDArray[np.int16] | None = None
     stream: int = 0
-    staged: "Staged | None" = None  # the observations on their way to a device
+    staged: "StagedArrays | None" = None  # the observations on their way to a device
 
     @property
     def nbytes(self) -> int:

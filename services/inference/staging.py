@@ -20,7 +20,7 @@ ALIGNED = 16  # bytes at which each array begins
 CARRIED = {np.dtype(np.uint16): np.dtype(np.int16), np.dtype(np.bool_): np.dtype(np.uint8)}
 
 
-class Sparse(NamedTuple):
+class SparseArray(NamedTuple):
     """Sparse encoding of float16 values on the device: ``mask`` uint8, ``values`` float16."""
 
     mask: torch.Tensor
@@ -29,10 +29,10 @@ class Sparse(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedArrays:
     """Observations on the device, valid once ``copied``; ``buffer`` is the memory of all of them."""
 
-    arrays: dict[str, torch.Tensor | Sparse]
+    arrays: dict[str, torch.Tensor | SparseArray]
     buffer: torch.Tensor
     copied: torch.cuda.Event | None
 
@@ -46,7 +46,7 @@ class Stager:
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
-    def stage(self, observations: Mapping[str, Array | PackedArray]) -> Staged:
+    def stage(self, observations: Mapping[str, Array | PackedArray]) -> StagedArrays:
         """Begin one copy of all arrays without waiting for it."""
         pieces: list[Array] = []
         for array in observations.values():
@@ -68,15 +68,15 @@ class Stager:
                 copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
                 copied.record(self._stream)
         parts = iter([on_device[offset:offset + piece.size] for offset, piece in zip(offsets, pieces, strict=True)])
-        arrays: dict[str, torch.Tensor | Sparse] = {}
+        arrays: dict[str, torch.Tensor | SparseArray] = {}
         for name, array in observations.items():
             if isinstance(array, PackedArray):
-                arrays[name] = Sparse(next(parts), next(parts).view(torch.float16), array.shape)
+                arrays[name] = SparseArray(next(parts), next(parts).view(torch.float16), array.shape)
             else:
                 arrays[name] = next(parts).view(carried(array.dtype)).view(array.shape)
-        return Staged(arrays, on_device, copied)
+        return StagedArrays(arrays, on_device, copied)
 
-    def join(self, staged: Sequence[Staged]) -> dict[str, torch.Tensor]:
+    def join(self, staged: Sequence[StagedArrays]) -> dict[str, torch.Tensor]:
         """Concatenate requests in the stream of this thread; dtypes are those of `carried`."""
         if self._stream is not None:
             stream = torch.cuda.current_stream(self._device)
@@ -98,7 +98,7 @@ def to_device(array: Array, device: torch.device) -> torch.Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
-def unpacked(parts: Sequence[Sparse], device: torch.device) -> torch.Tensor:
+def unpacked(parts: Sequence[SparseArray], device: torch.device) -> torch.Tensor:
     """Unpack the parts one after another into float16 [rows of all parts, ...]. The host knows all sizes."""
     inner = parts[0].shape[1:]
     width = math.prod(inner)
@@ -124,10 +124,10 @@ def _bytes_of(array: Array | PackedArray) -> list[Array]:
     return [np.ascontiguousarray(array).reshape(-1).view(np.uint8)]
 
 
-def _joined(arrays: Sequence[torch.Tensor | Sparse], device: torch.device) -> torch.Tensor:
-    packed = [array for array in arrays if isinstance(array, Sparse)]
+def _joined(arrays: Sequence[torch.Tensor | SparseArray], device: torch.device) -> torch.Tensor:
+    packed = [array for array in arrays if isinstance(array, SparseArray)]
     if len(packed) == len(arrays):
         return unpacked(packed, device)
     # The clients use different encodings.
-    plain = [unpacked([array], device) if isinstance(array, Sparse) else array for array in arrays]
+    plain = [unpacked([array], device) if isinstance(array, SparseArray) else array for array in arrays]
     return plain[0] if len(plain) == 1 else torch.cat(plain)

@@ -10,7 +10,7 @@ from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
 from five.services.opponents.metrics import show_pool
-from five.services.opponents.pool import Pool
+from five.services.opponents.pool import OpponentPool
 from five.services.opponents.service import OpponentService
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
@@ -25,7 +25,7 @@ def is_eligible(record: VersionRecord, keep_every: int) -> bool:
     return record.blob is not None and record.version % keep_every == 0 and not record.warming
 
 
-async def follow(service: Service[RunConfig], pool: Pool) -> None:
+async def follow(service: Service[RunConfig], pool: OpponentPool) -> None:
     """Add archived versions to the pool as they are published, also those published while the service was down.
 
     Only permanently archived versions can be loaded for as long as they may be opponents. Versions of a warm-up are
@@ -53,7 +53,7 @@ async def follow(service: Service[RunConfig], pool: Pool) -> None:
 
 async def serve_pool(service: Service[RunConfig]) -> None:
     config = service.config
-    pool = Pool(service.state, config.league, config.seed)
+    pool = OpponentPool(service.state, config.league, config.seed)
     address = service.listen_address(port_of(config.services.opponents.address))
     servicer = OpponentService(config.name, pool, epoch=service.epoch)
     server = await serve(address, [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, servicer)], config.rpc,

@@ -34,7 +34,7 @@ def _league(config: LeagueConfig, rows: Mapping[str, Any]) -> League:
     return League.load(config, {"format": FORMAT, "last_added": rows.get(LAST_ADDED), "opponents": opponents})
 
 
-class Pool:
+class OpponentPool:
     """Opponent pool of past versions of one run. All of its state except assigned games and slots is in Redis.
 
     Safe to share between threads. Any number of processes may serve the same pool. With ``active_past_versions`` only

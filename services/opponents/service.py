@@ -5,7 +5,7 @@ from typing import Any
 
 from five.protos.v1 import opponents_pb2, opponents_pb2_grpc
 from five.services.opponents.metrics import ASSIGNED, REPORTED, show_pool
-from five.services.opponents.pool import Pool
+from five.services.opponents.pool import OpponentPool
 from rapid.rpc.fencing_epoch import require_epoch
 
 SELF = -1
@@ -16,7 +16,7 @@ MAX_ID = 128
 class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
     """Assigns opponents and accepts results of games in the fencing epoch ``epoch``."""
 
-    def __init__(self, run: str, pool: Pool, *, epoch: int) -> None:
+    def __init__(self, run: str, pool: OpponentPool, *, epoch: int) -> None:
         self._epoch = epoch
         self._run = run
         self._pool = pool

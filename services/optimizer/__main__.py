@@ -1,4 +1,4 @@
-"""The optimizer service. torchrun starts several of them, which average their gradients."""
+"""The optimizer service. An agent starts several of them, which average their gradients (services.optimizer.agent)."""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
 from five.agent.model.policy import Policy
-from five.agent.model.schema import Schema
+from five.agent.model.schema import ModelSchema
 from five.agent.surgery import AgentSpec
 from five.run.config import RunConfig
 from five.run.effective import overlay
@@ -38,6 +38,7 @@ from rapid.store.fencing import PublisherLease
 from rapid.store.lineage import current_line_filter
 
 log = logging.getLogger("five.services.optimizer")
+NEXT_ROUND = 75  # exit status (EX_TEMPFAIL) after which the agent starts its ranks again
 
 
 def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, publisher: LeasedPublisher,
@@ -58,7 +59,7 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
                               CheckpointIndex(service.state.redis, config.name), lambda: publisher.fencing_token,
                               current_line_filter(service.state.lineage(), service.parameters.head()),
                               service.confirm_blob_owner)
-    schema = Schema.of(policy).id
+    schema = ModelSchema.of(policy).id
     training = Training(
         learner, intake, config.learning, publisher, checkpoints, client, {"schema": schema, "layout": layout.hash},
         settings.checkpoint_every_versions, group,
@@ -162,6 +163,8 @@ def main() -> None:
             client.leave_epoch()
             training.end_epoch()
         publisher.release()
+        if group.size > 1 and not service.lifecycle.signal_received:
+            service.exit_status = NEXT_ROUND  # another rank drains, and the agent takes this one into the next round
         service.before_restart = leave()
 
 

@@ -34,7 +34,7 @@ class VersionNotPreserved(ValueError):
     """The target version of a revert is not preserved; the message says what is."""
 
 
-class Source(NamedTuple):
+class RevertSource(NamedTuple):
     """State from which a revert continues. Unless ``complete``, Adam's moments start at zero."""
 
     record: RunRecord
@@ -54,7 +54,7 @@ def record_of(state: RunState, version: int) -> RunRecord:
 
 
 def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,
-              learning: LearnerConfig, version: int) -> Source:
+              learning: LearnerConfig, version: int) -> RevertSource:
     """Return a version's preserved or newest checkpoint, else the archived version itself. Raises
     VersionNotPreserved."""
     record = record_of(state, version)
@@ -73,7 +73,7 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
         if str(extra.get("schema", spec.schema)) != spec.schema:
             raise VersionNotPreserved(f"the checkpoint of version {version} has model schema {extra['schema']}, the "
                                       f"lineage says {spec.schema}")
-        return Source(record, spec, tensors, extra["learner"], extra.get("schedules"), True)
+        return RevertSource(record, spec, tensors, extra["learner"], extra.get("schedules"), True)
     try:
         arrays, meta = store.fetch(version)
     except (VersionMissing, Corrupt) as error:
@@ -86,7 +86,7 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
     policy.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
     fresh = Learner(policy, learning, "cpu")
     extra = {**fresh.extra(), "gradient_steps": int(meta.get("gradient_steps", 0))}
-    return Source(record, spec, fresh.state_dict(), extra, None, False)
+    return RevertSource(record, spec, fresh.state_dict(), extra, None, False)
 
 
 def transform(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,

@@ -16,7 +16,7 @@ from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
 from five.services.play.players import Filler, archived_versions, filler
-from five.services.play.ratings import People
+from five.services.play.ratings import RatedPeople
 from five.services.play.service import PlayService
 from rapid import codec
 from rapid.rpc.server import port_of, serve
@@ -44,7 +44,7 @@ async def play(service: Service[RunConfig]) -> None:
         return filler(name, next(iter(archived_versions(service.parameters, config.store.archive_every, 1)), None),
                       service.parameters)
 
-    people = People(service.state, config.rating)
+    people = RatedPeople(service.state, config.rating)
     inference = inference_pools(connect, pools.addresses, pools.past_addresses)
     servicer = PlayService(config.name, service.epoch, game, settings, inference, versions, find_filler, people.rate,
                            lambda: service.lifecycle.active, lambda: service.lifecycle.draining,

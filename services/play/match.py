@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from dota import registry
-from dota.play import FRAMES, OFFERED, PlayedGame
+from dota.play import FRAMES, OFFERED, InteractiveGame
 from dota.spectator.camera import UNIT_PER_STEP
 from dota.spectator.console_events import console_events
 from dota.tables import HERO_PREFIX
@@ -20,9 +20,9 @@ from five.services.play.broadcast import Broadcast
 from five.services.play.clock import FrameClock
 from five.services.play.orders import RateLimit, order_of
 from five.services.play.outbox import Outbox
-from five.services.play.players import Begin, Player
-from five.services.play.ratings import EndedGame, Person
-from five.services.play.recordings import Recorded, Recorder
+from five.services.play.players import ConnectedPlayer, NewGame
+from five.services.play.ratings import FinishedGame, Person
+from five.services.play.recordings import GameRecorder, GameRecording
 from five.services.play.seats import TEAM_HEROES, NoSeat, Seats
 from five.services.play.views import View, header_of, map_of
 
@@ -32,21 +32,21 @@ PAUSE_SECONDS = 0.1  # between two checks whether a pause has ended
 CLOSE_SECONDS = 2.0  # timeout for closing a game's sessions at inference
 
 
-class Match:
+class HostedGame:
     """Game from its opening to its end. ``run`` plays it; call the other methods in the same event loop.
 
     ``active`` returns whether the run is active: the clock stops during a pause. ``rate`` rates the ended game and
     returns the people whose rating changed; ``store`` stores the recording of a game with people."""
 
-    def __init__(self, begin: Begin, settings: PlayConfig, inference: Inference, active: Callable[[], bool],
-                 rate: Callable[[EndedGame], Mapping[str, Person]],
-                 store: Callable[[Recorded], object] | None = None) -> None:
+    def __init__(self, begin: NewGame, settings: PlayConfig, inference: Inference, active: Callable[[], bool],
+                 rate: Callable[[FinishedGame], Mapping[str, Person]],
+                 store: Callable[[GameRecording], object] | None = None) -> None:
         self.begin = begin
         self._settings = settings
         self._active = active
         self._rate = rate
         self._store = store
-        self.game = game = PlayedGame(begin.config, begin.seed, begin.lineup)
+        self.game = game = InteractiveGame(begin.config, begin.seed, begin.lineup)
         heroes = game.layout.heroes
         for side, filler in enumerate(begin.fillers):
             game.controllers[side] = filler.controller
@@ -60,10 +60,11 @@ class Match:
         self._views = (View(0), View(1))
         self._whole = View(None, UNIT_PER_STEP)  # after each timestep
         self._events: list[dict[str, Any]] = []  # since the last timestep
-        self._recorder = Recorder(settings.recordings_mebibytes << 20)
+        self._recorder = GameRecorder(settings.recordings_mebibytes << 20)
         self._participants: set[str] = set()  # people who have played
-        self._players: list[Player] = []
-        self._pending: list[tuple[Player, int]] = []  # orders that take effect in the next frame: player and number
+        self._players: list[ConnectedPlayer] = []
+        self._pending: list[tuple[ConnectedPlayer,
+                                  int]] = []  # orders that take effect in the next frame: player and number
         self._map = map_of(begin.config)
         self.opened_at = time.time()
         self._clock = FrameClock(time.monotonic())
@@ -219,7 +220,7 @@ class Match:
         players = self.seats.sides([filler.name for filler in self.begin.fillers], self._participants)
         about = {**self._about(), "players": players}
 
-        def pack_and_store(store: Callable[[Recorded], object]) -> None:
+        def pack_and_store(store: Callable[[GameRecording], object]) -> None:
             store(self._recorder.recorded(self.begin, about, sorted(self._participants), winner))
 
         try:
@@ -231,11 +232,11 @@ class Match:
         return self._was_recorded
 
     @staticmethod
-    def _send_end(player: Player, end: play_pb2.End) -> None:
+    def _send_end(player: ConnectedPlayer, end: play_pb2.End) -> None:
         player.outbox.send(play_pb2.JoinResponse(end=end))
         player.outbox.end()
 
-    def _ended_game(self, winner: int) -> EndedGame:
+    def _ended_game(self, winner: int) -> FinishedGame:
         held = self.seats.held()
         people: tuple[dict[str, int], dict[str, int]] = ({}, {})
         for hero, seat in self.seats.seats.items():
@@ -243,12 +244,12 @@ class Match:
                 side = people[hero // TEAM_HEROES]
                 side[seat.who] = side.get(seat.who, 0) + 1
         playing = {name for side in people for name in side}
-        return EndedGame(self.begin.game, winner, people, sorted(self.seats.people() - playing),
-                         [filler.name for filler in self.begin.fillers], self.game.layout.heroes)
+        return FinishedGame(self.begin.game, winner, people, sorted(self.seats.people() - playing),
+                            [filler.name for filler in self.begin.fillers], self.game.layout.heroes)
 
     # ------------------------------------------------------------------------------------------------ people
 
-    def enter(self, who: str, spectate: bool, wanted: Sequence[int]) -> Player:
+    def enter(self, who: str, spectate: bool, wanted: Sequence[int]) -> ConnectedPlayer:
         """Add a person. Raises NoSeat when the game is full or no hero is available."""
         if len(self._players) >= self._settings.max_connections:
             raise NoSeat("full")
@@ -257,8 +258,8 @@ class Match:
         now = time.monotonic()
         heroes = [] if spectate else self.seats.enter(who, wanted, now)
         rate = self._settings.orders_per_second
-        player = Player(who, Outbox(self._settings.client_backlog_kibibytes << 10), heroes, RateLimit(rate),
-                        RateLimit(max(rate / 12, 1.0)))
+        player = ConnectedPlayer(who, Outbox(self._settings.client_backlog_kibibytes << 10), heroes, RateLimit(rate),
+                                 RateLimit(max(rate / 12, 1.0)))
         for other in [p for p in self._players if not spectate and p.who == who and p.heroes]:
             # The same person has connected again: the newest connection replaces the others.
             other.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="elsewhere")))
@@ -276,7 +277,7 @@ class Match:
         self._send_state()
         return player
 
-    def leave(self, player: Player) -> None:
+    def leave(self, player: ConnectedPlayer) -> None:
         """Remove a connection: the agent controls the person's heroes at once."""
         if player not in self._players:
             return  # a newer connection of the person has replaced this one
@@ -288,7 +289,7 @@ class Match:
             self._update_control()
             self._send_state()
 
-    def order(self, player: Player, message: play_pb2.Order) -> None:
+    def order(self, player: ConnectedPlayer, message: play_pb2.Order) -> None:
         """Check a person's order and acknowledge it with the frame in which it takes effect."""
         reason = self._order(player, message)
         page.ORDERS.labels(reason or "done").inc()
@@ -297,7 +298,7 @@ class Match:
         else:
             self._pending.append((player, message.n))
 
-    def _order(self, player: Player, message: play_pb2.Order) -> str:
+    def _order(self, player: ConnectedPlayer, message: play_pb2.Order) -> str:
         if not player.order_limit.take():
             return "rate"
         if message.n <= player.last:
@@ -321,7 +322,7 @@ class Match:
         verdict = self.game.order(hero, order)
         return "" if verdict.ok else verdict.reason
 
-    def ping(self, player: Player, at: play_pb2.MapPoint) -> None:
+    def ping(self, player: ConnectedPlayer, at: play_pb2.MapPoint) -> None:
         """Send a map ping to the people on the person's side."""
         if not player.heroes or not player.message_limit.take() or max(at.x, at.y) > 65535:
             return
@@ -329,7 +330,7 @@ class Match:
             if other.heroes and other.team == player.team:
                 other.outbox.send(play_pb2.JoinResponse(ping=play_pb2.Ping(who=player.who, at=at)))
 
-    def hand(self, player: Player, hero: int | None, held: bool) -> None:
+    def hand(self, player: ConnectedPlayer, hero: int | None, held: bool) -> None:
         """Give one of the person's heroes to the agent, or take it back."""
         if not player.heroes or not player.message_limit.take():
             player.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="rate")))
@@ -384,17 +385,17 @@ class Match:
             self._ack(player, n, self.game.engine_frame, "")
 
     @staticmethod
-    def _ack(player: Player, n: int, frame: int, reason: str) -> None:
+    def _ack(player: ConnectedPlayer, n: int, frame: int, reason: str) -> None:
         player.outbox.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=n, frame=frame, ok=not reason, reason=reason)))
 
     def _about(self) -> dict[str, Any]:
         return {"run": self.begin.run, "kind": "played", "players": [f.name for f in self.begin.fillers],
                 "game": self.begin.game}
 
-    def _add(self, player: Player) -> None:
+    def _add(self, player: ConnectedPlayer) -> None:
         self._players.append(player)
         page.PEOPLE.labels("playing" if player.heroes else "watching").inc()
 
-    def _remove(self, player: Player) -> None:
+    def _remove(self, player: ConnectedPlayer) -> None:
         self._players.remove(player)
         page.PEOPLE.labels("playing" if player.heroes else "watching").dec()

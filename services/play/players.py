@@ -25,7 +25,7 @@ class Filler:
 
 
 @dataclass(frozen=True)
-class Begin:
+class NewGame:
     """Parameters of a new game."""
 
     game: str
@@ -38,7 +38,7 @@ class Begin:
 
 
 @dataclass
-class Player:
+class ConnectedPlayer:
     """Connected person: outbox, rate limit, and heroes (none for a spectator)."""
 
     who: str

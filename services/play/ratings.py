@@ -24,7 +24,7 @@ DRAW = 3
 
 
 @dataclass(frozen=True)
-class EndedGame:
+class FinishedGame:
     """Ended game with people. ``winner``: 0 none (abandoned), 1 Radiant, 2 Dire, 3 a draw. ``people`` by side: number
     of heroes that each person controlled at the end. ``away``: people who left. ``fillers`` by side: name on the ladder
     of the player of the other heroes. ``heroes``: number of heroes of a side."""
@@ -52,7 +52,7 @@ class Person:
     last_at: float = 0.0
 
 
-class People:
+class RatedPeople:
     """Table of a run's people. Blocking."""
 
     def __init__(self, state: RunState, config: RatingConfig) -> None:
@@ -64,7 +64,7 @@ class People:
         """Return all people, the strongest first."""
         return people_of(self._table.all())
 
-    def rate(self, played: EndedGame) -> dict[str, Person]:
+    def rate(self, played: FinishedGame) -> dict[str, Person]:
         """Rate an ended game; a repeated report of it changes nothing. Return the people whose rating changed.
 
         The game counts as abandoned for people who left, and for everybody if it has no winner. This does not change a
@@ -111,7 +111,7 @@ class People:
                 found[name] = Skill(float(row["mu"]), max(float(row["sigma"]), 1e-3))
         return found
 
-    def _new_skills(self, played: EndedGame, people: Mapping[str, Person], skills: Mapping[str, Skill]
+    def _new_skills(self, played: FinishedGame, people: Mapping[str, Person], skills: Mapping[str, Skill]
                     ) -> dict[str, Skill]:
         """Return the TrueSkill ratings after the game of the people who stayed."""
         sigma = self._config.sigma

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from dota.config import GameConfig
-from dota.spectator.camera import ChunkFacts, game_time
+from dota.spectator.camera import ChunkEntry, game_time
 from dota.spectator.chunks import CHUNK_STEPS, pack_chunk, pack_events
 from dota.spectator.header import pack_header
-from dota.spectator.recording import SUFFIX, Index
+from dota.spectator.recording import SUFFIX, RecordingIndex
 from dota.spectator.schema import game_schema
 from five.services.play import metrics as page
-from five.services.play.players import Begin
+from five.services.play.players import NewGame
 from five.services.play.views import View, header_by_timestep
 from rapid.atomic_file import PARTIAL, replacing
 
@@ -31,7 +31,7 @@ MAX_FACTS = 64 << 10
 GAME = re.compile(r"[0-9a-f]{32}")
 
 
-class Recorder:
+class GameRecorder:
     """Recorder of one game during play, from the steps that a view encodes for spectators.
 
     At ``most`` bytes it stops: the recording then holds only the beginning of the game.
@@ -39,9 +39,9 @@ class Recorder:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._chunks: list[tuple[bytes, ChunkFacts]] = []
+        self._chunks: list[tuple[bytes, ChunkEntry]] = []
         self._parts: list[bytes] = []
-        self._facts: ChunkFacts | None = None
+        self._facts: ChunkEntry | None = None
         self._schema = game_schema(policy_debug=True)
         self._columns = [self._schema.table("clock").column(f"{side}_kills") for side in ("radiant", "dire")]
         self._time = 0.0
@@ -55,7 +55,7 @@ class Recorder:
         if self.size >= self._most:
             return
         if self._facts is None:
-            self._facts = ChunkFacts(view.engine_frame, self._time)
+            self._facts = ChunkEntry(view.engine_frame, self._time)
         self._parts += [view.changes() if self._parts else view.keyframe(), pack_events(view.events)]
         self._facts.add(view.frame, view.events)
         if self._facts.steps == CHUNK_STEPS:
@@ -68,15 +68,15 @@ class Recorder:
             self.size += len(chunk)
         self._parts, self._facts = [], None
 
-    def recorded(self, begin: Begin, about: Mapping[str, Any], people: list[str], winner: int) -> "Recorded":
+    def recorded(self, begin: NewGame, about: Mapping[str, Any], people: list[str], winner: int) -> "GameRecording":
         """Return the recording of the ended game. ``about``: header entries, including ``players``."""
         data = self._packed(begin.config, {**about, "seed": str(begin.seed)})
-        return Recorded(begin.game, list(about["players"]), people, self._time, time.time(), winner, self._kills,
-                        len(data), data)
+        return GameRecording(begin.game, list(about["players"]), people, self._time, time.time(), winner, self._kills,
+                             len(data), data)
 
     def _packed(self, config: GameConfig, about: Mapping[str, Any]) -> bytes:
         self._end_chunk()
-        pieces, index = [pack_header(header_by_timestep(config, about))], Index()
+        pieces, index = [pack_header(header_by_timestep(config, about))], RecordingIndex()
         at = len(pieces[0])
         for chunk, facts in self._chunks:
             index.add(at, facts)
@@ -86,7 +86,7 @@ class Recorder:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class GameRecording:
     """Recording of an ended game: players of each side, people, seconds since the horn, end time, winner (0 none, 1
     Radiant, 2 Dire, 3 a draw), kills of each side, size in bytes, and the data if it is in memory."""
 
@@ -106,12 +106,12 @@ class Recorded:
                 "at": self.at, "winner": self.winner, "kills": self.kills}
 
 
-def recorded_of(facts: Any, size: int) -> Recorded:
+def recorded_of(facts: Any, size: int) -> GameRecording:
     """Parse the description of a recording of ``size`` bytes. Raises ValueError."""
     try:
-        found = Recorded(str(facts["game"]), [str(name) for name in facts["players"]],
-                         [str(name) for name in facts["people"]], float(facts["seconds"]), float(facts["at"]),
-                         int(facts["winner"]), [int(kills) for kills in facts["kills"]], size)
+        found = GameRecording(str(facts["game"]), [str(name) for name in facts["players"]],
+                              [str(name) for name in facts["people"]], float(facts["seconds"]), float(facts["at"]),
+                              int(facts["winner"]), [int(kills) for kills in facts["kills"]], size)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"invalid description: {type(error).__name__}: {error}") from None
     if (not GAME.fullmatch(found.game) or not 0 <= found.winner <= 3 or min(found.kills, default=0) < 0
@@ -120,7 +120,7 @@ def recorded_of(facts: Any, size: int) -> Recorded:
     return found
 
 
-class Recordings:
+class RecordingStore:
     """Store of the newest recordings, at most ``games`` with ``most`` bytes; the oldest are removed first.
 
     They are files in ``folder``, where existing recordings are found again. Without a folder, or if it is not writable,
@@ -132,13 +132,13 @@ class Recordings:
         self._most = most
         self._folder = folder
         self._lock = threading.Lock()
-        self._stored: dict[str, Recorded] = {}  # oldest first
+        self._stored: dict[str, GameRecording] = {}  # oldest first
         if folder is not None and games and folder.is_dir():
             for recorded in sorted(self._found(folder), key=lambda r: r.at):
                 self._stored[recorded.game] = recorded
             self._remove_oldest()
 
-    def store(self, recorded: Recorded) -> None:
+    def store(self, recorded: GameRecording) -> None:
         """Store a recording."""
         with self._lock:
             if self._folder is not None:
@@ -150,7 +150,7 @@ class Recordings:
             self._stored[recorded.game] = recorded
             self._remove_oldest()
 
-    def all(self) -> list[Recorded]:
+    def all(self) -> list[GameRecording]:
         """Return all recordings, newest first."""
         with self._lock:
             return list(reversed(self._stored.values()))
@@ -172,7 +172,7 @@ class Recordings:
                 self._drop(game)
                 return None
 
-    def _write(self, folder: Path, recorded: Recorded) -> None:
+    def _write(self, folder: Path, recorded: GameRecording) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         # The description comes first: once the recording has its final name, both files exist.
         for suffix, data in ((FACTS, json.dumps(recorded.facts()).encode()), (SUFFIX, recorded.data)):
@@ -180,7 +180,7 @@ class Recordings:
                 file.write(data)
 
     @staticmethod
-    def _found(folder: Path) -> list[Recorded]:
+    def _found(folder: Path) -> list[GameRecording]:
         found = []
         for path in [*folder.glob(f".*{PARTIAL}"), *folder.glob(f"*{FACTS}")]:
             if path.suffix == PARTIAL or not path.with_suffix(SUFFIX).exists():

@@ -15,10 +15,10 @@ from five.protos.v1 import play_pb2, play_pb2_grpc
 from five.run.config.play import PlayConfig
 from five.services.play import metrics as page
 from five.services.play.agents import Inference
-from five.services.play.match import Match
-from five.services.play.players import Begin, Filler, Player
-from five.services.play.ratings import EndedGame, Person
-from five.services.play.recordings import Recordings
+from five.services.play.match import HostedGame
+from five.services.play.players import ConnectedPlayer, Filler, NewGame
+from five.services.play.ratings import FinishedGame, Person
+from five.services.play.recordings import RecordingStore
 from five.services.play.seats import TEAM_HEROES, NoSeat
 from rapid.rpc.errors import Conflict, Exhausted, NotFound, RpcError, Unavailable
 from rapid.rpc.fencing_epoch import require_epoch
@@ -44,16 +44,17 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
     inference: Inference
     versions: Callable[[], list[int]]
     filler: Callable[[str], Filler]
-    rate: Callable[[EndedGame], Mapping[str, Person]]
+    rate: Callable[[FinishedGame], Mapping[str, Person]]
     active: Callable[[], bool] = lambda: True
     draining: Callable[[], bool] = lambda: False
     folder: Path | None = None
-    matches: dict[str, Match] = field(default_factory=dict)
+    matches: dict[str, HostedGame] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _opening: int = 0
 
     def __post_init__(self) -> None:
-        self.recordings = Recordings(self.settings.recordings, self.settings.recordings_mebibytes << 20, self.folder)
+        self.recordings = RecordingStore(self.settings.recordings, self.settings.recordings_mebibytes << 20,
+                                         self.folder)
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -104,13 +105,14 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         try:
             mate, foe = await asyncio.to_thread(
                 lambda: (self.filler(request.mates or "agent"), self.filler(request.against or "newest")))
-            begin = Begin(
+            begin = NewGame(
                 secrets.token_hex(16), request.who, self.config,
                 request.seed if request.HasField("seed") else secrets.randbits(53),
                 [list(team.heroes) for team in request.lineup] or None,
                 (mate, foe) if request.team == 0 else (foe, mate), self.run)
             store = self.recordings.store if self.settings.recordings else None
-            match = await asyncio.to_thread(Match, begin, self.settings, self.inference, self.active, self.rate, store)
+            match = await asyncio.to_thread(HostedGame, begin, self.settings, self.inference, self.active, self.rate,
+                                            store)
         finally:
             self._opening -= 1
         match.seats.reserve(request.who, [request.team * TEAM_HEROES + hero for hero in heroes], time.monotonic())
@@ -122,7 +124,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         log.info("game %s opened by %s: %s against %s", begin.game, request.who, mate.name, foe.name)
         return play_pb2.OpenResponse(game=begin.game, state=match.state())
 
-    async def _play(self, match: Match) -> None:
+    async def _play(self, match: HostedGame) -> None:
         try:
             await match.run()
         except Exception:
@@ -137,7 +139,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         self._check(request.run)
         return play_pb2.ListGamesResponse(games=[match.state() for match in self.matches.values()])
 
-    async def Recordings(self, request: play_pb2.RecordingsRequest, context: Any) -> play_pb2.RecordingsResponse:
+    async def RecordingStore(self, request: play_pb2.RecordingsRequest, context: Any) -> play_pb2.RecordingsResponse:
         """Return the recordings of ended games."""
         self._check(request.run)
         return play_pb2.RecordingsResponse(recordings=[play_pb2.RecordedGame(
@@ -162,7 +164,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         await match.ended.wait()
         return play_pb2.CloseResponse()
 
-    def _match(self, game: str) -> Match:
+    def _match(self, game: str) -> HostedGame:
         match = self.matches.get(game)
         if match is None:
             raise NotFound(f"game {game!r} is not in progress")
@@ -192,7 +194,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
             match.leave(player)
 
     @staticmethod
-    async def _read(requests: AsyncIterator[play_pb2.JoinRequest], match: Match, player: Player) -> None:
+    async def _read(requests: AsyncIterator[play_pb2.JoinRequest], match: HostedGame, player: ConnectedPlayer) -> None:
         try:
             async for request in requests:
                 if player.outbox.ended:

@@ -17,7 +17,7 @@ StateSpecs = Mapping[str, tuple[tuple[int, ...], Any]]
 
 
 @dataclass(frozen=True)
-class Seats:
+class SideAssignment:
     """The two sides of a game.
 
     ``policies`` are the versions (-1: the newest). ``acting`` says whether inference plays the side rather than a
@@ -71,7 +71,7 @@ class EnvSlots:
         self.boundary_predictions: Arrays = {}  # by name
         self._rows: Ints | None = None
 
-    def start_game(self, game: int, step: int, seats: Seats, first_target: int | None = None) -> None:
+    def start_game(self, game: int, step: int, seats: SideAssignment, first_target: int | None = None) -> None:
         """Start a new game in a slot at the group's step ``step``, with new session ids.
 
         ``first_target`` shortens the first segment, so that the slots do not all send at once.

@@ -15,7 +15,7 @@ from dota.config import GameConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, GameOutcome, net_worth_ranks
-from five.agent.learning.segments import Following
+from five.agent.learning.segments import Bootstrap
 from five.clients.inference import NEWEST, WANT_STATE, ActResult
 from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
 from five.services.rollout.env_slots import Bools, EnvSlots
@@ -23,7 +23,7 @@ from five.services.rollout.environment import Environment, StepResult
 from five.services.rollout.live_broadcast import LiveBroadcast
 from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, side_outcomes
 from five.services.rollout.past_opponent import PastOpponent
-from five.services.rollout.policy_inference import Inference, InferenceLost, VersionMissing, act, replay_and_act
+from five.services.rollout.policy_inference import Inference, InferenceLost, PastVersionMissing, act, replay_and_act
 from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.sender import Sender
 from five.services.rollout.step_buffer import SIDES, StepBuffer
@@ -206,7 +206,7 @@ class GameGroup:
             except InferenceLost as error:
                 log.warning("inference lost, rebuilding states: %s", error)
                 lost = np.ones_like(slots.acting)
-            except VersionMissing as error:
+            except PastVersionMissing as error:
                 past = np.flatnonzero((slots.policies != NEWEST).any(axis=1)).astype(np.int32)
                 log.warning("past version not available, abandoning games=%d: %s", len(past), error)
                 await self._abandon_games(step, past)
@@ -253,11 +253,11 @@ class GameGroup:
             game, side = divmod(int(sample_starts[i]), SIDES)
             self._records[game].predicted[side] = float(np.mean(predictions[i], dtype=np.float64))
 
-    def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> list[Following]:
+    def _bootstraps(self, game: int, row: int, answer_row: dict[int, int], answer: ActResult) -> list[Bootstrap]:
         """Return both sides' bootstraps at a step. A bot's side repeats the other side's predictions."""
         at = [answer_row.get(game * SIDES + side) for side in range(SIDES)]
         known = [i for i in at if i is not None]
-        return [Following(self.buffer.values[row, game, side], {
+        return [Bootstrap(self.buffer.values[row, game, side], {
             name: array[known[0] if i is None else i] for name, array in answer.auxiliary.items()})
             for side, i in enumerate(at)]
 
@@ -290,7 +290,7 @@ class GameGroup:
                                                 self.dependencies.environment.statistic_names))
         self.progress.games += 1
 
-    def _cut_segments(self, game: int, end: int, ends: Sequence[Following] | Sequence[GameOutcome]) -> None:
+    def _cut_segments(self, game: int, end: int, ends: Sequence[Bootstrap] | Sequence[GameOutcome]) -> None:
         """Cut segments of a game's steps before ``end`` and queue them; ``ends`` by side."""
         start = int(self.slots.start[game])
         train = tuple(np.flatnonzero(self.slots.trains[game]).tolist())
@@ -311,11 +311,11 @@ class GameGroup:
                 self._cut_segments(game, boundary, self._boundary_bootstraps(game, boundary))
                 slots.split_segment(game, boundary)
 
-    def _boundary_bootstraps(self, game: int, boundary: int) -> list[Following]:
+    def _boundary_bootstraps(self, game: int, boundary: int) -> list[Bootstrap]:
         """Return both sides' bootstraps at a game's last sample boundary."""
         slots, row = self.slots, self.buffer.row(boundary)
         acting = int(np.argmax(slots.acting[game]))
-        return [Following(self.buffer.values[row, game, side], {
+        return [Bootstrap(self.buffer.values[row, game, side], {
             name: prediction[game, side if slots.acting[game, side] else acting]
             for name, prediction in slots.boundary_predictions.items()}) for side in range(SIDES)]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dota.config import GameConfig, RewardConfig
 from dota.rewards import signal_weights, time_weights
 from dota.spaces import Layout
-from dota.spectator.camera import Camera, ChunkFacts
+from dota.spectator.camera import Camera, ChunkEntry
 from dota.spectator.policy_debug import building_slots, record_policy_outputs
 from five.clients.inference import NEWEST, WANT_POLICY_DEBUG, ActResult
 from five.services.rollout.env_slots import EnvSlots
@@ -147,7 +147,7 @@ class LiveBroadcast:
         return {"run": self._run, "source": self._source.name, "players": names, "kind": "training",
                 "arm": record.variant.name}
 
-    def _send(self, game: str, chunk: bytes, facts: ChunkFacts) -> None:
+    def _send(self, game: str, chunk: bytes, facts: ChunkEntry) -> None:
         self._source.put("chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps})
 
     def _show(self, camera: Camera, side: int, policy_debug: Mapping[str, Array], buffer: StepBuffer, row: int,

@@ -16,7 +16,7 @@ from five.clients.inference import NEWEST
 from five.clients.opponents import DRAWN, LOST, WON, Opponent
 from five.protos.v1 import opponents_pb2
 from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
-from five.services.rollout.env_slots import Seats
+from five.services.rollout.env_slots import SideAssignment
 from five.services.rollout.past_opponent import PastOpponent
 from rapid.critical_tasks import CriticalTasks
 from rapid.rpc.errors import CallFailed
@@ -44,14 +44,14 @@ class Match:
     bot: str | None = None
 
     @property
-    def seats(self) -> Seats:
+    def seats(self) -> SideAssignment:
         """The two sides of the game. Against a past version or a bot, only the other side learns."""
         if self.bot is None and self.opponent == NEWEST:
-            return Seats((NEWEST, NEWEST), (True, True), (True, True))
+            return SideAssignment((NEWEST, NEWEST), (True, True), (True, True))
         learner = tuple(side != self.side for side in (0, 1))
         policies = tuple(NEWEST if learns else self.opponent for learns in learner)
         acting = learner if self.bot is not None else (True, True)
-        return Seats((policies[0], policies[1]), (acting[0], acting[1]), (learner[0], learner[1]))
+        return SideAssignment((policies[0], policies[1]), (acting[0], acting[1]), (learner[0], learner[1]))
 
 
 class Opponents(Protocol):

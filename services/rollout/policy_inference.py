@@ -18,7 +18,7 @@ class InferenceLost(ConnectionError):
     """No answer arrived: it is unknown whether the server evaluated the step, and so are its states."""
 
 
-class VersionMissing(LookupError):
+class PastVersionMissing(LookupError):
     """A requested past version is not available."""
 
 
@@ -93,7 +93,7 @@ async def _request(inference: Inference, buffer: StepBuffer, slots: EnvSlots, ro
                                    observations, states, replayed)
     except CallFailed as failure:
         if failure.code is StatusCode.NOT_FOUND:
-            raise VersionMissing(str(failure)) from failure
+            raise PastVersionMissing(str(failure)) from failure
         # After the end of its epoch this process is about to restart.
         if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure):
             raise InferenceLost(str(failure)) from failure

@@ -11,7 +11,7 @@ from dota.rewards import rewards, signal_weights, time_weights
 from dota.spaces import Layout
 from five.agent.config import LearnerConfig
 from five.agent.learning.labels import GameOutcome
-from five.agent.learning.segments import Following, Segment, cut_segment
+from five.agent.learning.segments import Bootstrap, Segment, cut_segment
 from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepBuffer
 
 
@@ -51,7 +51,7 @@ class SegmentBuilder:
         self._begins[game] = True
 
     def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array],
-            schedule: ScheduleValues, ends: Sequence[Following] | Sequence[GameOutcome], variant: str = ""
+            schedule: ScheduleValues, ends: Sequence[Bootstrap] | Sequence[GameOutcome], variant: str = ""
             ) -> tuple[list[Segment[Arrays]], npt.NDArray[np.float64]]:
         """Return segments of the sides in ``train`` and the weighted rewards of both sides.
 

@@ -12,7 +12,7 @@ from five.ablation.conditions import Conditions
 from five.ablation.config import AblationConfig
 from five.ablation.rating_scale import PairCounts
 from five.ablation.results import AblationResults, EvaluatedVersion, TrialRun, assemble
-from five.ablation.tables import Table, tables
+from five.ablation.tables import ResultTable, tables
 from five.ablation.training_records import TrainingStatistics
 
 BOTS = ["random", "scripted-easy", "scripted"]
@@ -44,12 +44,12 @@ def records(last: int, uses: int = 1) -> list[dict[str, Any]]:
             for v in range(1, last + 1)]
 
 
-def found(outcome: AblationResults, title: str, processors: int = 2) -> Table:
+def found(outcome: AblationResults, title: str, processors: int = 2) -> ResultTable:
     """Return the table whose title starts with ``title``."""
     return next(table for table in tables(CONFIG, outcome, processors) if table.title.startswith(title))
 
 
-def cells(table: Table, row: str) -> dict[str, str]:
+def cells(table: ResultTable, row: str) -> dict[str, str]:
     """Return a row's cells by column name; the last one of columns with the same name."""
     return next(dict(zip(table.head, r, strict=True)) for r in table.rows if r[0] == row)
 

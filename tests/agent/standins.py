@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from five.agent.learning.labels import GameOutcome
-from five.agent.learning.segments import Following, cut_segment
+from five.agent.learning.segments import Bootstrap, cut_segment
 from five.agent.model.normaliser import RewardStatistics, RunningStatistics
 from five.agent.schedules import Hyperparameters
 
@@ -134,7 +134,7 @@ class Recorder:
 
     def add(self, observation, state, actions, logp, values, predictions, version, rewards, outcome=None, fallen=None):
         """Add a step and return the completed segments, 0 to 2. ``state`` is that before the step."""
-        done = [self._cut(Following(values, predictions))] if len(self.steps) == self.length else []
+        done = [self._cut(Bootstrap(values, predictions))] if len(self.steps) == self.length else []
         if fallen is None:
             fallen = np.zeros(np.shape(predictions["building_events"])[-1])
         arrays = {**observation, "actions": actions, "behaviour_logp": logp, "behaviour_values": values,

@@ -8,7 +8,7 @@ from five.agent.config import LearnerConfig
 from five.agent.learning.gae import discount
 from five.agent.learning.labels import GameOutcome
 from five.agent.learning.samples import split_batch
-from five.agent.learning.segments import Following, cut_segment
+from five.agent.learning.segments import Bootstrap, cut_segment
 from tests.agent.plain_samples import split_segment, steps_of
 from tests.agent.standins import Recorder, Rollout, TinyPolicy
 
@@ -219,7 +219,7 @@ def test_terminated_segment_differs_from_a_cut_one():
     predictions = {"win_probability": np.zeros(H), "net_worth_rank": np.full((H, 5), 0.2),
                    "building_events": np.zeros((H, N))}
     ended = cut_segment(**ring_steps())
-    cut = cut_segment(**ring_steps(end=Following(np.full(H, 5.0), predictions)))
+    cut = cut_segment(**ring_steps(end=Bootstrap(np.full(H, 5.0), predictions)))
     gamma = discount(60.0)
     difference = cut.arrays["advantages"][:3] - ended.arrays["advantages"][:3]
     np.testing.assert_allclose(difference[:, 0], [5 * gamma * (gamma * 0.95) ** (2 - t) for t in range(3)], rtol=1e-5)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from five.agent.config import RatingConfig
 from five.agent.ratings import RANDOM, Skill, win_probability
-from five.agent.skill_fit import FitError, GameResult, Tally, _pair_log_likelihood, draw_margin, fit_skills
+from five.agent.skill_fit import FitError, GameResult, PairResults, _pair_log_likelihood, draw_margin, fit_skills
 
 CONFIG = RatingConfig()
 
@@ -102,10 +102,11 @@ def test_draws_alone_place_a_player_at_its_opponent(mu: float) -> None:
         math.sqrt(2) * CONFIG.beta / math.sqrt(20), rel=0.01)
 
 
-@pytest.mark.parametrize("tally", [Tally(1, 0, 0), Tally(0, 1, 0), Tally(0, 0, 1), Tally(3, 2, 1)])
+@pytest.mark.parametrize("tally",
+                         [PairResults(1, 0, 0), PairResults(0, 1, 0), PairResults(0, 0, 1), PairResults(3, 2, 1)])
 @pytest.mark.parametrize("margin", [0.01, 1.0, 8.0])
 @pytest.mark.parametrize("difference", [-500.0, -50.0, -7.0, 0.0, 3.0, 40.0, 300.0])
-def test_likelihood_derivatives_match_differences(tally: Tally, margin: float, difference: float) -> None:
+def test_likelihood_derivatives_match_differences(tally: PairResults, margin: float, difference: float) -> None:
     (below, slope_below, _), (_, slope, bend), (above, slope_above, _) = (
         _pair_log_likelihood(difference + step, tally, margin, spread=6.0) for step in (-1e-3, 0.0, 1e-3))
     assert slope == pytest.approx((above - below) / 2e-3, rel=1e-5, abs=1e-7)

@@ -29,7 +29,7 @@ from five.benchmarks import (
 )
 from five.benchmarks import load as crowd
 from five.cli import bench
-from five.cli.main import parser
+from five.cli.commands import parser
 from five.run.load import load
 from tests.e2e.running import TINY
 
@@ -192,7 +192,7 @@ def test_inference_with_several_requests_a_batch():
 def test_bare_pass_runs_as_in_the_server():
     config = load("laptop-1v1", SMALL)
     policy, seen = recorded_data.policy_of(config).eval(), recorded_data.team_steps(config, 2, -25.0)
-    passes = inference.Graphed(config, policy, 8, torch.device("cpu")).of(seen, 5)
+    passes = inference.GraphedForwardPasses(config, policy, 8, torch.device("cpu")).of(seen, 5)
     assert [passes(), passes(), passes()] == [5.0, 5.0, 5.0]
 
 

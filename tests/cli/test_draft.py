@@ -86,7 +86,7 @@ def test_draft_command_output(archive: ArchivedVersions, capsys: pytest.CaptureF
     assert status == 0 and "12 line-ups of 4 heroes from version 4" in err
     found = json.loads(out)
     assert (found["order"], found["to_move"], len(found["choices"])) == ("DR", "D", 4)
-    assert draft_tables.DraftTables(archive.blobs, "trial").names() == ["version-4"]
+    assert draft_tables.DraftTableStore(archive.blobs, "trial").names() == ["version-4"]
     status, out, err = five("--dire", "lion")
     assert status == 0 and err == "" and "Radiant picks next" in out and "unknown" in out
     assert [line.split()[0] for line in out.splitlines() if line.endswith("-") and "%" in line] != []
@@ -95,7 +95,7 @@ def test_draft_command_output(archive: ArchivedVersions, capsys: pytest.CaptureF
     assert five("--dire", "axe")[0] == 2 and "the pool has nevermore, sniper, lion, sven" in five("--dire", "axe")[2]
     assert "not in game.hero_pool" in five("--pool", "axe,lion")[2]
     assert five("--pool", "sven,lion", "--version", "0", "--make")[0] == 0
-    names = draft_tables.DraftTables(archive.blobs, "trial").names()
+    names = draft_tables.DraftTableStore(archive.blobs, "trial").names()
     assert len(names) == 2 and names[1].startswith("version-0-")
     assert "version-4" in five("--tables")[1] and "unknown" in five("--calibration")[1]
 
@@ -111,7 +111,7 @@ def test_mirror_match_has_no_draft(archive: ArchivedVersions) -> None:
 
 
 def test_only_newest_tables_of_own_pool_are_kept(archive: ArchivedVersions) -> None:
-    tables = draft_tables.DraftTables(archive.blobs, "trial")
+    tables = draft_tables.DraftTableStore(archive.blobs, "trial")
     _, policy, _ = archive.load(0)
     leaves = make(policy, archive.config.game, draft_tables.pool_of(archive.config.game), {"version": 0})
     for name in ("version-0", "version-2", "version-10", "version-0-0123abcd"):

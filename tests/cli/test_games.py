@@ -7,16 +7,16 @@ import pytest
 from dota.vec_game import Winner
 from five.cli.games import as_markdown, read_log, table
 from five.cli.main import main
-from five.evaluation.bot_games import MARKS, GameRecord, TeamRecord, play, quick_game_config
+from five.evaluation.bot_games import MARKS, BotGameRecord, TeamRecord, play, quick_game_config
 
 
-def record(pair: int, side: int, winner: Winner, minutes: float) -> GameRecord:
+def record(pair: int, side: int, winner: Winner, minutes: float) -> BotGameRecord:
     """Return a finished game; the second team has twice the values of the first."""
     teams = tuple(TeamRecord(kills=10.0 * k, last_hits=50.0 * k, towers_lost=k, roshans=k,
                              net_worth={m: 100.0 * k * m for m in MARKS}, xp={m: 200.0 * k * m for m in MARKS},
                              marked_last_hits={m: float(k * m) for m in MARKS}, items={"item_boots": [5.0 * k]})
                   for k in (1, 2))
-    return GameRecord(pair, side, winner, 60 * minutes, (teams[0], teams[1]), 600.0)
+    return BotGameRecord(pair, side, winner, 60 * minutes, (teams[0], teams[1]), 600.0)
 
 
 def test_bot_games_are_equal_on_any_number_of_threads() -> None:

@@ -12,9 +12,10 @@ import pytest
 import redis
 
 from five.cli import rest_commands, surgery
-from five.cli.main import main, parser
+from five.cli.commands import parser
+from five.cli.main import main
 from five.local import rest_client
-from five.local.rest_client import ApiError, Controller
+from five.local.rest_client import ApiError, ControllerClient
 from five.run.config.controller import LimitsConfig
 from five.services.controller.http.app import create_app
 from five.services.controller.operations.document import EXAMPLE
@@ -164,7 +165,7 @@ def test_recording_is_saved_atomically(controller: LiveController, capsys: pytes
             raise httpx.ReadError("connection reset")
 
     monkeypatch.setattr(httpx.Response, "iter_bytes", cut)
-    client = Controller(controller.url, OPERATOR)
+    client = ControllerClient(controller.url, OPERATOR)
     with pytest.raises(ApiError, match="does not answer"):
         client.save("status", file)
     assert not list(tmp_path.glob("*film*"))
@@ -200,9 +201,9 @@ def test_change_with_lost_response_is_applied_once(controller: LiveController, m
         return answer
 
     monkeypatch.setattr(httpx, "request", lossy)
-    answer = Controller(controller.url, OPERATOR).post("matches", {"against": "scripted"})
+    answer = ControllerClient(controller.url, OPERATOR).post("matches", {"against": "scripted"})
     assert lost[0].json()["id"] == answer["id"]
-    assert len(Controller(controller.url, OPERATOR).get("matches")["items"]) == 1
+    assert len(ControllerClient(controller.url, OPERATOR).get("matches")["items"]) == 1
 
 
 def test_event_stream_resumes_after_a_lost_connection(controller: LiveController, monkeypatch: pytest.MonkeyPatch
@@ -219,7 +220,7 @@ def test_event_stream_resumes_after_a_lost_connection(controller: LiveController
                 raise httpx.ReadError("connection reset")
 
     def follow() -> None:
-        for kind, data in Controller(controller.url, OPERATOR).follow():
+        for kind, data in ControllerClient(controller.url, OPERATOR).follow():
             begun.set()
             if kind == "event":
                 told.append(data["what"])

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from five.cli.console import link
-from five.local.rest_client import Controller
+from five.local.rest_client import ControllerClient
 from tests.services.live_controller import LiveController
 
 AXE = Path(__file__).parents[2] / "console/node_modules/axe-core/axe.min.js"
@@ -65,7 +65,7 @@ class Watched:
 
     def log_in(self, rest: LiveController, token: str, role: str | None = None) -> Page:
         """Log in with a link."""
-        self.page.goto(link(Controller(rest.url, token), role))
+        self.page.goto(link(ControllerClient(rest.url, token), role))
         self.page.get_by_role("navigation", name="Pages").wait_for()
         return self.page
 

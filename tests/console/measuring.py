@@ -18,7 +18,7 @@ from dota.config import GameConfig
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import Controller as Player
 from dota.vec_game import VecGame
-from five.benchmarks.results import Row, as_json, as_text, machine, row
+from five.benchmarks.results import BenchmarkRow, as_json, as_text, machine, row
 from tests.console.browser import Watched, chromium
 from tests.console.played import GAME, POOL, PlayedHere
 from tests.console.seeded import seeded
@@ -48,7 +48,7 @@ class Counted:
         metrics = {m["name"]: m["value"] for m in self._session.send("Performance.getMetrics")["metrics"]}
         return float(metrics["ScriptDuration"]), float(metrics["TaskDuration"]), int(self._page.evaluate("counted"))
 
-    def rows(self, name: str) -> list[Row]:
+    def rows(self, name: str) -> list[BenchmarkRow]:
         """Return milliseconds of script a frame, and of all work of the page's thread (script, style, layout, painting)
         a second. Raises ValueError when no frame was rendered."""
         lasted = time.monotonic() - self._at
@@ -85,14 +85,14 @@ def open_page(browser: Browser, rest: LiveController, address: str) -> Iterator[
     watched.close()
 
 
-def watched_rows(browser: Browser, rest: LiveController, seconds: float) -> list[Row]:
+def watched_rows(browser: Browser, rest: LiveController, seconds: float) -> list[BenchmarkRow]:
     """Return script time a frame of a watched recording, without fog and with."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "measured.view"
         record(path, 3 * seconds + 2 * WARM_SECONDS)
         assert rest.context.blobs is not None
         rest.context.blobs.put(path, "replays/measured.view")
-    found: list[Row] = []
+    found: list[BenchmarkRow] = []
     with open_page(browser, rest, "/games/replay/measured") as page:
         for fog in ("none", "radiant"):
             page.get_by_label("Fog of").select_option(fog)
@@ -102,7 +102,7 @@ def watched_rows(browser: Browser, rest: LiveController, seconds: float) -> list
     return found
 
 
-def played_rows(browser: Browser, rest: LiveController, seconds: float) -> list[Row]:
+def played_rows(browser: Browser, rest: LiveController, seconds: float) -> list[BenchmarkRow]:
     """Return script time a frame of a played game, its bytes, and the latency of mouse orders, with bots only."""
     played = PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=FROM_SECONDS)
     played.serve_at(rest)

@@ -17,7 +17,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from dota.config import GameConfig
-from dota.play import Order, PlayedGame
+from dota.play import InteractiveGame, Order
 from dota.spectator.chunks import ChunkWriter
 from dota.spectator.console_events import console_events
 from dota.spectator.header import make_header
@@ -44,7 +44,7 @@ class PlayedHere:
         self.config, self.hero, self.who, self.name = config, hero, who, name
         teams = config.heroes_per_team
         self.lineup = [config.hero_pool[:teams], config.hero_pool[-teams:]]
-        self.game = PlayedGame(config, 3, self.lineup)
+        self.game = InteractiveGame(config, 3, self.lineup)
         self.game.controllers[:] = Controller.SCRIPTED
         for _ in range(round(seconds * 7.5)):
             self.game.step()

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, Page
 from dota.config import GameConfig
 from five.cli.console import link
 from five.cli.run_selection import add_address, controller_of
-from five.local.rest_client import Controller
+from five.local.rest_client import ControllerClient
 from five.local.run_folder import find_run
 from five.reports.run_report import collect, newest_film
 from five.reports.run_report import write as write_report
@@ -50,7 +50,7 @@ def save(picture: bytes, path: Path, colours: int = COLOURS) -> None:
 
 
 @contextmanager
-def logged_in(browser: Browser, controller: Controller, scheme: str, width: int) -> Iterator[Watched]:
+def logged_in(browser: Browser, controller: ControllerClient, scheme: str, width: int) -> Iterator[Watched]:
     """The console in a window of that width."""
     watched = Watched(browser, controller.url, color_scheme=scheme, viewport={"width": width, "height": width * 5 // 8})
     watched.page.goto(link(controller))
@@ -70,7 +70,7 @@ def each(page: Page, name: str, folder: Path, colours: int) -> None:
             save(page.screenshot(), folder / f"{name}-{scheme}-{width}.png", colours)
 
 
-def pages(browser: Browser, controller: Controller, addresses: dict[str, str], folder: Path) -> None:
+def pages(browser: Browser, controller: ControllerClient, addresses: dict[str, str], folder: Path) -> None:
     """Pages that only have to be looked at."""
     for scheme in SCHEMES:
         for width in WIDTHS:
@@ -81,7 +81,7 @@ def pages(browser: Browser, controller: Controller, addresses: dict[str, str], f
                     save(watched.page.screenshot(), folder / f"{name}-{scheme}-{width}.png")
 
 
-def games(browser: Browser, controller: Controller, folder: Path) -> None:
+def games(browser: Browser, controller: ControllerClient, folder: Path) -> None:
     """The wall of games in progress."""
     with logged_in(browser, controller, "light", 1280) as watched:
         watched.visit("/games")
@@ -89,7 +89,7 @@ def games(browser: Browser, controller: Controller, folder: Path) -> None:
         each(watched.page, "games", folder, COLOURS)
 
 
-def game(browser: Browser, controller: Controller, folder: Path) -> None:
+def game(browser: Browser, controller: ControllerClient, folder: Path) -> None:
     """The longest of the newest recordings, at three fifths of its length."""
     with logged_in(browser, controller, "light", 1280) as watched:
         page = watched.page
@@ -105,7 +105,7 @@ def game(browser: Browser, controller: Controller, folder: Path) -> None:
         each(page, "game", folder, MAP_COLOURS)
 
 
-def play(browser: Browser, controller: Controller, folder: Path) -> None:
+def play(browser: Browser, controller: ControllerClient, folder: Path) -> None:
     """A game against the newest version: a person goes to his tower in the middle and fights there."""
     with logged_in(browser, controller, "light", 1280) as watched:
         page = watched.page
@@ -133,7 +133,7 @@ def play(browser: Browser, controller: Controller, folder: Path) -> None:
         controller.delete(f"play/games/{game}")
 
 
-def draft(browser: Browser, controller: Controller, folder: Path) -> bool:
+def draft(browser: Browser, controller: ControllerClient, folder: Path) -> bool:
     """A draft of the run's own table after three picks, for Radiant against the model; False where there is none, or it
     is of one hero."""
     tables = controller.get("draft/tables")["tables"]
@@ -157,7 +157,7 @@ def report(browser: Browser, file: Path, folder: Path) -> None:
     watched.close()
 
 
-def entrances(browser: Browser, controller: Controller, folder: Path) -> None:
+def entrances(browser: Browser, controller: ControllerClient, folder: Path) -> None:
     """What one sees before anything else: the login, and where a game is opened. The controller plays a game."""
     watched = Watched(browser, controller.url)
     watched.page.goto(controller.url)
@@ -198,7 +198,7 @@ def _near_the_hero(page: Page, x: float, y: float) -> tuple[float, float]:
 def made_up(browser: Browser, folder: Path, wanted: Collection[str]) -> None:
     """Pages of the seeded run."""
     with seeded() as rest:
-        controller = Controller(rest.url, OPERATOR)
+        controller = ControllerClient(rest.url, OPERATOR)
         if "pages" in wanted:
             pages(browser, controller, PAGES, folder)
         if "draft" in wanted:
@@ -218,7 +218,7 @@ def made_up(browser: Browser, folder: Path, wanted: Collection[str]) -> None:
         rest.app.router.routes[:] = routes
 
 
-def trained(browser: Browser, controller: Controller, written: Path | None, folder: Path, wanted: Collection[str]
+def trained(browser: Browser, controller: ControllerClient, written: Path | None, folder: Path, wanted: Collection[str]
             ) -> set[str]:
     """Pictures of a run, and of the report that was ``written`` of it; returns those of ``wanted`` that it has nothing
     to show of."""
@@ -253,7 +253,7 @@ def main() -> None:
             with ended(arguments.ended) as rest, TemporaryDirectory() as place:
                 written = Path(place) / "report.html"
                 write_report(collect(rest.state, rest.context.series), written, newest_film(rest.context.recordings))
-                trained(browser, Controller(rest.url, OPERATOR), written, arguments.folder,
+                trained(browser, ControllerClient(rest.url, OPERATOR), written, arguments.folder,
                         set(arguments.only or OF_ENDED))
             return
         if not arguments.seeded:

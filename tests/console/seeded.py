@@ -24,8 +24,8 @@ from five.agent.anneal.pair_records import pair_key, pair_to_json
 from five.agent.anneal.variants import Variant
 from five.agent.draft.leaves import HeroPool, LeafTable
 from five.cli.console import link
-from five.local.rest_client import Controller
-from five.run.draft_tables import DraftTables
+from five.local.rest_client import ControllerClient
+from five.run.draft_tables import DraftTableStore
 from five.services.controller.console.static_files import BUILT, ConsoleSite
 from five.services.controller.operations.document import (
     Operation,
@@ -227,7 +227,7 @@ def _draft(rest: LiveController) -> None:
     win = (1 / (1 + np.exp(-(teams[:, 0] - teams[:, 1])))).astype(np.float32)
     assert rest.context.blobs is not None
     facts = {"version": VERSIONS, "randomised": False}
-    DraftTables(rest.context.blobs, RUN).put(f"version-{VERSIONS}", LeafTable(pool, win.reshape(pool.shape), facts))
+    DraftTableStore(rest.context.blobs, RUN).put(f"version-{VERSIONS}", LeafTable(pool, win.reshape(pool.shape), facts))
     rng, build = np.random.default_rng(3), registry.load().heroes
     numbers = [build.index(hero) for hero in DRAFTED]
     for i in range(400):
@@ -276,7 +276,7 @@ def seeded(site: ConsoleSite | None = None, **given: Any) -> Iterator[LiveContro
 
 def main() -> None:
     with seeded() as rest:
-        print(link(Controller(rest.url, OPERATOR)), flush=True)
+        print(link(ControllerClient(rest.url, OPERATOR)), flush=True)
         try:
             time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 1e9)
         except KeyboardInterrupt:

@@ -181,14 +181,14 @@ def people(dice: random.Random) -> None:
     check that the replay reproduces the game."""
     from dota.config import GameConfig
     from dota.play import KINDS as ORDERS
-    from dota.play import Order, PlayedGame
+    from dota.play import InteractiveGame, Order
     from dota.playback import play
     from dota.spectator.schema import game_schema
     from dota.tables import load_tables
     from dota.vec_game import Controller
 
     config: GameConfig = drawn_config(dice)
-    game, out = PlayedGame(config, dice.getrandbits(63)), game_schema(policy_debug=False).empty()
+    game, out = InteractiveGame(config, dice.getrandbits(63)), game_schema(policy_debug=False).empty()
     tape = game.record()
     game.controllers[:] = [dice.choice(list(Controller)) for _ in range(2)]
     heroes = [5 * team + place for team in range(2) for place in range(config.heroes_per_team)]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dota.play import Order, PlayedGame, Verdict
+from dota.play import InteractiveGame, Order, Verdict
 from dota.spectator.schema import Frame, game_schema
 from tests.dota.watching import duel
 
@@ -11,16 +11,16 @@ MIDDLE = (-500.0, -400.0)  # flat ground in the river, out of every tower's reac
 
 
 def played(hero: str = "nevermore", seed: int = 1, lineup: list[list[str]] | None = None,
-           **changes: Any) -> PlayedGame:
+           **changes: Any) -> InteractiveGame:
     """Return a duel in which hero 0 belongs to a person and is in the middle of the map, with nothing near."""
-    game = PlayedGame(duel(hero=hero, **changes), seed, lineup)
+    game = InteractiveGame(duel(hero=hero, **changes), seed, lineup)
     game.take(0, True)
     frames(game, 4)
     place(game, 0, *MIDDLE)
     return game
 
 
-def frames(game: PlayedGame, count: int) -> None:
+def frames(game: InteractiveGame, count: int) -> None:
     """Play that many engine frames; timesteps begin without actions."""
     for _ in range(count):
         if game.frames_left == 0:
@@ -28,7 +28,7 @@ def frames(game: PlayedGame, count: int) -> None:
         game.frame()
 
 
-def unit(game: PlayedGame, hero: int) -> dict[str, Any]:
+def unit(game: InteractiveGame, hero: int) -> dict[str, Any]:
     """Return a hero's body in the spectator's view."""
     return next(u for u in game.spectate()["units"] if u["hero"] == hero)
 
@@ -38,13 +38,13 @@ def handle(u: dict[str, Any]) -> tuple[int, int]:
     return int(u["slot"]), int(u["generation"])
 
 
-def place(game: PlayedGame, hero: int, x: float, y: float) -> None:
+def place(game: InteractiveGame, hero: int, x: float, y: float) -> None:
     """Move a hero to a position and refresh the view."""
     game._vec._core.place(0, unit(game, hero)["slot"], x, y)
     game._vec._core.observe(0)
 
 
-def order(game: PlayedGame, kind: str, hero: int = 0, **fields: Any) -> Verdict:
+def order(game: InteractiveGame, kind: str, hero: int = 0, **fields: Any) -> Verdict:
     """Give the order and play the frame in which it takes effect."""
     verdict = game.order(hero, Order(kind, **fields))
     if verdict.ok:
@@ -52,7 +52,7 @@ def order(game: PlayedGame, kind: str, hero: int = 0, **fields: Any) -> Verdict:
     return verdict
 
 
-def seen(game: PlayedGame, team: int | None) -> Frame:
+def seen(game: InteractiveGame, team: int | None) -> Frame:
     """Return a new frame of the team's view."""
     out = SCHEMA.empty()
     game.write_seen(team, out)

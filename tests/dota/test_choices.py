@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dota import presets
-from dota.choices import AIMS, MIDDLE, Seen, actions_for, choices_of
+from dota.choices import AIMS, MIDDLE, ActionInputs, actions_for, choices_of
 from dota.config import GameConfig
 from dota.spaces import NOOP, ActionPart, Layout
 from dota.vec_game import Controller, VecGame
@@ -24,7 +24,7 @@ def played():
             games.step()
             if step % 40 == 0:
                 rows.append((games.obs["available"].copy(), games.obs["target_mask"].copy()))
-        out[name] = config, games.layout, Seen(*(np.stack(parts) for parts in zip(*rows, strict=True)))
+        out[name] = config, games.layout, ActionInputs(*(np.stack(parts) for parts in zip(*rows, strict=True)))
     return out
 
 
@@ -91,7 +91,7 @@ def test_a_number_means_its_entry():
     available[0, :3] = NOOP, names["move"], names["attack"]
     targets = np.zeros((1, 4, layout.units), np.uint8)
     targets[0, 0, 5] = 1
-    seen = Seen(available, targets)
+    seen = ActionInputs(available, targets)
     allowed = [discrete.entries[n] for n in np.flatnonzero(discrete.mask(seen)[0])]
     assert [(e.name.split()[0], e.unit) for e in allowed] == [("noop", -1), *[("move", -1)] * len(AIMS), ("attack", 5)]
     for number, entry in enumerate(discrete.entries):

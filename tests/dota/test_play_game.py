@@ -5,7 +5,7 @@ import pytest
 
 from dota import play
 from dota.game import Game
-from dota.play import OFFERED, Order, PlayedGame
+from dota.play import OFFERED, InteractiveGame, Order
 from dota.vec_game import Controller
 from tests.dota.playing import MIDDLE, frames, order, place, played, unit
 from tests.dota.small_games import TEAM
@@ -14,7 +14,7 @@ from tests.dota.watching import choose, duel
 
 @pytest.mark.parametrize("controller", [Controller.HARD, Controller.RANDOM, Controller.POLICY])
 def test_without_people_it_is_the_game_that_is_stepped(controller: Controller) -> None:
-    stepped, framed = Game(TEAM, 3), PlayedGame(TEAM, 3)
+    stepped, framed = Game(TEAM, 3), InteractiveGame(TEAM, 3)
     for game in (stepped, framed):
         game.controllers[:] = controller
     chance = np.random.default_rng(1)
@@ -36,7 +36,7 @@ def test_without_people_it_is_the_game_that_is_stepped(controller: Controller) -
 
 @pytest.mark.parametrize("after", [0, 1, 3])
 def test_choice_during_frames_equals_choice_at_the_start(after: int) -> None:
-    at_once, meanwhile = PlayedGame(TEAM, 3), PlayedGame(TEAM, 3)
+    at_once, meanwhile = InteractiveGame(TEAM, 3), InteractiveGame(TEAM, 3)
     for game in (at_once, meanwhile):
         game.controllers[:] = Controller.POLICY, Controller.HARD  # the bot chooses once all the same
         game.take(1, True)
@@ -56,7 +56,7 @@ def test_choice_during_frames_equals_choice_at_the_start(after: int) -> None:
 
 
 def test_a_late_answer_means_what_its_own_observation_offered() -> None:
-    game = PlayedGame(TEAM.model_copy(update={"max_game_seconds": 900}), 3)
+    game = InteractiveGame(TEAM.model_copy(update={"max_game_seconds": 900}), 3)
     chance = np.random.default_rng(2)
     moved = 0
     while game.time < 600:
@@ -90,7 +90,7 @@ def test_a_late_answer_means_what_its_own_observation_offered() -> None:
 
 def test_a_game_that_ends_between_two_timesteps_ends_the_same() -> None:
     config = TEAM.model_copy(update={"max_game_seconds": 3.05})
-    stepped, framed = Game(config, 3), PlayedGame(config, 3)
+    stepped, framed = Game(config, 3), InteractiveGame(config, 3)
     for _ in range(60):
         stepped.step()
         framed.step()
@@ -99,7 +99,7 @@ def test_a_game_that_ends_between_two_timesteps_ends_the_same() -> None:
 
 
 def test_frames_out_of_order_are_refused() -> None:
-    game = PlayedGame(duel(), 1)
+    game = InteractiveGame(duel(), 1)
     with pytest.raises(ValueError, match="begin"):
         game.frame()
     game.begin()
@@ -121,7 +121,7 @@ def test_frames_out_of_order_are_refused() -> None:
 
 
 def test_observations_come_with_the_fourth_frame() -> None:
-    game = PlayedGame(duel(), 1)
+    game = InteractiveGame(duel(), 1)
     before = game.obs["shared"].copy()
     game.begin()
     for _ in range(4):
@@ -151,8 +151,8 @@ def test_a_held_hero_ignores_its_policy_and_a_released_one_obeys() -> None:
 
 
 def test_a_held_hero_ignores_its_bot_and_scripts() -> None:
-    def play_on(held: bool, scripted: bool) -> PlayedGame:
-        game = PlayedGame(duel(), 1)
+    def play_on(held: bool, scripted: bool) -> InteractiveGame:
+        game = InteractiveGame(duel(), 1)
         game.controllers[:] = Controller.SCRIPTED
         game._vec._core.give_gold(0, 0, 3000)
         if held:
@@ -161,11 +161,11 @@ def test_a_held_hero_ignores_its_bot_and_scripts() -> None:
             game.step()
         return game
 
-    def owned(game: PlayedGame) -> int:
+    def owned(game: InteractiveGame) -> int:
         return sum(bool(i) for i in unit(game, 0)["items"])
 
     free, scripted, held = play_on(False, False), play_on(True, True), play_on(True, False)
-    home = unit(PlayedGame(duel(), 1), 0)
+    home = unit(InteractiveGame(duel(), 1), 0)
     assert unit(free, 0)["x"] != home["x"]
     for game in (scripted, held):
         assert (unit(game, 0)["x"], unit(game, 0)["y"]) == (home["x"], home["y"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dota.events import EventKind
-from dota.play import Order, PlayedGame
+from dota.play import InteractiveGame, Order
 from dota.spaces import DATA
 from dota.tables import load_tables
 from tests.dota.playing import MIDDLE, SCHEMA, frames, handle, order, place, played, seen, unit
@@ -18,16 +18,16 @@ RULES = json.loads((DATA / f"dota-{PATCH}/rules.json").read_text())["rules"]
 TALENT_LEVEL_XP = 6000  # well past level 10, short of 15
 
 
-def at_home(gold: float = 0, **changes: Any) -> PlayedGame:
+def at_home(gold: float = 0, **changes: Any) -> InteractiveGame:
     """Place the person's hero at its fountain, with additional gold."""
-    game = PlayedGame(duel(**changes), 1)
+    game = InteractiveGame(duel(**changes), 1)
     game.take(0, True)
     game._vec._core.give_gold(0, 0, gold)
     frames(game, 4)
     return game
 
 
-def items(game: PlayedGame) -> list[str]:
+def items(game: InteractiveGame) -> list[str]:
     held: list[str] = unit(game, 0)["items"]
     return held
 
@@ -56,7 +56,7 @@ def test_what_the_shop_has_run_out_of_is_refused() -> None:
     assert bought == left > 0 and verdict.reason == "stock"
 
 
-def in_stock(game: PlayedGame) -> dict[str, tuple[int, int]]:
+def in_stock(game: InteractiveGame) -> dict[str, tuple[int, int]]:
     """Return Radiant's view of its shop: for each item the stock, and the time of the next one, 0 for none."""
     names = load_tables(PATCH).items
     return {names[item - 1]: (int(left), int(following)) for item, left, following in seen(game, 0)["stock"] if item}
@@ -227,7 +227,7 @@ def test_toggle_switches_autocast() -> None:
 
 
 def test_glyph_and_shrine() -> None:
-    game = PlayedGame(duel().model_copy(update={"mode": "5v5", "start_seconds": 0.0}), 1)
+    game = InteractiveGame(duel().model_copy(update={"mode": "5v5", "start_seconds": 0.0}), 1)
     game.take(0, True)
     frames(game, 4)
     reason = order(game, "glyph").reason
@@ -285,14 +285,14 @@ def test_what_needs_no_body_does_not_end_what_it_does(kind: str) -> None:
     assert unit(game, 0)["order"] == 3
 
 
-def scans(game: PlayedGame, team: int) -> dict[str, int]:
+def scans(game: InteractiveGame, team: int) -> dict[str, int]:
     """Return the row of a team's own scan in its view."""
     fields = SCHEMA.table("scan").fields
     return dict(zip(fields, (int(v) for v in seen(game, team)["scan"][team]), strict=True))
 
 
 def test_a_scan_says_whether_an_enemy_hero_is_there() -> None:
-    game = PlayedGame(duel(), 1)
+    game = InteractiveGame(duel(), 1)
     game.take(0, True)
     rule = RULES["scan"]
     assert order(game, "scan", at=MIDDLE) == (False, "cooldown")
@@ -319,7 +319,7 @@ def test_a_scan_says_whether_an_enemy_hero_is_there() -> None:
 
 
 def test_a_scan_of_nobody_finds_nobody() -> None:
-    game = PlayedGame(duel(), 1)
+    game = InteractiveGame(duel(), 1)
     game.take(0, True)
     while game.time < RULES["scan"]["ready_first_at_s"]:
         game.step()
@@ -333,7 +333,7 @@ def test_a_scan_of_nobody_finds_nobody() -> None:
 
 def test_nothing_is_found_before_anybody_scans() -> None:
     """In the middle of the map, before the horn."""
-    game = PlayedGame(duel(start_seconds=-20.0), 1)
+    game = InteractiveGame(duel(start_seconds=-20.0), 1)
     game.take(0, True)
     place(game, 5, 0, 0)
     told = set[EventKind]()

@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from dota.play import Order, PlayedGame
+from dota.play import InteractiveGame, Order
 from tests.dota.playing import MIDDLE, frames, handle, order, place, played, unit
 
 EAST = (MIDDLE[0] + 600, MIDDLE[1])
 FAR = (-6500.0, 6500.0)  # a corner that nobody looks at
 
 
-def beside(hero: str = "nevermore", gap: float = 300.0) -> PlayedGame:
+def beside(hero: str = "nevermore", gap: float = 300.0) -> InteractiveGame:
     """Return the person's hero and an enemy who stands still, within sight of each other."""
     game = played(hero)
     game.take(5, True)
@@ -22,14 +22,14 @@ def beside(hero: str = "nevermore", gap: float = 300.0) -> PlayedGame:
     return game
 
 
-def learn(game: PlayedGame, slot: int, hero: int = 0) -> None:
+def learn(game: InteractiveGame, slot: int, hero: int = 0) -> None:
     """Ensure that the ability has a rank."""
     if not unit(game, hero)["abilities"][slot][1]:
         game._vec._core.give_xp(0, hero, 2000)
         assert order(game, "level", hero, slot=slot).ok
 
 
-def gap(game: PlayedGame) -> float:
+def gap(game: InteractiveGame) -> float:
     a, b = unit(game, 0), unit(game, 5)
     return math.dist((a["x"], a["y"]), (b["x"], b["y"]))
 
@@ -196,7 +196,7 @@ def test_places_that_are_none_are_refused() -> None:
 
 
 def test_buy_and_use() -> None:
-    game = PlayedGame(played().config, 1)
+    game = InteractiveGame(played().config, 1)
     game.take(0, True)
     assert order(game, "buy", item="item_nonsense") == (False, "item")
     assert order(game, "buy", item="item_rapier") == (False, "gold")

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from dota import playback
-from dota.play import FRAMES, KINDS, Order, PlayedGame
+from dota.play import FRAMES, KINDS, InteractiveGame, Order
 from dota.replay import PersonRow, Replay
 from dota.vec_game import Controller
 from tests.dota.small_games import TEAM
 
 
-def drawn_order(dice: random.Random, game: PlayedGame) -> Order:
+def drawn_order(dice: random.Random, game: InteractiveGame) -> Order:
     """Return a random order that is likely to be accepted."""
     bodies = [u for u in game.spectate()["units"] if u["alive"]]
     u = dice.choice(bodies)
@@ -26,9 +26,9 @@ def drawn_order(dice: random.Random, game: PlayedGame) -> Order:
                  dice.random() < 0.3)
 
 
-def played_by_people(steps: int, seed: int) -> tuple[PlayedGame, Replay]:
+def played_by_people(steps: int, seed: int) -> tuple[InteractiveGame, Replay]:
     """Play bots against bots while people join, leave and give random orders between any two frames."""
-    game, dice = PlayedGame(TEAM, seed), random.Random(seed)
+    game, dice = InteractiveGame(TEAM, seed), random.Random(seed)
     tape = game.record()
     game.controllers[:] = [Controller.HARD, Controller.SCRIPTED]
     for _ in range(steps):
@@ -40,7 +40,7 @@ def played_by_people(steps: int, seed: int) -> tuple[PlayedGame, Replay]:
     return game, tape
 
 
-def meddle(game: PlayedGame, dice: random.Random) -> None:
+def meddle(game: InteractiveGame, dice: random.Random) -> None:
     for hero in (0, 1, 5):
         if dice.random() < 0.02:
             game.take(hero, dice.random() < 0.7, scripted=dice.random() < 0.3)
@@ -70,11 +70,11 @@ def test_without_people_orders_it_is_another_game(tmp_path: Path) -> None:
 
 
 def test_a_recording_begins_with_the_game_and_only_once() -> None:
-    game = PlayedGame(TEAM, 1)
+    game = InteractiveGame(TEAM, 1)
     game.record()
     with pytest.raises(ValueError, match="begun"):
         game.record()
-    game = PlayedGame(TEAM, 1)
+    game = InteractiveGame(TEAM, 1)
     game.step()
     with pytest.raises(ValueError, match="begun"):
         game.record()
@@ -82,7 +82,7 @@ def test_a_recording_begins_with_the_game_and_only_once() -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_files_of_the_formats_before_are_read(tmp_path: Path, version: int) -> None:
-    game = PlayedGame(TEAM, 1)
+    game = InteractiveGame(TEAM, 1)
     tape = game.record()
     game.controllers[:] = Controller.SCRIPTED
     for _ in range(20):

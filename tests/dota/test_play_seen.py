@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dota.events import EventKind
-from dota.play import PlayedGame
+from dota.play import InteractiveGame
 from dota.vec_game import Controller
 from tests.dota.playing import SCHEMA, played, seen
 from tests.dota.small_games import TEAM
@@ -14,7 +14,7 @@ HIDDEN = ("gold", "net_worth", "xp", "last_hits", "denies", "damage", "buyback",
 HIDDEN_KINDS = {EventKind.LEARNED, EventKind.BOUGHT, EventKind.SOLD, EventKind.ASSEMBLED}
 
 
-def check_frame(game: PlayedGame, team: int, ever: set[int]) -> None:
+def check_frame(game: InteractiveGame, team: int, ever: set[int]) -> None:
     """Compare a team's view with the core's own vision; ``ever``: enemy heroes seen before."""
     whole, own = seen(game, None), seen(game, team)
     units = {u["slot"]: u for u in game.spectate()["units"]}
@@ -71,14 +71,14 @@ def in_sight(fog: np.ndarray, x: int, y: int) -> bool:
     return any(0 <= c < 130 * 130 and fog[c >> 3] >> (c & 7) & 1 for c in cells)
 
 
-def visible(game: PlayedGame) -> list[set[tuple[int, int]]]:
+def visible(game: InteractiveGame) -> list[set[tuple[int, int]]]:
     """Return the handles of the units that each team sees."""
     units = game.spectate()["units"]
     return [{(u["slot"], u["generation"]) for u in units if u["team"] == t or (u["alive"] and u["seen_by"][t])}
             for t in range(2)]
 
 
-def check_events(game: PlayedGame, team: int, before: set[tuple[int, int]], after: set[tuple[int, int]]) -> int:
+def check_events(game: InteractiveGame, team: int, before: set[tuple[int, int]], after: set[tuple[int, int]]) -> int:
     """Compare a team's events with all events and its vision before and after; return the number of hidden ones."""
     told, all_of_it = game.events(team), game.events()
     assert len(told) <= len(all_of_it)
@@ -98,7 +98,7 @@ def check_events(game: PlayedGame, team: int, before: set[tuple[int, int]], afte
     return len(all_of_it) - len(told)
 
 
-def play_through(game: PlayedGame, steps: int, every: int = 1) -> tuple[int, int]:
+def play_through(game: InteractiveGame, steps: int, every: int = 1) -> tuple[int, int]:
     """Play on and check all frames of every few timesteps; return the numbers of visible and of hidden events."""
     ever: list[set[int]] = [set(), set()]
     told = kept = 0
@@ -125,7 +125,7 @@ def play_through(game: PlayedGame, steps: int, every: int = 1) -> tuple[int, int
 
 
 def test_what_a_team_is_shown_is_what_it_sees() -> None:
-    game = PlayedGame(TEAM.model_copy(update={"max_game_seconds": 600.0, "start_seconds": 0.0}), 4)
+    game = InteractiveGame(TEAM.model_copy(update={"max_game_seconds": 600.0, "start_seconds": 0.0}), 4)
     game.controllers[:] = Controller.HARD
     told, kept = play_through(game, 30)
     assert told > 0 and kept > 0
@@ -134,7 +134,7 @@ def test_what_a_team_is_shown_is_what_it_sees() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_what_a_team_is_shown_in_a_whole_game_is_what_it_sees() -> None:
-    game = PlayedGame(TEAM.model_copy(update={"max_game_seconds": 420.0, "start_seconds": 0.0}), 4)
+    game = InteractiveGame(TEAM.model_copy(update={"max_game_seconds": 420.0, "start_seconds": 0.0}), 4)
     game.controllers[:] = Controller.HARD
     told, kept = play_through(game, 7000, every=16)
     assert game.winner and told > 20 and kept > 0

@@ -6,7 +6,7 @@ from dota.config import GameConfig
 from dota.replay import Replay
 from dota.spaces import Layout
 from five.agent.model.policy import Policy
-from five.evaluation.match import Contestant, Game, PairedMatch, play
+from five.evaluation.match import Contestant, MatchGame, PairedMatch, play
 from five.run.load import load
 from tests.agent.model_cases import SMALL
 
@@ -53,7 +53,7 @@ def test_greedy_play_is_deterministic() -> None:
     game = small_game()
     a = Contestant("a", policy(game, 1))
 
-    def greedy(draws: int) -> list[Game]:
+    def greedy(draws: int) -> list[MatchGame]:
         torch.manual_seed(draws)
         return play(game, a, Contestant.bot("scripted"), pairs=1, seed=4, greedy=True).games
 
@@ -82,10 +82,10 @@ def test_unknown_bots_and_empty_matches_are_refused() -> None:
 
 def test_interval_is_computed_from_pairs() -> None:
     statistics = np.zeros((2, 9), np.float32)
-    level = PairedMatch("a", "b", [Game(p, s, float(s), 1.0, statistics) for p in range(50) for s in (0, 1)])
-    luck = PairedMatch("a", "b", [Game(p, s, float(p % 2), 1.0, statistics) for p in range(50) for s in (0, 1)])
+    level = PairedMatch("a", "b", [MatchGame(p, s, float(s), 1.0, statistics) for p in range(50) for s in (0, 1)])
+    luck = PairedMatch("a", "b", [MatchGame(p, s, float(p % 2), 1.0, statistics) for p in range(50) for s in (0, 1)])
     assert level.score == luck.score == 0.5
     narrow, wide = (m.interval()[1] - m.interval()[0] for m in (level, luck))
     assert narrow < 0.1 < 0.25 < wide  # a hundred games of a coin that falls alike for both games of a pair
-    sure = PairedMatch("a", "b", [Game(p, 0, 1.0, 1.0, statistics) for p in range(20)])
+    sure = PairedMatch("a", "b", [MatchGame(p, 0, 1.0, 1.0, statistics) for p in range(20)])
     assert sure.interval()[0] < 0.9 and sure.interval()[1] == 1.0

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from five.local.rest_client import TRIES, ApiError, Controller, NoResponse
+from five.local.rest_client import TRIES, ApiError, ControllerClient, NoResponse
 
 
 class Restarting(ThreadingHTTPServer):
@@ -52,12 +52,12 @@ def server(request: pytest.FixtureRequest) -> Iterator[Restarting]:
 
 @pytest.mark.parametrize("server", [TRIES + 1], indirect=True)
 def test_a_lost_response_is_asked_for_again_under_one_key(server: Restarting) -> None:
-    assert Controller(server.url, "token").post("operations/o/continue", {}, patience=30) == {"state": "done"}
+    assert ControllerClient(server.url, "token").post("operations/o/continue", {}, patience=30) == {"state": "done"}
     assert len(server.keys) == TRIES + 2 and len(set(server.keys)) == 1
 
 
 @pytest.mark.parametrize("server", [100], indirect=True)
 def test_a_request_without_response_says_so(server: Restarting) -> None:
     with pytest.raises(NoResponse, match="does not answer") as error:
-        Controller(server.url, "token").post("operations/o/continue", {})
+        ControllerClient(server.url, "token").post("operations/o/continue", {})
     assert isinstance(error.value, ApiError) and len(server.keys) == TRIES

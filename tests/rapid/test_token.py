@@ -16,8 +16,8 @@ from rapid.rpc.channel import aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.server import serve
 from rapid.rpc.token import (
+    ServiceTokenFile,
     Token,
-    TokenFile,
     accepted_tokens,
     load_or_create_token,
     load_token,
@@ -58,7 +58,7 @@ def test_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch:
 def test_unusable_token_file_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "token"
     write_tokens(path, "the-first-token")
-    file = TokenFile(str(path))
+    file = ServiceTokenFile(str(path))
     for broken in ("", "  \n\n"):
         path.write_text(broken)
         assert file.accepted_tokens() == ("the-first-token",)
@@ -74,7 +74,7 @@ def test_token_file_is_checked_once_a_second(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(certificate_reload, "CHECK_SECONDS", 3600.0)
     path = tmp_path / "token"
     write_tokens(path, "old")
-    file = TokenFile(str(path))
+    file = ServiceTokenFile(str(path))
     write_tokens(path, "new")
     assert file.accepted_tokens() == ("old",)
     monkeypatch.setattr(certificate_reload, "CHECK_SECONDS", 0.0)
@@ -87,7 +87,7 @@ def test_reloaded_tokens_are_hidden_from_logs(tmp_path: Path) -> None:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
-        file = TokenFile(str(path))
+        file = ServiceTokenFile(str(path))
         configure_logs(TelemetryConfig(), stream=stream)
         write_tokens(path, "the-token-of-after", "the-token-of-before")
         assert len(file.accepted_tokens()) == 2
@@ -150,7 +150,7 @@ async def test_token_rotation_under_calls_and_streams(tmp_path: Path, rpc_config
 def test_stamp_of_a_replaced_file_differs(tmp_path: Path) -> None:
     path = tmp_path / "token"
     write_tokens(path, "one")
-    file = TokenFile(str(path))
+    file = ServiceTokenFile(str(path))
     for number in range(20):  # another file, perhaps of the same length and time
         write_tokens(path, f"{number:03d}")
         assert file.accepted_tokens() == (f"{number:03d}",), time.time()

@@ -9,13 +9,13 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from five.ablation.plots import Line, Plot, draw
+from five.ablation.plots import Plot, PlotLine, draw
 from five.cli.evaluate import write_report
 from five.cli.main import main
 from five.local.run_folder import RunFolder, RunUnavailable
 from five.reports.html_page import Film, page, rebuild_page
 from five.reports.run_report import RunRecords, curves, headline, newest_film, render
-from five.services.controller.games.recordings import Recordings
+from five.services.controller.games.recordings import RecordingReader
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Record
 from tests.repository import ROOT
@@ -114,7 +114,7 @@ def test_curves_match_the_console() -> None:
 
 def test_newest_film_below_the_size_limit_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = BlobStore(str(tmp_path))
-    kept = Recordings(lambda: blobs)
+    kept = RecordingReader(lambda: blobs)
     assert newest_film(kept) is None
     for name, at, size in (("version-1", 1.0, 10), ("version-3", 3.0, 900), ("version-2", 2.0, 20)):
         blobs.put(bytes(size), f"replays/{name}.view")
@@ -124,7 +124,7 @@ def test_newest_film_below_the_size_limit_is_used(tmp_path: Path, monkeypatch: p
 
 
 def test_unavailable_blob_store_costs_only_the_film(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Recordings(lambda: None)
+    kept = RecordingReader(lambda: None)
     for error in (OSError("away"), BlobMissing("removed meanwhile")):
         monkeypatch.setattr(kept, "read", Mock(side_effect=error))
         monkeypatch.setattr(kept, "all", lambda: [{"name": "version-1", "bytes": 1}])
@@ -140,7 +140,7 @@ def test_headline_shows_rating_and_win_rates() -> None:
 
 
 def test_plot_draws_target_and_marks_missing_data() -> None:
-    line = Line("a", np.arange(3.0), np.arange(3.0))
+    line = PlotLine("a", np.arange(3.0), np.arange(3.0))
     assert "target" in draw(Plot("t", "", [line], target=(1.0, "target")))
     assert "no data yet" in draw(Plot("t", "", []))
 

@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from dota.config import GameConfig
 from dota.spectator.chunks import read_step
-from dota.spectator.schema import Frame, Schema, described_schema
+from dota.spectator.schema import Frame, FrameSchema, described_schema
 from dota.vec_game import BOTS
 from five.agent.config import RatingConfig
 from five.clients.inference import InferenceClient
@@ -25,7 +25,7 @@ from five.protos.v1 import play_pb2_grpc
 from five.run.config.controller import LimitsConfig
 from five.run.config.play import PlayConfig
 from five.services.play.players import Filler
-from five.services.play.ratings import People
+from five.services.play.ratings import RatedPeople
 from five.services.play.service import PlayService
 from five.services.play.views import CHANGES, HEADER, KEYFRAME, frame_of
 from rapid.rpc.server import serve
@@ -46,7 +46,7 @@ class Played:
     service: PlayService
     rest: LiveController
     inference: InferenceServer
-    people: People
+    people: RatedPeople
 
     async def ask(self, method: str, path: str, token: str = OPERATOR, **given: Any) -> httpx.Response:
         """Send a REST request while the event loop keeps running."""
@@ -75,7 +75,7 @@ async def playing(redis_url: str, config: GameConfig = GAME, limits: LimitsConfi
                   folder: Path | None = None, **settings: Any) -> AsyncIterator[Played]:
     """Start a run with human play; recordings are stored in ``folder``, None: in memory."""
     state = RunState(redis.Redis.from_url(redis_url), RUN)
-    people = People(state, RatingConfig())
+    people = RatedPeople(state, RatingConfig())
     async with InferenceServer(Versions(0, VERSION)) as inference, \
             InferenceClient([inference.address], RPC, LAYOUT.hash, sparse=("shared", "private"), epoch=1) as client:
         service = PlayService(RUN, 1, config, PlayConfig(**settings), client, lambda: [VERSION], filler, people.rate,
@@ -104,7 +104,7 @@ class Browser:
 
     socket: ClientConnection
     header: dict[str, Any] = field(default_factory=dict)
-    schema: Schema | None = None
+    schema: FrameSchema | None = None
     frame: Frame = field(default_factory=dict)
     engine_frame: int = -1
     frames: int = 0

@@ -30,7 +30,7 @@ from five.protos.v1 import (
     opponents_pb2_grpc,
 )
 from five.services.evaluator.service import EvaluatorService
-from five.services.opponents.pool import Pool
+from five.services.opponents.pool import OpponentPool
 from five.services.opponents.service import OpponentService
 from five.services.optimizer.experience_service import ExperienceService, add_to_server
 from five.services.optimizer.intake import Intake
@@ -247,7 +247,7 @@ async def test_outdated_rollout_waits_for_its_restart() -> None:
 
 
 async def test_opponents_service_ignores_other_epochs(redis_client: redis.Redis) -> None:
-    pool = Pool(RunState(redis_client, "trial"), LeagueConfig(), seed=0)
+    pool = OpponentPool(RunState(redis_client, "trial"), LeagueConfig(), seed=0)
     pool.on_version(0)
     rpc = await serve("127.0.0.1:0", [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server,
                                        OpponentService("trial", pool, epoch=2))], RPC)

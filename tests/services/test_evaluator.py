@@ -16,7 +16,7 @@ from dota.config import GameConfig
 from dota.vec_game import Controller, VecGame
 from five.clients.inference import CLOSE, RESET, ActResult
 from five.services.evaluator.__main__ import newest_kept
-from five.services.evaluator.matches import Matches, Pairing, Player, Result
+from five.services.evaluator.matches import Matches, Pairing, PairingResult, TeamPlayer
 from five.services.evaluator.recording import tidy
 from five.services.evaluator.service import PLAYERS, player
 from rapid.blobs import BlobStore
@@ -26,7 +26,7 @@ from rapid.store.parameters import ParameterStore
 Array = npt.NDArray[Any]
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], max_game_seconds=4.0, start_seconds=0.0,
                   neutrals=False, roshan=False, runes=False)
-AGENT = Player("version-3", version=3)
+AGENT = TeamPlayer("version-3", version=3)
 
 
 class Noop:
@@ -53,9 +53,9 @@ class Noop:
         return ActResult(np.zeros(0, np.int64), np.zeros((len(sessions), 1, 6), np.int16))
 
 
-async def play(inference: Noop, pairings: list[Pairing], slots: int = 2) -> list[Result]:
+async def play(inference: Noop, pairings: list[Pairing], slots: int = 2) -> list[PairingResult]:
     games = VecGame(GAME, slots, 5)
-    results: list[Result] = []
+    results: list[PairingResult] = []
     left = iter(pairings)
     await Matches(games, inference, 1).play(lambda: next(left, None), results.append)
     return results
@@ -79,7 +79,7 @@ async def test_empty_slot_is_refilled_when_a_game_ends() -> None:
     matches = Matches(games, Noop(), 1)
     waiting = [Pairing(AGENT, PLAYERS["random"], 0, seed=1)]
 
-    def on_result(result: Result) -> None:
+    def on_result(result: PairingResult) -> None:
         results.append(result)
         if len(results) == 1:
             waiting.extend(Pairing(AGENT, PLAYERS["random"], 0, seed=i) for i in range(3))
@@ -95,7 +95,7 @@ async def test_empty_slot_is_refilled_when_a_game_ends() -> None:
 
 async def test_two_versions_use_a_session_each() -> None:
     inference = Noop()
-    await play(inference, [Pairing(AGENT, Player("version-1", version=1), 0)])
+    await play(inference, [Pairing(AGENT, TeamPlayer("version-1", version=1), 0)])
     assert inference.policies == {1, 3} and len(inference.known) == 2
 
 

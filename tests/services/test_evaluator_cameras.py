@@ -9,7 +9,7 @@ from dota.spectator.recording import Recording
 from dota.vec_game import VecGame
 from five.clients.inference import ActResult
 from five.services.evaluator.cameras import Cameras
-from five.services.evaluator.matches import Pairing, Player
+from five.services.evaluator.matches import Pairing, TeamPlayer
 from tests.services.test_dota_env import GAME, LAYOUT
 
 BUILDINGS = LAYOUT.groups["enemy_buildings"].count
@@ -19,7 +19,7 @@ def test_recording_contains_policy_outputs_of_each_side(tmp_path: Path) -> None:
     games = VecGame(GAME, 2, 3)
     games.controllers[1, 0] = 3
     cameras = Cameras(games, "trial", RewardConfig())
-    cameras.began(1, Pairing(Player("version-7", version=7), Player("scripted", 2), 1, game="ab" * 8), "ab" * 8)
+    cameras.began(1, Pairing(TeamPlayer("version-7", version=7), TeamPlayer("scripted", 2), 1, game="ab" * 8), "ab" * 8)
     cameras.record_to(1, tmp_path / "a.view")
     assert cameras.wants(1) and not cameras.wants(0)
     # Rows of a response: the second one, slot 1 and side 1, has debug outputs.

@@ -9,7 +9,7 @@ from dota.playback import play
 from dota.replay import Replay
 from dota.vec_game import Controller, VecGame
 from five.services.evaluator.cpu_limit import BURST_SECONDS, CpuLimit
-from five.services.evaluator.recording import Recorder
+from five.services.evaluator.recording import ReplayRecorder
 
 
 class Clocks:
@@ -68,7 +68,7 @@ def test_newest_versions_keep_one_replay_each(tmp_path: Path) -> None:
     games.controllers[:] = Controller.SCRIPTED
     asked = tmp_path / "version-1-scripted-7.replay"
     asked.write_bytes(b"a match on request")
-    recorder = Recorder(games.record, games.hash, tmp_path, keep=2)
+    recorder = ReplayRecorder(games.record, games.hash, tmp_path, keep=2)
     for version in range(4):
         games.reset()
         for slot in (0, 1):
@@ -83,7 +83,7 @@ def test_newest_versions_keep_one_replay_each(tmp_path: Path) -> None:
 
 def test_restarted_game_is_recorded_again_and_lost_one_dropped(tmp_path: Path) -> None:
     games = VecGame(GAME, 1, 1)
-    recorder = Recorder(games.record, games.hash, tmp_path, keep=2)
+    recorder = ReplayRecorder(games.record, games.hash, tmp_path, keep=2)
     recorder.began(0, "version-1")
     games.step()
     recorder.drop()

@@ -12,7 +12,7 @@ import pytest
 from dota.config import GameConfig
 from dota.vec_game import VecGame
 from five.clients.inference import CLOSE, RESET, WANT_STATE, ActResult
-from five.run.draft_tables import DraftTables
+from five.run.draft_tables import DraftTableStore
 from five.services.evaluator import drafting
 from five.services.evaluator.drafting import DraftReader
 from rapid.blobs import BlobStore
@@ -50,7 +50,7 @@ async def made(reader: DraftReader, seconds: float, active: bool = True) -> None
 
 async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafting, "POLL_SECONDS", 0.02)
-    heads, tables = Heads(), DraftTables(BlobStore(str(tmp_path)), "trial")
+    heads, tables = Heads(), DraftTableStore(BlobStore(str(tmp_path)), "trial")
     rated = -1
     reader = DraftReader(POOL, heads, tables, 12, lambda: rated)
     running = asyncio.create_task(reader.run(lambda: True, lambda: False))
@@ -76,7 +76,7 @@ async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytes
 async def test_large_and_mirrored_pools_get_no_table(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafting, "POLL_SECONDS", 0.02)
-    heads, tables = Heads(), DraftTables(BlobStore(str(tmp_path)), "trial")
+    heads, tables = Heads(), DraftTableStore(BlobStore(str(tmp_path)), "trial")
     mirrored: GameConfig = POOL.model_copy(update={"mirror_match": True})
     for game, most in ((POOL, 11), (mirrored, 99)):
         reader = DraftReader(game, heads, tables, most, lambda: 5)

@@ -10,7 +10,7 @@ from dota.vec_game import VecGame
 from five.agent.anneal.pair_records import pair_seed, parse_pairs
 from five.agent.anneal.variants import Variant
 from five.services.evaluator.guard_loop import GuardLoop
-from five.services.evaluator.matches import Matches, Pairing, Player, Result
+from five.services.evaluator.matches import Matches, Pairing, PairingResult, TeamPlayer
 from rapid.store.state import RunState
 from tests.services.test_evaluator import GAME, Noop
 
@@ -44,7 +44,7 @@ class Run:
     def end(self, pairing: Pairing, score: float) -> None:
         import numpy as np
 
-        assert self.guard.on_result(Result(pairing, score, 1.0, np.zeros(1), np.zeros(1), 0))
+        assert self.guard.on_result(PairingResult(pairing, score, 1.0, np.zeros(1), np.zeros(1), 0))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def run(redis_client: redis.Redis) -> Run:
 def test_pairs_have_one_seed_both_sides_and_both_rules(run: Run) -> None:
     games = run.all()
     assert len(games) == 2 * 2 * 3
-    newest, before = Player("version-12", version=12), Player("version-7", version=7)
+    newest, before = TeamPlayer("version-12", version=12), TeamPlayer("version-7", version=7)
     assert all(g.agent == newest and g.opponent == before for g in games)
     changed = GAME.model_copy(update={"start_seconds": -20.0})
     for rule in (None, changed):
@@ -114,7 +114,7 @@ def test_new_attempt_ignores_late_results(run: Run) -> None:
     run.newest = 13
     again = run.all()
     assert {g.seed for g in again}.isdisjoint({g.seed for g in games}) and len(again) == 12
-    assert not run.guard.on_result(Result(games[5], 1.0, 1.0, run.now, run.now, 0))  # type: ignore[arg-type]
+    assert not run.guard.on_result(PairingResult(games[5], 1.0, 1.0, run.now, run.now, 0))  # type: ignore[arg-type]
 
 
 def test_new_rule_is_the_change_over_the_evaluated_game(redis_client: redis.Redis) -> None:
@@ -137,7 +137,7 @@ async def test_real_games_are_played_from_their_seed_under_their_rule(run: Run) 
 
     starts: list[tuple[int, float, int]] = []
 
-    def on_result(result: Result) -> None:
+    def on_result(result: PairingResult) -> None:
         seen.append((result.pairing.seed, result.pairing.rules is None, result.game_seconds))
         starts.append(begun[result.slot])
         assert run.guard.on_result(result)
@@ -153,8 +153,8 @@ async def test_real_games_are_played_from_their_seed_under_their_rule(run: Run) 
             assert len(of) == 2 and len(set(of)) == 1
     assert len(parse_pairs(run.table.all(), "late/1")) == 6
     # Ordinary pairings after that are of the game as it is.
-    results: list[Result] = []
-    one = iter([Pairing(Player("version-3", version=3), Player("version-1", version=1), 0) for _ in range(3)])
+    results: list[PairingResult] = []
+    one = iter([Pairing(TeamPlayer("version-3", version=3), TeamPlayer("version-1", version=1), 0) for _ in range(3)])
     await Matches(games, inference, 1).play(lambda: next(one, None), results.append)
     assert all(r.game_seconds == pytest.approx(4.0, abs=0.2) for r in results)
     assert isinstance(short, GameConfig)

@@ -30,7 +30,7 @@ class Dying(Noop):
         return await super().act(*arguments)
 
 
-def evaluator(folder: Path, inference: Noop, table: match_progress.Rows | None, newest: int = 3, epoch: int = 1
+def evaluator(folder: Path, inference: Noop, table: match_progress.ProgressTable | None, newest: int = 3, epoch: int = 1
               ) -> EvaluatorService:
     ratings: Any = None
     return EvaluatorService("trial", GAME, 1, lambda: newest, lambda: inference, ratings, folder, epoch,

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from five.clients.inference import CLOSE, GREEDY, NEWEST, REPLAY, RESET, RESTORE, WANT_STATE
-from five.services.inference.batcher import Batcher, BatcherOptions, Observer, RequestTimeout
-from five.services.inference.models import Models, Served, VersionNotFound, VersionUnavailable
+from five.services.inference.batcher import Batcher, BatcherOptions, BatchObserver, RequestTimeout
+from five.services.inference.models import Models, ResidentVersion, VersionNotFound, VersionUnavailable
 from five.services.inference.requests import Reply, Request
 from five.services.inference.sessions import SessionTable
 from rapid.critical_tasks import CriticalTasks
@@ -25,8 +25,8 @@ class Server:
         self.table = SessionTable(STATE_SPECS, torch.device("cpu"), 1000, lease)
         self.drops: list[str] = []
         self.sizes: list[int] = []
-        observer = Observer(batch=lambda rows, seconds: self.sizes.append(rows),
-                            dropped=lambda reason, n: self.drops.append(reason))
+        observer = BatchObserver(batch=lambda rows, seconds: self.sizes.append(rows),
+                                 dropped=lambda reason, n: self.drops.append(reason))
         self.batcher = Batcher(self.models, self.table, BatcherOptions(**options), observer)  # type: ignore[arg-type]
         self.models.refresh()
         self.batcher.start()
@@ -342,7 +342,7 @@ def test_close_fails_waiting_requests() -> None:
 def test_error_in_past_version_load_ends_the_process(ask: Callable[[Models, int], object]) -> None:
     drained: list[str] = []
 
-    def fail(served: Served) -> None:
+    def fail(served: ResidentVersion) -> None:
         raise MemoryError("no room for a number")
 
     models = Models(Versions(0, 9), CountingBuilder(), past_bytes=2, poll_seconds=60, on_past=fail)

@@ -28,10 +28,10 @@ from five.clients.inference import (
 from five.protos.v1 import inference_pb2_grpc
 from five.services.inference.batcher import Batcher, BatcherOptions
 from five.services.inference.device import DeviceForward
-from five.services.inference.forward import HostForward, Part
+from five.services.inference.forward import HostForward, VersionRows
 from five.services.inference.graphs import CannotCapture, Graphs
 from five.services.inference.loading import PolicyLoader
-from five.services.inference.models import Models, Served
+from five.services.inference.models import Models, ResidentVersion
 from five.services.inference.requests import Reply, Request
 from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
@@ -235,7 +235,7 @@ def test_host_waits_only_for_the_results(stored: Stored) -> None:
     for number in (0, 1):
         policy = loader.create()
         loader.load(policy, stored.versions[number], {})
-        versions.append(Served(number, "", policy, 1.0))
+        versions.append(ResidentVersion(number, "", policy, 1.0))
     table = SessionTable(SPECS, device, 100, 60.0)
     forward = DeviceForward(table, device, 0, DTYPES, lambda: Graphs(
         loader.create_dense(), LAYOUT.array_specs(), SPECS, 16, device, 1))
@@ -253,7 +253,7 @@ def test_host_waits_only_for_the_results(stored: Stored) -> None:
         slots = table.find([1, 2, 3, 4, 5])
         table.open([1, 2, 3, 4, 5], slots)
         batch = forward.join(requests)
-        return [forward.launch(versions[number], batch, Part.of(rows, slots, want, want, False, None))
+        return [forward.launch(versions[number], batch, VersionRows.of(rows, slots, want, want, False, None))
                 for number, rows in parts]
 
     try:

@@ -15,7 +15,7 @@ from five.agent.model.recurrent_state import state_specs
 from five.services.inference.forward import flattened
 from five.services.inference.graphs import MAX_ROWS, Graphs, bucket_of, buckets_of
 from five.services.inference.loading import PolicyLoader
-from five.services.inference.models import Served
+from five.services.inference.models import ResidentVersion
 from five.services.inference.staging import Stager
 from tests.agent.model_cases import SMALL, layout, random_arrays
 
@@ -41,13 +41,13 @@ class GraphBench:
         if device.type == "cuda":
             torch.cuda.set_stream(torch.cuda.Stream(device))
 
-    def version(self, number: int, past: bool = False) -> Served:
+    def version(self, number: int, past: bool = False) -> ResidentVersion:
         """Return a version with distinct parameters."""
         torch.manual_seed(number)
         tensors = {name: tensor.numpy() for name, tensor in Policy(LAYOUT, self.config).state_dict().items()}
         policy = self.loader.create(past)
         self.loader.load(policy, tensors, {})
-        return Served(number, "", policy, 1.0)
+        return ResidentVersion(number, "", policy, 1.0)
 
     def batch(self, rows: int, seed: int = 0) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """Return (team-steps, states)."""
@@ -63,7 +63,8 @@ class GraphBench:
             state.copy_(states[name])
         return {name: out.clone() for name, out in self.graphs.run(count).items()}
 
-    def eager(self, served: Served, batch: dict[str, torch.Tensor], states: dict[str, torch.Tensor], padded: int,
+    def eager(self, served: ResidentVersion, batch: dict[str, torch.Tensor], states: dict[str, torch.Tensor],
+              padded: int,
               seed: int, **more: Any) -> dict[str, torch.Tensor]:
         """Return the policy's results for the batch padded with zeros to ``padded`` rows, without graphs; only the
         batch's rows."""
@@ -168,7 +169,7 @@ def test_each_version_uses_its_own_parameters(device: torch.device, precision: s
     world.loader.load(first.policy, {name: tensor.cpu().float().numpy() * (0.5 if tensor.is_floating_point() else 1)
                                      if tensor.dtype != torch.float64 else tensor.cpu().numpy()
                                      for name, tensor in first.policy.state_dict().items()}, {})  # type: ignore[attr-defined]
-    again = Served(3, "", first.policy, 1.0)
+    again = ResidentVersion(3, "", first.policy, 1.0)
     world.graphs.load(again)
     world.graphs.generator.manual_seed(1)
     after = world.run(batch, states)

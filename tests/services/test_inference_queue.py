@@ -7,17 +7,17 @@ from concurrent.futures import Future
 import numpy as np
 
 from five.clients.inference import NEWEST
-from five.services.inference.queue import BatchQueue, Pending
+from five.services.inference.queue import BatchQueue, PendingRequest
 from five.services.inference.requests import Request
 
 
-def pending(sessions: list[int], stream: int = 0) -> Pending:
+def pending(sessions: list[int], stream: int = 0) -> PendingRequest:
     n = len(sessions)
     request = Request(sessions, np.full(n, NEWEST), np.zeros(n, np.uint8), {}, stream=stream)
-    return Pending(request, Future(), time.monotonic())
+    return PendingRequest(request, Future(), time.monotonic())
 
 
-def sessions(batch: list[Pending]) -> list[list[int]]:
+def sessions(batch: list[PendingRequest]) -> list[list[int]]:
     return [p.request.sessions for p in batch]
 
 

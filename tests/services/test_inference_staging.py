@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from five.clients import wire
-from five.services.inference.staging import Sparse, Stager, unpacked
+from five.services.inference.staging import SparseArray, Stager, unpacked
 from rapid.packed_array import PackedArray
 from tests.agent.model_cases import layout, random_arrays
 
@@ -34,8 +34,8 @@ def test_packed_arrays_are_unpacked_on_the_device(shapes: list[tuple[int, ...]],
         for array in arrays:
             data = np.frombuffer(wire.pack(array).data, np.uint8).copy()
             border = -(-array.size // 8)
-            parts.append(Sparse(torch.from_numpy(data[:border]).to(device),
-                                torch.from_numpy(data[border:]).to(device).view(torch.float16), array.shape))
+            parts.append(SparseArray(torch.from_numpy(data[:border]).to(device),
+                                     torch.from_numpy(data[border:]).to(device).view(torch.float16), array.shape))
         assert np.array_equal(unpacked(parts, device).cpu().numpy(), np.concatenate(arrays))
 
 

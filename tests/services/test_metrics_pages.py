@@ -10,7 +10,7 @@ from five.agent.learning.buffer import BufferStatistics, DropReason
 from five.services.controller import metrics as controller
 from five.services.controller.run.environment_servers import environment_servers
 from five.services.evaluator import metrics as evaluator
-from five.services.evaluator.matches import Pairing, Player
+from five.services.evaluator.matches import Pairing, TeamPlayer
 from five.services.opponents import metrics as opponents
 from five.services.optimizer import metrics as optimizer
 from five.services.rollout import metrics as rollout
@@ -87,7 +87,7 @@ def test_the_pool_is_as_wide_as_it_is_played() -> None:
 def test_versions_are_no_labels() -> None:
     before = value(evaluator.GAMES, "version", "won")
     for version in (10, 20):
-        agent, opponent = (Player(f"version-{v}", version=v) for v in (30, version))
+        agent, opponent = (TeamPlayer(f"version-{v}", version=v) for v in (30, version))
         evaluator.count_game(Pairing(agent, opponent, 0), 1.0)
     assert value(evaluator.GAMES, "version", "won") - before == 2
     record = {"version": 20, "mu": 31.0, "sigma": 2.0, "draw_probability": 0.3, "win_rates": {"random": 0.75},

@@ -12,7 +12,7 @@ import redis
 from five.agent.config import LeagueConfig
 from five.protos.v1 import opponents_pb2
 from five.services.opponents.__main__ import is_eligible
-from five.services.opponents.pool import Pool
+from five.services.opponents.pool import OpponentPool
 from five.services.opponents.service import OpponentService
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
@@ -30,16 +30,16 @@ def state(redis_client: redis.Redis) -> RunState:
 
 
 def test_versions_join_every_ten_and_survive_a_restart(state: RunState) -> None:
-    pool = Pool(state, CONFIG, seed=0)
+    pool = OpponentPool(state, CONFIG, seed=0)
     assert [v for v in range(25) if pool.on_version(v)] == [0, 10, 20]
-    again = Pool(state, CONFIG, seed=0)
+    again = OpponentPool(state, CONFIG, seed=0)
     assert [o.version for o in again.league().opponents] == [0, 10, 20]
     assert not again.on_version(25)
     assert again.on_version(30)
 
 
 def test_repeated_assignment_returns_the_same_opponent(state: RunState) -> None:
-    pool = Pool(state, CONFIG, seed=0)
+    pool = OpponentPool(state, CONFIG, seed=0)
     for v in (0, 10, 20):
         pool.on_version(v)
     first = [pool.assign(str(i)) for i in range(200)]
@@ -52,7 +52,7 @@ def test_repeated_assignment_returns_the_same_opponent(state: RunState) -> None:
 def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> None:
     now = [0.0]
     config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "active_past_versions": 4, "active_minutes": 10.0})
-    pool, other = Pool(state, config, 0, lambda: now[0]), Pool(state, config, 0, lambda: now[0])
+    pool, other = OpponentPool(state, config, 0, lambda: now[0]), OpponentPool(state, config, 0, lambda: now[0])
     for v in range(0, 80, 10):
         pool.on_version(v)
     for game in range(200):  # different qualities
@@ -78,7 +78,7 @@ def test_few_versions_are_in_play_at_their_probabilities(state: RunState) -> Non
 
 def test_removed_version_is_no_longer_in_play(state: RunState) -> None:
     config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "active_past_versions": 3})
-    pool = Pool(state, config, 0, lambda: 0.0)
+    pool = OpponentPool(state, config, 0, lambda: 0.0)
     for v in (0, 10, 20):
         pool.on_version(v)
     assert len({pool.assign(str(i)).past for i in range(50)}) > 1
@@ -87,7 +87,7 @@ def test_removed_version_is_no_longer_in_play(state: RunState) -> None:
 
 
 def test_result_counts_once_across_instances(state: RunState) -> None:
-    pool = Pool(state, CONFIG, seed=0)
+    pool = OpponentPool(state, CONFIG, seed=0)
     for v in (0, 10):
         pool.on_version(v)
     assert pool.report("g", 0, won=True)
@@ -95,13 +95,13 @@ def test_result_counts_once_across_instances(state: RunState) -> None:
     # Two opponents of equal quality: η / (N p) = 0.01 / (2 * 0.5).
     assert quality[10] - quality[0] == pytest.approx(0.01)
     assert not pool.report("g", 0, won=True)
-    assert not Pool(state, CONFIG, seed=0).report("g", 0, won=True)
+    assert not OpponentPool(state, CONFIG, seed=0).report("g", 0, won=True)
     assert {o.version: o.quality for o in pool.league().opponents} == quality
 
 
 def test_win_counts_with_the_probability_of_the_draw(state: RunState) -> None:
     config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "active_past_versions": 1, "active_minutes": 10.0})
-    pool, other = Pool(state, config, 0, lambda: 0.0), Pool(state, config, 0, lambda: 0.0)
+    pool, other = OpponentPool(state, config, 0, lambda: 0.0), OpponentPool(state, config, 0, lambda: 0.0)
     for v in range(0, 40, 10):
         pool.on_version(v)
     met = [pool.assign(str(i)).past for i in range(150)]
@@ -123,7 +123,7 @@ def test_win_counts_with_the_probability_of_the_draw(state: RunState) -> None:
 
 
 def test_losing_changes_no_quality(state: RunState) -> None:
-    pool = Pool(state, CONFIG, seed=0)
+    pool = OpponentPool(state, CONFIG, seed=0)
     for v in (0, 10):
         pool.on_version(v)
     assert pool.report("g", 10, won=False)
@@ -131,11 +131,11 @@ def test_losing_changes_no_quality(state: RunState) -> None:
 
 
 def test_replicas_share_one_pool(state: RunState) -> None:
-    pools = [Pool(state, CONFIG, seed=0) for _ in range(3)]
+    pools = [OpponentPool(state, CONFIG, seed=0) for _ in range(3)]
     assert [pools[v % 3].on_version(v) for v in (0, 0, 5, 10, 20)] == [True, False, False, True, True]
     rounds = [(i, v) for i in range(20) for v in (0, 10, 20)]
 
-    def play(pool: Pool, shift: int) -> None:
+    def play(pool: OpponentPool, shift: int) -> None:
         for i, version in rounds:
             pool.report(f"own-{shift}-{i}-{version}", version, won=True)
             pool.report(f"shared-{i}-{version}", version, won=False)
@@ -145,7 +145,7 @@ def test_replicas_share_one_pool(state: RunState) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    seen = [pool.league() for pool in (*pools, Pool(state, CONFIG, seed=0))]
+    seen = [pool.league() for pool in (*pools, OpponentPool(state, CONFIG, seed=0))]
     assert [(o.games, o.wins) for o in seen[0].opponents] == [(80, 60)] * 3
     assert all(league.dump() == seen[0].dump() for league in seen)
     # Equal pools give equal samples.
@@ -159,7 +159,7 @@ def whole_reads(client: redis.Redis) -> int:
 
 
 def test_calls_do_not_read_the_whole_pool(state: RunState, redis_client: redis.Redis) -> None:
-    pool, other = Pool(state, CONFIG, seed=0), Pool(state, CONFIG, seed=0)
+    pool, other = OpponentPool(state, CONFIG, seed=0), OpponentPool(state, CONFIG, seed=0)
     for v in range(0, 1000, 10):
         pool.on_version(v)
     other.league()
@@ -172,7 +172,7 @@ def test_calls_do_not_read_the_whole_pool(state: RunState, redis_client: redis.R
 
 
 def test_result_against_a_removed_version_does_not_count(state: RunState) -> None:
-    pool = Pool(state, CONFIG, seed=0)
+    pool = OpponentPool(state, CONFIG, seed=0)
     for v in (0, 10):
         pool.on_version(v)
     assert pool.report("a", 0, won=False)
@@ -186,7 +186,7 @@ def ask(call: object) -> object:
 
 
 def test_opponent_gets_the_other_side(state: RunState) -> None:
-    pool = Pool(state, CONFIG, seed=0)
+    pool = OpponentPool(state, CONFIG, seed=0)
     pool.on_version(0)
     servicer = OpponentService("trial", pool, epoch=1)
     for i in range(20):
@@ -203,7 +203,7 @@ def test_opponent_gets_the_other_side(state: RunState) -> None:
     ({"outcome": 0}, "outcome"),
 ])
 def test_invalid_report_is_refused(state: RunState, changes: dict[str, object], words: str) -> None:
-    servicer = OpponentService("trial", Pool(state, CONFIG, seed=0), epoch=1)
+    servicer = OpponentService("trial", OpponentPool(state, CONFIG, seed=0), epoch=1)
     values: dict[str, object] = {"run": "trial", "game_id": "g", "opponent_version": 0, "outcome": 1,
                                  "epoch": 1} | changes
     with pytest.raises(ValueError, match=words):
@@ -218,7 +218,7 @@ def test_warm_up_version_does_not_join_the_pool(redis_client: redis.Redis, tmp_p
 
 
 def test_reverted_versions_leave_the_pool(state: RunState) -> None:
-    pool = Pool(state, CONFIG, seed=0)
+    pool = OpponentPool(state, CONFIG, seed=0)
     for v in (0, 10, 20, 30):
         pool.on_version(v)
     record = RunRecord(game={}, layout="l", schema="s")
@@ -227,7 +227,7 @@ def test_reverted_versions_leave_the_pool(state: RunState) -> None:
                        new_segment(31, record, "run.reverted", "ada", 12)])
     ours = current_line_filter(lineage, 31)
     assert pool.keep(ours) == [20, 30] and pool.keep(ours) == []
-    other = Pool(state, CONFIG, seed=0)
+    other = OpponentPool(state, CONFIG, seed=0)
     for found in (pool, other):
         assert [o.version for o in found.league().opponents] == [0, 10]
     assert {other.assign(str(i)).past for i in range(50)} <= {None, 0, 10}

@@ -3,18 +3,18 @@
 import redis
 
 from five.agent.config import RatingConfig
-from five.services.play.ratings import EndedGame, People
+from five.services.play.ratings import FinishedGame, RatedPeople
 from rapid.store.state import RunState
 
 CONFIG = RatingConfig()
 
 
-def people(client: redis.Redis) -> People:
-    return People(RunState(client, "trial"), CONFIG)
+def people(client: redis.Redis) -> RatedPeople:
+    return RatedPeople(RunState(client, "trial"), CONFIG)
 
 
-def played(game: str, winner: int, *sides: dict[str, int], away: tuple[str, ...] = (), heroes: int = 5) -> EndedGame:
-    return EndedGame(game, winner, sides, away, ("version-3", "version-3"), heroes)
+def played(game: str, winner: int, *sides: dict[str, int], away: tuple[str, ...] = (), heroes: int = 5) -> FinishedGame:
+    return FinishedGame(game, winner, sides, away, ("version-3", "version-3"), heroes)
 
 
 def test_repeated_report_rates_a_game_once(redis_client: redis.Redis) -> None:

@@ -9,16 +9,16 @@ import pytest
 from dota.spectator.camera import Camera
 from dota.spectator.recording import Recording
 from dota.spectator.schema import same
-from five.services.play.players import Begin, Filler
-from five.services.play.recordings import Recorded, Recorder, Recordings
+from five.services.play.players import Filler, NewGame
+from five.services.play.recordings import GameRecorder, GameRecording, RecordingStore
 from rapid.atomic_file import PARTIAL
 from tests.services.test_play_outbox import GAME, Filmed
 
-BEGIN = Begin("0" * 32, "ada", GAME, 3, None, (Filler("version-7", version=7), Filler("scripted", 2)), "run")
+BEGIN = NewGame("0" * 32, "ada", GAME, 3, None, (Filler("version-7", version=7), Filler("scripted", 2)), "run")
 STEPS = 75  # two chunks and a half
 
 
-def taken(recorder: Recorder, steps: int = STEPS) -> tuple[Recorded, list[bytes]]:
+def taken(recorder: GameRecorder, steps: int = STEPS) -> tuple[GameRecording, list[bytes]]:
     """Return a bot game's recording, and the chunks of a camera on it."""
     film, chunks = Filmed(), list[bytes]()
     camera = Camera(GAME, {}, lambda chunk, facts: chunks.append(chunk))
@@ -33,7 +33,7 @@ def taken(recorder: Recorder, steps: int = STEPS) -> tuple[Recorded, list[bytes]
 
 
 def test_recording_equals_that_of_a_camera() -> None:
-    recorded, chunks = taken(Recorder(1 << 20))
+    recorded, chunks = taken(GameRecorder(1 << 20))
     found = Recording(recorded.data)
     assert [found.chunk(k) for k in range(len(found.spans))] == chunks and len(chunks) == 3
     steps = list(found.steps())
@@ -48,7 +48,7 @@ def test_recording_equals_that_of_a_camera() -> None:
 
 def test_recording_clock_counts_timesteps() -> None:
     """A camera records after each step instead."""
-    recorder, film = Recorder(1 << 20), Filmed()
+    recorder, film = GameRecorder(1 << 20), Filmed()
     film.games.step()
     film.whole.record(film.write, 4, [])
     recorder.add(film.whole)
@@ -59,20 +59,21 @@ def test_recording_clock_counts_timesteps() -> None:
 
 
 def test_recording_stops_at_its_size_limit() -> None:
-    whole, chunks = taken(Recorder(1 << 20))
-    cut, _ = taken(Recorder(len(chunks[0])))
+    whole, chunks = taken(GameRecorder(1 << 20))
+    cut, _ = taken(GameRecorder(len(chunks[0])))
     steps = list(Recording(cut.data).steps())
     assert len(steps) == 30 and cut.seconds == whole.seconds  # how long the game was stays true
     for a, b in zip(steps, Recording(whole.data).steps(), strict=False):
         assert same(a.frame, b.frame)
 
 
-def entry(number: int, size: int) -> Recorded:
-    return Recorded(f"{number:032x}", ["ada", "version-7"], ["ada"], 0.0, float(number), 1, [3, 4], size, bytes(size))
+def entry(number: int, size: int) -> GameRecording:
+    return GameRecording(f"{number:032x}", ["ada", "version-7"], ["ada"], 0.0, float(number), 1, [3, 4], size,
+                         bytes(size))
 
 
 def test_oldest_recordings_are_removed_above_the_limits() -> None:
-    kept = Recordings(3, 1000)
+    kept = RecordingStore(3, 1000)
     for number in range(5):
         kept.store(entry(number, 100))
     assert [r.at for r in kept.all()] == [4, 3, 2]
@@ -85,26 +86,26 @@ def test_oldest_recordings_are_removed_above_the_limits() -> None:
 
 def test_recordings_in_a_folder_survive_a_restart(tmp_path: Path) -> None:
     folder = tmp_path / "played"
-    recorded, _ = taken(Recorder(1 << 20))
-    first = Recordings(3, 1 << 20, folder)
+    recorded, _ = taken(GameRecorder(1 << 20))
+    first = RecordingStore(3, 1 << 20, folder)
     assert first.all() == [] and not folder.exists()  # nothing is made for who never plays
     first.store(entry(1, 100))
     first.store(recorded)
     assert all(not r.data for r in first.all())  # not in memory besides
 
-    again = Recordings(3, 1 << 20, folder)
+    again = RecordingStore(3, 1 << 20, folder)
     assert again.all() == first.all() and again.all()[0] == replace(recorded, data=b"")
     data = b""
     while (piece := again.piece(recorded.game, len(data), 1000)) is not None and piece[0]:
         data += piece[0]
     assert data == recorded.data and piece == (b"", recorded.size)
     # Bounds hold for those that were there, and what makes room is gone from the disk.
-    assert [r.game for r in Recordings(1, 1 << 20, folder).all()] == [recorded.game]
+    assert [r.game for r in RecordingStore(1, 1 << 20, folder).all()] == [recorded.game]
     assert sorted(path.name for path in folder.iterdir()) == [f"{recorded.game}.json", f"{recorded.game}.view"]
 
 
 def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
-    kept = Recordings(8, 1 << 20, tmp_path)
+    kept = RecordingStore(8, 1 << 20, tmp_path)
     for number in range(4):
         kept.store(entry(number, 10))
     names = [f"{number:032x}" for number in range(4)]
@@ -113,7 +114,7 @@ def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
     (tmp_path / f".{names[3]}.view{PARTIAL}").write_bytes(b"half")
     (tmp_path / "mine.view").write_bytes(b"somebody's own")
     (tmp_path / "mine.json").write_text(json.dumps({**entry(9, 1).facts(), "at": float("nan")}))
-    again = Recordings(8, 1 << 20, tmp_path)
+    again = RecordingStore(8, 1 << 20, tmp_path)
     assert [r.game for r in again.all()] == [names[3], names[0]]
     left = {path.name for path in tmp_path.iterdir()}
     assert f"{names[1]}.json" not in left and f".{names[3]}.view{PARTIAL}" not in left and "mine.view" in left
@@ -124,7 +125,7 @@ def test_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
 def test_unwritable_folder_keeps_recordings_in_memory(tmp_path: Path) -> None:
     folder = tmp_path / "played"
     folder.write_text("a file is in the way")
-    kept = Recordings(2, 1000, folder)
+    kept = RecordingStore(2, 1000, folder)
     kept.store(entry(1, 100))
     assert kept.piece(f"{1:032x}", 0, 200) == (bytes(100), 100)
     for number in (2, 3):

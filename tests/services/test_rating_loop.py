@@ -10,7 +10,7 @@ import redis
 
 from dota.vec_game import STATS
 from five.agent.config import RatingConfig
-from five.services.evaluator.matches import Pairing, Result
+from five.services.evaluator.matches import Pairing, PairingResult
 from five.services.evaluator.rating_loop import TABLE, TRIES, RatingLoop
 from five.services.evaluator.service import PLAYERS
 from rapid.store.series import Series
@@ -27,9 +27,9 @@ def loop(client: redis.Redis, newest: int = 3, in_lineage: Callable[[int], bool]
                       {n: PLAYERS[n] for n in CONFIG.anchors}, STATS, lambda: newest, PINNED.append, in_lineage)
 
 
-def ended(pairing: Pairing, score: float = 1.0) -> Result:
+def ended(pairing: Pairing, score: float = 1.0) -> PairingResult:
     statistics = np.arange(len(STATS), dtype=np.float32)
-    return Result(pairing, score, 120.0, statistics, statistics, 0)
+    return PairingResult(pairing, score, 120.0, statistics, statistics, 0)
 
 
 def play(rating: RatingLoop, games: int = 1000, score: Callable[[Pairing], float] = lambda p: 1.0) -> list[Pairing]:

@@ -13,7 +13,7 @@ from dota.rewards import SIGNALS
 from five.agent.config import LearnerConfig
 from five.agent.learning.labels import GameOutcome
 from five.agent.learning.samples import Arrays
-from five.agent.learning.segments import Following, Segment, cut_segment
+from five.agent.learning.segments import Bootstrap, Segment, cut_segment
 from five.clients.inference import InferenceClient
 from five.clients.opponents import Opponent
 from five.services.rollout.anneal_assignment import NO_ANNEAL, GameVariant
@@ -286,7 +286,7 @@ async def test_segments_contain_rewards_and_labels(scale: str) -> None:
                 ages = np.arange(age, age + steps_of(got))
                 earned = ages * 0.006 * 0.6 ** ((ages + 1) / 600)  # Radiant's gold; Dire loses as much
                 ends = i == len(parts) - 1
-                end = GameOutcome(float(episode == side), np.array([0])) if ends else Following(
+                end = GameOutcome(float(episode == side), np.array([0])) if ends else Bootstrap(
                     parts[i + 1].arrays["behaviour_values"][0], predicted)
                 want = cut_segment(
                     {n: got.arrays[n] for n in ("actions", "behaviour_logp", "behaviour_values", "versions")},

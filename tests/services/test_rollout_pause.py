@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from five.agent.learning.samples import Arrays
-from five.agent.learning.segments import Following, Segment, cut_segment
+from five.agent.learning.segments import Bootstrap, Segment, cut_segment
 from five.clients.opponents import Opponent
 from five.services.rollout.game_group import GameGroup
 from tests.agent.plain_samples import steps_of
@@ -95,7 +95,7 @@ async def test_cut_segment_bootstraps_from_its_boundary_step() -> None:
         for i, got in enumerate(parts[:3]):
             ages = np.arange(age, age + steps_of(got))
             earned = ages * 0.006 * 0.6 ** ((ages + 1) / 600)
-            following = Following(parts[i + 1].arrays["behaviour_values"][0], predicted)
+            following = Bootstrap(parts[i + 1].arrays["behaviour_values"][0], predicted)
             want = cut_segment(
                 {n: got.arrays[n] for n in ("actions", "behaviour_logp", "behaviour_values", "versions")},
                 np.arange(steps_of(got)), states={}, rewards=(earned if side == 0 else -earned)[:, None],

@@ -7,7 +7,7 @@ import pytest
 
 from tests.telemetry.expressions import DASHBOARDS, ROOT, dashboards, panels
 from tools.dashboards.catalogue import BOARDS
-from tools.dashboards.frame import Board
+from tools.dashboards.frame import Dashboard
 
 NAMES = [board.name for board in BOARDS]
 
@@ -20,7 +20,7 @@ def test_the_files_are_current() -> None:
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=NAMES)
-def test_dashboard_is_complete(board: Board) -> None:
+def test_dashboard_is_complete(board: Dashboard) -> None:
     made = dashboards()[board.name]
     assert made["uid"] == f"five-{board.name}" and "five" in made["tags"]
     assert [v["name"] for v in made["templating"]["list"]] == ["datasource", "namespace", "run"]

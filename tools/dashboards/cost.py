@@ -1,6 +1,6 @@
 """Cost: optimization compute in PFLOP/s-days, as the paper counts it, and the machines beside it."""
 
-from tools.dashboards.frame import Board, Row
+from tools.dashboards.frame import Dashboard, Row
 from tools.dashboards.panels import Query, chart, number
 from tools.dashboards.queries import average, largest, rate, series, total
 
@@ -10,7 +10,7 @@ PACE = f"{total(rate('five_optimizer_flop_total', '5m'))} / 1e15"
 HERO_STEPS = total(rate("five_optimizer_received_hero_steps_total", "5m"))
 RERUN = 150.0  # PFLOP/s-days, Berner et al. 2019
 
-BOARD = Board("cost", "Five / Cost", "Optimization compute so far, its pace, and what else is running.", [
+BOARD = Dashboard("cost", "Five / Cost", "Optimization compute so far, its pace, and what else is running.", [
     Row("Optimization compute", [
         number("PFLOP/s-days so far", "Floating point operations of all gradient steps since the run began, as Berner "
                "et al. 2019, appendix E counts them: 770 ± 50 for OpenAI Five at the OG match, 150 ± 5 for Rerun.",

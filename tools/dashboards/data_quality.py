@@ -1,7 +1,7 @@
 """Data quality: how old and how often used what is learned from is. The first page to look at."""
 
-from tools.dashboards.frame import Board, Row
-from tools.dashboards.panels import CLEAR, GREEN, RED, YELLOW, Bands, Query, chart, heat, number
+from tools.dashboards.frame import Dashboard, Row
+from tools.dashboards.panels import CLEAR, GREEN, RED, YELLOW, Query, ThresholdBands, chart, heat, number
 from tools.dashboards.queries import average, buckets, largest, mean, quantile, rate, series, total
 
 AGE = "five_optimizer_staleness_versions"
@@ -15,7 +15,7 @@ STALENESS = chart(
     "learning is about half as fast (figure 5b). Too old: fewer rollouts, a shorter buffer, faster publishing.",
     Query(mean(AGE, window=WINDOW), "mean"), Query(quantile(0.5, AGE, window=WINDOW), "median"),
     Query(quantile(0.95, AGE, window=WINDOW), "95%"), Query(quantile(0.99, AGE, window=WINDOW), "99%"),
-    unit="short", least=0, bands=Bands([(None, GREEN), (1, CLEAR), (8, RED)], line=True))
+    unit="short", least=0, bands=ThresholdBands([(None, GREEN), (1, CLEAR), (8, RED)], line=True))
 
 REUSE = chart(
     "Sample reuse",
@@ -25,7 +25,7 @@ REUSE = chart(
     Query(f"{total(rate('five_optimizer_consumed_samples_total', WINDOW))} / "
           f"{total(rate('five_optimizer_received_samples_total', WINDOW))}", "measured"),
     Query(largest(series("five_optimizer_sample_reuse_target_ratio")), "target", dashed=True),
-    least=0, bands=Bands([(None, CLEAR), (0.9, GREEN), (1.1, CLEAR), (2, RED)]))
+    least=0, bands=ThresholdBands([(None, CLEAR), (0.9, GREEN), (1.1, CLEAR), (2, RED)]))
 
 BUFFER_AGE = chart(
     "Buffer age",
@@ -41,7 +41,7 @@ DROPS = chart(
     Query(total(rate("five_optimizer_dropped_samples_total", WINDOW), "reason"), "{{reason}}"), unit="cps", least=0,
     stacked=True)
 
-BOARD = Board("data-quality", "Five / Data quality", "Staleness and reuse of training data, and their causes.", [
+BOARD = Dashboard("data-quality", "Five / Data quality", "Staleness and reuse of training data, and their causes.", [
     Row("Training data", [STALENESS, REUSE]),
     Row("Where it waits", [
         BUFFER_AGE, DROPS,
@@ -54,7 +54,7 @@ BOARD = Board("data-quality", "Five / Data quality", "Staleness and reuse of tra
     Row("How it comes", [
         number("Within target", "Share of the timesteps consumed that are at most one version old.",
                Query(f"{YOUNG} / {total(rate(f'{AGE}_count', WINDOW))}"), "percentunit",
-               bands=Bands([(None, RED), (0.3, YELLOW), (0.6, GREEN)])),
+               bands=ThresholdBands([(None, RED), (0.3, YELLOW), (0.6, GREEN)])),
         number("Buffer turns over in", "Samples in the buffer over samples received a second.",
                Query(f"{total(series('five_optimizer_buffer_samples'))} / "
                      f"{total(rate('five_optimizer_received_samples_total', WINDOW))}"), "s"),
@@ -63,7 +63,7 @@ BOARD = Board("data-quality", "Five / Data quality", "Staleness and reuse of tra
         number("Segments refused", "Share of the segments that came too old to be learned from.",
                Query(f"{total(rate('five_optimizer_received_segments_total', WINDOW, verdict='too_old'))} / "
                      f"{total(rate('five_optimizer_received_segments_total', WINDOW))}"), "percentunit",
-               bands=Bands([(None, GREEN), (0.01, YELLOW), (0.05, RED)])),
+               bands=ThresholdBands([(None, GREEN), (0.01, YELLOW), (0.05, RED)])),
         number("Samples received", "Samples taken into the buffers a second.",
                Query(total(rate("five_optimizer_received_samples_total", WINDOW))), "cps"),
         number("Samples consumed", "Samples drawn into batches a second.",

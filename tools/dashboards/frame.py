@@ -22,7 +22,7 @@ class Row(NamedTuple):
     cluster: bool = False
 
 
-class Board(NamedTuple):
+class Dashboard(NamedTuple):
     """A dashboard. ``name``: of its file, and its address in Grafana (uid five-<name>)."""
 
     name: str

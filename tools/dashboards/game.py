@@ -1,6 +1,6 @@
 """Game: what is played, how it goes, and how fast."""
 
-from tools.dashboards.frame import Board, Row
+from tools.dashboards.frame import Dashboard, Row
 from tools.dashboards.panels import Query, chart, heat, number
 from tools.dashboards.queries import LONG, buckets, increase, mean, quantile, rate, series, total
 
@@ -12,7 +12,7 @@ def statistic(name: str) -> str:
     return f"{total(increase('five_rollout_hero_statistics_total', statistic=name))} / {GAMES}"
 
 
-BOARD = Board("game", "Five / Game", "Games played for training: results, length, heroes; their servers.", [
+BOARD = Dashboard("game", "Five / Game", "Games played for training: results, length, heroes; their servers.", [
     Row("Games", [
         number("Games", "Ended in the last hour.", Query(GAMES)),
         number("Mean length", "In game time, of the games of the last hour.",

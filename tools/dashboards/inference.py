@@ -1,21 +1,22 @@
 """Inference: queues, batches, versions."""
 
-from tools.dashboards.frame import Board, Row
-from tools.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, heat, number
+from tools.dashboards.frame import Dashboard, Row
+from tools.dashboards.panels import GREEN, RED, YELLOW, Query, ThresholdBands, chart, heat, number
 from tools.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
 
 QUEUE, FORWARD, BATCH = "five_inference_queue_seconds", "five_inference_forward_seconds", "five_inference_batch_steps"
 BUSY = rate("five_inference_forward_seconds_sum")
 
-BOARD = Board("inference", "Five / Inference", "Queue time, batch size, load and versions of the inference servers.", [
+BOARD = Dashboard("inference", "Five / Inference",
+                  "Queue time, batch size, load and versions of the inference servers.", [
     Row("Load", [
         number("Queue time, 95%", "Time that requests wait for their batch. Long queues slow every game down.",
                Query(quantile(0.95, QUEUE)), "s",
-               bands=Bands([(None, GREEN), (0.05, YELLOW), (0.25, RED)])),
+               bands=ThresholdBands([(None, GREEN), (0.05, YELLOW), (0.25, RED)])),
         number("Batch", "Mean team-steps of a batch.", Query(mean(BATCH)), decimals=1),
         number("Team-steps", "Evaluated a second.", Query(total(rate("five_inference_team_steps_total"))), "cps"),
         number("Busy", "Mean share of the servers' time in forward passes.", Query(average(BUSY)), "percentunit",
-               bands=Bands([(None, GREEN), (0.8, YELLOW), (0.95, RED)])),
+               bands=ThresholdBands([(None, GREEN), (0.8, YELLOW), (0.95, RED)])),
         number("Servers", "Inference servers that send a heartbeat.",
                Query(largest(series("five_controller_live_instances", component="inference")))),
         number("Sessions", "Recurrent states that are kept.", Query(total(series("five_inference_open_sessions")))),

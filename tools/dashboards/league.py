@@ -1,6 +1,6 @@
 """League and rating: how good the agent is, and against whom it plays."""
 
-from tools.dashboards.frame import Board, Row
+from tools.dashboards.frame import Dashboard, Row
 from tools.dashboards.panels import Query, against, chart, number
 from tools.dashboards.queries import increase, largest, series, total
 
@@ -9,7 +9,8 @@ PAST = total(increase("five_rollout_games_total", opponent="past"))
 VARIANT_STATISTICS = total(increase("five_rollout_variant_hero_statistics_total", statistic="~last_hits|deaths"),
                            "variant", "statistic")
 
-BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win rates, and the pool of past versions.", [
+BOARD = Dashboard("league", "Five / League and rating",
+                  "TrueSkill by version, win rates, and the pool of past versions.", [
     Row("Rating", [
         number("TrueSkill", "Of the version rated last; random play is 0.", Query(largest(MU)), width=3, decimals=1),
         number("Uncertainty", "Standard deviation of that rating.", Query(largest(SIGMA)), width=3, decimals=1),

@@ -1,13 +1,13 @@
 """Optimizer: where its time goes, publishing, checkpoints."""
 
-from tools.dashboards.frame import Board, Row
+from tools.dashboards.frame import Dashboard, Row
 from tools.dashboards.panels import Query, chart, heat, number
 from tools.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
 
 STEP, PUBLISH = "five_optimizer_step_seconds", "five_optimizer_publish_seconds"
 STALL, CHECKPOINT = "five_optimizer_stall_seconds", "five_optimizer_checkpoint_seconds"
 
-BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publishing and checkpoints.", [
+BOARD = Dashboard("optimizer", "Five / Optimizer", "Gradient steps, waiting, publishing and checkpoints.", [
     Row("Time", [
         number("Optimizers", "In the group that averages its gradients.",
                Query(largest(series("five_optimizer_group_instances")))),

@@ -27,14 +27,14 @@ class Query(NamedTuple):
     dashed: bool = False
 
 
-class Bands(NamedTuple):
+class ThresholdBands(NamedTuple):
     """Coloured ranges: each (from, colour), the first from minus infinity. ``line``: borders are drawn as lines too."""
 
     steps: Sequence[tuple[float | None, str]]
     line: bool = False
 
 
-def _thresholds(bands: Bands) -> builders.ThresholdsConfig:
+def _thresholds(bands: ThresholdBands) -> builders.ThresholdsConfig:
     steps = [dashboard.Threshold(value=value, color=color) for value, color in bands.steps]
     return builders.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(steps)
 
@@ -57,8 +57,8 @@ def _finish(panel: Any, title: str, meaning: str, queries: Sequence[Query], widt
 
 
 def chart(title: str, meaning: str, *queries: Query, unit: str = "short", width: int = 12, height: int = HEIGHT,
-          bands: Bands | None = None, stacked: bool = False, least: float | None = None, most: float | None = None,
-          logarithmic: bool = False, points: bool = False) -> Panel:
+          bands: ThresholdBands | None = None, stacked: bool = False, least: float | None = None,
+          most: float | None = None, logarithmic: bool = False, points: bool = False) -> Panel:
     """Lines over time. ``meaning`` says what is shown, and what a good value is."""
     panel: Any = _finish(timeseries.Panel(), title, meaning, queries, width, height)
     panel.unit(unit).line_width(1.5).fill_opacity(25 if stacked else 0)
@@ -89,13 +89,13 @@ def chart(title: str, meaning: str, *queries: Query, unit: str = "short", width:
 
 
 def number(title: str, meaning: str, query: Query, unit: str = "short", width: int = 4, height: int = 4,
-           bands: Bands | None = None, decimals: int | None = None,
+           bands: ThresholdBands | None = None, decimals: int | None = None,
            graph: Literal["area", "none"] = "area") -> Panel:
     """One value, as it is now."""
     panel: Any = _finish(stat.Panel(), title, meaning, [query], width, height)
     panel.unit(unit).graph_mode(common.BigValueGraphMode(graph)).color_mode(common.BigValueColorMode.VALUE)
     panel.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
-    panel.thresholds(_thresholds(bands or Bands([(None, BLUE)])))
+    panel.thresholds(_thresholds(bands or ThresholdBands([(None, BLUE)])))
     if decimals is not None:
         panel.decimals(decimals)
     made: Panel = panel

@@ -1,7 +1,7 @@
 """System: the run's state, its processes, Redis, calls between services, autoscaling."""
 
-from tools.dashboards.frame import EVERYWHERE, Board, Row
-from tools.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, number
+from tools.dashboards.frame import EVERYWHERE, Dashboard, Row
+from tools.dashboards.panels import GREEN, RED, YELLOW, Query, ThresholdBands, chart, number
 from tools.dashboards.queries import increase, largest, rate, series, total
 
 USED, LIMIT = "five_controller_redis_used_bytes", "five_controller_redis_limit_bytes"
@@ -11,19 +11,20 @@ def named(expression: str) -> str:
     return f"{expression} * on (job, instance) group_left (id) {series(EVERYWHERE)}"
 
 
-BOARD = Board("system", "Five / System", "State of the run, processes, Redis, calls between services, autoscaling.", [
+BOARD = Dashboard("system", "Five / System",
+                  "State of the run, processes, Redis, calls between services, autoscaling.", [
     Row("Run", [
         number("Services", "Instances that send a heartbeat.",
                Query(total(f"max by (component) ({series('five_controller_live_instances')})"))),
         number("Redis", "Redis roles (state, params) that answer, of two.",
                Query(total(largest(series("five_controller_redis_up_state"), "role"))),
-               bands=Bands([(None, RED), (2, GREEN)])),
+               bands=ThresholdBands([(None, RED), (2, GREEN)])),
         number("Restarts", "Processes started again in the last hour, in place.",
                Query(total(f"changes({series('process_start_time_seconds')}[1h])")),
-               bands=Bands([(None, GREEN), (1, YELLOW), (5, RED)])),
+               bands=ThresholdBands([(None, GREEN), (1, YELLOW), (5, RED)])),
         number("Errors", "Error records logged in the last hour.",
                Query(total(increase("five_process_log_records_total", level="error"))), decimals=0,
-               bands=Bands([(None, GREEN), (1, YELLOW), (10, RED)])),
+               bands=ThresholdBands([(None, GREEN), (1, YELLOW), (10, RED)])),
         number("Cores in use", "CPU time of all services a second.", Query(total(rate("process_cpu_seconds_total"))),
                decimals=1),
         number("Memory", "Resident memory of all services.", Query(total(series("process_resident_memory_bytes"))),

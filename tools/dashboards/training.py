@@ -1,12 +1,12 @@
 """Training: pace, losses, rewards."""
 
-from tools.dashboards.frame import Board, Row
-from tools.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, number
+from tools.dashboards.frame import Dashboard, Row
+from tools.dashboards.panels import GREEN, RED, YELLOW, Query, ThresholdBands, chart, number
 from tools.dashboards.queries import LONG, average, increase, largest, rate, series, total
 
 GAMES = total(increase("five_rollout_games_total"))
 
-BOARD = Board("training", "Five / Training", "How fast a run learns, and what the learner measures.", [
+BOARD = Dashboard("training", "Five / Training", "How fast a run learns, and what the learner measures.", [
     Row("Pace", [
         number("Version", "Newest version made.", Query(largest(series("five_optimizer_version_versions"))), width=4),
         number("Versions an hour", "A version is 32 gradient steps in the paper.",
@@ -19,7 +19,7 @@ BOARD = Board("training", "Five / Training", "How fast a run learns, and what th
                Query(average(rate("five_optimizer_gradient_steps_total", "5m"))), "cps", width=4, decimals=2),
         number("Since the last checkpoint", "What would be lost with the optimizers now.",
                Query(f"time() - {largest(series('five_optimizer_checkpoint_timestamp_seconds'))}"), "s", width=4,
-               bands=Bands([(None, GREEN), (1800, YELLOW), (7200, RED)])),
+               bands=ThresholdBands([(None, GREEN), (1800, YELLOW), (7200, RED)])),
         chart("Timesteps of heroes", "A second: played by versions, received by optimizers.",
               Query(total(rate("five_rollout_hero_steps_total", "5m")), "played"),
               Query(total(rate("five_optimizer_received_hero_steps_total", "5m")), "received"), unit="cps", least=0),

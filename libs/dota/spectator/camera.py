@@ -11,7 +11,7 @@ from dota.events import Event
 from dota.spectator.chunks import CHUNK_STEPS, ChunkWriter
 from dota.spectator.console_events import console_events
 from dota.spectator.header import make_header, pack_header
-from dota.spectator.schema import Frame, Schema, game_schema
+from dota.spectator.schema import Frame, FrameSchema, game_schema
 
 BORN, BLINKED = 1 << 9, 1 << 10  # bits of a unit's look
 TEAM_HEROES = 5
@@ -21,7 +21,7 @@ WORLD_UNIT = 65535 / 16640  # of a quantised coordinate
 Array = npt.NDArray[Any]
 
 
-class Seen(Protocol):
+class CameraSource(Protocol):
     """Part of a game's core that the camera reads."""
 
     def write_seen(self, game: int, out: dict[str, Array]) -> None: ...
@@ -39,7 +39,7 @@ class Camera:
     """
 
     def __init__(self, config: GameConfig, about: Mapping[str, Any],
-                 on_chunk: Callable[[bytes, "ChunkFacts"], None], first_steps: int = CHUNK_STEPS) -> None:
+                 on_chunk: Callable[[bytes, "ChunkEntry"], None], first_steps: int = CHUNK_STEPS) -> None:
         self.schema = game_schema(policy_debug=True)
         self.header = make_header(config, self.schema, about)
         self._on_chunk = on_chunk
@@ -49,7 +49,7 @@ class Camera:
         self._before: Frame = self.schema.empty()
         self._earned = np.zeros((len(self._frame["reward"]), self._frame["reward"].shape[1]))
         self._waiting = False
-        self._facts: ChunkFacts | None = None
+        self._facts: ChunkEntry | None = None
         self._events: list[dict[str, Any]] = []
         self._columns = jump_columns(self.schema)
 
@@ -57,7 +57,7 @@ class Camera:
         """Encoded header that starts a file or a stream."""
         return pack_header(self.header)
 
-    def record(self, core: Seen, place: int) -> None:
+    def record(self, core: CameraSource, place: int) -> None:
         """Record the current state of a game."""
         self.record_frame(lambda out: core.write_seen(place, out), console_events(core.events(place)))
 
@@ -140,7 +140,7 @@ class Camera:
         frame = int(clock[0]) | int(clock[1]) << 16
         events, self._events = self._events, []
         if self._writer.steps == 0:
-            self._facts = ChunkFacts(frame, game_time(clock))
+            self._facts = ChunkEntry(frame, game_time(clock))
         assert self._facts is not None
         self._writer.add(self._frame, frame, events)
         self._facts.add(self._frame, events)
@@ -154,7 +154,7 @@ class Camera:
             self._on_chunk(self._writer.take(), facts)
 
 
-def jump_columns(schema: Schema) -> list[int]:
+def jump_columns(schema: FrameSchema) -> list[int]:
     """Return the columns of the unit table that `mark_jumps` reads."""
     unit = schema.table("unit")
     return [unit.column(name) for name in ("generation", "type", "look", "x", "y")]
@@ -175,7 +175,7 @@ def mark_jumps(now: Array, before: Array, columns: list[int], far: float) -> Non
     now[jumped, look] |= BLINKED
 
 
-class ChunkFacts:
+class ChunkEntry:
     """Index entry of a chunk: its start, its events, and the tracks that are plotted over whole games."""
 
     def __init__(self, frame: int, time: float) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dota.spectator.schema import Frame, Schema
+from dota.spectator.schema import Frame, FrameSchema
 
 MAGIC = b"FVCH"
 FORMAT = 1
@@ -39,7 +39,7 @@ Event = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Step:
+class RecordedStep:
     """Decoded step: a frame in its own memory, and the events since the previous step."""
 
     frame: Frame
@@ -47,7 +47,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Head:
+class ChunkHeader:
     """Header of a chunk, followed by ``size`` bytes of body."""
 
     steps: int
@@ -61,7 +61,7 @@ class Head:
 class ChunkWriter:
     """Encoder that collects steps into a chunk."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: FrameSchema) -> None:
         self._schema = schema
         self._before = schema.empty()
         self._parts: list[bytes] = []
@@ -86,7 +86,7 @@ class ChunkWriter:
         return chunk
 
 
-def pack_chunk(schema: Schema, first: int, steps: int, parts: Sequence[bytes]) -> bytes:
+def pack_chunk(schema: FrameSchema, first: int, steps: int, parts: Sequence[bytes]) -> bytes:
     """Return a chunk of ``steps`` encoded steps (``changes``, then ``pack_events`` of each), the first relative to a
     frame of zeros; ``first`` is its engine frame."""
     raw = b"".join(parts)
@@ -94,7 +94,7 @@ def pack_chunk(schema: Schema, first: int, steps: int, parts: Sequence[bytes]) -
     return HEAD.pack(MAGIC, FORMAT, steps, schema.hash, first, len(raw), len(packed), zlib.crc32(packed)) + packed
 
 
-def changes(schema: Schema, before: Frame, frame: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:
+def changes(schema: FrameSchema, before: Frame, frame: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:
     """Encode the difference of ``frame`` to ``before`` in parts, without events; ``before`` becomes equal to ``frame``.
     """
     parts: list[bytes] = []
@@ -136,7 +136,7 @@ def _planes(values: npt.NDArray[np.uint16]) -> bytes:
     return values.astype("<u2").view(np.uint8).reshape(-1, 2).T.tobytes()
 
 
-def read_head(data: bytes) -> Head:
+def read_head(data: bytes) -> ChunkHeader:
     """Decode the header of a chunk. Raises ValueError for a malformed one, or one over the size limits."""
     if len(data) < HEAD.size:
         raise ValueError("a chunk's header is truncated")
@@ -145,10 +145,10 @@ def read_head(data: bytes) -> Head:
         raise ValueError("not a chunk, or a chunk of another format")
     if not 0 < steps <= MAX_STEPS or unpacked > MAX_SIZE or size > MAX_SIZE:
         raise ValueError(f"a chunk claims {steps} steps in {unpacked} bytes, packed {size}")
-    return Head(steps, schema, frame, unpacked, size, checksum)
+    return ChunkHeader(steps, schema, frame, unpacked, size, checksum)
 
 
-def read_chunk(data: bytes, schema: Schema) -> Iterator[Step]:
+def read_chunk(data: bytes, schema: FrameSchema) -> Iterator[RecordedStep]:
     """Yield the steps of a whole chunk. Raises ValueError for damage or another schema."""
     head = read_head(data)
     if head.schema != schema.hash:
@@ -167,12 +167,12 @@ def read_chunk(data: bytes, schema: Schema) -> Iterator[Step]:
     frame = schema.empty()
     for _ in range(head.steps):
         events = _read_step(reader, schema, frame)
-        yield Step({name: array.copy() for name, array in frame.items()}, events)
+        yield RecordedStep({name: array.copy() for name, array in frame.items()}, events)
     if reader.left:
         raise ValueError("a chunk has trailing bytes")
 
 
-def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str, Any]]:
+def _read_step(reader: "_Reader", schema: FrameSchema, frame: Frame) -> list[dict[str, Any]]:
     for table in schema.tables:
         n = reader.number()
         if not n:
@@ -211,7 +211,7 @@ def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str
     return events
 
 
-def read_step(data: bytes, schema: Schema, frame: Frame) -> list[dict[str, Any]]:
+def read_step(data: bytes, schema: FrameSchema, frame: Frame) -> list[dict[str, Any]]:
     """Apply one encoded step to ``frame`` and return its events. Raises ValueError for damage."""
     reader = _Reader(data)
     events = _read_step(reader, schema, frame)

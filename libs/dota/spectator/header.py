@@ -12,7 +12,7 @@ from dota import _core
 from dota.config import GameConfig
 from dota.spaces import DATA, Layout
 from dota.spectator.facts import play_facts
-from dota.spectator.schema import Schema, described_schema
+from dota.spectator.schema import FrameSchema, described_schema
 from dota.tables import load_tables
 
 MAGIC = b"FIVEVIEW"
@@ -41,7 +41,7 @@ def data_digest(patch: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def make_header(config: GameConfig, schema: Schema, about: Mapping[str, Any]) -> Header:
+def make_header(config: GameConfig, schema: FrameSchema, about: Mapping[str, Any]) -> Header:
     """Return the header of a game that is recorded after each step. ``about`` holds players, seed and run as JSON
     values, which are shown unchanged."""
     tables = load_tables(config.patch)
@@ -63,7 +63,7 @@ def pack_header(header: Header) -> bytes:
     return MAGIC + _SIZES.pack(len(raw), len(packed)) + packed
 
 
-def read_header(data: bytes) -> tuple[Header, Schema, int]:
+def read_header(data: bytes) -> tuple[Header, FrameSchema, int]:
     """Return the header, its schema, and the offset of the first chunk. Raises ValueError for bytes that are not a
     recording."""
     start = len(MAGIC) + _SIZES.size

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from dota.config import GameConfig
-from dota.spectator.camera import Camera, ChunkFacts
-from dota.spectator.chunks import HEAD, Step, read_chunk, read_head
+from dota.spectator.camera import Camera, ChunkEntry
+from dota.spectator.chunks import HEAD, RecordedStep, read_chunk, read_head
 from dota.spectator.header import Header, read_header
-from dota.spectator.schema import Schema
+from dota.spectator.schema import FrameSchema
 
 SUFFIX = ".view"
 INDEX = b"FVIX"
@@ -27,13 +27,13 @@ MAX_INDEX = 16 << 20
 MAX_FILE = 256 << 20
 
 
-class Index:
+class RecordingIndex:
     """Index at the end of a recording."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[Any]] = {"chunks": [], "events": [], "track": []}
 
-    def add(self, offset: int, facts: ChunkFacts) -> None:
+    def add(self, offset: int, facts: ChunkEntry) -> None:
         """Add the chunk at ``offset``."""
         self._found["chunks"].append([offset, facts.frame, round(facts.time, 2), facts.steps])
         self._found["events"] += facts.events
@@ -58,9 +58,9 @@ class RecordingWriter:
         self.camera = Camera(config, about, self._chunk)
         self._file = self._beside.open("wb")
         self._file.write(self.camera.packed_header())
-        self._index = Index()
+        self._index = RecordingIndex()
 
-    def _chunk(self, chunk: bytes, facts: ChunkFacts) -> None:
+    def _chunk(self, chunk: bytes, facts: ChunkEntry) -> None:
         self._index.add(self._file.tell(), facts)
         self._file.write(chunk)
 
@@ -84,7 +84,7 @@ class Recording:
 
     def __init__(self, data: bytes) -> None:
         self.header: Header
-        self.schema: Schema
+        self.schema: FrameSchema
         self.header, self.schema, at = read_header(data)
         self._data = data
         self.spans: list[tuple[int, int]] = []
@@ -112,7 +112,7 @@ class Recording:
         start, end = self.spans[number]
         return self._data[start:end]
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[RecordedStep]:
         """Yield all steps. Raises ValueError for damage."""
         for number in range(len(self.spans)):
             yield from read_chunk(self.chunk(number), self.schema)

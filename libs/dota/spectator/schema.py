@@ -27,7 +27,7 @@ Frame = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Table:
+class FrameTable:
     """Array uint16 [rows, len(fields)]; a row of zeros is empty."""
 
     name: str
@@ -45,7 +45,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Bits:
+class FrameBitmap:
     """Bitmap of ``count`` bits, lowest first, in whole bytes."""
 
     name: str
@@ -53,11 +53,11 @@ class Bits:
 
 
 @dataclass(frozen=True)
-class Schema:
+class FrameSchema:
     """Parts of a frame, in encoding order."""
 
-    tables: tuple[Table, ...]
-    bits: tuple[Bits, ...]
+    tables: tuple[FrameTable, ...]
+    bits: tuple[FrameBitmap, ...]
 
     @cached_property
     def hash(self) -> bytes:
@@ -70,11 +70,11 @@ class Schema:
                 "bits": [[b.name, b.count] for b in self.bits]}
 
     @property
-    def parts(self) -> tuple[Table | Bits, ...]:
+    def parts(self) -> tuple[FrameTable | FrameBitmap, ...]:
         """Tables, then bitmaps."""
         return (*self.tables, *self.bits)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> FrameTable:
         """Return a table by its name. Raises KeyError."""
         return next((t for t in self.tables if t.name == name), None) or _missing(name)
 
@@ -85,55 +85,56 @@ class Schema:
         return frame
 
 
-def _missing(name: str) -> Table:
+def _missing(name: str) -> FrameTable:
     raise KeyError(f"unknown table {name!r}")
 
 
-def described_schema(described: Any) -> Schema:
+def described_schema(described: Any) -> FrameSchema:
     """Parse the schema of a recording. Raises ValueError for a malformed one, or one over the size limits."""
     try:
-        tables = tuple(Table(str(name), int(rows), tuple(str(f) for f in fields))
+        tables = tuple(FrameTable(str(name), int(rows), tuple(str(f) for f in fields))
                        for name, rows, fields in described["tables"])
-        bits = tuple(Bits(str(name), int(count)) for name, count in described["bits"])
+        bits = tuple(FrameBitmap(str(name), int(count)) for name, count in described["bits"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"its schema cannot be read: {error}") from error
-    names = [p.name for p in Schema(tables, bits).parts]
+    names = [p.name for p in FrameSchema(tables, bits).parts]
     if len(set(names)) != len(names) or len(names) > MAX_PARTS:
         raise ValueError("its schema names a part twice, or has too many")
     if any(not 0 < t.rows <= MAX_ROWS or not 0 < len(t.fields) <= MAX_FIELDS for t in tables):
         raise ValueError("its schema has a table that is too large")
     if any(not 0 < b.count <= MAX_BITS for b in bits):
         raise ValueError("its schema has a bitmap that is too large")
-    return Schema(tables, bits)
+    return FrameSchema(tables, bits)
 
 
-def _thought() -> Iterable[Table]:
+def _thought() -> Iterable[FrameTable]:
     """Yield the tables of policy outputs.
 
     Per hero: its value, its team's win probability, the probabilities of available actions and of target units, the
     rewards so far, and the predicted net worth ranks at the end. Per team: the predicted loss of visible enemy
     buildings.
     """
-    yield Table("thought", HEROES, ("known", "value", "win", "version", "action", "aim"))
-    yield Table("choice", HEROES * CHOICES, ("action", "probability"))
-    yield Table("aim", HEROES * AIMS, ("unit", "probability"))
-    yield Table("reward", HEROES, tuple(SIGNALS))
-    yield Table("rank", HEROES, ("first", "second", "third", "fourth", "fifth"))
-    yield Table("fall", TEAMS * FALLS, ("unit", "probability"))
+    yield FrameTable("thought", HEROES, ("known", "value", "win", "version", "action", "aim"))
+    yield FrameTable("choice", HEROES * CHOICES, ("action", "probability"))
+    yield FrameTable("aim", HEROES * AIMS, ("unit", "probability"))
+    yield FrameTable("reward", HEROES, tuple(SIGNALS))
+    yield FrameTable("rank", HEROES, ("first", "second", "third", "fourth", "fifth"))
+    yield FrameTable("fall", TEAMS * FALLS, ("unit", "probability"))
 
 
-def game_schema(policy_debug: bool) -> Schema:
+def game_schema(policy_debug: bool) -> FrameSchema:
     """Return the current schema of recordings, with or without policy outputs."""
-    tables = tuple(Table(name, rows, tuple(fields)) for name, rows, fields in _core.SEEN_TABLES)
-    return Schema(tables + (tuple(_thought()) if policy_debug else ()), tuple(Bits(*b) for b in _core.SEEN_BITS))
+    tables = tuple(FrameTable(name, rows, tuple(fields)) for name, rows, fields in _core.SEEN_TABLES)
+    return FrameSchema(tables + (tuple(_thought()) if policy_debug else ()),
+                       tuple(FrameBitmap(*b) for b in _core.SEEN_BITS))
 
 
-def pack_frame(schema: Schema, frame: Mapping[str, npt.NDArray[Any]]) -> bytes:
+def pack_frame(schema: FrameSchema, frame: Mapping[str, npt.NDArray[Any]]) -> bytes:
     """Encode a single frame, for an encoder in another process."""
     return zlib.compress(b"".join(frame[p.name].tobytes() for p in schema.parts), 1)
 
 
-def unpack_frame(schema: Schema, data: bytes) -> Frame:
+def unpack_frame(schema: FrameSchema, data: bytes) -> Frame:
     """Decode the result of ``pack_frame``. Raises ValueError for bytes that are not a frame of this schema."""
     frame = schema.empty()
     size = sum(array.nbytes for array in frame.values())

@@ -7,9 +7,9 @@ from typing import Any
 
 from five.ablation.comparison import AXES, Curve, curve, version_curve
 from five.ablation.config import AblationConfig
-from five.ablation.plots import Line, Plot, draw
+from five.ablation.plots import Plot, PlotLine, draw
 from five.ablation.results import AblationResults, EvaluatedVersion
-from five.ablation.tables import FAIR, Table, statistics_bot, tables
+from five.ablation.tables import FAIR, ResultTable, statistics_bot, tables
 
 UNITS = {"versions": ("versions", 1.0), "samples": ("million hero-steps learned from, each counted once", 1e-6),
          "wall clock": ("minutes", 1.0)}
@@ -56,11 +56,11 @@ def render(config: AblationConfig, outcome: AblationResults, about: Mapping[str,
             f"{''.join(parts[1:])}</body></html>")
 
 
-def _tables(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> list[Table]:
+def _tables(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> list[ResultTable]:
     return tables(config, outcome, int(about.get("machine", {}).get("cores", 0)))
 
 
-def _section(table: Table) -> str:
+def _section(table: ResultTable) -> str:
     rows = "".join("<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
                    for tag, row in [("th", table.head), *(("td", row) for row in table.rows)])
     notes = "".join(f"<p>{html.escape(note)}</p>" for note in table.notes)
@@ -78,10 +78,11 @@ def _status(config: AblationConfig, outcome: AblationResults, about: Mapping[str
             f"made {time.strftime('%Y-%m-%d %H:%M')}")
 
 
-def _lines(outcome: AblationResults, axis: str, figure: Callable[[EvaluatedVersion], float]) -> list[Line]:
+def _lines(outcome: AblationResults, axis: str, figure: Callable[[EvaluatedVersion], float]) -> list[PlotLine]:
     return [_line(variant, version_curve(runs, AXES[axis], figure), UNITS[axis][1])
             for variant, runs in outcome.runs.items()]
 
 
-def _line(variant: str, c: Curve, scale: float = 1.0) -> Line:
-    return Line(variant, c.x * scale, c.y, c.low, c.high) if c.seeds >= BANDS_FROM else Line(variant, c.x * scale, c.y)
+def _line(variant: str, c: Curve, scale: float = 1.0) -> PlotLine:
+    return PlotLine(variant, c.x * scale, c.y, c.low, c.high) if c.seeds >= BANDS_FROM else PlotLine(variant,
+                                                                                                     c.x * scale, c.y)

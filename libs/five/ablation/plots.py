@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """A curve: x, y, and optionally a band around it."""
 
     label: str
@@ -30,7 +30,7 @@ class Plot:
 
     title: str
     unit: str
-    lines: list[Line]
+    lines: list[PlotLine]
     target: tuple[float, str] | None = None
     note: str = ""
     x_unit: str = "minutes"

@@ -35,7 +35,7 @@ METHOD = (
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A heading, column names, rows of cells, and notes below."""
 
     title: str
@@ -49,19 +49,19 @@ class Table:
         return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
 
 
-def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0) -> list[Table]:
+def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0) -> list[ResultTable]:
     """Return all tables. ``processors`` of the machine; 0 if unknown."""
     found = [equal(config, outcome, "versions"), equal(config, outcome, "samples"), last(config, outcome),
              speedups(config, outcome), training(config, outcome), bots(outcome), conditions(outcome, processors)]
     return [table for table in found if table.rows]
 
 
-def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Table:
+def equal(config: AblationConfig, outcome: AblationResults, name: str) -> ResultTable:
     """Return the variants at the last point of an axis (``versions`` or ``samples``) that all of their runs reached."""
     axis = AXES[name]
     span = common_range(outcome.all(), axis)
     if math.isnan(span[1]):
-        return Table("", [], [])
+        return ResultTable("", [], [])
     columns: list[Column] = []
     for title, figure in _figures(config):
         columns.append((title, _at_point(axis, span[1], figure)))
@@ -76,7 +76,7 @@ def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Table:
         *([METHOD] if name == "versions" else [])])
 
 
-def last(config: AblationConfig, outcome: AblationResults) -> Table:
+def last(config: AblationConfig, outcome: AblationResults) -> ResultTable:
     """Return the last versions of the runs: after equal wall clock, at different versions and samples."""
     columns: list[Column] = [("version", lambda run: float(run.last.number))]
     columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
@@ -86,7 +86,7 @@ def last(config: AblationConfig, outcome: AblationResults) -> Table:
                    [FAIR["wall clock"] + _against(config)])
 
 
-def speedups(config: AblationConfig, outcome: AblationResults) -> Table:
+def speedups(config: AblationConfig, outcome: AblationResults) -> ResultTable:
     """Return the speedup of each variant at ratings that the baseline passes."""
     baseline = outcome.runs.get(config.baseline, ())
     rows, reasons = [], []
@@ -103,7 +103,7 @@ def speedups(config: AblationConfig, outcome: AblationResults) -> Table:
              "or was above them before its first evaluation; with several seeds also the 95 % interval over seeds. "
              "never: a run of the variant does not reach the level. -: undetermined."]
     notes += [f"{reason}." for reason in reasons]
-    return Table("Speedup", ["variant", "TrueSkill", *(f"by {name}" for name in AXES)], rows, notes)
+    return ResultTable("Speedup", ["variant", "TrueSkill", *(f"by {name}" for name in AXES)], rows, notes)
 
 
 def statistics_bot(config: AblationConfig) -> str | None:
@@ -112,7 +112,7 @@ def statistics_bot(config: AblationConfig) -> str | None:
     return EASY if EASY in others else next(iter(others), None)
 
 
-def training(config: AblationConfig, outcome: AblationResults) -> Table:
+def training(config: AblationConfig, outcome: AblationResults) -> ResultTable:
     """Return the measured training statistics."""
     columns: list[Column] = [
         ("versions", lambda run: float(run.training.version[-1]) if len(run.training.version) else math.nan),
@@ -159,20 +159,20 @@ def _of_last(figure: Figure) -> Callable[[TrialRun], float]:
     return lambda run: figure(run.last)
 
 
-def bots(outcome: AblationResults) -> Table:
+def bots(outcome: AblationResults) -> ResultTable:
     """Return the bots' ratings on the scale."""
     rows = [[name, f"{skill.mu:.1f}", f"{skill.sigma:.1f}" if name != RANDOM else "0, by definition"]
             for name, skill in outcome.scale.bots().items()]
     scale = outcome.scale
     source = "estimated from these games" if scale.drawn else "as configured, since none was drawn"
     sigmas = [run.last.sigma for run in outcome.all()]
-    return Table("The scale", ["bot", "TrueSkill", "σ"], rows if scale.games else [], [
+    return ResultTable("The scale", ["bot", "TrueSkill", "σ"], rows if scale.games else [], [
         f"Fitted to {scale.games:,} games at once; {100 * scale.draw_probability:.1f} % of games between equals are "
         f"drawn, {source}. σ is the uncertainty of the distance from random play; for the runs' last versions "
         f"it is {mean(sigmas).value:.1f} on average. Part of it is common to all: differences are more certain."])
 
 
-def conditions(outcome: AblationResults, processors: int) -> Table:
+def conditions(outcome: AblationResults, processors: int) -> ResultTable:
     """Return the conditions and commits of each run."""
     rows, busy = [], []
     for run in outcome.all():
@@ -194,16 +194,16 @@ def conditions(outcome: AblationResults, processors: int) -> Table:
         notes.append(f"High load: {', '.join(busy)}. The load was more than twice the number of "
                      f"processors ({processors}), and these runs used less than {100 * OWN_SHARE:.0f} % of their own "
                      "processors, as far as known: do not compare their minutes.")
-    return Table("Runs", ["run", "processors", "seconds of them", "share", "load", "commit"], rows, notes)
+    return ResultTable("Runs", ["run", "processors", "seconds of them", "share", "load", "commit"], rows, notes)
 
 
 def _by_variant(title: str, config: AblationConfig, outcome: AblationResults, columns: Sequence[Column],
-            notes: Sequence[str]) -> Table:
+            notes: Sequence[str]) -> ResultTable:
     rows = []
     for variant in config.variants:
         runs = outcome.runs.get(variant, ())
         rows.append([variant, str(len(runs)), *(str(mean([figure(run) for run in runs])) for _, figure in columns)])
-    return Table(title, ["variant", "seeds", *(name for name, _ in columns)], rows, notes)
+    return ResultTable(title, ["variant", "seeds", *(name for name, _ in columns)], rows, notes)
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
 
-class Tally(NamedTuple):
+class PairResults(NamedTuple):
     """Games of a pair of players, counted from the first player's view."""
 
     won: int
@@ -88,7 +88,7 @@ def draw_margin(draw_probability: float, beta: float) -> float:
     return float(trueskill.calc_draw_margin(draw_probability, 2, trueskill.TrueSkill(beta=beta)))
 
 
-def _tallies(games: Iterable[GameResult]) -> dict[tuple[str, str], Tally]:
+def _tallies(games: Iterable[GameResult]) -> dict[tuple[str, str], PairResults]:
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for first, second, result in games:
         if result not in (0.0, 0.5, 1.0):
@@ -98,10 +98,10 @@ def _tallies(games: Iterable[GameResult]) -> dict[tuple[str, str], Tally]:
         if first > second:
             first, second, result = second, first, 1.0 - result
         counts[first, second][{1.0: 0, 0.5: 1, 0.0: 2}[result]] += 1
-    return {pair: Tally(*row) for pair, row in sorted(counts.items())}
+    return {pair: PairResults(*row) for pair, row in sorted(counts.items())}
 
 
-def _estimate_draw_probability(tallies: Mapping[tuple[str, str], Tally], players: list[str],
+def _estimate_draw_probability(tallies: Mapping[tuple[str, str], PairResults], players: list[str],
                                fixed: Mapping[str, Skill], config: RatingConfig) -> float:
     """Return the draw probability that maximizes the posterior, by golden-section search."""
     if not any(t.drawn for t in tallies.values()):
@@ -142,7 +142,7 @@ class _Evaluation(NamedTuple):
 class _Posterior:
     """Posterior of the free players' skills."""
 
-    def __init__(self, tallies: Mapping[tuple[str, str], Tally], players: list[str], fixed: Mapping[str, Skill],
+    def __init__(self, tallies: Mapping[tuple[str, str], PairResults], players: list[str], fixed: Mapping[str, Skill],
                  config: RatingConfig, margin: float) -> None:
         self._tallies = tallies
         self._index = {name: i for i, name in enumerate(n for n in players if n not in fixed)}
@@ -212,7 +212,8 @@ class _Posterior:
         return _Evaluation(skills, cost, gradient, curvature, frozen_shift)
 
 
-def _pair_log_likelihood(difference: float, tally: Tally, margin: float, spread: float) -> tuple[float, float, float]:
+def _pair_log_likelihood(difference: float, tally: PairResults, margin: float, spread: float) -> tuple[float, float,
+                                                                                                       float]:
     """Return a pair's log-likelihood and its first and second derivative by the ``difference`` of skills."""
     log_p = slope = bend = 0.0
     for count, sign in ((tally.won, 1.0), (tally.lost, -1.0)):

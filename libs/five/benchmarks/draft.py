@@ -26,7 +26,7 @@ from five.agent.draft.advice import advise
 from five.agent.draft.leaves import HeroPool, LeafTable
 from five.agent.draft.pick_order import OPENAI_FIVE_ORDER, RADIANT
 from five.agent.model.policy import Policy
-from five.benchmarks.results import Row, machine, row
+from five.benchmarks.results import BenchmarkRow, machine, row
 from five.evaluation.draft_table import make
 from five.evaluation.line_up_values import BATCH, PAIRS, FactoredReader, PerGameReader
 from five.run.load import load
@@ -55,7 +55,7 @@ def picks(heroes: int, order: str) -> int:
     return total
 
 
-def measure(size: DraftWorkload | None = None) -> list[Row]:
+def measure(size: DraftWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``draft.*``."""
     size = size or DraftWorkload()
     before = torch.get_num_threads()
@@ -66,7 +66,7 @@ def measure(size: DraftWorkload | None = None) -> list[Row]:
         torch.set_num_threads(before)
 
 
-def _tree(size: DraftWorkload) -> list[Row]:
+def _tree(size: DraftWorkload) -> list[BenchmarkRow]:
     pool = HeroPool(tuple(f"hero{i}" for i in range(size.heroes)), size.team)
     rng = np.random.default_rng(0)
     leaves = LeafTable(pool, rng.random(pool.shape, dtype=np.float32))
@@ -106,7 +106,7 @@ def _seventeen(size: DraftWorkload) -> tuple[Policy, GameConfig, HeroPool]:
     return Policy(Layout(game), config.model).eval().requires_grad_(False), game, HeroPool.from_game(heroes, size.team)
 
 
-def _leaves(size: DraftWorkload) -> list[Row]:
+def _leaves(size: DraftWorkload) -> list[BenchmarkRow]:
     policy, game, pool = _seventeen(size)
     rng = np.random.default_rng(0)
     games = PerGameReader(policy, game, pool)

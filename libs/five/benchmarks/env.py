@@ -12,7 +12,7 @@ from dota.spaces import Layout
 from dota.vec_game import VecGame
 from five.benchmarks import game
 from five.benchmarks.child_process import RPC, ChildProcess, prepare, serve_until_closed
-from five.benchmarks.results import Row, machine, median_rate, row
+from five.benchmarks.results import BenchmarkRow, machine, median_rate, row
 from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2_grpc
 from five.services.dota_env.game_batch import GameBatch
@@ -80,7 +80,7 @@ def through_service(size: game.GameWorkload, saved: list[bytes], streams: int) -
     return rate
 
 
-def measure(size: EnvWorkload | None = None) -> list[Row]:
+def measure(size: EnvWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``env.hero_steps`` and ``env.hero_steps.streams2``: hero-steps/s through the service by one
     stream, which waits for each answer, and by two. The reference is the same games in one thread of this process."""
     prepare()

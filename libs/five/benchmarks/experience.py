@@ -20,7 +20,7 @@ from five.agent.learning.segments import Segment
 from five.agent.model.recurrent_state import state_specs
 from five.benchmarks import batch_sampling, recorded_data
 from five.benchmarks.child_process import RPC, ChildProcess, prepare, serve_until_closed
-from five.benchmarks.results import Row, machine, row
+from five.benchmarks.results import BenchmarkRow, machine, row
 from five.clients.experience import ACCEPTED, ExperienceClient
 from five.run.config import RunConfig
 from five.run.load import load
@@ -157,7 +157,7 @@ async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[],
     return Rate(float(np.median(rates)), 1 / float(np.median(costs)))
 
 
-def measure(size: ExperienceWorkload | None = None) -> list[Row]:
+def measure(size: ExperienceWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``experience.*``.
 
     ``experience.segments`` and ``experience.bytes`` (on the wire): encoded, sent, checked, stored and acknowledged.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dota.config import GameConfig
 from dota.packing import join_f16
 from dota.vec_game import Controller, VecGame, Winner
-from five.benchmarks.results import Row, machine, median_rate, row
+from five.benchmarks.results import BenchmarkRow, machine, median_rate, row
 
 FRAMES = 4  # frames of a timestep
 BOTS = Controller.HARD
@@ -122,7 +122,7 @@ def copy_rate(games: VecGame, seconds: float, repeats: int) -> float:
     return median_rate(copy, seconds, repeats)
 
 
-def measure(size: GameWorkload | None = None) -> list[Row]:
+def measure(size: GameWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``game.*``.
 
     ``game.frames``: the engine alone, without views and bots. ``game.views``, ``game.bots``, ``game.encode`` (both

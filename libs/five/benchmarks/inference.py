@@ -19,11 +19,11 @@ from five.agent.learning.samples import Arrays
 from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
 from five.agent.model.recurrent_state import state_specs
-from five.agent.model.schema import Schema
+from five.agent.model.schema import ModelSchema
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import ChildProcess, prepare, serve_until_closed
 from five.benchmarks.load_clients import InferenceTarget, LoadClient, LoadClientPool, requests_of, rows_of
-from five.benchmarks.results import Conditions, Row, machine, median_rate, percentiles, row
+from five.benchmarks.results import BenchmarkRow, Conditions, machine, median_rate, percentiles, row
 from five.protos.v1 import inference_pb2_grpc
 from five.run.config import RunConfig
 from five.run.load import load
@@ -31,7 +31,7 @@ from five.services.inference.batcher import Batcher, BatcherOptions
 from five.services.inference.device import forward_on
 from five.services.inference.graphs import Graphs
 from five.services.inference.loading import PolicyLoader
-from five.services.inference.models import Models, Served
+from five.services.inference.models import Models, ResidentVersion
 from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
 from five.services.inference.staging import carried
@@ -87,7 +87,8 @@ def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> Non
         batcher.start()
         batcher.prepared.wait()
         batchers.append(batcher)
-        service = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
+        service = InferenceService(config.name, ModelSchema.of(loader.create()).id, layout.hash, layout.array_specs(),
+                                   specs,
                                 layout.heroes, models, batcher, epoch=1)
         services.append((inference_pb2_grpc.add_InferenceServiceServicer_to_server, service))
     serve_until_closed(pipe, services)
@@ -96,13 +97,13 @@ def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> Non
     models.close()
 
 
-def forward(policy: Policy, seen: Arrays, rows: int, device: torch.device) -> "Forward":
+def forward(policy: Policy, seen: Arrays, rows: int, device: torch.device) -> "ForwardPasses":
     """Return the bare forward pass over batches of ``rows`` team-steps that are already on the device."""
     batches = [{name: torch.from_numpy(a).to(device) for name, a in batch.items()} for batch in rows_of(seen, rows)]
-    return Forward(policy, batches, rows)
+    return ForwardPasses(policy, batches, rows)
 
 
-class Forward:
+class ForwardPasses:
     """Consecutive forward passes. A call makes one and returns its team-steps."""
 
     def __init__(self, policy: Policy, batches: list[dict[str, torch.Tensor]], rows: int) -> None:
@@ -118,7 +119,7 @@ class Forward:
         return float(self._rows)
 
 
-class Graphed:
+class GraphedForwardPasses:
     """Forward passes by CUDA graphs, as the server runs them: the rate of a service without overhead. A CPU runs the
     same operations one by one."""
 
@@ -134,7 +135,7 @@ class Graphed:
         with torch.cuda.stream(self._stream):
             self._graphs = Graphs(dense, self._specs, specs, most, device, config.seed)
             self._graphs.capture()
-            self._graphs.load(Served(0, "", policy, 1.0))
+            self._graphs.load(ResidentVersion(0, "", policy, 1.0))
 
     def of(self, seen: Arrays, rows: int) -> Callable[[], float]:
         """Return a function that makes one pass over a batch of ``rows`` team-steps on the device and returns their
@@ -166,7 +167,7 @@ def milliseconds(work: Any, times: int) -> list[float]:
     return out
 
 
-def measure(size: InferenceWorkload | None = None) -> list[Row]:
+def measure(size: InferenceWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``inference.*``.
 
     ``inference.team_steps.batchN``: team-steps/s with two requests of N in flight, as a rollout has;
@@ -194,8 +195,9 @@ def measure(size: InferenceWorkload | None = None) -> list[Row]:
     policy = recorded_data.policy_of(config).to(device).eval()
     frozen = recorded_data.policy_of(config).to(device).eval()
     freeze(frozen)
-    graphed = Graphed(config, policy, max(batches), device) if uses_cuda_graphs(device, config.compute) else None
-    rows: list[Row] = []
+    graphed = GraphedForwardPasses(config, policy, max(batches), device) if uses_cuda_graphs(device,
+                                                                                             config.compute) else None
+    rows: list[BenchmarkRow] = []
     with ChildProcess(_serve, config, batches) as server, asyncio.Runner() as runner:
         for batch, address in zip(batches, server.first, strict=True):
             bare: Callable[[], float] = forward(policy, seen, batch, device)

@@ -28,7 +28,7 @@ from five.agent.learning.segments import Segment
 from five.agent.model.recurrent_state import state_specs
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import RPC, ChildProcess, prepare
-from five.benchmarks.results import Row, machine, row
+from five.benchmarks.results import BenchmarkRow, machine, row
 from five.capacity import inputs
 from five.capacity.cluster_sizes import clusters
 from five.capacity.links import intake_seconds
@@ -37,7 +37,7 @@ from five.clients.opponents import WON, OpponentsClient
 from five.protos.v1 import opponents_pb2_grpc
 from five.run.config import RunConfig
 from five.run.load import load
-from five.services.opponents.pool import LAST_ADDED, TABLE, Pool
+from five.services.opponents.pool import LAST_ADDED, TABLE, OpponentPool
 from five.services.opponents.service import OpponentService
 from five.services.optimizer.experience_service import ExperienceService, add_to_server
 from five.services.optimizer.intake import Intake
@@ -83,7 +83,7 @@ def _serve_and_tell(pipe: Connection, service: Register) -> None:
 
 
 def _opponents(pipe: Connection, url: str, config: RunConfig) -> None:
-    pool = Pool(RunState(redis.Redis.from_url(url), RUN), config.league, config.seed)
+    pool = OpponentPool(RunState(redis.Redis.from_url(url), RUN), config.league, config.seed)
     _serve_and_tell(pipe, (opponents_pb2_grpc.add_OpponentServiceServicer_to_server,
                            OpponentService(RUN, pool, epoch=1)))
 
@@ -200,7 +200,7 @@ def _beats(url: str, size: LoadWorkload) -> tuple[float, float, float]:
     return each, look, (_used(watch) - before) / (size.rollouts * 10)
 
 
-def measure(size: LoadWorkload | None = None) -> list[Row]:
+def measure(size: LoadWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``load.*``: calls a second at which one core of the server is full.
 
     The reference comes from the inputs of libs/five/capacity: a ratio above 1 is capacity that the model does not

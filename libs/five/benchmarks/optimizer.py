@@ -15,7 +15,7 @@ from five.agent.learning.samples import Arrays
 from five.agent.schedules import Hyperparameters, hyperparameters_at
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import prepare
-from five.benchmarks.results import Row, machine, median_rate, row
+from five.benchmarks.results import BenchmarkRow, machine, median_rate, row
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.optimizer.intake import Intake
@@ -84,7 +84,7 @@ def steps_from_buffer(learner: Learner, batches: BatchPrefetcher, samples: int, 
     return step
 
 
-def measure(size: OptimizerWorkload | None = None) -> list[Row]:
+def measure(size: OptimizerWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``optimizer.*``.
 
     ``optimizer.flops`` and ``optimizer.samples``: from the packed sample in the buffer to the end of its gradient

@@ -10,7 +10,7 @@ import numpy as np
 
 from dota.config import GameConfig
 from dota.vec_game import BOTS
-from five.benchmarks.results import Row, machine, row
+from five.benchmarks.results import BenchmarkRow, machine, row
 from five.clients.inference import ActResult
 from five.clients.play import GameConnection, PlayClient
 from five.protos.v1 import play_pb2, play_pb2_grpc
@@ -52,7 +52,7 @@ class _NoAgents:
         raise AssertionError("no version plays in this game")
 
 
-def measure(size: PlayWorkload = PlayWorkload()) -> list[Row]:
+def measure(size: PlayWorkload = PlayWorkload()) -> list[BenchmarkRow]:
     """Return the rows ``play.*``: delay of commands, bytes of a player's stream, and processor time of a second of a
     game with one player. The reference is a game of bots alone, and an idle service."""
     felt, spent = asyncio.run(_play(size, True))

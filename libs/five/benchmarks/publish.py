@@ -13,11 +13,11 @@ import torch
 from dota.spaces import Layout
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import ChildProcess, prepare
-from five.benchmarks.results import Row, machine, row
+from five.benchmarks.results import BenchmarkRow, machine, row
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.inference.loading import PolicyLoader, StoreSource
-from five.services.inference.models import Models, Served
+from five.services.inference.models import Models, ResidentVersion
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.connection import connect
@@ -42,7 +42,7 @@ def _follow(pipe: Connection, config: RunConfig) -> None:
     store = ParameterStore(connect(config.store.params_url, config.store, "params"),
                            connect(config.store.state_url, config.store), config.name, config.store)
 
-    def swapped(served: Served, seconds: float) -> None:
+    def swapped(served: ResidentVersion, seconds: float) -> None:
         pipe.send((served.version, time.monotonic()))
 
     device = torch.device(config.services.inference.device)
@@ -104,7 +104,7 @@ def redis_seconds(config: RunConfig, nbytes: int, repeats: int) -> list[float]:
     return seconds[1:]
 
 
-def measure(size: PublishWorkload | None = None) -> list[Row]:
+def measure(size: PublishWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows ``publish.seconds`` and ``publish.seconds.bfloat16``: from the call of publish until the version
     plays.
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from five.agent.config import SchedulesConfig
 from five.benchmarks.child_process import ChildProcess
-from five.benchmarks.results import Row, as_json, as_text, machine, row
-from five.local.rest_client import TOKEN_VARIABLE, Controller
+from five.benchmarks.results import BenchmarkRow, as_json, as_text, machine, row
+from five.local.rest_client import TOKEN_VARIABLE, ControllerClient
 from five.run.config.controller import LimitsConfig
 from five.services.controller.http.app import create_app
 from five.services.controller.http.auth import Authenticator
@@ -131,7 +131,7 @@ def read(url: str, path: str, token: str, seconds: float, clients: int, rate: fl
     return len(took) / spent, took
 
 
-def measure(size: RestWorkload = RestWorkload()) -> list[Row]:
+def measure(size: RestWorkload = RestWorkload()) -> list[BenchmarkRow]:
     """Return the rows ``rest.*``: reads a second of each resource. The reference is a response without a token or
     store."""
     found = []
@@ -153,12 +153,13 @@ def measure(size: RestWorkload = RestWorkload()) -> list[Row]:
     return found
 
 
-def while_training(url: str, token: str, rate: float = 200.0, seconds: float = 60.0, clients: int = 4) -> list[Row]:
+def while_training(url: str, token: str, rate: float = 200.0, seconds: float = 60.0,
+                   clients: int = 4) -> list[BenchmarkRow]:
     """Return a run's hero-steps a second with ``rate`` reads of its status a second, compared with an interval without.
 
     Both are means over the versions that ended in their interval.
     """
-    controller = Controller(url, token)
+    controller = ControllerClient(url, token)
 
     def stretch(work: bool) -> tuple[float, float, list[float]]:
         newest = controller.get("series/versions", limit=1)["newer"]

@@ -15,7 +15,7 @@ import numpy as np
 Conditions = dict[str, str | int | float]
 
 
-class Row(NamedTuple):
+class BenchmarkRow(NamedTuple):
     """One measurement. ``ratio`` is ``value / reference``; both are None without a reference."""
 
     name: str
@@ -26,13 +26,13 @@ class Row(NamedTuple):
     conditions: Conditions
 
 
-def row(name: str, value: float, unit: str, reference: float | None, conditions: Conditions) -> Row:
+def row(name: str, value: float, unit: str, reference: float | None, conditions: Conditions) -> BenchmarkRow:
     """Return a row with its ratio. Raises ValueError for a value that is not finite."""
     for figure in (value, reference):
         if figure is not None and not math.isfinite(figure):
             raise ValueError(f"{name}: {figure} is not a finite measurement")
     ratio = value / reference if reference else None
-    return Row(name, value, unit, reference, ratio, conditions)
+    return BenchmarkRow(name, value, unit, reference, ratio, conditions)
 
 
 def processor() -> str:
@@ -75,12 +75,12 @@ def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
     return {f"p{q}": float(np.percentile(milliseconds, q)) for q in (50, 95, 99)}
 
 
-def as_json(rows: Sequence[Row]) -> str:
+def as_json(rows: Sequence[BenchmarkRow]) -> str:
     """Return the rows as a JSON list of objects."""
     return json.dumps([r._asdict() for r in rows], indent=2, allow_nan=False)
 
 
-def as_text(rows: Sequence[Row]) -> str:
+def as_text(rows: Sequence[BenchmarkRow]) -> str:
     """Return the rows as a table, with their common conditions below."""
     shared = [k for k in rows[0].conditions if all(r.conditions.get(k) == rows[0].conditions[k] for r in rows)]
     lines = [("", "value", "", "reference", "ratio", "")]

@@ -17,13 +17,13 @@ import psutil
 import redis
 
 from dota.config import GameConfig
-from dota.spectator.camera import Camera, ChunkFacts
+from dota.spectator.camera import Camera, ChunkEntry
 from dota.spectator.chunks import CHUNK_STEPS
 from dota.vec_game import Controller as Player
 from dota.vec_game import VecGame
 from five.benchmarks.game import snapshots
-from five.benchmarks.results import Conditions, Row, as_json, as_text, machine, row
-from five.local.rest_client import TOKEN_VARIABLE, Controller
+from five.benchmarks.results import BenchmarkRow, Conditions, as_json, as_text, machine, row
+from five.local.rest_client import TOKEN_VARIABLE, ControllerClient
 from five.services.controller.games.live_hub import LiveHub
 from rapid.store.leases import Leases
 from rapid.store.live_channel import LiveChannel, LiveMessage
@@ -43,7 +43,7 @@ class SpectateWorkload:
     repeats: int = 5
 
 
-def measure(size: SpectateWorkload = SpectateWorkload()) -> list[Row]:
+def measure(size: SpectateWorkload = SpectateWorkload()) -> list[BenchmarkRow]:
     """Return the rows ``watch.*``: processor time of encoding a timestep, bytes of a second of game, and the live hub's
     cost of a chunk for a viewer."""
     saved = snapshots(size.game, 1, size.from_seconds)[0]
@@ -53,7 +53,7 @@ def measure(size: SpectateWorkload = SpectateWorkload()) -> list[Row]:
     for _ in range(size.repeats):
         chunks: list[bytes] = []
 
-        def keep(chunk: bytes, facts: ChunkFacts, chunks: list[bytes] = chunks) -> None:
+        def keep(chunk: bytes, facts: ChunkEntry, chunks: list[bytes] = chunks) -> None:
             chunks.append(chunk)
 
         game.restore(0, saved)
@@ -136,14 +136,14 @@ class Viewer(threading.Thread):
                 return
 
 
-def while_training(url: str, token: str, seconds: float, pids: Sequence[int], rounds: int = 2) -> list[Row]:
+def while_training(url: str, token: str, seconds: float, pids: Sequence[int], rounds: int = 2) -> list[BenchmarkRow]:
     """Return what viewers of one game cost a run: its hero-steps a second of wall clock, and the processor time of the
     processes ``pids`` (rollouts, inference, controller) for a million of them.
 
     Intervals with and without viewers alternate. ``off`` and ``on`` in the conditions list them one by one and show
     how far they vary.
     """
-    controller = Controller(url, token)
+    controller = ControllerClient(url, token)
     processes = [psutil.Process(pid) for pid in pids]
 
     def measure_interval(viewers: int) -> tuple[float, float, int]:
@@ -189,7 +189,7 @@ def while_training(url: str, token: str, seconds: float, pids: Sequence[int], ro
     return found
 
 
-def _games(controller: Controller) -> list[str]:
+def _games(controller: ControllerClient) -> list[str]:
     for _ in range(30):
         games = [game["game"] for game in controller.get("games")["games"] if game.get("kind") == "training"]
         if games:

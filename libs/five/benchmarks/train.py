@@ -19,7 +19,7 @@ from five.agent.schedules import hyperparameters_at
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import prepare
 from five.benchmarks.inference import forward
-from five.benchmarks.results import Row, machine, median_rate, row
+from five.benchmarks.results import BenchmarkRow, machine, median_rate, row
 from five.local.cluster import LocalCluster
 from five.local.run_folder import RunFolder
 from five.run.config import RunConfig
@@ -149,7 +149,7 @@ def possible(config: RunConfig, alone: Mapping[str, float], cores: int) -> float
     return cores / sum(used[name] / rate for name, rate in alone.items())
 
 
-def measure(size: TrainWorkload | None = None) -> list[Row]:
+def measure(size: TrainWorkload | None = None) -> list[BenchmarkRow]:
     """Return the rows of a whole run.
 
     ``train.hero_steps``: hero-steps/s from game to gradient, without those that left the buffer unused; the

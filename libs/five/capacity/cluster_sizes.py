@@ -11,7 +11,7 @@ FLOAT = 4
 
 
 @dataclass(frozen=True)
-class Forward:
+class ForwardCost:
     """Time of a forward pass: ``fixed + per_row * team-steps``, for batches up to ``max_batch``."""
 
     fixed: float
@@ -39,7 +39,7 @@ class Cluster:
     inference: int
     optimizers: int
     samples_per_second: float  # of one optimizer
-    forward: Forward
+    forward: ForwardCost
     team_step_bytes: float  # observation of a request
     segment_step_bytes: float  # observation within a segment
     parameter_bytes: float  # float32
@@ -113,18 +113,18 @@ class Cluster:
         return self.played_steps * self.heroes / self.game_hero_steps
 
 
-def cpu_forward() -> Forward:
+def cpu_forward() -> ForwardCost:
     """Return the laptop's forward pass, from its two measured batches."""
     one, sixty = 1 / inputs.CPU_BATCH_1.value, 60 / inputs.CPU_BATCH_60.value
     per_row = (sixty - one) / 59
-    return Forward(one - per_row, per_row, 60)
+    return ForwardCost(one - per_row, per_row, 60)
 
 
-def gpu_forward(parameters: float) -> Forward:
+def gpu_forward(parameters: float) -> ForwardCost:
     """Return the forward pass of one of the paper's GPUs; its time is proportional to the parameters."""
     sixty = 60 / inputs.GPU_TEAM_STEPS.value * parameters / inputs.PAPER_PARAMETERS.value
     share = inputs.FIXED_SHARE.value
-    return Forward(sixty * share, sixty * (1 - share) / 60, 60)
+    return ForwardCost(sixty * share, sixty * (1 - share) / 60, 60)
 
 
 def clusters() -> list[Cluster]:

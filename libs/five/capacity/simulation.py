@@ -60,7 +60,7 @@ class _Pods:
 
 
 @dataclass(frozen=True)
-class Flow:
+class Throughput:
     """Throughput of rollouts and inference: team-steps a second, seconds in the queue, inference's busy share."""
 
     rate: float
@@ -68,14 +68,14 @@ class Flow:
     busy: float
 
 
-def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")) -> Flow:
+def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")) -> Throughput:
     """Return the rate at which team-steps circulate: games, queue, forward pass. ``most``: an upper bound.
 
     A request waits for the end of the running pass (half of one on average) and, once batches are full, for those
     before it. Smaller passes of past versions reduce the servers' capacity.
     """
     if rollouts <= 0 or servers <= 0:
-        return Flow(0.0, 0.0, 0.0)
+        return Throughput(0.0, 0.0, 0.0)
     servers /= past_pool(c).relative_cost
     under_way = rollouts * 2 * c.games / servers
     games = c.request_rows / c.rollout_max_rate
@@ -92,16 +92,16 @@ def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")
 
     if needed(c.forward.most)[0] <= under_way:
         if c.forward.most <= cap:
-            return Flow(c.forward.most * servers, under_way / c.forward.most - games - full, 1.0)
+            return Throughput(c.forward.most * servers, under_way / c.forward.most - games - full, 1.0)
         _, queue, busy = needed(cap)
-        return Flow(cap * servers, queue, busy)
+        return Throughput(cap * servers, queue, busy)
     low, high = 0.0, c.forward.most
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if needed(middle)[0] < under_way else (low, middle)
     rate = min(low, cap)
     _, queue, busy = needed(rate)
-    return Flow(rate * servers, queue, busy)
+    return Throughput(rate * servers, queue, busy)
 
 
 @dataclass
@@ -138,7 +138,7 @@ class Simulation:
         self.scaler = Autoscaler(self.rules.get("rollout"), self.rules.get("inference"))
         self.pods = {kind: _Pods(size, [(-1e9, float(size))]) for kind, size in self.sizes.items()}
         self._window: deque[StepSample] = deque(maxlen=int(WINDOW / STEP))
-        self._flows: dict[tuple[float, float, float], Flow] = {}
+        self._flows: dict[tuple[float, float, float], Throughput] = {}
         self._backlog = 0.0
         self._looked = 0.0
 
@@ -184,7 +184,7 @@ class Simulation:
         self.trace.append((self.now, self.pods["rollout"].asked, self.pods["inference"].asked,
                            consumed / (demand * STEP)))
 
-    def _flow(self, rollouts: float, servers: float, most: float = float("inf")) -> Flow:
+    def _flow(self, rollouts: float, servers: float, most: float = float("inf")) -> Throughput:
         # Most steps equal the previous one.
         key = (rollouts, servers, most)
         if key not in self._flows:

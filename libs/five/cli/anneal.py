@@ -8,7 +8,7 @@ import yaml
 
 from five import yaml_core
 from five.cli.run_selection import add_address, confirmed
-from five.local.rest_client import ApiError, Controller
+from five.local.rest_client import ApiError, ControllerClient
 from five.run.load import value_of
 
 VERBS = ("hold", "resume", "promote", "abort", "revert")
@@ -90,7 +90,7 @@ def tree_of(given: list[str], below: str = "") -> dict[str, Any]:
     return tree
 
 
-def run(arguments: argparse.Namespace, controller: Controller) -> int:
+def run(arguments: argparse.Namespace, controller: ControllerClient) -> int:
     """Run one of the commands. Return the exit status. Raises ApiError."""
     return (_anneal if arguments.command == "anneal" else _revert)(arguments, controller)
 
@@ -99,7 +99,7 @@ def _dry(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"dry_run": "true"} if arguments.dry_run else {}
 
 
-def _anneal(arguments: argparse.Namespace, controller: Controller) -> int:
+def _anneal(arguments: argparse.Namespace, controller: ControllerClient) -> int:
     match arguments.verb:
         case "status":
             return _told(arguments, controller.get("anneal"))
@@ -148,7 +148,7 @@ def _operation(arguments: argparse.Namespace, operation: Any) -> int:
     return 0
 
 
-def _revert(arguments: argparse.Namespace, controller: Controller) -> int:
+def _revert(arguments: argparse.Namespace, controller: ControllerClient) -> int:
     if arguments.targets or arguments.branches:
         found = controller.get("revert/targets" if arguments.targets else "branches", limit=1000)
         if arguments.json:

@@ -48,11 +48,11 @@ def bench(what: str, as_json: bool, preset: str | None = None, overrides: Sequen
 
     For ``all``, ``preset`` and ``overrides`` apply to the benchmarks that take them.
     """
-    rows: list[results.Row] = []
+    rows: list[results.BenchmarkRow] = []
     for name in BENCHMARKS if what == "all" else (what,):
         benchmark = _module(name)
         asked = (preset, overrides) if what != "all" or takes_presets(benchmark) else (None, ())
-        found: list[results.Row] = benchmark.measure(size_of(name, benchmark, *asked))
+        found: list[results.BenchmarkRow] = benchmark.measure(size_of(name, benchmark, *asked))
         if not as_json:
             print(results.as_text(found), end="\n\n", flush=True)
         rows += found

@@ -3,7 +3,7 @@
 import argparse
 
 from five.cli.run_selection import add_address, controller_of
-from five.local.rest_client import Controller
+from five.local.rest_client import ControllerClient
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +18,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def link(controller: Controller, role: str | None = None) -> str:
+def link(controller: ControllerClient, role: str | None = None) -> str:
     """Return an address that logs in one browser, once, within ten minutes. Raises ApiError."""
     return controller.url + str(controller.post("session/links", {"role": role} if role else {})["path"])

@@ -10,7 +10,7 @@ from typing import Any
 from five.agent.draft.pick_order import DraftError
 from five.cli import numbers
 from five.cli.run_selection import add_address, controller_of
-from five.local.rest_client import Controller
+from five.local.rest_client import ControllerClient
 from five.local.run_folder import RunFolder, find_run
 
 Arguments = argparse.Namespace
@@ -53,7 +53,7 @@ def run(arguments: Arguments) -> int:
         raise RuntimeError(str(error)) from None
 
 
-def _remote(controller: Controller, arguments: Arguments) -> int:
+def _remote(controller: ControllerClient, arguments: Arguments) -> int:
     if arguments.make or arguments.pool:
         raise RuntimeError("--make and --pool need the run's folder. In a cluster the evaluator computes the tables "
                            "that are small enough (services.evaluator.draft_line_ups)")
@@ -78,7 +78,7 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
     from five.run import draft_tables
 
     archive = ArchivedVersions(folder)
-    tables = draft_tables.DraftTables(archive.blobs, archive.config.name)
+    tables = draft_tables.DraftTableStore(archive.blobs, archive.config.name)
     if arguments.tables:
         _tables([{"name": name, **tables.about(name)} for name in tables.names()], arguments)
         return 0

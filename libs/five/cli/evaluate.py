@@ -12,7 +12,7 @@ from five.local.run_folder import ClusterInfo, RunFolder, RunUnavailable
 from five.reports import run_report
 from five.reports.html_page import page, rebuild_page
 from five.run.load import ConfigError, load_stored
-from five.services.controller.games.recordings import Recordings
+from five.services.controller.games.recordings import RecordingReader
 from rapid.atomic_file import replace_text
 from rapid.blobs import BlobStore
 from rapid.store import acl
@@ -130,7 +130,7 @@ def write_report(folder: RunFolder) -> int:
     require_reachable(client, config.store.state_url, "state")
     records = run_report.collect(RunState(client, config.name), Series(client, config.name))
     blobs = BlobStore(config.blobs.url or str(folder.path / "blobs"))
-    run_report.write(records, folder.report, run_report.newest_film(Recordings(lambda: blobs)))
+    run_report.write(records, folder.report, run_report.newest_film(RecordingReader(lambda: blobs)))
     save_record(RunState(client, config.name), folder.record)
     save_evidence(records.games, folder.evidence)
     print(folder.report)

@@ -12,7 +12,7 @@ from five.agent.ratings import pairs_interval, wilson_interval
 from five.evaluation.bot_games import (
     MARKS,
     TIMED_ITEMS,
-    GameRecord,
+    BotGameRecord,
     TeamRecord,
     full_game_config,
     play,
@@ -39,7 +39,7 @@ SOURCES = (
 
 
 @dataclass(frozen=True)
-class Line:
+class StatisticRow:
     """A row of the table: the statistic, its value, and the range in real games."""
 
     what: str
@@ -57,7 +57,7 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
     game = quick_game_config() if quick else full_game_config()
     records = read_log(log, first, second) if log is not None and log.exists() else []
 
-    def note(record: GameRecord) -> None:
+    def note(record: BotGameRecord) -> None:
         if log is not None:
             with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"first": first, "second": second, **asdict(record)}) + "\n")
@@ -76,9 +76,9 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
     return 0
 
 
-def read_log(path: Path, first: str, second: str) -> list[GameRecord]:
+def read_log(path: Path, first: str, second: str) -> list[BotGameRecord]:
     """Return the games of a log. Pairs of different calls stay separate."""
-    records: list[GameRecord] = []
+    records: list[BotGameRecord] = []
     sitting, seen = 0, set[tuple[int, int]]()
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         told: dict[str, Any] = json.loads(line)
@@ -89,8 +89,8 @@ def read_log(path: Path, first: str, second: str) -> list[GameRecord]:
             sitting, seen = sitting + 1, set()
         seen.add(key)
         teams = [_team(team) for team in told["teams"]]
-        records.append(GameRecord(told["pair"] + 1_000_000 * sitting, told["first_side"], Winner(told["winner"]),
-                                  told["seconds"], (teams[0], teams[1]), told["first_tower"]))
+        records.append(BotGameRecord(told["pair"] + 1_000_000 * sitting, told["first_side"], Winner(told["winner"]),
+                                     told["seconds"], (teams[0], teams[1]), told["first_tower"]))
     return records
 
 
@@ -100,42 +100,44 @@ def _team(told: dict[str, Any]) -> TeamRecord:
     return TeamRecord(net_worth=net_worth, xp=xp, marked_last_hits=last_hits, **told)
 
 
-def as_markdown(lines: Sequence[Line]) -> str:
+def as_markdown(lines: Sequence[StatisticRow]) -> str:
     """Return the table as Markdown."""
     return "\n".join(["| | bots | real games |", "|---|---|---|",
                       *(f"| {line.what} | {line.value} | {line.real} |" for line in lines)])
 
 
-def table(first: str, second: str, records: Sequence[GameRecord], quick: bool = False) -> list[Line]:
+def table(first: str, second: str, records: Sequence[BotGameRecord], quick: bool = False) -> list[StatisticRow]:
     """Return the rows of finished games. Intervals are 95 % intervals."""
     decided = [r for r in records if r.winner != Winner.DRAW]
     pairs = sorted({r.pair for r in records})
     scores = [statistics.mean(r.score for r in records if r.pair == pair) for pair in pairs]
     low, high = pairs_interval(scores)
-    lines = [Line("games", f"{len(records)}, {len(records) - len(decided)} drawn")]
+    lines = [StatisticRow("games", f"{len(records)}, {len(records) - len(decided)} drawn")]
     if first != second:
-        lines.append(Line(f"{first} beats {second}", f"{100 * statistics.mean(scores):.1f} % ({100 * low:.1f} to "
+        lines.append(StatisticRow(f"{first} beats {second}",
+                                  f"{100 * statistics.mean(scores):.1f} % ({100 * low:.1f} to "
                                                      f"{100 * high:.1f})"))
     lines += [*_sides(decided), _lengths(records)]
     return lines if quick else lines + _play(records)
 
 
-def _sides(decided: Sequence[GameRecord]) -> list[Line]:
+def _sides(decided: Sequence[BotGameRecord]) -> list[StatisticRow]:
     radiant = sum(r.winner == Winner.RADIANT for r in decided)
     low, high = wilson_interval(radiant, len(decided))
     share = 100 * radiant / max(len(decided), 1)
-    return [Line("Radiant wins", f"{share:.1f} % ({100 * low:.1f} to {100 * high:.1f})", REAL["radiant"])]
+    return [StatisticRow("Radiant wins", f"{share:.1f} % ({100 * low:.1f} to {100 * high:.1f})", REAL["radiant"])]
 
 
-def _lengths(records: Sequence[GameRecord]) -> Line:
+def _lengths(records: Sequence[BotGameRecord]) -> StatisticRow:
     minutes = sorted(r.seconds / 60 for r in records)
     tenth = len(minutes) // 10
     usual = sum(20 <= m <= 60 for m in minutes) / len(minutes)
-    return Line("length, minutes", f"median {statistics.median(minutes):.1f}, nine tenths {minutes[tenth // 2]:.1f} to "
+    return StatisticRow("length, minutes",
+                        f"median {statistics.median(minutes):.1f}, nine tenths {minutes[tenth // 2]:.1f} to "
                                    f"{minutes[-1 - tenth // 2]:.1f}; 20 to 60: {100 * usual:.0f} %", REAL["length"])
 
 
-def _play(records: Sequence[GameRecord]) -> list[Line]:
+def _play(records: Sequence[BotGameRecord]) -> list[StatisticRow]:
     teams = [(r, side, r.teams[side]) for r in records for side in (0, 1)]
     won = [t for r, side, t in teams if r.winner == (Winner.RADIANT, Winner.DIRE)[side]]
     lost = [t for r, side, t in teams if r.winner == (Winner.DIRE, Winner.RADIANT)[side]]
@@ -149,25 +151,26 @@ def _play(records: Sequence[GameRecord]) -> list[Line]:
                 f"{middle[-1 - tenth]:,.{digits}f})")
 
     lines = [
-        Line("kills, winners and losers", f"{both([t.kills for t in won])}, {both([t.kills for t in lost])}",
-             REAL["kills"]),
-        Line("last hits a hero at the end", both([t.last_hits for _, _, t in teams]), REAL["last_hits"]),
-        Line("denies a hero at the end", both([t.denies for _, _, t in teams])),
+        StatisticRow("kills, winners and losers", f"{both([t.kills for t in won])}, {both([t.kills for t in lost])}",
+                     REAL["kills"]),
+        StatisticRow("last hits a hero at the end", both([t.last_hits for _, _, t in teams]), REAL["last_hits"]),
+        StatisticRow("denies a hero at the end", both([t.denies for _, _, t in teams])),
     ]
     for mark in MARKS:
         there = [t for _, _, t in teams if mark in t.xp]
-        lines += [Line(f"last hits a hero at {mark}:00", both([t.marked_last_hits[mark] for t in there])),
-                  Line(f"net worth a hero at {mark}:00", both([t.net_worth[mark] for t in there]), REAL["net_worth"]),
-                  Line(f"experience a hero at {mark}:00", both([t.xp[mark] for t in there]), REAL["xp"])]
+        lines += [StatisticRow(f"last hits a hero at {mark}:00", both([t.marked_last_hits[mark] for t in there])),
+                  StatisticRow(f"net worth a hero at {mark}:00", both([t.net_worth[mark] for t in there]),
+                               REAL["net_worth"]),
+                  StatisticRow(f"experience a hero at {mark}:00", both([t.xp[mark] for t in there]), REAL["xp"])]
     fallen = [r.first_tower / 60 for r in records if r.first_tower is not None]
     lines += [
-        Line("first tower, minute", both(fallen, 1)),
-        Line("towers lost, winners and losers", f"{both([float(t.towers_lost) for t in won], 1)}, "
+        StatisticRow("first tower, minute", both(fallen, 1)),
+        StatisticRow("towers lost, winners and losers", f"{both([float(t.towers_lost) for t in won], 1)}, "
                                                 f"{both([float(t.towers_lost) for t in lost], 1)}"),
-        Line("Aegis taken, winners and losers", f"{statistics.mean(t.roshans for t in won):.2f}, "
+        StatisticRow("Aegis taken, winners and losers", f"{statistics.mean(t.roshans for t in won):.2f}, "
                                                 f"{statistics.mean(t.roshans for t in lost):.2f}" if won else "none"),
     ]
     for item in TIMED_ITEMS:
         got = [minute for _, _, t in teams for minute in t.items.get(item, [])]
-        lines.append(Line(f"{item.removeprefix('item_').replace('_', ' ')}, minute", both(got, 1)))
+        lines.append(StatisticRow(f"{item.removeprefix('item_').replace('_', ' ')}, minute", both(got, 1)))
     return lines

@@ -7,7 +7,7 @@ from typing import Any
 
 from five.cli.console import link
 from five.cli.run_selection import add_address, controller_of
-from five.local.rest_client import Controller
+from five.local.rest_client import ControllerClient
 
 PLAYERS = ("agent or newest (the newest version), a version's number, or a bot (random, scripted-easy, scripted, "
            "scripted-hard)")
@@ -64,7 +64,7 @@ def _wish(arguments: argparse.Namespace) -> dict[str, Any]:
         "with": arguments.mates, "against": arguments.against, "seed": arguments.seed}.items() if value is not None}
 
 
-def _link(controller: Controller, wish: dict[str, Any]) -> None:
+def _link(controller: ControllerClient, wish: dict[str, Any]) -> None:
     if wish:
         opened = controller.post("play/games", wish)
         names = ", ".join(seat["name"] for seat in opened["seats"])
@@ -77,7 +77,7 @@ def _link(controller: Controller, wish: dict[str, Any]) -> None:
     print("(valid once, for ten minutes)")
 
 
-def _print_ratings(controller: Controller, as_json: bool) -> None:
+def _print_ratings(controller: ControllerClient, as_json: bool) -> None:
     ratings = controller.get("play/ratings")["ratings"]
     if as_json:
         print(json.dumps(ratings, indent=2))

@@ -11,7 +11,7 @@ from typing import Any
 
 from five.cli.columns import align
 from five.cli.run_selection import add_address, controller_of
-from five.local.rest_client import Controller
+from five.local.rest_client import ControllerClient
 
 SERIES = ("versions", "games", "ratings", "matches")
 SCHEDULES = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds")
@@ -92,7 +92,7 @@ class Command:
     name: str
     words: str
     arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[Controller, Arguments], None]
+    run: Callable[[ControllerClient, Arguments], None]
 
 
 def add_commands(commands: Any) -> None:
@@ -256,7 +256,7 @@ def _matches(parser: argparse.ArgumentParser) -> None:
 # Actions.
 
 
-def _status(controller: Controller, arguments: Arguments) -> None:
+def _status(controller: ControllerClient, arguments: Arguments) -> None:
     answer = controller.get("status")
     show(arguments, answer)
     if answer.get("stalled_seconds"):
@@ -264,7 +264,7 @@ def _status(controller: Controller, arguments: Arguments) -> None:
               "which services are live and what they do", file=sys.stderr)
 
 
-def _control(controller: Controller, arguments: Arguments) -> None:
+def _control(controller: ControllerClient, arguments: Arguments) -> None:
     answer = controller.post(arguments.command, {"reason": arguments.reason}, **_dry(arguments))
     if arguments.json:
         show(arguments, answer)
@@ -272,7 +272,7 @@ def _control(controller: Controller, arguments: Arguments) -> None:
         print(f"{'would be ' if arguments.dry_run else ''}{answer['status']} (requested by {answer['who']})")
 
 
-def _show_versions(controller: Controller, arguments: Arguments) -> None:
+def _show_versions(controller: ControllerClient, arguments: Arguments) -> None:
     if arguments.number is not None:
         show(arguments, controller.get(f"versions/{arguments.number}"))
         return
@@ -280,11 +280,11 @@ def _show_versions(controller: Controller, arguments: Arguments) -> None:
     show(arguments, found, ("version", "created_at", "bytes", "digest"))
 
 
-def _show_services(controller: Controller, arguments: Arguments) -> None:
+def _show_services(controller: ControllerClient, arguments: Arguments) -> None:
     show(arguments, controller.get("services"), ("kind", "id", "address", "beaten_at", "stats"))
 
 
-def _show_events(controller: Controller, arguments: Arguments) -> None:
+def _show_events(controller: ControllerClient, arguments: Arguments) -> None:
     columns = ("id", "at", "who", "what", "details")
     if not arguments.follow:
         show(arguments, controller.get("events", limit=arguments.limit, after=arguments.after,
@@ -301,33 +301,33 @@ def _show_events(controller: Controller, arguments: Arguments) -> None:
             print(f"{_cell('at', data['since'])}  {data['status']} ({data['who']}) {data['reason']}", flush=True)
 
 
-def _show_series(controller: Controller, arguments: Arguments) -> None:
+def _show_series(controller: ControllerClient, arguments: Arguments) -> None:
     found = controller.get(f"series/{arguments.kind}", limit=arguments.limit, after=arguments.after,
                            before=arguments.before)
     show(arguments, found, ("id", "at", "values"))
 
 
-def _show_page(*columns: str) -> Callable[[Controller, Arguments], None]:
-    def run(controller: Controller, arguments: Arguments) -> None:
+def _show_page(*columns: str) -> Callable[[ControllerClient, Arguments], None]:
+    def run(controller: ControllerClient, arguments: Arguments) -> None:
         show(arguments, controller.get(arguments.command, limit=arguments.limit, after=arguments.after,
                                        before=arguments.before), columns)
 
     return run
 
 
-def _show_slice(*columns: str) -> Callable[[Controller, Arguments], None]:
-    def run(controller: Controller, arguments: Arguments) -> None:
+def _show_slice(*columns: str) -> Callable[[ControllerClient, Arguments], None]:
+    def run(controller: ControllerClient, arguments: Arguments) -> None:
         show(arguments, controller.get(arguments.command, limit=arguments.limit, offset=arguments.offset), columns)
 
     return run
 
 
-def _soon(controller: Controller, given: int | None) -> int:
+def _soon(controller: ControllerClient, given: int | None) -> int:
     """Return the given version, or one that is two versions ahead and so not yet published."""
     return given if given is not None else (controller.get("status")["version"] or 0) + 2
 
 
-def _run_schedules(controller: Controller, arguments: Arguments) -> None:
+def _run_schedules(controller: ControllerClient, arguments: Arguments) -> None:
     match arguments.verb:
         case None:
             show(arguments, controller.get("schedules"))
@@ -347,7 +347,7 @@ def _run_schedules(controller: Controller, arguments: Arguments) -> None:
                 "start": _soon(controller, arguments.start), "reason": arguments.reason}, **_dry(arguments)))
 
 
-def _run_matches(controller: Controller, arguments: Arguments) -> None:
+def _run_matches(controller: ControllerClient, arguments: Arguments) -> None:
     match arguments.verb:
         case None:
             found = controller.get("matches", limit=arguments.limit, offset=arguments.offset)
@@ -361,7 +361,7 @@ def _run_matches(controller: Controller, arguments: Arguments) -> None:
             show(arguments, controller.post(f"matches/{arguments.id}/cancel", {}, **_dry(arguments)))
 
 
-def _show_live(controller: Controller, arguments: Arguments) -> None:
+def _show_live(controller: ControllerClient, arguments: Arguments) -> None:
     if arguments.game is not None:
         _save(controller, f"games/{arguments.game}/live", arguments.game, arguments)
         return
@@ -369,20 +369,20 @@ def _show_live(controller: Controller, arguments: Arguments) -> None:
          ("game", "kind", "players", "time", "kills", "net_worth", "source", "watched"))
 
 
-def _show_recordings(controller: Controller, arguments: Arguments) -> None:
+def _show_recordings(controller: ControllerClient, arguments: Arguments) -> None:
     if arguments.name is not None:
         _save(controller, f"replays/{arguments.name}", arguments.name, arguments)
         return
     show(arguments, controller.get("replays")["replays"], ("name", "bytes", "facts"))
 
 
-def _save(controller: Controller, path: str, name: str, arguments: Arguments) -> None:
+def _save(controller: ControllerClient, path: str, name: str, arguments: Arguments) -> None:
     file = Path(arguments.out or f"{name}.view")
     written = controller.save(path, file)
     print(f"{file}: {written} bytes")
 
 
-def _show_config(controller: Controller, arguments: Arguments) -> None:
+def _show_config(controller: ControllerClient, arguments: Arguments) -> None:
     show(arguments, controller.get("config"))
 
 

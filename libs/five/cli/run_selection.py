@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from five.local.rest_client import TOKEN_VARIABLE, ApiError, Controller
+from five.local.rest_client import TOKEN_VARIABLE, ApiError, ControllerClient
 from five.local.run_folder import find_run
 
 
@@ -17,15 +17,15 @@ def add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token-file", type=Path, help="file with the token")
 
 
-def controller_of(arguments: argparse.Namespace) -> Controller:
+def controller_of(arguments: argparse.Namespace) -> ControllerClient:
     """Return a client of the selected run's controller. Raises ApiError, RunUnavailable."""
     if not arguments.url:
         folder = find_run(arguments.run)
-        return Controller(folder.cluster().rest, token_of(arguments) or folder.operator_token())
+        return ControllerClient(folder.cluster().rest, token_of(arguments) or folder.operator_token())
     token = token_of(arguments)
     if not token:
         raise ApiError(f"--url needs a token of that run: set {TOKEN_VARIABLE} or use --token-file")
-    return Controller(arguments.url, token)
+    return ControllerClient(arguments.url, token)
 
 
 def token_of(arguments: argparse.Namespace) -> str:

@@ -23,7 +23,7 @@ ABSENT = 600.0  # seconds of an outage
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A title, a header and rows of text."""
 
     title: str
@@ -51,14 +51,14 @@ def share(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.3g}%"
 
 
-def figures_table() -> Table:
+def figures_table() -> TextTable:
     """Return the table of the measured inputs."""
-    return Table("Inputs", ("value", "unit", "source", "meaning"), tuple(
+    return TextTable("Inputs", ("value", "unit", "source", "meaning"), tuple(
         (f"{f.value:.3g}" if f.value < 1 else f"{f.value:,.0f}" if f.value >= 1000 else f"{f.value:g}",
          f.unit, f.source, f.about) for f in FIGURES))
 
 
-def sizes_table(found: Sequence[Cluster]) -> Table:
+def sizes_table(found: Sequence[Cluster]) -> TextTable:
     """Return the table of pods and rates of each size."""
     columns: list[tuple[str, Callable[[Cluster], str]]] = [
         ("preset", lambda c: c.preset),
@@ -81,8 +81,8 @@ def sizes_table(found: Sequence[Cluster]) -> Table:
         ("used share of that limit", lambda c: share(nearest(links(c)).used)),
         ("more pods raise that limit", lambda c: "yes" if nearest(links(c)).spreads else "no"),
     ]
-    return Table("Sizes", ("", *(c.name for c in found)),
-                 tuple((name, *(value(c) for c in found)) for name, value in columns))
+    return TextTable("Sizes", ("", *(c.name for c in found)),
+                     tuple((name, *(value(c) for c in found)) for name, value in columns))
 
 
 def traffic(c: Cluster) -> list[Link]:
@@ -90,15 +90,16 @@ def traffic(c: Cluster) -> list[Link]:
     return [link for link in links(c) if not link.name.startswith("streams")]
 
 
-def links_table(c: Cluster) -> Table:
+def links_table(c: Cluster) -> TextTable:
     """Return the table of one size's links."""
-    return Table(f"Links, {c.name}", ("link", "messages/s", "bytes/s", "processes at the narrow end", "of its limit",
-                                      "more pods raise the limit"), tuple(
+    return TextTable(f"Links, {c.name}",
+                     ("link", "messages/s", "bytes/s", "processes at the narrow end", "of its limit",
+                                          "more pods raise the limit"), tuple(
         (link.name, number(link.messages), volume(link.bytes), f"{link.ends:,}", share(link.used),
          "yes" if link.spreads else "no") for link in links(c)))
 
 
-def overheads_table(found: Sequence[Cluster]) -> Table:
+def overheads_table(found: Sequence[Cluster]) -> TextTable:
     """Return the table of the overheads besides links."""
     def row(c: Cluster) -> tuple[str, ...]:
         s = overheads(c)
@@ -106,12 +107,12 @@ def overheads_table(found: Sequence[Cluster]) -> Table:
                 share(s.publishing_share), f"{s.checkpoint:.3g} s", f"{s.versions:.2f}", f"{s.lost / 60:.3g} min",
                 f"{s.leases:,}", share(s.leases_share))
 
-    return Table("Overheads", (
+    return TextTable("Overheads", (
         "", "sidecars with games / their cores", "publishing a version", "share of its time", "writing a checkpoint",
         "versions meanwhile", "a crash loses at most", "leases", "share of Redis' core"), tuple(row(c) for c in found))
 
 
-def versions_table(found: Sequence[Cluster]) -> Table:
+def versions_table(found: Sequence[Cluster]) -> TextTable:
     """Return the table of how long one Redis core takes to distribute a version."""
     def row(c: Cluster, half: bool) -> tuple[str, ...]:
         most = largest_inference_pool(c, half)
@@ -119,12 +120,12 @@ def versions_table(found: Sequence[Cluster]) -> Table:
         return (c.name, "bf16" if half else "fp32", f"{c.parameter_bytes / (2e6 if half else 1e6):,.0f} MB",
                 f"{c.inference:,}", f"{seconds:.3g} s", f"{c.version_seconds:.3g} s", f"{most:,}")
 
-    return Table("Distributing a version", (
+    return TextTable("Distributing a version", (
         "", "type", "size", "readers", "all have it after", "next version after", "most readers"), tuple(
         row(c, half) for c in found for half in (False, True)))
 
 
-def past_table(found: Sequence[Cluster]) -> Table:
+def past_table(found: Sequence[Cluster]) -> TextTable:
     """Return the table of the cost of past versions, as configured and with one version a group of games."""
     def row(pool: PastPool) -> tuple[str, ...]:
         drawn = f"{pool.places:,} at a time" if pool.places else "one a group"
@@ -134,7 +135,7 @@ def past_table(found: Sequence[Cluster]) -> Table:
                 volume(pool.loads * pool.version_bytes))
 
     kinds = [(c, places) for c in found for places in sorted({0, c.config.league.active_past_versions})]
-    return Table("Past versions", (
+    return TextTable("Past versions", (
         "", "drawn", "their team-steps/s", "most in play", "team-steps of one in flight", "servers for their passes",
         "memory needed a server", "memory configured", "loaded"), tuple(row(PastPool(c, n)) for c, n in kinds))
 
@@ -161,7 +162,7 @@ def scenarios(c: Cluster) -> list[tuple[str, ScenarioResult]]:
             ("the optimizers double", scenario(c, base, double, HOURS))]
 
 
-def scaling_table(found: Sequence[Cluster]) -> Table:
+def scaling_table(found: Sequence[Cluster]) -> TextTable:
     """Return the table of how the autoscaler settles each size. A laptop has no cluster to scale."""
     def row(c: Cluster, name: str, o: ScenarioResult) -> tuple[str, ...]:
         recovered = "never" if o.recovered is None else f"{o.recovered / 60:.0f} min"
@@ -169,25 +170,25 @@ def scaling_table(found: Sequence[Cluster]) -> Table:
                 share(o.slowest), recovered, f"{o.settled / 60:.0f} min", share(o.overshoot), str(o.turns),
                 share(o.speed))
 
-    return Table("The autoscaler, simulated", (
+    return TextTable("The autoscaler, simulated", (
         "", "scenario", "rollouts + inference before", "after", "slowest learning", "90% of full speed after",
         "last change after", "overshoot", "turns", "speed at the end"), tuple(
         row(c, name, outcome) for c in found[1:] for name, outcome in scenarios(c)))
 
 
-def tables() -> list[Table]:
+def tables() -> list[TextTable]:
     """Return all tables of the command."""
     found = clusters()
     return [sizes_table(found), *(links_table(c) for c in found), versions_table(found[1:]), past_table(found[1:]),
             overheads_table(found), scaling_table(found), figures_table()]
 
 
-def as_text(table: Table) -> str:
+def as_text(table: TextTable) -> str:
     """Return a table as plain text."""
     return "\n".join([table.title, "-" * len(table.title), align([table.header, *table.rows])]) + "\n"
 
 
-def as_markdown(table: Table) -> str:
+def as_markdown(table: TextTable) -> str:
     """Return a table as Markdown."""
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from five.cli import numbers
 from five.cli.columns import align
 from five.cli.run_selection import add_address
-from five.local.rest_client import ApiError, Controller
+from five.local.rest_client import ApiError, ControllerClient
 from rapid.atomic_file import replace_text
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def scope_of(arguments: argparse.Namespace) -> "RehearsalScope":
         raise ApiError(str(error)) from None
 
 
-def run(arguments: argparse.Namespace, controller: Controller) -> int:
+def run(arguments: argparse.Namespace, controller: ControllerClient) -> int:
     """Run a verb over REST. Return the exit status: 1 if a check, a rehearsal or an operation failed."""
     ask = Surgery(controller, arguments)
     return int(getattr(ask, "go_on" if arguments.verb == "continue" else arguments.verb)())
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace, controller: Controller) -> int:
 class Surgery:
     """Verbs of `five surgery` over REST."""
 
-    def __init__(self, controller: Controller, arguments: argparse.Namespace) -> None:
+    def __init__(self, controller: ControllerClient, arguments: argparse.Namespace) -> None:
         self._rest = controller
         self._given = arguments
 

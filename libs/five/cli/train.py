@@ -2,7 +2,6 @@
 
 import logging
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,12 +12,13 @@ from typing import Any
 import redis
 
 from five.cli.console import link
+from five.cli.interruption import Interruption
 from five.cli.live import LiveView, plain
 from five.cli.terminal import Terminal, TerminalHandler
 from five.evaluation.saved_state import save_evidence, save_ladder, save_record
 from five.local.cluster import LocalCluster
 from five.local.readiness import first_version_seconds, why_not_ready
-from five.local.rest_client import ApiError, Controller
+from five.local.rest_client import ApiError, ControllerClient
 from five.local.run_folder import ROOT, RunFolder, RunUnavailable, find_run, free_name
 from five.local.run_lock import RunLock
 from five.rehearsal.runner import RehearsalRunner
@@ -28,7 +28,7 @@ from five.run.config import RunConfig
 from five.run.effective import differences, recorded
 from five.run.load import ConfigError, load, load_stored, renamed, save
 from five.services.controller.console.bottleneck import bottleneck
-from five.services.controller.games.recordings import Recordings
+from five.services.controller.games.recordings import RecordingReader
 from five.services.controller.run.setup import require_feasible
 from rapid.blobs import BlobStore
 from rapid.store.connection import safe_url
@@ -122,9 +122,9 @@ class Reporter:
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         blobs = BlobStore(cluster.config.blobs.url or str(cluster.folder.path / "blobs"))
-        self._recordings = Recordings(lambda: blobs)
+        self._recordings = RecordingReader(lambda: blobs)
         self._events = TensorBoardWriter(cluster.folder.path / "tensorboard", cluster.series, cluster.state.lineage)
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, OptionalTask] = {}
 
     def write(self) -> None:
         """Write everything. While Redis is unavailable, keep the previous files."""
@@ -143,10 +143,10 @@ class Reporter:
         run_report.write(found, self._cluster.folder.report, run_report.newest_film(self._recordings))
 
     def _write(self, name: str, action: Callable[[], object]) -> None:
-        self._parts.setdefault(name, Part(name)).run(action)
+        self._parts.setdefault(name, OptionalTask(name)).run(action)
 
 
-class Part:
+class OptionalTask:
     """Part of `five train` that training does not need. Its errors are logged once, until it works again."""
 
     def __init__(self, name: str) -> None:
@@ -174,41 +174,52 @@ def train(preset: str | None, minutes: float | None, overrides: Sequence[str], n
           accept_changes: bool = False) -> int:
     """Train until ``minutes`` have passed, Ctrl-C or `five stop`. Return the exit status.
 
-    Training goes on when its terminal is closed.
+    Training goes on when its terminal is closed. The first SIGINT or SIGTERM ends it in order; after a second one,
+    processes that still run are killed. Raises KeyboardInterrupt with the signal's number if no version was made before.
     """
-    try:
-        folder, config, lock = prepare(preset, overrides, name, resume, accept_changes)
-    except OSError as error:
-        raise RuntimeError(f"the run's folder cannot be written: {error}") from None
-    with lock, Terminal() as terminal, _logging(folder, terminal):
-        return _train(folder, config, lock, terminal, minutes)
+    with Interruption() as interruption:
+        try:
+            with interruption.raising():
+                folder, config, lock = prepare(preset, overrides, name, resume, accept_changes)
+        except OSError as error:
+            raise RuntimeError(f"the run's folder cannot be written: {error}") from None
+        with lock, Terminal() as terminal, _logging(folder, terminal):
+            try:
+                return _train(folder, config, lock, terminal, minutes, interruption)
+            except KeyboardInterrupt:
+                terminal.say(f"resume: five train --resume {folder.name}")
+                raise
 
 
-def _train(folder: RunFolder, config: RunConfig, lock: RunLock, terminal: Terminal, minutes: float | None) -> int:
+def _train(folder: RunFolder, config: RunConfig, lock: RunLock, terminal: Terminal, minutes: float | None,
+           interruption: Interruption) -> int:
     terminal.say(f"run [bold]{folder.name}[/bold] in {folder.path}/", markup=True)
-    ending = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ending.set())
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # ignored under nohup
         signal.signal(signal.SIGHUP, lambda *_: log.info("the terminal is closed; training goes on"))
-    with LocalCluster.start(folder, config, lambda text: terminal.say(text, "dim"), lock) as cluster:
+    with LocalCluster.start(folder, config, lambda text: terminal.say(text, "dim"), lock, interruption.raising,
+                            interruption.hurried) as cluster:
         before = cluster.series.last("versions")
         reporter = Reporter(cluster)
-        cluster.wait_running()
-        _show_link(folder, terminal)
+        cluster.wait_running(interrupted=lambda: interruption.number is not None)
+        if interruption.number is None:
+            _show_link(folder, terminal)
         until = time.time() + 60 * minutes if minutes else None
         failure, progress = "", Progress(cluster, before.id if before else "")
         try:
             with RehearsalRunner(folder, cluster.state):
-                reason = _watch(cluster, reporter, terminal, ending, until, progress)
+                reason = _watch(cluster, reporter, terminal, interruption, until, progress)
         except RuntimeError as error:
             reason = failure = str(error)
         reason = reason.partition("\n")[0]
         terminal.say(f"ending: {reason}", "dim")
         cluster.stop(reason)
-        reporter.write()
+        if not interruption.hurried():
+            reporter.write()
         unlearned = progress.why_unlearned()
-    terminal.say(f"report: [bold]{folder.report}[/bold]", markup=True)
+    if folder.report.exists():
+        terminal.say(f"report: [bold]{folder.report}[/bold]", markup=True)
+    if unlearned and not failure and interruption.number is not None:
+        raise KeyboardInterrupt(interruption.number)
     terminal.say(f"resume: five train --resume {folder.name}")
     if failure:
         raise RuntimeError(failure)
@@ -242,7 +253,7 @@ def _logging(folder: RunFolder, terminal: Terminal) -> Iterator[None]:
 def _show_link(folder: RunFolder, terminal: Terminal) -> None:
     """Print the link to the run's console. Print the error if there is no link; the run goes on."""
     try:
-        address = link(Controller(folder.cluster().rest, folder.operator_token()))
+        address = link(ControllerClient(folder.cluster().rest, folder.operator_token()))
     except (ApiError, RunUnavailable) as error:
         terminal.say(f"console: {error}", "yellow")
         return
@@ -296,14 +307,14 @@ class Progress:
         return reasons or [f"{bottleneck(cluster.leases.live(), {})}; see {cluster.folder.path}/logs"]
 
 
-def _watch(cluster: LocalCluster, reporter: Reporter, terminal: Terminal, ending: threading.Event,
+def _watch(cluster: LocalCluster, reporter: Reporter, terminal: Terminal, interruption: Interruption,
            until: float | None, progress: Progress) -> str:
     """Show progress until the run ends. Return the reason.
 
     On a terminal it redraws a panel; otherwise it prints one line of at most 80 characters every `LINE_SECONDS`.
     """
     view = LiveView(cluster.state, cluster.series, cluster.leases, until)
-    part = Part("progress")
+    part = OptionalTask("progress")
     began = next_line = next_warning = time.monotonic()
     next_report = began + REPORT_SECONDS
 
@@ -323,7 +334,7 @@ def _watch(cluster: LocalCluster, reporter: Reporter, terminal: Terminal, ending
 
     try:
         while True:
-            if ending.wait(1.0):
+            if interruption.wait(1.0):
                 return "interrupted"
             if until is not None and time.time() >= until:
                 return "time limit reached"

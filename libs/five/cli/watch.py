@@ -18,7 +18,7 @@ PANEL = 44  # pixels of the line below it
 FILM_RATE = 25
 
 
-class Map:
+class FilmMap:
     """Picture of a patch's map, with world coordinates."""
 
     def __init__(self, patch: str) -> None:
@@ -35,7 +35,7 @@ class Map:
         return units / self._ground.extent * SIDE
 
 
-def draw(ground: Map, frame: dict[str, Any]) -> Picture:
+def draw(ground: FilmMap, frame: dict[str, Any]) -> Picture:
     """Return the picture of a spectator's frame, uint8 [SIDE + PANEL, SIDE, 3]."""
     image = Image.new("RGB", (SIDE, SIDE + PANEL), (24, 26, 30))
     image.paste(ground.picture)
@@ -85,7 +85,7 @@ def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[
     Raises ValueError for a file that is not a replay.
     """
     patch = Replay.load(path).config.patch
-    ground = Map(patch)
+    ground = FilmMap(patch)
     due, shown = 0.0, 0
     for step, frame in enumerate(playback.run(path)):
         if step * STEP_SECONDS < due:

@@ -41,7 +41,7 @@ class SpectatorView:
 
 
 @dataclass(frozen=True)
-class Step:
+class EnvironmentStep:
     """State of k games after a step or a reset.
 
     ``observations`` by name with leading [k, 2], packed ones as received if the client keeps them packed; ``signals``
@@ -92,7 +92,7 @@ class EnvironmentClient:
         """Address of the server with the games, once they are open."""
         return self._target
 
-    async def open(self, games: int, seed: int, game_config: str = "", threads: int = 1) -> Step:
+    async def open(self, games: int, seed: int, game_config: str = "", threads: int = 1) -> EnvironmentStep:
         """Create the games. ``game_config`` is JSON, '' for the server's own. Raise CallFailed."""
         server = random.choice(await resolve_servers([self._target]))
         self._target = server.address
@@ -111,7 +111,7 @@ class EnvironmentClient:
         return self._step(answer)
 
     async def step(self, games: npt.NDArray[np.int32], actions: npt.NDArray[np.int16],
-                   watched: Sequence[int] = ()) -> Step:
+                   watched: Sequence[int] = ()) -> EnvironmentStep:
         """Step the games int32 [k] by actions int16 [k, 2, H, 6] for one timestep. Raise CallFailed or ValueError.
 
         The result has spectator views of the env slots ``watched``.
@@ -124,7 +124,7 @@ class EnvironmentClient:
             watched=np.array(watched, np.int32).tobytes()))))
 
     async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],
-                    game_configs: Sequence[str] = (), variants: npt.NDArray[np.uint8] | None = None) -> Step:
+                    game_configs: Sequence[str] = (), variants: npt.NDArray[np.uint8] | None = None) -> EnvironmentStep:
         """Start new games in the env slots int32 [k], with each side played by controllers uint8 [k, 2] (0 is the
         policy).
 
@@ -201,7 +201,7 @@ class EnvironmentClient:
             if not future.done():
                 future.set_exception(self._failure)
 
-    def _step(self, answer: env_pb2.PlayResponse) -> Step:
+    def _step(self, answer: env_pb2.PlayResponse) -> EnvironmentStep:
         require_same_epoch(self._epoch, answer.epoch, self._target, METHOD)
         observations: Mapping[str, Array | PackedArray] = {}
         if answer.observations.tensors:
@@ -211,7 +211,7 @@ class EnvironmentClient:
         k, heroes, names = winners.size, self._heroes, tuple(answer.statistic_names)
         signals = answer.signals
         width = len(signals) // (4 * 2 * k * heroes) if k else 0
-        return Step(
+        return EnvironmentStep(
             dict(observations), wire.decode_bytes("signals", signals, np.float32, (k, 2, heroes, width)), winners,
             wire.decode_bytes("game_time", answer.game_time, np.float32, (k,)),
             wire.decode_bytes("statistics", answer.statistics, np.float32, (k, 2, heroes, len(names))), names,

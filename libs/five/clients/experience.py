@@ -30,7 +30,7 @@ TOO_OLD = experience_pb2.PUSH_VERDICT_TOO_OLD
 STALE_EPOCH = experience_pb2.PUSH_VERDICT_STALE_EPOCH
 
 
-class _Pushed(NamedTuple):
+class _PushedSegment(NamedTuple):
     """A segment's message: ``data`` is a serialized PushRequest."""
 
     segment_id: str
@@ -69,8 +69,8 @@ class ExperienceClient:
         self._at = first % len(self._addresses)
         self._failover_seconds = failover_seconds
         self._window = RequestWindow(in_flight)
-        self._unacked: OrderedDict[str, _Pushed] = OrderedDict()
-        self._fresh: asyncio.Queue[_Pushed] = asyncio.Queue()
+        self._unacked: OrderedDict[str, _PushedSegment] = OrderedDict()
+        self._fresh: asyncio.Queue[_PushedSegment] = asyncio.Queue()
         self._idle = asyncio.Event()
         self._idle.set()
         self._failure: CallFailed | None = None
@@ -114,7 +114,7 @@ class ExperienceClient:
                              self._changes, self._period)
         check_size("the segment", len(data), self._config.max_message_bytes)
         await self._window.acquire()
-        pushed = self._unacked[segment.segment_id] = _Pushed(segment.segment_id, data)
+        pushed = self._unacked[segment.segment_id] = _PushedSegment(segment.segment_id, data)
         self._idle.clear()
         self._fresh.put_nowait(pushed)
 

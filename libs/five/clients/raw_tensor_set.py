@@ -65,7 +65,7 @@ class SplitMessage(NamedTuple):
     pieces: list[tuple[int, int]]
 
 
-class _Known(NamedTuple):
+class _CachedTensor(NamedTuple):
     """Cached beginning of a tensor.
 
     ``whole`` is everything before its data, including lengths, for data of ``size`` bytes. ``written`` is the part
@@ -88,7 +88,7 @@ class TensorSetReader(Generic[MessageT]):
         """``field`` is the message's field of type TensorSet."""
         self._type = message
         self._field = message.DESCRIPTOR.fields_by_name[field].number << 3 | LENGTH_DELIMITED
-        self._known: list[_Known] = []
+        self._known: list[_CachedTensor] = []
 
     def split(self, data: bytes) -> tuple[MessageT, SplitMessage]:
         """Return the message without the TensorSet, and the unparsed TensorSet. Raise ValueError for an invalid
@@ -107,7 +107,7 @@ class TensorSetReader(Generic[MessageT]):
     def tensors(self, split: SplitMessage) -> RawTensorSet:
         """Parse the TensorSet. Pieces are merged as protobuf does. Raise ValueError for an invalid TensorSet."""
         layout, known, data = "", self._known, split.data
-        found: list[_Known] = []
+        found: list[_CachedTensor] = []
         places: list[tuple[int, int]] = []
         for at, last in split.pieces:
             while at < last:
@@ -133,7 +133,7 @@ class TensorSetReader(Generic[MessageT]):
         return RawTensorSet(layout, tuple([one.head for one in found]), data, places)
 
 
-def _tensor(message: bytes, start: int, begin: int, end: int, known: _Known | None) -> tuple[_Known, int]:
+def _tensor(message: bytes, start: int, begin: int, end: int, known: _CachedTensor | None) -> tuple[_CachedTensor, int]:
     """Return the header of the tensor at [begin, end), whose field starts at ``start``, and the offset of its data."""
     if known is not None and known.written and message.startswith(known.written, begin):
         size, at = _number(message, begin + len(known.written), end)
@@ -152,7 +152,7 @@ def _tensor(message: bytes, start: int, begin: int, end: int, known: _Known | No
     except DecodeError as error:
         raise ValueError(f"a tensor of the message is malformed: {error}") from None
     head = TensorHeader(tensor.name, tensor.dtype, tuple(tensor.shape), tensor.encoding, tensor.period)
-    return _Known(message[start:data[0]], data[1] - data[0], written, head), data[0]
+    return _CachedTensor(message[start:data[0]], data[1] - data[0], written, head), data[0]
 
 
 def _fields(message: bytes, at: int, last: int) -> Iterator[tuple[int, int, int, int]]:

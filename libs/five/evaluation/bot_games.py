@@ -51,7 +51,7 @@ class TeamRecord:
 
 
 @dataclass
-class GameRecord:
+class BotGameRecord:
     """A finished game. ``teams`` are Radiant and Dire; ``first_side`` is the first bot's side (0, 1)."""
 
     pair: int
@@ -113,7 +113,7 @@ class _GameObserver:
 
 
 def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *, concurrent: int = 8, threads: int = 1,
-         look: bool = True, on_game: Callable[[GameRecord], None] = lambda game: None) -> list[GameRecord]:
+         look: bool = True, on_game: Callable[[BotGameRecord], None] = lambda game: None) -> list[BotGameRecord]:
     """Play ``pairs`` pairs of games, ``first`` against ``second``; as many single games if they are the same bot.
 
     Without ``look`` only winners and lengths are recorded. Equal arguments give equal games for any ``concurrent``
@@ -128,7 +128,7 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
     games = VecGame(evaluation_game(game), min(concurrent, len(plan)), seed, threads, observations=False)
     aegis = SIGNALS.index("aegis")
     playing: dict[int, tuple[int, int, _GameObserver]] = {}
-    done: list[GameRecord] = []
+    done: list[BotGameRecord] = []
 
     def begin(place: int) -> None:
         if not plan:
@@ -158,8 +158,8 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
                 record = watch.teams[team]
                 record.kills = totals["kills"] * games.layout.heroes
                 record.last_hits, record.denies = totals["last_hits"], totals["denies"]
-            done.append(GameRecord(pair, side, Winner(int(games.winner[place])), float(games.game_time[place]),
-                                   watch.teams, watch.first_tower))
+            done.append(BotGameRecord(pair, side, Winner(int(games.winner[place])), float(games.game_time[place]),
+                                      watch.teams, watch.first_tower))
             on_game(done[-1])
             del playing[place]
             begin(place)

@@ -11,7 +11,7 @@ from five.agent.ladder import AssignedGame, Ladder
 from five.agent.standings import FORMAT, FORMAT_ROW, RATED, Standing, parse_standings, player_name, player_version
 from five.evaluation.archived_versions import ArchivedVersions
 from five.evaluation.journal import Journal
-from five.evaluation.match import Contestant, Game, play_planned
+from five.evaluation.match import Contestant, MatchGame, play_planned
 
 SEED_OFFSET = 15_485_000  # seeds differ from those of the evaluator's games
 _SCALE = "scale"  # the journal's row of the run's anchor ratings at the time of its games
@@ -86,7 +86,7 @@ class OfflineLadder:
             first, second = (players.setdefault(name, contestant(archive, name)) for name in names)
             ids = {(game.pair, game.side): game.id for game in games}
 
-            def on_game(game: Game, ids: dict[tuple[int, int], str] = ids) -> None:
+            def on_game(game: MatchGame, ids: dict[tuple[int, int], str] = ids) -> None:
                 self._take(ladder, ladder.report_game(ids[game.pair, game.side], game.score, game.seconds,
                                                    game.statistics[0].tolist()))
 

@@ -45,7 +45,7 @@ class Contestant:
         return cls(name, None, BOTS[name])
 
 
-class Game(NamedTuple):
+class MatchGame(NamedTuple):
     """A finished game. ``score`` of the first contestant: 1 won, 0.5 drawn, 0 lost. ``statistics`` float32 [2, K]: the
     first contestant's row first, means over heroes, columns ``dota.vec_game.STATS``."""
 
@@ -62,7 +62,7 @@ class PairedMatch:
 
     first: str
     second: str
-    games: list[Game] = field(default_factory=list)
+    games: list[MatchGame] = field(default_factory=list)
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -97,7 +97,7 @@ class PairedMatch:
 
 
 def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, seed: int = 0, *, greedy: bool = False,
-         concurrent: int = 32, threads: int = 1, on_game: Callable[[Game], None] = lambda game: None,
+         concurrent: int = 32, threads: int = 1, on_game: Callable[[MatchGame], None] = lambda game: None,
          record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
     """Play ``pairs`` pairs of games of ``game`` under evaluation settings.
 
@@ -113,7 +113,7 @@ def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, se
 
 def play_planned(game: GameConfig, first: Contestant, second: Contestant, planned: Sequence[tuple[int, int]],
                seed: int = 0, *, greedy: bool = False, concurrent: int = 32, threads: int = 1,
-               on_game: Callable[[Game], None] = lambda game: None,
+               on_game: Callable[[MatchGame], None] = lambda game: None,
                record: Callable[[Replay, int], None] | None = None) -> PairedMatch:
     """Play the games of ``planned``, each a pair's number and the side of ``first``, as `play` does."""
     game = evaluation_game(game)
@@ -137,7 +137,8 @@ class _MatchPlayer:
     """A match in progress: the game of each env slot, and each side's recurrent state."""
 
     def __init__(self, games: VecGame, first: Contestant, second: Contestant, plan: "deque[tuple[int, int]]", seed: int,
-                 greedy: bool, on_game: Callable[[Game], None], record: Callable[[Replay, int], None] | None) -> None:
+                 greedy: bool, on_game: Callable[[MatchGame], None], record: Callable[[Replay, int],
+                                                                                      None] | None) -> None:
         self._games = games
         self._contestants = (first, second)
         self._plan = plan
@@ -206,7 +207,7 @@ class _MatchPlayer:
         winner = int(self._games.winner[place])
         score = 0.5 if winner == Winner.DRAW else float(winner - 1 == side)
         by_side = self._games.stats[place].mean(axis=1)
-        game = Game(pair, side, score, float(self._games.game_time[place]), by_side[[side, 1 - side]].copy())
+        game = MatchGame(pair, side, score, float(self._games.game_time[place]), by_side[[side, 1 - side]].copy())
         self._match.games.append(game)
         if self._replay is not None and self._replay[0] == place and self._record is not None:
             self._record(self._replay[1], self._games.hash(place))

@@ -34,7 +34,7 @@ class Document(NamedTuple):
     tag: str
 
 
-class Controller:
+class ControllerClient:
     """Client of a controller at ``url``, http(s)://host:port, with a token.
 
     Every change carries an idempotency key, so that it can be sent again if its response was lost.

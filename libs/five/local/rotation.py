@@ -18,7 +18,7 @@ import redis
 from five.local.passwords import Passwords, replace_file
 from five.local.run_folder import RunFolder
 from rapid.rpc.certificate_reload import CHECK_SECONDS
-from rapid.rpc.token import TokenFile, new_token, write_tokens
+from rapid.rpc.token import ServiceTokenFile, new_token, write_tokens
 from rapid.store import acl
 from rapid.store.connection import Role
 
@@ -74,7 +74,7 @@ def rotate_token(path: Path, pause: float = 3 * CHECK_SECONDS) -> None:
     ``pause``: seconds after which every process has read the file again. After an interrupted change, the token in
     use stays valid until this change ends. Raises ValueError if the file is missing.
     """
-    old, *others = TokenFile(str(path)).accepted_tokens()
+    old, *others = ServiceTokenFile(str(path)).accepted_tokens()
     if others:
         write_tokens(path, old)
         time.sleep(pause)

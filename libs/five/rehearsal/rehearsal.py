@@ -14,7 +14,7 @@ import redis
 
 from five.agent.surgery import AgentSpec, Plan, migrate_learner
 from five.evaluation.archived_versions import ArchivedVersions
-from five.evaluation.match import Contestant, Game, PairedMatch, play
+from five.evaluation.match import Contestant, MatchGame, PairedMatch, play
 from five.local.cluster import LocalCluster
 from five.local.run_folder import RunFolder, current_user, free_name
 from five.rehearsal.progress import RehearsalProgress, RehearsalStopped, raise_on_signals
@@ -119,7 +119,7 @@ def _run_rehearsal(folder: RunFolder, plan: Plan, scope: RehearsalScope, progres
     progress.tell(state=RehearsalState.PLAYING, played=0)
     played = 0
 
-    def ended(game: Game) -> None:
+    def ended(game: MatchGame) -> None:
         nonlocal played
         played += 1
         progress.tell(played=played)
@@ -222,7 +222,8 @@ def train_fork(fork: Fork, until: int, minutes: float, learned: Callable[[int], 
         cluster.stop("the rehearsal is over")
 
 
-def compare(fork: Fork, version: int, games: int, on_game: Callable[[Game], None] = lambda game: None) -> PairedMatch:
+def compare(fork: Fork, version: int, games: int,
+            on_game: Callable[[MatchGame], None] = lambda game: None) -> PairedMatch:
     """Play a version of the fork against its first one, in pairs of games with sides swapped. ``on_game`` receives each
     finished game."""
     archive = ArchivedVersions(fork.folder)

@@ -16,7 +16,7 @@ import numpy as np
 from five.reports.html_page import Film, page
 from five.services.controller.console.curves import Columns, downsample
 from five.services.controller.console.timeline import Timeline
-from five.services.controller.games.recordings import Recordings
+from five.services.controller.games.recordings import RecordingReader
 from rapid.atomic_file import replace_text
 from rapid.blobs import BlobMissing
 from rapid.store.errors import Corrupt
@@ -55,7 +55,7 @@ def collect(state: RunState, series: Series) -> RunRecords:
                       list(series.read("games")), list(series.read("ratings")), events, marks, branches)
 
 
-def newest_film(recordings: Recordings) -> Film | None:
+def newest_film(recordings: RecordingReader) -> Film | None:
     """Return the newest recording that fits into a report; None if there is none or the blob store is unavailable."""
     try:
         found = next((entry for entry in recordings.all() if entry["bytes"] <= MAX_FILM), None)

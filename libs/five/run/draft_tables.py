@@ -70,7 +70,7 @@ def parse(data: "bytes | np.ndarray[Any, np.dtype[np.uint8]]") -> LeafTable:
         raise ValueError(f"not a draft table: {error}") from None
 
 
-class DraftTables:
+class DraftTableStore:
     """Tables of one run. Calls block."""
 
     def __init__(self, blobs: BlobStore, run: str) -> None:

@@ -22,7 +22,7 @@ TOKEN_VARIABLE = "FIVE_TOKEN"  # noqa: S105 - the variable's name, not a token
 FILE_VARIABLE = "FIVE_TOKEN_FILE"
 
 
-class TokenFile:
+class ServiceTokenFile:
     """Tokens in a file that is read again when it changes. An unusable new file changes nothing.
 
     Safe to share between threads. Raises ValueError when the file cannot be read or is empty. Messages never contain a
@@ -63,7 +63,7 @@ def _lines(path: Path) -> tuple[str, ...]:
     return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
 
 
-Token: TypeAlias = TokenFile | str | None  # None: no token
+Token: TypeAlias = ServiceTokenFile | str | None  # None: no token
 
 
 def load_token(config: RpcConfig) -> Token:
@@ -72,15 +72,15 @@ def load_token(config: RpcConfig) -> Token:
     Raises ValueError when the file cannot be read or is empty. The message never contains the token.
     """
     if config.token_file:
-        return TokenFile(config.token_file)
+        return ServiceTokenFile(config.token_file)
     if path := os.environ.get(FILE_VARIABLE, "").strip():
-        return TokenFile(path, FILE_VARIABLE)
+        return ServiceTokenFile(path, FILE_VARIABLE)
     return os.environ.get(TOKEN_VARIABLE, "").strip() or None
 
 
 def accepted_tokens(token: Token) -> tuple[str, ...]:
     """Return the tokens that a server accepts now; clients send the first. () accepts every caller."""
-    if isinstance(token, TokenFile):
+    if isinstance(token, ServiceTokenFile):
         return token.accepted_tokens()
     return (token,) if token else ()
 

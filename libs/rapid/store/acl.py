@@ -61,7 +61,7 @@ SCRIPT = ("eval", "evalsha", "script|load")
 
 
 @dataclass(frozen=True)
-class Entry:
+class AclEntry:
     """A name of `Keys`: its ``pattern`` below the run's prefix ('*' is the variable part), kind, readers and writers.
 
     Writers also read, unless ``write_only``.
@@ -112,56 +112,58 @@ SERIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
-def _tables() -> Iterable[Entry]:
+def _tables() -> Iterable[AclEntry]:
     for name, (writers, readers) in TABLES.items():
-        yield Entry("table", f"table:{name}", Kind.FIELDS, writers, readers)
-        yield Entry("table_log", f"log:{name}", Kind.STREAM, writers, readers)
-        yield Entry("once", f"once:{name}", Kind.SORTED, writers, readers)
+        yield AclEntry("table", f"table:{name}", Kind.FIELDS, writers, readers)
+        yield AclEntry("table_log", f"log:{name}", Kind.STREAM, writers, readers)
+        yield AclEntry("once", f"once:{name}", Kind.SORTED, writers, readers)
     for name, (writers, readers) in SERIES.items():
-        yield Entry("series", f"series:{name}", Kind.STREAM, writers, readers)
-        yield Entry("once_in", f"once-in:{name}", Kind.SORTED, writers)
+        yield AclEntry("series", f"series:{name}", Kind.STREAM, writers, readers)
+        yield AclEntry("once_in", f"once-in:{name}", Kind.SORTED, writers)
 
 
 VERSIONED = _who(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR, PLAY)
-ENTRIES: Sequence[Entry] = (
-    Entry("head", "head", Kind.VALUE, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
-    Entry("versions", "versions", Kind.FIELDS, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
-    Entry("temporary", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
-    Entry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR, OPTIMIZER, CONTROLLER)),
+ENTRIES: Sequence[AclEntry] = (
+    AclEntry("head", "head", Kind.VALUE, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
+    AclEntry("versions", "versions", Kind.FIELDS, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
+    AclEntry("temporary", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
+    AclEntry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR, OPTIMIZER, CONTROLLER)),
     # A user may publish on every channel in its rules, so publishers of games do not have this one.
-    Entry("heads_channel", "heads", Kind.CHANNEL, _who(OPTIMIZER), _who(INFERENCE, OPPONENTS, CONTROLLER)),
+    AclEntry("heads_channel", "heads", Kind.CHANNEL, _who(OPTIMIZER), _who(INFERENCE, OPPONENTS, CONTROLLER)),
     # The optimizer's cut-over changes head, record and status in one step.
-    Entry("status", "status", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
-    Entry("status_channel", "statuses", Kind.CHANNEL, _who(CONTROLLER, OPTIMIZER)),
-    Entry("record", "record", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
-    Entry("lineage", "lineage", Kind.FIELDS, _who(CONTROLLER, OPTIMIZER), _who(OPPONENTS, EVALUATOR)),
-    Entry("publisher", "publisher", Kind.VALUE, _who(OPTIMIZER), _who(CONTROLLER)),
-    Entry("pause", "pause", Kind.VALUE, _who(CONTROLLER)),
-    *(Entry("quiet", f"quiet:{service}:*", Kind.EXPIRING, _who(service, CONTROLLER)) for service in SERVICES),
-    *(Entry("quiet_names", f"quiet-names:{service}", Kind.SORTED, _who(service, CONTROLLER)) for service in SERVICES),
-    Entry("checkpoints", "checkpoints", Kind.FIELDS, _who(OPTIMIZER), _who(CONTROLLER)),
-    Entry("staged", "versions:staged", Kind.EXPIRING, _who(OPTIMIZER)),
-    Entry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),
-    Entry("anneal", "anneal", Kind.VALUE, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
-    Entry("watched", "watched", Kind.EXPIRING, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
-    Entry("live_channel", "live", Kind.CHANNEL, _who(ROLLOUT, EVALUATOR), _who(CONTROLLER), write_only=True),
+    AclEntry("status", "status", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
+    AclEntry("status_channel", "statuses", Kind.CHANNEL, _who(CONTROLLER, OPTIMIZER)),
+    AclEntry("record", "record", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
+    AclEntry("lineage", "lineage", Kind.FIELDS, _who(CONTROLLER, OPTIMIZER), _who(OPPONENTS, EVALUATOR)),
+    AclEntry("publisher", "publisher", Kind.VALUE, _who(OPTIMIZER), _who(CONTROLLER)),
+    AclEntry("pause", "pause", Kind.VALUE, _who(CONTROLLER)),
+    *(AclEntry("quiet", f"quiet:{service}:*", Kind.EXPIRING, _who(service, CONTROLLER)) for service in SERVICES),
+    *(AclEntry("quiet_names", f"quiet-names:{service}", Kind.SORTED,
+               _who(service, CONTROLLER)) for service in SERVICES),
+    AclEntry("checkpoints", "checkpoints", Kind.FIELDS, _who(OPTIMIZER), _who(CONTROLLER)),
+    AclEntry("staged", "versions:staged", Kind.EXPIRING, _who(OPTIMIZER)),
+    AclEntry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),
+    AclEntry("anneal", "anneal", Kind.VALUE, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
+    AclEntry("watched", "watched", Kind.EXPIRING, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
+    AclEntry("live_channel", "live", Kind.CHANNEL, _who(ROLLOUT, EVALUATOR), _who(CONTROLLER), write_only=True),
     # The rehearsal runner acts as the controller of the run on its machine.
-    Entry("rehearser", "rehearser", Kind.EXPIRING, _who(CONTROLLER)),
-    Entry("rehearsing", "rehearsing", Kind.EXPIRING, _who(CONTROLLER)),
-    Entry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
-    Entry("events", "events", Kind.STREAM, _who(OPTIMIZER, OPPONENTS, EVALUATOR), _who(CONTROLLER), write_only=True),
-    Entry("events", "events", Kind.STREAM, _who(CONTROLLER)),
-    Entry("idempotency", "idempotency:*", Kind.EXPIRING, _who(CONTROLLER)),
-    Entry("idempotency_index", "idempotency-index", Kind.SORTED, _who(CONTROLLER)),
-    Entry("login", "login:*", Kind.EXPIRING, _who(CONTROLLER)),
-    Entry("session", "session:*", Kind.EXPIRING, _who(CONTROLLER)),
+    AclEntry("rehearser", "rehearser", Kind.EXPIRING, _who(CONTROLLER)),
+    AclEntry("rehearsing", "rehearsing", Kind.EXPIRING, _who(CONTROLLER)),
+    AclEntry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
+    AclEntry("events", "events", Kind.STREAM, _who(OPTIMIZER, OPPONENTS, EVALUATOR), _who(CONTROLLER), write_only=True),
+    AclEntry("events", "events", Kind.STREAM, _who(CONTROLLER)),
+    AclEntry("idempotency", "idempotency:*", Kind.EXPIRING, _who(CONTROLLER)),
+    AclEntry("idempotency_index", "idempotency-index", Kind.SORTED, _who(CONTROLLER)),
+    AclEntry("login", "login:*", Kind.EXPIRING, _who(CONTROLLER)),
+    AclEntry("session", "session:*", Kind.EXPIRING, _who(CONTROLLER)),
     *_tables(),
-    *(Entry("lease", f"lease:{service}:*", Kind.EXPIRING, _who(service), _who(CONTROLLER)) for service in SERVICES),
-    *(Entry("leases", f"leases:{service}", Kind.SORTED, _who(service), _who(CONTROLLER)) for service in SERVICES),
-    Entry("ordinals", "ordinals:rollout", Kind.SORTED, _who(ROLLOUT)),
-    Entry("stored_versions", "params:versions", Kind.SORTED, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
-    Entry("manifest", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
-    Entry("chunk", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE), "params"),
+    *(AclEntry("lease", f"lease:{service}:*", Kind.EXPIRING, _who(service), _who(CONTROLLER)) for service in SERVICES),
+    *(AclEntry("leases", f"leases:{service}", Kind.SORTED, _who(service), _who(CONTROLLER)) for service in SERVICES),
+    AclEntry("ordinals", "ordinals:rollout", Kind.SORTED, _who(ROLLOUT)),
+    AclEntry("rendezvous", "rendezvous:*", Kind.EXPIRING, _who(OPTIMIZER)),
+    AclEntry("stored_versions", "params:versions", Kind.SORTED, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
+    AclEntry("manifest", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
+    AclEntry("chunk", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE), "params"),
 )
 # Commands without keys: scripts, the server's clock for leases, and server info for the controller's status.
 EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {

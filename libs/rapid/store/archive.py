@@ -120,7 +120,7 @@ class VersionArchive:
         record = self._record(version)
         return record.blob if record and record.blob else self._blobs.ref(self._name(version))
 
-    def get(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
+    def get(self, version: int) -> tuple[dict[str, Array], tensorfile.TensorIndex] | None:
         """Return arrays and index of a version; None when it is not archived. Raise Corrupt."""
         try:
             return tensorfile.parse(self._blobs.get_array(self._ref(version)))

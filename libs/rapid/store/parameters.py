@@ -345,7 +345,7 @@ class ParameterStore:
         return meta
 
     def _from_redis(self, version: int, buffer: npt.NDArray[np.uint8] | None
-                    ) -> tuple[dict[str, Array], tensorfile.Index] | None:
+                    ) -> tuple[dict[str, Array], tensorfile.TensorIndex] | None:
         record = self.record(version)
         manifest = None if record is None else self._manifest(version, record.digest)
         if manifest is None:
@@ -372,7 +372,7 @@ class ParameterStore:
         there = read() if node is None else node.fill(f"{version}-{digest}", view, read, lambda: not damaged())
         return (index.arrays(data), index) if there else None
 
-    def _from_blobs(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
+    def _from_blobs(self, version: int) -> tuple[dict[str, Array], tensorfile.TensorIndex] | None:
         return None if self._archive is None else self._archive.get(version)
 
     # Following the head.

@@ -38,7 +38,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 POD_PAGE = 500
 
 
-class Scale(NamedTuple):
+class DeploymentScale(NamedTuple):
     """A Deployment's scale: requested ``replicas``, existing pods ``present``, the pods' label selector, and the
     resource ``version``. A write with an outdated version is refused.
     """
@@ -65,7 +65,7 @@ class ApiFailed(ConnectionError):
         self.status = status
 
 
-class Conflict(ApiFailed):
+class ResourceConflict(ApiFailed):
     """Error of a write to an object that was changed since it was read."""
 
 
@@ -98,13 +98,13 @@ class KubernetesApi:
             raise OutsideCluster(f"no Kubernetes service account found ({str(error).rstrip('.')})") from None
         return cls(client.ApiClient(configuration), namespace, timeout_seconds)
 
-    def scale(self, deployment: str) -> Scale:
+    def scale(self, deployment: str) -> DeploymentScale:
         """Return a Deployment's scale. Raise ApiFailed."""
         what = f"cannot read the scale of Deployment {deployment!r}"
         found = self._call(what, self._apps.read_namespaced_deployment_scale, deployment, self.namespace)
         return _scale(found)
 
-    def resize(self, deployment: str, replicas: int, version: str) -> Scale:
+    def resize(self, deployment: str, replicas: int, version: str) -> DeploymentScale:
         """Request ``replicas`` pods. Raise Conflict if the object is no longer at ``version``, otherwise ApiFailed."""
         body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}}
         what = f"cannot scale Deployment {deployment!r} to {replicas} replicas"
@@ -133,7 +133,7 @@ class KubernetesApi:
             return function(*arguments, _request_timeout=self._timeout, **options)
         except ApiException as error:
             status = int(error.status or 0)
-            kind = Conflict if status == 409 else ApiFailed
+            kind = ResourceConflict if status == 409 else ApiFailed
             raise kind(status, f"{what}: {status} {_reason(error)}{_advice(status)}") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ApiFailed(0, f"{what}: the Kubernetes API does not respond ({error})") from None
@@ -141,10 +141,11 @@ class KubernetesApi:
             raise ApiFailed(0, f"{what}: invalid response ({error})") from None
 
 
-def _scale(found: Any) -> Scale:
+def _scale(found: Any) -> DeploymentScale:
     status = found.status
-    return Scale(found.spec.replicas or 0, status.replicas if status else 0, (status.selector or "") if status else "",
-                 found.metadata.resource_version or "")
+    return DeploymentScale(found.spec.replicas or 0, status.replicas if status else 0, (status.selector or "")
+                           if status else "",
+                           found.metadata.resource_version or "")
 
 
 def _pod(found: Any) -> Pod:

@@ -14,11 +14,11 @@ from five.run.config.autoscaler import AutoscalerConfig
 from five.services.controller import metrics
 from five.services.controller.autoscaler.kubernetes_api import (
     ApiFailed,
-    Conflict,
+    DeploymentScale,
     KubernetesApi,
     OutsideCluster,
     Pod,
-    Scale,
+    ResourceConflict,
 )
 from five.services.controller.autoscaler.live_settings import LiveSettings
 from five.services.controller.autoscaler.rules import Autoscaler, Decision, Kind
@@ -34,12 +34,12 @@ TABLE = "autoscaler"  # of the run's state: the last decision for each kind, for
 MAX_ATTEMPTS = 3  # of a write that conflicts with others
 
 
-class Api(Protocol):
+class ScaleApi(Protocol):
     """The calls to the cluster that the loop needs (autoscaler.kubernetes_api.KubernetesApi)."""
 
-    def scale(self, deployment: str) -> Scale: ...
+    def scale(self, deployment: str) -> DeploymentScale: ...
 
-    def resize(self, deployment: str, replicas: int, version: str) -> Scale: ...
+    def resize(self, deployment: str, replicas: int, version: str) -> DeploymentScale: ...
 
     def pods(self, selector: str) -> list[Pod]: ...
 
@@ -51,13 +51,13 @@ class _DeploymentSize:
     """A Deployment and its scale."""
 
     name: str
-    scale: Scale
+    scale: DeploymentScale
 
 
 class ScalingLoop:
     """The autoscaler's loop, which makes one blocking pass at a time. ``clock`` returns monotonic seconds."""
 
-    def __init__(self, config: AutoscalerConfig, api: Api, state: RunState,
+    def __init__(self, config: AutoscalerConfig, api: ScaleApi, state: RunState,
                  clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
         self._state = state
@@ -158,14 +158,14 @@ class ScalingLoop:
             try:
                 self._api.resize(found.name, decision.after, scale.version)
                 return True
-            except Conflict:
+            except ResourceConflict:
                 # The object's version changes with every pod; only another size is a conflict.
                 scale = self._api.scale(found.name)
                 if scale.replicas != decision.before:
                     return False
         return False
 
-    def _mark_for_deletion(self, decision: Decision, scale: Scale, live: Sequence[Instance]) -> None:
+    def _mark_for_deletion(self, decision: Decision, scale: DeploymentScale, live: Sequence[Instance]) -> None:
         """Mark the pods to remove first: pods without a heartbeat, then the youngest, because they lose the least
         work."""
         begun = {i.id: i.started_at for i in live if i.kind == decision.kind}

@@ -35,7 +35,7 @@ TARGET_UTILIZATION = 0.85  # of the highest throughput seen, at which the remain
 REGRET_WINDOWS = 4.0  # down windows before a size that was too small is tried again; doubled each time
 
 
-class Reason(StrEnum):
+class ScaleReason(StrEnum):
     """The reason for a change of size, or for keeping it."""
 
     STARVED = "optimizers_wait"  # rollouts grow
@@ -62,7 +62,7 @@ class ScaleRequest:
     """The number of pods that a signal asks for, and why. Without a change it is the current number."""
 
     replicas: int
-    reason: Reason
+    reason: ScaleReason
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Decision:
     kind: Kind
     before: int
     after: int
-    reason: Reason
+    reason: ScaleReason
     wanted: int
 
     @property
@@ -85,15 +85,15 @@ def desired_rollouts(signals: Signals, rule: ScalingRule, current: int) -> Scale
     """Return the number of rollout pods that sample reuse asks for, given ``current``."""
     reuse = signals.unpaced_reuse
     if reuse is None or signals.rollouts <= 0:
-        return ScaleRequest(current, Reason.MEASURING)
+        return ScaleRequest(current, ScaleReason.MEASURING)
     ratio = reuse / rule.target
     if abs(ratio - 1) <= rule.tolerance:
-        return ScaleRequest(current, Reason.IN_BAND)
+        return ScaleRequest(current, ScaleReason.IN_BAND)
     # The signal comes from live pods, not from requested ones. Rounded up, because optimizers are the costly part.
     desired = math.ceil(signals.rollouts * ratio - 1e-6)
     if ratio < 1:
-        return ScaleRequest(min(desired, current), Reason.THROTTLED if desired < current else Reason.IN_BAND)
-    return ScaleRequest(max(desired, current), Reason.STARVED if desired > current else Reason.PODS_MISSING)
+        return ScaleRequest(min(desired, current), ScaleReason.THROTTLED if desired < current else ScaleReason.IN_BAND)
+    return ScaleRequest(max(desired, current), ScaleReason.STARVED if desired > current else ScaleReason.PODS_MISSING)
 
 
 def desired_inference(signals: Signals, rule: ScalingRule, current: int, best_pace: float = 0.0) -> ScaleRequest:
@@ -101,11 +101,12 @@ def desired_inference(signals: Signals, rule: ScalingRule, current: int, best_pa
     `Signals.inference_pace` seen so far.
     """
     if signals.queue_seconds is None or signals.inference <= 0:
-        return ScaleRequest(current, Reason.MEASURING)
+        return ScaleRequest(current, ScaleReason.MEASURING)
     ratio = signals.queue_seconds / rule.target
     if ratio > 1 + rule.tolerance:
         desired = math.ceil(signals.inference * min(ratio, 1 + rule.max_step_fraction) - 1e-6)
-        return ScaleRequest(max(desired, current), Reason.QUEUE_LONG if desired > current else Reason.PODS_MISSING)
+        return ScaleRequest(max(desired, current), ScaleReason.QUEUE_LONG if desired > current
+                            else ScaleReason.PODS_MISSING)
     if ratio < 1 - rule.tolerance:
         share = ratio ** (1 / QUEUE_ELASTICITY)
         if signals.inference_busy is not None and signals.inference_pace is not None:
@@ -115,8 +116,8 @@ def desired_inference(signals: Signals, rule: ScalingRule, current: int, best_pa
             share = max(share, busy / TARGET_UTILIZATION, busy / (1 - ratio * (1 - busy) / (1 + rule.tolerance)))
         desired = math.ceil(signals.inference * share - 1e-6)
         if desired < current:
-            return ScaleRequest(desired, Reason.QUEUE_SHORT)
-    return ScaleRequest(current, Reason.IN_BAND)
+            return ScaleRequest(desired, ScaleReason.QUEUE_SHORT)
+    return ScaleRequest(current, ScaleReason.IN_BAND)
 
 
 class PoolScaler:
@@ -144,16 +145,18 @@ class PoolScaler:
         self._size = current
         if current == 0:
             self.reset()
-            return Decision(self.kind, 0, 0, Reason.SWITCHED_OFF, 0)
+            return Decision(self.kind, 0, 0, ScaleReason.SWITCHED_OFF, 0)
         rule = self.rule
         bounded = min(max(current, rule.min), rule.max)
         if bounded != current:
-            return self._change(now, current, bounded, Reason.BELOW_MIN if bounded > current else Reason.ABOVE_MAX,
+            return self._change(now, current, bounded, ScaleReason.BELOW_MIN if bounded > current
+                                else ScaleReason.ABOVE_MAX,
                                 bounded)
         wanted = min(max(request.replicas, rule.min), rule.max)
         self._requests.append((now, wanted))
         if wanted == current:
-            limit = {1: Reason.AT_MAX, -1: Reason.AT_MIN}.get(_sign(request.replicas - current), request.reason)
+            limit = {1: ScaleReason.AT_MAX, -1: ScaleReason.AT_MIN}.get(_sign(request.replicas - current),
+                                                                        request.reason)
             self._trim(now)
             return Decision(self.kind, current, current, limit, request.replicas)
         after, reason = self._scale_up(now, current) if wanted > current else self._scale_down(now, current)
@@ -162,26 +165,26 @@ class PoolScaler:
             return Decision(self.kind, current, current, reason, request.replicas)
         return self._change(now, current, after, request.reason, request.replicas)
 
-    def _scale_up(self, now: float, current: int) -> tuple[int, Reason]:
+    def _scale_up(self, now: float, current: int) -> tuple[int, ScaleReason]:
         least = self._sustained(now, self.rule.up_window_seconds, min)
         if least is None or least <= current:
-            return current, Reason.STABILISING
+            return current, ScaleReason.STABILISING
         if now - self._changed_at < self.rule.cooldown_seconds:
-            return current, Reason.COOLING
+            return current, ScaleReason.COOLING
         step = max(math.floor(current * self.rule.max_step_fraction), 1)
-        return min(least, current + step), Reason.STARVED
+        return min(least, current + step), ScaleReason.STARVED
 
-    def _scale_down(self, now: float, current: int) -> tuple[int, Reason]:
+    def _scale_down(self, now: float, current: int) -> tuple[int, ScaleReason]:
         most = self._sustained(now, self.rule.down_window_seconds, max)
         if most is None or most >= current:
-            return current, Reason.STABILISING
+            return current, ScaleReason.STABILISING
         if now - self._changed_at < self.rule.cooldown_seconds:
-            return current, Reason.COOLING
+            return current, ScaleReason.COOLING
         step = max(math.floor(current * self.rule.max_shrink_fraction), 1)
         after = max(most, current - step)
         if now < self._floor_until and after < self._floor:
-            return min(max(after, self._floor), current), Reason.TOO_SMALL_BEFORE
-        return after, Reason.THROTTLED
+            return min(max(after, self._floor), current), ScaleReason.TOO_SMALL_BEFORE
+        return after, ScaleReason.THROTTLED
 
     def _sustained(self, now: float, window: float, of: Callable[[Iterable[int]], int]) -> int | None:
         """Return the minimum or maximum request in the window, or None if the window is not covered yet."""
@@ -194,7 +197,7 @@ class PoolScaler:
         while len(self._requests) > 1 and self._requests[1][0] <= now - self.rule.down_window_seconds:
             self._requests.popleft()
 
-    def _change(self, now: float, before: int, after: int, reason: Reason, wanted: int) -> Decision:
+    def _change(self, now: float, before: int, after: int, reason: ScaleReason, wanted: int) -> Decision:
         span = REGRET_WINDOWS * self.rule.down_window_seconds
         if after < before:
             self._shrunk_at = now
@@ -250,7 +253,7 @@ class Autoscaler:
             self._best_pace = max(self._best_pace, signals.inference_pace or 0.0)
         for kind, current in sizes.items():
             if signals is None:
-                requests[kind] = ScaleRequest(current, Reason.MEASURING)
+                requests[kind] = ScaleRequest(current, ScaleReason.MEASURING)
             elif kind == "rollout" and self.rollout is not None:
                 requests[kind] = desired_rollouts(signals, self.rollout, current)
             elif kind == "inference" and self.inference is not None:
@@ -263,10 +266,11 @@ class Autoscaler:
     def _resolve_conflicts(self, signals: Signals, requests: dict[Kind, ScaleRequest],
                            sizes: Mapping[Kind, int]) -> None:
         rollout, inference = requests.get("rollout"), requests.get("inference")
-        if rollout is not None and rollout.reason is Reason.STARVED and self._queue_is_long(signals):
-            requests["rollout"] = ScaleRequest(sizes["rollout"], Reason.INFERENCE_FIRST)
-        if inference is not None and inference.reason is Reason.QUEUE_LONG and self._rollouts_are_throttled(signals):
-            requests["inference"] = ScaleRequest(sizes["inference"], Reason.ROLLOUTS_FIRST)
+        if rollout is not None and rollout.reason is ScaleReason.STARVED and self._queue_is_long(signals):
+            requests["rollout"] = ScaleRequest(sizes["rollout"], ScaleReason.INFERENCE_FIRST)
+        queue_is_long = inference is not None and inference.reason is ScaleReason.QUEUE_LONG
+        if queue_is_long and self._rollouts_are_throttled(signals):
+            requests["inference"] = ScaleRequest(sizes["inference"], ScaleReason.ROLLOUTS_FIRST)
 
     def _queue_is_long(self, signals: Signals) -> bool:
         rule, queue = self.inference, signals.queue_seconds

@@ -10,7 +10,7 @@ from five.agent.draft.advice import DraftAdvice, advise
 from five.agent.draft.evidence import EVIDENCE_GAMES, Calibration, DraftEvidence
 from five.agent.draft.leaves import LeafTable
 from five.agent.draft.summary import summarize_draft
-from five.run.draft_tables import DraftTables
+from five.run.draft_tables import DraftTableStore
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Series
 
@@ -34,9 +34,9 @@ class DraftAnalyzer:
         self._last = ""  # id of the last counted game
 
     @property
-    def _tables(self) -> DraftTables | None:
+    def _tables(self) -> DraftTableStore | None:
         blobs = self._blobs()
-        return None if blobs is None else DraftTables(blobs, self._run)
+        return None if blobs is None else DraftTableStore(blobs, self._run)
 
     def tables(self) -> list[dict[str, Any]]:
         """Return ``name``, ``heroes``, ``team``, ``shared`` and ``facts`` of each table, newest version first."""
@@ -81,7 +81,7 @@ class DraftAnalyzer:
         with self._lock:
             return self._updated_evidence().calibration()
 
-    def _table(self, tables: DraftTables, name: str, digest: str) -> LeafTable:
+    def _table(self, tables: DraftTableStore, name: str, digest: str) -> LeafTable:
         if digest not in self._leaves:
             self._leaves[digest] = tables.read(name)
             while len(self._leaves) > CACHED_TABLES:

@@ -16,7 +16,7 @@ MAX_FACTS = 16 << 10
 MAX_RECORDING = 256 << 20
 
 
-class Recordings:
+class RecordingReader:
     """The recordings of one run. Blocking."""
 
     def __init__(self, blobs: Callable[[], BlobStore | None]) -> None:

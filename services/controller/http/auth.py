@@ -9,7 +9,7 @@ from typing import Protocol
 
 from five.run.config.controller import ControllerConfig
 from five.services.controller.http.problems import Problem
-from five.services.controller.http.tokens import FILE_VARIABLE, Role, TokenEntry, TokenFile, find_token, token_hash
+from five.services.controller.http.tokens import FILE_VARIABLE, NamedTokenFile, Role, TokenEntry, find_token, token_hash
 from rapid.rpc.token import Token, accepted_tokens
 
 __all__ = ["ANONYMOUS", "Caller", "Authenticator", "Role", "TokenSource"]
@@ -64,7 +64,7 @@ class Authenticator:
                 "tokens_file or "
                 f"{FILE_VARIABLE} (`five token new NAME --role operator` creates an entry), "
                 "or switch auth off on a machine that nobody else can reach")
-        return cls(TokenFile(Path(path).expanduser()), service_token)
+        return cls(NamedTokenFile(Path(path).expanduser()), service_token)
 
     def authenticate(self, authorization: str) -> Caller:
         """Return the caller for an Authorization header ('' if absent). Raise Problem 401 without a valid token."""

@@ -19,7 +19,7 @@ from five.services.controller.console.static_files import ConsoleSite
 from five.services.controller.console.timeline import Timeline
 from five.services.controller.games.drafts import DraftAnalyzer
 from five.services.controller.games.live_hub import LiveHub
-from five.services.controller.games.recordings import Recordings
+from five.services.controller.games.recordings import RecordingReader
 from five.services.controller.http.auth import Authenticator, Caller
 from five.services.controller.http.single_flight import SingleFlightCache
 from five.services.controller.run.ratings import RatingTable
@@ -70,7 +70,7 @@ class Context:
         self.fast_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(QUICK_SECONDS)
         self.slow_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(SLOW_SECONDS)
         self.live_hub = LiveHub(LiveChannel(state.redis, run), self.leases, self.limits.viewers)
-        self.recordings = Recordings(lambda: self.blobs)
+        self.recordings = RecordingReader(lambda: self.blobs)
         self.drafts = DraftAnalyzer(run, lambda: self.blobs, self.series)
         self.play = None if play is None else functools.cache(play)
         self.open_sockets = 0  # people who play or watch

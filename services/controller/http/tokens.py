@@ -119,7 +119,7 @@ def write(path: Path, entries: Iterable[TokenEntry]) -> None:
     replace_text(path, f"{text}\n", 0o600, sync=True)
 
 
-class TokenFile:
+class NamedTokenFile:
     """The tokens of a file, reloaded when it changes. Thread-safe.
 
     If the file becomes unreadable later, the previous tokens stay valid, so that a half-finished rotation locks nobody

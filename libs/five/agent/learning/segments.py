@@ -29,7 +29,7 @@ class IndexableRows(Protocol):
 
 
 @dataclass(frozen=True)
-class Following:
+class Bootstrap:
     """Bootstrap of a segment: ``values`` float [H] of the step that follows, and the auxiliary heads' probabilities as
     `label_segment` reads them."""
 
@@ -68,7 +68,7 @@ class Segment(Generic[A]):
 
 
 def cut_segment(arrays: Mapping[str, IndexableRows], rows: npt.NDArray[np.intp], *, states: Mapping[str, Array],
-                rewards: Array, fallen: Array, begins: bool, end: Following | GameOutcome, config: LearnerConfig,
+                rewards: Array, fallen: Array, begins: bool, end: Bootstrap | GameOutcome, config: LearnerConfig,
                 gae_horizon_seconds: float, reward_std: float, running_return: Array, timestep_seconds: float,
                 variant: str = "") -> Segment[Arrays]:
     """Copy T consecutive steps of one team in one game out of a ring and label them.
@@ -107,14 +107,14 @@ def cut_segment(arrays: Mapping[str, IndexableRows], rows: npt.NDArray[np.intp],
     values = np.zeros((length + 1, heroes), np.float32)
     values[:length] = out["behaviour_values"][:length]
     terminated = np.zeros(length, np.bool_)
-    if isinstance(end, Following):
+    if isinstance(end, Bootstrap):
         values[length] = end.values
     else:
         terminated[-1] = True
     advantages, returns = gae(rewards / reward_std, values, terminated, gamma, config.gae_lambda)
     labels = label_segment(
-        fallen, None if isinstance(end, Following) else end,
-        end.predictions if isinstance(end, Following) else None, heroes,
+        fallen, None if isinstance(end, Bootstrap) else end,
+        end.predictions if isinstance(end, Bootstrap) else None, heroes,
         discount(config.building_horizon_seconds, timestep_seconds))
     for name, array in (("advantages", advantages), ("returns", returns), ("win_label", labels.win),
                         ("rank_label", labels.rank), ("building_label", labels.building)):

@@ -7,7 +7,7 @@ from dota.spaces import HERO_ABILITIES, HERO_ITEMS, ID_SPACES, Array, Block, Lay
 from five.agent.config import IdSpace, ModelConfig
 
 
-class UnitGroup(NamedTuple):
+class UnitWeightGroup(NamedTuple):
     """Unit slots that share weights; ``slots`` are in order."""
 
     name: str
@@ -47,7 +47,7 @@ class MapSizes(NamedTuple):
     side: int
 
 
-def unit_groups(layout: Layout) -> tuple[UnitGroup, ...]:
+def unit_groups(layout: Layout) -> tuple[UnitWeightGroup, ...]:
     """Return the groups of units with their own weights (Berner et al. 2019, figure 17), without empty ones.
 
     The two groups of heroes come first.
@@ -58,11 +58,11 @@ def unit_groups(layout: Layout) -> tuple[UnitGroup, ...]:
 
     kinds = ("creeps", "buildings", "wards", "courier")
     groups = (
-        UnitGroup("allied_heroes", slots("allied_heroes")),
-        UnitGroup("enemy_heroes", slots("enemy_heroes")),
-        UnitGroup("allied_units", slots(*(f"allied_{k}" for k in kinds))),
-        UnitGroup("enemy_units", slots(*(f"enemy_{k}" for k in kinds))),
-        UnitGroup("neutrals", slots("neutral_creeps")),
+        UnitWeightGroup("allied_heroes", slots("allied_heroes")),
+        UnitWeightGroup("enemy_heroes", slots("enemy_heroes")),
+        UnitWeightGroup("allied_units", slots(*(f"allied_{k}" for k in kinds))),
+        UnitWeightGroup("enemy_units", slots(*(f"enemy_{k}" for k in kinds))),
+        UnitWeightGroup("neutrals", slots("neutral_creeps")),
     )
     return tuple(t for t in groups if t.slots)
 

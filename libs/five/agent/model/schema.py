@@ -26,7 +26,7 @@ class TensorSpec(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Schema:
+class ModelSchema:
     """Tensors in the order of the state dict, the layout's hash, and the model's configuration.
 
     It excludes ``precision``, which says how a version is computed and not what it is.
@@ -37,14 +37,14 @@ class Schema:
     config: ModelConfig
 
     @classmethod
-    def of(cls, policy: "Policy") -> "Schema":
+    def of(cls, policy: "Policy") -> "ModelSchema":
         """Return the schema of a policy's versions."""
         tensors = tuple(TensorSpec(name, tuple(tensor.shape), _dtype(tensor))
                         for name, tensor in policy.state_dict().items())
         return cls(tensors, policy.layout.hash, policy.config)
 
     @classmethod
-    def from_json(cls, text: str) -> "Schema":
+    def from_json(cls, text: str) -> "ModelSchema":
         """Parse ``to_json``. Raises ValueError for anything else."""
         try:
             values = json.loads(text)
@@ -63,7 +63,7 @@ class Schema:
         """Return 16 hex digits, equal for interchangeable versions."""
         return hashlib.sha256(json.dumps(self._values(), sort_keys=True).encode()).hexdigest()[:16]
 
-    def differences(self, other: "Schema") -> list[str]:
+    def differences(self, other: "ModelSchema") -> list[str]:
         """Return the differences of ``other``, one line each; empty for equal ids."""
         lines = []
         if self.layout != other.layout:
@@ -83,8 +83,8 @@ class Schema:
 
     def check(self, tensors: Mapping[str, "Tensor"]) -> None:
         """Raise ValueError naming every tensor that is missing, unknown or of another shape or dtype."""
-        given = Schema(tuple(TensorSpec(name, tuple(t.shape), _dtype(t)) for name, t in tensors.items()),
-                       self.layout, self.config)
+        given = ModelSchema(tuple(TensorSpec(name, tuple(t.shape), _dtype(t)) for name, t in tensors.items()),
+                            self.layout, self.config)
         by_name = (tuple(sorted(schema.tensors)) for schema in (self, given))
         if len(set(by_name)) > 1:
             wrong = self.differences(given)

@@ -9,7 +9,7 @@ from typing import Any
 from dota.config import GameConfig
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
-from five.agent.model.schema import Schema, TensorSpec
+from five.agent.model.schema import ModelSchema, TensorSpec
 from five.agent.surgery.tensor_labels import TensorLabels, policy_labels
 
 
@@ -58,9 +58,9 @@ class AgentSpec:
 
     @cached_property
     def schema(self) -> str:
-        """Schema id of this agent's versions, 16 hex digits: `five.agent.model.schema.Schema.id`."""
+        """Schema id of this agent's versions, 16 hex digits: `five.agent.model.schema.ModelSchema.id`."""
         tensors = tuple(TensorSpec(name, x.shape, x.dtype) for name, x in self.labels.items())
-        return Schema(tensors, self.layout.hash, self.model).id
+        return ModelSchema(tensors, self.layout.hash, self.model).id
 
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of a version's tensors by name."""

@@ -15,7 +15,7 @@ from dota.spaces import OFFSETS, Array, Layout
 from five.agent.config import ModelConfig
 from five.agent.model.head_names import DELAYS, PARENT_PAIR, offset_pairs, unit_splits
 from five.agent.model.input_structure import (
-    UnitGroup,
+    UnitWeightGroup,
     embedding_widths,
     feature_streams,
     id_rows,
@@ -220,7 +220,7 @@ class _LabelBuilder:
         return tuple(f"{name}/{self._side(name)}:filter[{f}]@{y},{x}" for f in range(self.config.conv_filters)
                      for y in range(side) for x in range(side))
 
-    def _tower(self, tower: UnitGroup) -> Iterator[tuple[str, TensorLabels]]:
+    def _tower(self, tower: UnitWeightGroup) -> Iterator[tuple[str, TensorLabels]]:
         c, name, layout = self.config, tower.name, self.layout
         shared = _InputLabels().fields(layout, "units", "shared", "units", name)
         shared.embedded(layout, "units", "unit", "unit", self.widths["unit"])

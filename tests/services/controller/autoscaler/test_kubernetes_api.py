@@ -12,10 +12,10 @@ from five.services.controller.autoscaler import kubernetes_api
 from five.services.controller.autoscaler.kubernetes_api import (
     DELETION_COST,
     ApiFailed,
-    Conflict,
     KubernetesApi,
     OutsideCluster,
     Pod,
+    ResourceConflict,
 )
 from tests.services.controller.autoscaler.kubernetes_server import TOKEN, ApiServer, connected, serving
 
@@ -50,7 +50,7 @@ def test_only_the_scale_subresource_is_touched(api: KubernetesApi, server: ApiSe
 def test_a_write_to_an_object_that_changed_is_refused(api: KubernetesApi, server: ApiServer) -> None:
     found = api.scale("five-rollout")
     server.resize("five-rollout", 9)
-    with pytest.raises(Conflict, match="409 Operation cannot be fulfilled"):
+    with pytest.raises(ResourceConflict, match="409 Operation cannot be fulfilled"):
         api.resize("five-rollout", 6, found.version)
     assert server.deployments["five-rollout"] == 9
 

@@ -12,7 +12,7 @@ from five.services.controller.autoscaler.rules import (
     Autoscaler,
     Decision,
     PoolScaler,
-    Reason,
+    ScaleReason,
     ScaleRequest,
     ScalingRule,
     desired_inference,
@@ -49,37 +49,37 @@ def test_unpaced_reuse_is_finite_and_unknown_without_samples() -> None:
 
 
 @pytest.mark.parametrize(("signals", "current", "desired"), [
-    (played(10, 0.0, 0.5), 10, ScaleRequest(20, Reason.STARVED)),
-    (played(10, 0.0, 0.05), 10, ScaleRequest(10, Reason.IN_BAND)),
-    (played(10, 0.3, 0.0), 10, ScaleRequest(7, Reason.THROTTLED)),
-    (played(10, 0.3, 0.3), 10, ScaleRequest(10, Reason.IN_BAND)),
-    (played(10, 0.35, 0.0), 10, ScaleRequest(7, Reason.THROTTLED)),  # 6.5: rounded up
-    (played(1, 0.9, 0.0), 1, ScaleRequest(1, Reason.IN_BAND)),
+    (played(10, 0.0, 0.5), 10, ScaleRequest(20, ScaleReason.STARVED)),
+    (played(10, 0.0, 0.05), 10, ScaleRequest(10, ScaleReason.IN_BAND)),
+    (played(10, 0.3, 0.0), 10, ScaleRequest(7, ScaleReason.THROTTLED)),
+    (played(10, 0.3, 0.3), 10, ScaleRequest(10, ScaleReason.IN_BAND)),
+    (played(10, 0.35, 0.0), 10, ScaleRequest(7, ScaleReason.THROTTLED)),  # 6.5: rounded up
+    (played(1, 0.9, 0.0), 1, ScaleRequest(1, ScaleReason.IN_BAND)),
     # Half of what was asked for lives: the signal is met once the rest comes.
-    (played(10, 0.0, 0.5), 20, ScaleRequest(20, Reason.PODS_MISSING)),
-    (played(10, 0.0, 0.5), 40, ScaleRequest(40, Reason.PODS_MISSING)),
-    (played(10, 0.0, 0.75), 20, ScaleRequest(40, Reason.STARVED)),
-    (Signals(rollouts=10), 10, ScaleRequest(10, Reason.MEASURING)),
-    (played(0, 0.0, 1.0), 10, ScaleRequest(10, Reason.MEASURING)),
+    (played(10, 0.0, 0.5), 20, ScaleRequest(20, ScaleReason.PODS_MISSING)),
+    (played(10, 0.0, 0.5), 40, ScaleRequest(40, ScaleReason.PODS_MISSING)),
+    (played(10, 0.0, 0.75), 20, ScaleRequest(40, ScaleReason.STARVED)),
+    (Signals(rollouts=10), 10, ScaleRequest(10, ScaleReason.MEASURING)),
+    (played(0, 0.0, 1.0), 10, ScaleRequest(10, ScaleReason.MEASURING)),
 ])
 def test_rollouts_follow_sample_reuse(signals: Signals, current: int, desired: ScaleRequest) -> None:
     assert desired_rollouts(signals, RULE, current) == desired
 
 
 def test_another_reuse_may_be_the_target() -> None:
-    assert desired_rollouts(played(10, 0.0, 0.5), ScalingRule(target=2.0), 10) == ScaleRequest(10, Reason.IN_BAND)
+    assert desired_rollouts(played(10, 0.0, 0.5), ScalingRule(target=2.0), 10) == ScaleRequest(10, ScaleReason.IN_BAND)
 
 
 @pytest.mark.parametrize(("signals", "current", "desired"), [
-    (queued(4, 0.02), 4, ScaleRequest(4, Reason.IN_BAND)),
-    (queued(4, 0.024), 4, ScaleRequest(4, Reason.IN_BAND)),
-    (queued(4, 0.025), 4, ScaleRequest(5, Reason.QUEUE_LONG)),
-    (queued(4, 2.0), 4, ScaleRequest(6, Reason.QUEUE_LONG)),  # a queue has no bound, so its length says little
-    (queued(4, 2.0), 8, ScaleRequest(8, Reason.PODS_MISSING)),
-    (queued(2, 0.0051), 2, ScaleRequest(2, Reason.IN_BAND)),  # on one server it might be four times as long
-    (queued(2, 0.005), 2, ScaleRequest(1, Reason.QUEUE_SHORT)),
-    (queued(10, 0.01), 10, ScaleRequest(8, Reason.QUEUE_SHORT)),
-    (queued(4, None), 4, ScaleRequest(4, Reason.MEASURING)),
+    (queued(4, 0.02), 4, ScaleRequest(4, ScaleReason.IN_BAND)),
+    (queued(4, 0.024), 4, ScaleRequest(4, ScaleReason.IN_BAND)),
+    (queued(4, 0.025), 4, ScaleRequest(5, ScaleReason.QUEUE_LONG)),
+    (queued(4, 2.0), 4, ScaleRequest(6, ScaleReason.QUEUE_LONG)),  # a queue has no bound, so its length says little
+    (queued(4, 2.0), 8, ScaleRequest(8, ScaleReason.PODS_MISSING)),
+    (queued(2, 0.0051), 2, ScaleRequest(2, ScaleReason.IN_BAND)),  # on one server it might be four times as long
+    (queued(2, 0.005), 2, ScaleRequest(1, ScaleReason.QUEUE_SHORT)),
+    (queued(10, 0.01), 10, ScaleRequest(8, ScaleReason.QUEUE_SHORT)),
+    (queued(4, None), 4, ScaleRequest(4, ScaleReason.MEASURING)),
 ])
 def test_inference_follows_queue_time(signals: Signals, current: int, desired: ScaleRequest) -> None:
     assert desired_inference(signals, QUEUE, current) == desired
@@ -116,7 +116,7 @@ def feed(scaler: PoolScaler, requests: list[int], current: int, start: float = 0
     """Apply decisions for one demand after another."""
     made = []
     for i, wanted in enumerate(requests):
-        decision = scaler.decide(start + LOOK * i, current, ScaleRequest(wanted, Reason.STARVED))
+        decision = scaler.decide(start + LOOK * i, current, ScaleRequest(wanted, ScaleReason.STARVED))
         current = decision.after
         made.append(decision)
     return made
@@ -127,7 +127,7 @@ def test_growth_waits_for_its_window_and_is_bounded() -> None:
     changes = [(i * LOOK, d.before, d.after) for i, d in enumerate(made) if d.changes]
     assert changes[0] == (60.0, 10, 15)
     assert changes[1] == (180.0, 15, 22)  # after the pause, half as many again
-    assert {d.reason for d in made[:4]} == {Reason.STABILISING} and made[5].reason is Reason.COOLING
+    assert {d.reason for d in made[:4]} == {ScaleReason.STABILISING} and made[5].reason is ScaleReason.COOLING
 
 
 def test_single_high_measurement_changes_nothing() -> None:
@@ -152,20 +152,21 @@ def test_changes_are_at_least_one_pod() -> None:
 
 def test_bounds_hold_at_once_and_whatever_the_signal() -> None:
     rule = ScalingRule(min=4, max=8)
-    below = PoolScaler("rollout", rule).decide(0.0, 1, ScaleRequest(1, Reason.MEASURING))
-    above = PoolScaler("rollout", rule).decide(0.0, 50, ScaleRequest(80, Reason.STARVED))
-    assert (below.after, below.reason, above.after, above.reason) == (4, Reason.BELOW_MIN, 8, Reason.ABOVE_MAX)
+    below = PoolScaler("rollout", rule).decide(0.0, 1, ScaleRequest(1, ScaleReason.MEASURING))
+    above = PoolScaler("rollout", rule).decide(0.0, 50, ScaleRequest(80, ScaleReason.STARVED))
+    assert (below.after, below.reason, above.after, above.reason) == (4, ScaleReason.BELOW_MIN, 8,
+                                                                      ScaleReason.ABOVE_MAX)
 
 
 def test_demand_beyond_a_bound_is_reported() -> None:
     rule = ScalingRule(min=2, max=8)
-    assert feed(PoolScaler("rollout", rule), [20] * 9, 8)[-1] == Decision("rollout", 8, 8, Reason.AT_MAX, 20)
-    assert feed(PoolScaler("rollout", rule), [1] * 60, 2)[-1] == Decision("rollout", 2, 2, Reason.AT_MIN, 1)
+    assert feed(PoolScaler("rollout", rule), [20] * 9, 8)[-1] == Decision("rollout", 8, 8, ScaleReason.AT_MAX, 20)
+    assert feed(PoolScaler("rollout", rule), [1] * 60, 2)[-1] == Decision("rollout", 2, 2, ScaleReason.AT_MIN, 1)
 
 
 def test_zero_replicas_are_left_alone() -> None:
     made = feed(PoolScaler("rollout", RULE), [50] * 20, 0)
-    assert {(d.after, d.reason) for d in made} == {(0, Reason.SWITCHED_OFF)}
+    assert {(d.after, d.reason) for d in made} == {(0, ScaleReason.SWITCHED_OFF)}
 
 
 def test_external_change_starts_the_cooldown() -> None:
@@ -179,14 +180,14 @@ def test_demand_before_a_stop_is_forgotten() -> None:
     scaler = PoolScaler("rollout", RULE)
     feed(scaler, [10] * 41, 100)
     scaler.reset()
-    assert not scaler.decide(2000.0, 90, ScaleRequest(10, Reason.THROTTLED)).changes
+    assert not scaler.decide(2000.0, 90, ScaleRequest(10, ScaleReason.THROTTLED)).changes
 
 
 def test_too_small_size_is_not_retried_soon() -> None:
     scaler, current, now = PoolScaler("inference", RULE), 2, 0.0
     changes: list[float] = []
     while now < 6 * 3600:  # one is too few, two are too many
-        decision = scaler.decide(now, current, ScaleRequest(1 if current == 2 else 2, Reason.QUEUE_SHORT))
+        decision = scaler.decide(now, current, ScaleRequest(1 if current == 2 else 2, ScaleReason.QUEUE_SHORT))
         if decision.changes:
             changes.append(now)
         current, now = decision.after, now + LOOK
@@ -207,7 +208,7 @@ def test_rollouts_do_not_grow_while_they_wait_for_inference() -> None:
     both = Autoscaler(RULE, QUEUE)
     slow = played(10, 0.0, 0.5, inference=2.0, queue_seconds=0.2)
     rollout, inference = both.decide(0.0, slow, {"rollout": 10, "inference": 2})
-    assert rollout.reason is Reason.INFERENCE_FIRST and inference.wanted == 3
+    assert rollout.reason is ScaleReason.INFERENCE_FIRST and inference.wanted == 3
     fast = played(10, 0.0, 0.5, inference=2.0, queue_seconds=0.01)
     assert both.decide(15.0, fast, {"rollout": 10, "inference": 2})[0].wanted == 20
 
@@ -216,7 +217,7 @@ def test_inference_does_not_grow_while_rollouts_are_throttled() -> None:
     both = Autoscaler(RULE, QUEUE)
     rollout, inference = both.decide(0.0, played(10, 0.4, 0.0, inference=2.0, queue_seconds=0.2),
                                      {"rollout": 10, "inference": 2})
-    assert inference.reason is Reason.ROLLOUTS_FIRST and rollout.wanted == 6
+    assert inference.reason is ScaleReason.ROLLOUTS_FIRST and rollout.wanted == 6
 
 
 def test_a_kind_without_a_rule_or_a_size_is_left_alone() -> None:
@@ -232,7 +233,7 @@ def test_nothing_is_changed_before_it_was_measured() -> None:
     both = Autoscaler(RULE, QUEUE)
     for i in range(100):
         for decision in both.decide(i * LOOK, None, {"rollout": 10, "inference": 2}):
-            assert not decision.changes and decision.reason is Reason.MEASURING
+            assert not decision.changes and decision.reason is ScaleReason.MEASURING
 
 
 # ----------------------------------------------------------------------------------------------------- properties

@@ -22,7 +22,7 @@ from five.agent.anneal.guard import GuardConfig
 from five.agent.draft.leaves import HeroPool, LeafTable
 from five.agent.surgery import AgentSpec
 from five.run.config.controller import LimitsConfig
-from five.run.draft_tables import DraftTables
+from five.run.draft_tables import DraftTableStore
 from five.services.controller.operations.document import OperationState, StepState
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.surgery.rehearsals import Rehearsals, RehearsalWorker
@@ -66,7 +66,7 @@ def fill(rest: LiveController) -> None:
     rest.state.table("league").set("version:1", [0.0, 3, 2])
     assert rest.context.blobs is not None
     leaves = LeafTable(HeroPool(("lion", "sven"), 1), np.full((2, 1), 0.5, np.float32), {"version": 2})
-    DraftTables(rest.context.blobs, RUN).put("version-2", leaves)
+    DraftTableStore(rest.context.blobs, RUN).put("version-2", leaves)
     annealed(rest)
 
 

@@ -14,8 +14,8 @@ from five.run.config.controller import ControllerConfig
 from five.services.controller.http import tokens
 from five.services.controller.http.auth import ANONYMOUS, Authenticator, Caller, Role
 from five.services.controller.http.problems import Problem
-from five.services.controller.http.tokens import FixedTokens, TokenEntry, TokenFile
-from rapid.rpc.token import TokenFile as RunToken
+from five.services.controller.http.tokens import FixedTokens, NamedTokenFile, TokenEntry
+from rapid.rpc.token import ServiceTokenFile as RunToken
 
 
 def bearer(token: str) -> str:
@@ -48,7 +48,7 @@ def test_the_caller_has_the_tokens_name(path: Path) -> None:
     operator, a = tokens.make("ada", "operator")
     viewer, v = tokens.make("vera", "viewer")
     tokens.write(path, [a, v])
-    authenticator = Authenticator(TokenFile(path))
+    authenticator = Authenticator(NamedTokenFile(path))
     assert authenticator.authenticate(bearer(operator)) == Caller("ada", Role.OPERATOR, a.sha256)
     assert authenticator.authenticate(f"bearer {viewer}") == Caller("vera", Role.VIEWER, v.sha256)
     for wrong in (operator[:-1], operator + "x", operator.upper(), a.sha256, ""):
@@ -58,7 +58,7 @@ def test_the_caller_has_the_tokens_name(path: Path) -> None:
 def test_rotation_needs_no_restart(path: Path) -> None:
     old, first = tokens.make("ada", "operator")
     tokens.write(path, [first])
-    authenticator = Authenticator(TokenFile(path))
+    authenticator = Authenticator(NamedTokenFile(path))
     new, second = tokens.make("ada-2", "operator")
     tokens.write(path, [first, second])
     assert authenticator.authenticate(bearer(old)).name == "ada" and authenticator.authenticate(
@@ -76,7 +76,7 @@ def test_a_secret_that_kubernetes_swaps_is_read_again(tmp_path: Path) -> None:
         tokens.write(tmp_path / name / "tokens.json", [entry])
     (tmp_path / "..data").symlink_to("one")
     (tmp_path / "tokens.json").symlink_to("..data/tokens.json")
-    authenticator = Authenticator(TokenFile(tmp_path / "tokens.json"))
+    authenticator = Authenticator(NamedTokenFile(tmp_path / "tokens.json"))
     assert authenticator.authenticate(bearer(old)).name == "ada"
     (tmp_path / "..beside").symlink_to("two")
     os.replace(tmp_path / "..beside", tmp_path / "..data")
@@ -88,7 +88,7 @@ def test_broken_token_file_keeps_the_previous_tokens(
         path: Path, broken: str | None, caplog: pytest.LogCaptureFixture) -> None:
     token, entry = tokens.make("ada", "operator")
     tokens.write(path, [entry])
-    authenticator = Authenticator(TokenFile(path))
+    authenticator = Authenticator(NamedTokenFile(path))
     if broken is None:
         path.unlink()
     else:
@@ -96,14 +96,14 @@ def test_broken_token_file_keeps_the_previous_tokens(
     assert [authenticator.authenticate(bearer(token)).name for _ in range(3)] == ["ada"] * 3
     assert len([r for r in caplog.records if "tokens are unreadable, keeping the previous" in r.message]) == 1
     with pytest.raises(ValueError, match=r"tokens\.json"):
-        TokenFile(path)
+        NamedTokenFile(path)
 
 
 def test_a_token_in_place_of_its_hash_is_not_told(path: Path) -> None:
     token, _ = tokens.make("ada", "operator")
     path.write_text(json.dumps([{"name": "ada", "role": "operator", "sha256": token}]))
     with pytest.raises(ValueError, match=r"0\.sha256") as caught:
-        TokenFile(path)
+        NamedTokenFile(path)
     assert token not in str(caught.value)
 
 
@@ -138,18 +138,18 @@ def test_the_services_own_token_opens_nothing(path: Path) -> None:
     mine, entry = tokens.make("ada", "operator")
     service, leaked = tokens.make("five-token", "operator")
     tokens.write(path, [entry])
-    authenticator = Authenticator(TokenFile(path), service)
+    authenticator = Authenticator(NamedTokenFile(path), service)
     assert refused(authenticator, service)
     tokens.write(path, [entry, leaked])  # put on the list while the controller runs
     assert refused(authenticator, service) and authenticator.authenticate(bearer(mine)).name == "ada"
     with pytest.raises(ValueError, match="FIVE_TOKEN"):
-        Authenticator(TokenFile(path), service)
+        Authenticator(NamedTokenFile(path), service)
     (path.parent / "token").write_text(f"another\n{service}\n")  # the services' own, while it is changed
     changing = RunToken(str(path.parent / "token"))
     with pytest.raises(ValueError, match="FIVE_TOKEN"):
-        Authenticator(TokenFile(path), changing)
+        Authenticator(NamedTokenFile(path), changing)
     tokens.write(path, [entry])
-    authenticator = Authenticator(TokenFile(path), changing)
+    authenticator = Authenticator(NamedTokenFile(path), changing)
     tokens.write(path, [entry, leaked])
     assert refused(authenticator, service) and authenticator.authenticate(bearer(mine)).name == "ada"
 

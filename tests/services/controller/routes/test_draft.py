@@ -9,7 +9,7 @@ import pytest
 from dota import registry
 from five.agent.draft.advice import advise
 from five.agent.draft.leaves import HeroPool, LeafTable
-from five.run.draft_tables import DraftTables
+from five.run.draft_tables import DraftTableStore
 from rapid.embedded_redis import EmbeddedRedis
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
@@ -27,7 +27,7 @@ def table(controller: LiveController, version: int, seed: int) -> LeafTable:
     win = np.random.default_rng(seed).random(pool.shape, dtype=np.float32)
     leaves = LeafTable(pool, win, {"version": version})
     assert controller.context.blobs is not None
-    DraftTables(controller.context.blobs, RUN).put(f"version-{version}", leaves)
+    DraftTableStore(controller.context.blobs, RUN).put(f"version-{version}", leaves)
     return leaves
 
 
