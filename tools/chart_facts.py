@@ -25,7 +25,7 @@ from tools.chart_schema import replaced_keys, with_overrides
 CHART = Path(__file__).resolve().parents[1] / "charts"
 FACTS, REPLACED, SCHEMA = "files/presets.yaml", "files/replaced-keys.yaml", "values.schema.json"
 ABOUT = "# Written by `python -m tools.chart_facts` from the presets; a test checks it. Sizes in bytes.\n"
-ABOUT_REPLACED = "# Keys of run.overrides that are refused. Written by `python -m tools.chart_facts`; a test checks it.\n"
+ABOUT_REPLACED = "# Keys that run.overrides refuses. `python -m tools.chart_facts` writes them; a test checks it.\n"
 # A checkpoint holds, besides the policy, Adam's two moments and the clip's second moments, float32 like the parameters.
 MOMENTS = 3
 ADAM_STEP_BYTES = 4  # a count for each parameter tensor

