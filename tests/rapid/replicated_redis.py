@@ -1,10 +1,7 @@
-"""Redis servers on loopback that replicate, a Sentinel that watches them, and an address that moves between them."""
+"""Redis servers on loopback that replicate, and a Sentinel that watches them."""
 
-import asyncio
-import socket
 import subprocess
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +9,7 @@ import redis
 
 from rapid.embedded_redis import server_binary
 from tests.rapid.process_helpers import eventually
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.tcp_forwarder import free_port
 
 
 class Node:
@@ -61,54 +53,6 @@ class Node:
         self.admin.close()
         self.process.kill()
         self.process.wait()
-
-
-class MovingAddress:
-    """A TCP port that forwards each new connection to ``node``, as the Service or DNS name of a Redis does.
-
-    Open connections stay with their server when ``node`` changes.
-    """
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.port = 0
-        self._loop = asyncio.new_event_loop()
-        self._over = asyncio.Event()
-        started = threading.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(started),), daemon=True)
-        self._thread.start()
-        assert started.wait(10)
-
-    async def _serve(self, started: threading.Event) -> None:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        self.port = server.sockets[0].getsockname()[1]
-        started.set()
-        await self._over.wait()
-        server.close()
-        connected = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in connected:
-            task.cancel()
-        await asyncio.gather(*connected, return_exceptions=True)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.node.port)
-
-        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-            while data := await source.read(65536):
-                sink.write(data)
-                await sink.drain()
-            sink.close()
-
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer), return_exceptions=True)
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(timeout=5)
 
 
 class Writer:

@@ -1,6 +1,5 @@
 """Connections to Redis: passwords from the environment, TLS with a private authority, and refusals."""
 
-import asyncio
 import socket
 import ssl
 import threading
@@ -24,46 +23,10 @@ from rapid.store.connection import (
     user_of,
 )
 from rapid.store.errors import StoreRefused, StoreUnreachable
+from tests.tcp_forwarder import TcpForwarder
 
 CONFIG = StoreConfig(timeout_seconds=5)
 SECRET = "sesame-opens"  # noqa: S105
-
-
-class Forwarder:
-    """TCP port, with TLS if ``tls``, in front of a Redis on a unix socket."""
-
-    def __init__(self, socket: str, tls: ssl.SSLContext | None = None) -> None:
-        self._socket = socket
-        self._tls = tls
-        self._ready = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
-        self._over = asyncio.Event()
-        self.port = 0
-        self._thread.start()
-        assert self._ready.wait(10)
-
-    async def _serve(self) -> None:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._over.wait()
-        server.close()
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_unix_connection(self._socket)
-
-        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-            while data := await source.read(65536):
-                sink.write(data)
-                await sink.drain()
-            sink.close()
-
-        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer), return_exceptions=True)
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(timeout=5)
 
 
 @pytest.fixture
@@ -72,7 +35,7 @@ def guarded(tmp_path: Path) -> Iterator[str]:
     server = EmbeddedRedis(tmp_path / "guarded", append_only=False)
     with server.start() as running:
         redis.Redis.from_url(running.url).config_set("requirepass", SECRET)
-        forwarder = Forwarder(str(server.socket))
+        forwarder = TcpForwarder(str(server.socket))
         yield f"redis://127.0.0.1:{forwarder.port}/0"
         forwarder.close()
 
@@ -137,7 +100,7 @@ def test_repeated_reachability_checks_leak_no_connections() -> None:
 def test_tls_is_verified_against_the_authority(redis_server: RunningRedis, certificates: Path) -> None:
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificates / "server.pem", certificates / "server.key")
-    forwarder = Forwarder(redis_server.url.removeprefix("unix://"), tls)
+    forwarder = TcpForwarder(redis_server.url.removeprefix("unix://"), tls)
     url = f"rediss://127.0.0.1:{forwarder.port}/0"
     trusted = CONFIG.model_copy(update={"tls_authority": str(certificates / "ca.pem")})
     client = connect(url, trusted)

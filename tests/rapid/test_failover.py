@@ -19,7 +19,8 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.sentinel import parse_sentinel_url
 from tests.rapid.conftest import same, tensors
 from tests.rapid.process_helpers import eventually
-from tests.rapid.replicated_redis import MovingAddress, Node, Writer
+from tests.rapid.replicated_redis import Node, Writer
+from tests.tcp_forwarder import TcpForwarder
 
 CONFIG = StoreConfig(timeout_seconds=10, reconnect_seconds=20, chunk_mebibytes=0.0625)
 PASSWORD = "of-the-redis"  # noqa: S105
@@ -31,12 +32,13 @@ class Pair:
     def __init__(self, folder: Path) -> None:
         self.first, self.second = Node(folder / "first"), Node(folder / "second")
         self.second.follow(self.first)
-        self.address = MovingAddress(self.first)
+        self.address = TcpForwarder(self.first.port)
+        self.url = f"redis://127.0.0.1:{self.address.port}/0"
 
     def fail_over(self) -> None:
         """Promote the replica and demote the primary, whose connections stay open."""
         self.second.promote()
-        self.address.node = self.second
+        self.address.target = self.second.port
         self.first.follow(self.second)
 
     def close(self) -> None:
@@ -53,7 +55,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 
 def test_writes_go_on_after_a_demotion(pair: Pair) -> None:
-    client = connect(pair.address.url, CONFIG)
+    client = connect(pair.url, CONFIG)
     client.set("before", 1)
     pair.fail_over()
     for i in range(60):
@@ -64,7 +66,7 @@ def test_writes_go_on_after_a_demotion(pair: Pair) -> None:
 
 
 def test_transactions_and_scripts_move_too(pair: Pair) -> None:
-    transactions, scripts = connect(pair.address.url, CONFIG), connect(pair.address.url, CONFIG)
+    transactions, scripts = connect(pair.url, CONFIG), connect(pair.url, CONFIG)
     assert transactions.ping() and scripts.ping()
     pair.fail_over()
     pipeline: Any = transactions.pipeline(transaction=True)
@@ -74,7 +76,7 @@ def test_transactions_and_scripts_move_too(pair: Pair) -> None:
 
 
 def test_load_loses_no_replicated_write(pair: Pair) -> None:
-    client = connect(pair.address.url, CONFIG)
+    client = connect(pair.url, CONFIG)
     writers = [Writer(client, f"w{i}") for i in range(4)]
     eventually(lambda: all(len(w.replicated) > 20 for w in writers))
     pair.fail_over()
@@ -89,7 +91,7 @@ def test_load_loses_no_replicated_write(pair: Pair) -> None:
 
 def test_one_refusal_renews_the_whole_pool(pair: Pair) -> None:
     """A reader that was never refused must not stay with the demoted server, and neither must a subscription."""
-    client: Any = connect(pair.address.url, CONFIG)
+    client: Any = connect(pair.url, CONFIG)
     subscription = client.pubsub(ignore_subscribe_messages=True)
     subscription.subscribe("news")
     subscription.get_message(timeout=1)
@@ -109,7 +111,7 @@ def test_one_refusal_renews_the_whole_pool(pair: Pair) -> None:
 
 def test_no_version_is_lost(pair: Pair, blobs: BlobStore) -> None:
     """An optimizer publishes while the Redis of its parameters and state fails over."""
-    client = connect(pair.address.url, CONFIG.model_copy(update={"timeout_seconds": 2}))
+    client = connect(pair.url, CONFIG.model_copy(update={"timeout_seconds": 2}))
     store = ParameterStore(client, client, "r", CONFIG, blobs)
     store.publish(1, tensors(1), {})
     moved = threading.Event()
@@ -141,7 +143,7 @@ def test_no_version_is_lost(pair: Pair, blobs: BlobStore) -> None:
 
 
 def test_bulk_transfer_reconnects(pair: Pair) -> None:
-    client = connect(pair.address.url, CONFIG)
+    client = connect(pair.url, CONFIG)
     set_values(client, [("a", [memoryview(b"1")])], 60_000)
     pair.fail_over()
     with pytest.raises(redis.ConnectionError, match="not the primary"):

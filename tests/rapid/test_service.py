@@ -31,6 +31,7 @@ from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.startup import advertised_host, parse_arguments
 from rapid.store.state import RunState
 from tests.rapid.process_helpers import alive, eventually
+from tests.tcp_forwarder import free_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -134,12 +135,6 @@ def page(port: int, name: str) -> tuple[int, str]:
         return error.code, error.read().decode().strip()
     except urllib.error.URLError:
         return 0, ""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_service_waits_for_its_run(start: Any, config: Path, database: redis.Redis) -> None:

@@ -1,6 +1,5 @@
 """A real Redis for the services' tests, emptied for each."""
 
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,14 +9,13 @@ import pytest
 import redis
 
 from rapid.embedded_redis import server_binary
+from tests.tcp_forwarder import free_port
 
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("redis")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen([server_binary(), "--port", str(port), "--bind", "127.0.0.1",
                                "--save", "", "--dir", str(folder)], stdout=subprocess.DEVNULL)
     url = f"redis://127.0.0.1:{port}/0"
