@@ -4,7 +4,7 @@
 #   k8s/kind/up.sh                                 # the laptop's values
 #   k8s/kind/up.sh -f my-run.yaml --set ...        # arguments go to helm
 # Variables: CLUSTER, RELEASE and NAMESPACE (five); VALUES (charts/values-laptop.yaml); BUILD=0 takes the images that
-# are there; NODE_IMAGE is kind's node image; TIMEOUT (10m).
+# the values name; NODE_IMAGE is kind's node image; TIMEOUT (10m).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 CLUSTER=${CLUSTER:-five}
@@ -23,6 +23,12 @@ need kind "https://kind.sigs.k8s.io/docs/user/quick-start (0.24 or newer, whose 
 need kubectl "https://kubernetes.io/docs/tasks/tools"
 need helm "https://helm.sh/docs/intro/install (3.12 or newer)"
 docker info >/dev/null 2>&1 || die "the Docker engine does not answer; start it, or join the group 'docker'"
+
+# A tag for each content, so that pods restart when their image changed.
+if [ "$BUILD" != 0 ]; then
+  tag=$(make --no-print-directory image-tag) || die "the images have no tag; the reason is above"
+  set -- --set-string "global.image.tag=$tag" "$@"
+fi
 
 render() {
   helm template "$RELEASE" charts --namespace "$NAMESPACE" -f "$VALUES" "$@"

@@ -18,8 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCKER = os.environ.get("DOCKER", "docker")
 COMPOSE = os.environ.get("COMPOSE", f"{DOCKER} compose")
 BASE = os.environ.get("BASE", "python:3.11-slim-bookworm")
-VERSION = next(line.split('"')[1] for line in (ROOT / "pyproject.toml").read_text().splitlines()
-               if line.startswith("version = "))
+VERSION = "dev"  # the tag of this machine's last build
 # Names of the images and of the compose services, and what learns or serves in them.
 SERVICES = ("dota-env", "rollout", "inference", "optimizer", "controller", "opponents", "evaluator", "play")
 STORES = ("redis-state", "redis-params")

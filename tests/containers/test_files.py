@@ -66,10 +66,12 @@ def test_what_is_not_in_the_images_does_not_go_into_a_build() -> None:
 
 def test_mounted_files_have_an_selinux_label() -> None:
     tls = yaml.safe_load((ROOT / "deploy/compose/tls.yml").read_text())
-    mounts = [mount for file in (COMPOSE, tls) for service in file["services"].values()
+    # Compose mounts `configs` without a label.
+    assert not [file for file in (COMPOSE, tls, GPU, SMOKE) if "configs" in file]
+    mounts = [mount for file in (COMPOSE, tls, GPU) for service in file["services"].values()
               for mount in service.get("volumes", [])]
     bound = [mount for mount in mounts if isinstance(mount, dict) or mount.startswith(("./", "/"))]
-    assert len(bound) > 10
+    assert len(bound) > 30
     for mount in bound:
         label = mount["bind"].get("selinux") if isinstance(mount, dict) else mount.rpartition(":")[2].rpartition(",")[2]
         assert label == "z", mount
@@ -178,8 +180,9 @@ def test_the_smoke_run_is_valid_and_the_same_for_every_service() -> None:
 
 
 def test_graphics_cards_go_to_inference_and_optimizer() -> None:
-    assert GPU["services"].keys() == {"inference", "optimizer"}
-    for name, service in GPU["services"].items():
+    assert GPU["services"].keys() == {*SERVICES, "admin"}
+    for name in ("inference", "optimizer"):
+        service = GPU["services"][name]
         (device,) = service["deploy"]["resources"]["reservations"]["devices"]
         assert device == {"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}
         assert service["image"] == COMPOSE["services"][name]["image"] + "-cuda"
@@ -195,9 +198,11 @@ def test_prometheus_looks_for_every_service() -> None:
 
 
 def test_everything_that_compose_mounts_is_there() -> None:
-    for name, config in COMPOSE["configs"].items():
-        path = re.sub(r"^\$\{\w+:-(.*)\}$", r"\1", config["file"])
-        assert (ROOT / path).is_file(), name
+    for file, run in ((COMPOSE, "run.yaml"), (GPU, "run-gpu.yaml")):
+        for name in (*SERVICES, "admin"):
+            sources = [v["source"] for v in file["services"][name]["volumes"]
+                       if isinstance(v, dict) and v["target"] == "/etc/five/run.yaml"]
+            assert sources == [f"${{FIVE_RUN:-./deploy/compose/{run}}}"] and (ROOT / "deploy/compose" / run).is_file()
     for service in COMPOSE["services"].values():
         for volume in service.get("volumes", []):
             if isinstance(volume, dict):  # made by `make env`, and not by the engine where it is missing

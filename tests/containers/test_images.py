@@ -1,6 +1,7 @@
 """Contents of the images."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -8,11 +9,10 @@ import pytest
 
 from tests.charts.commands import modules_by_image
 from tests.charts.rendering import Values, variants
-from tests.containers.engine import BASE, DOCKER, ROOT, SERVICES, VERSION, docker, image, in_image, inspect
+from tests.containers.engine import BASE, DOCKER, ROOT, SERVICES, docker, image, in_image, inspect
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
 TORCH = {"inference", "optimizer"}
-# Megabytes above the base.
 # Megabytes above the base image. The client of object stores takes 16 of them.
 SIZES = {"dota-env": 170, "rollout": 170, "opponents": 170, "evaluator": 170, "play": 170, "controller": 250}
 
@@ -37,6 +37,12 @@ def built() -> str:
     return done.stdout
 
 
+def build_tag(built: str) -> str:
+    """Return the tag that the build gave its images besides `dev`."""
+    (tag,) = set(re.findall(r"^building five/[a-z-]+:(\S+)$", built, re.M))
+    return str(tag)
+
+
 def size_above_base(service: str) -> float:
     """Return the size of an image above its base, in megabytes."""
     return (inspect(image(service))["Size"] - inspect(BASE)["Size"]) / 1e6
@@ -44,7 +50,7 @@ def size_above_base(service: str) -> float:
 
 def test_sizes_are_printed_by_layer(built: str) -> None:
     for service in SERVICES:
-        assert f"{image(service)}: " in built
+        assert f"five/{service}:{build_tag(built)}: " in built
     assert built.count(f"MB  {BASE}") == len(SERVICES)
     assert "above its base" in built
 
@@ -102,11 +108,12 @@ def test_no_compiler_no_cache_no_source_of_the_core(service: str) -> None:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_labels_and_entry(service: str) -> None:
+def test_labels_and_entry(built: str, service: str) -> None:
     config = inspect(image(service))["Config"]
     labels = config["Labels"]
     assert labels["org.opencontainers.image.title"] == f"five/{service}"
-    assert labels["org.opencontainers.image.version"] == VERSION
+    assert labels["org.opencontainers.image.version"] == build_tag(built)
+    assert inspect(f"five/{service}:{build_tag(built)}")["Id"] == inspect(image(service))["Id"]
     assert labels["org.opencontainers.image.base.name"] == BASE
     assert labels["org.opencontainers.image.description"]
     revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -28,8 +28,9 @@ class Machine:
         self.log = folder / "log"
         self.tree = folder / "tree"
         shutil.copytree(ROOT / "k8s", self.tree / "k8s")
-        for name in ("docker", "kind", "kubectl", "make"):
+        for name in ("docker", "kind", "kubectl"):
             self.tool(name, "")
+        self.tool("make", '[[ "$*" == *image-tag ]] && echo 0.2.0-dev.g1; true')
         self.tool("helm", 'case $1 in template) printf "image: five/rollout:1\\n- image: \\"redis:7\\"\\n";; esac')
 
     def tool(self, name: str, body: str) -> None:
@@ -38,13 +39,14 @@ class Machine:
         path.write_text(f'#!/bin/bash\necho "{name} $*" >> {self.log}\n{body}\n')
         path.chmod(0o755)
 
-    def run(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         for name in ("bash", "sed", "sort", "grep", "dirname", "tail", "env", "rm", "mkdir", "mv"):
             link = self.folder / "bin" / name
             if not link.exists():
                 link.symlink_to(shutil.which(name) or pytest.fail(f"{name} is missing"))
         return subprocess.run([str(self.folder / "bin/bash"), self.tree / script, *arguments], text=True,
-                              capture_output=True, env={"PATH": str(self.folder / "bin"), "HOME": str(self.folder)})
+                              capture_output=True, env={"PATH": str(self.folder / "bin"), "HOME": str(self.folder),
+                                                        **environment})
 
     def said(self) -> list[str]:
         return self.log.read_text().splitlines()
@@ -65,13 +67,18 @@ def test_up_builds_loads_and_installs(machine: Machine) -> None:
         "kubectl --context kind-five apply -f k8s/priority-classes.yaml",
         "helm upgrade --install five charts --kube-context kind-five --namespace five")]
     assert order == sorted(order)
-    assert "--set a=b" in said[order[-1]]
+    assert "--set-string global.image.tag=0.2.0-dev.g1 --set a=b" in said[order[-1]]
 
 
 def test_up_again_keeps_the_cluster(machine: Machine) -> None:
     machine.tool("kind", '[ "$1 $2" = "get clusters" ] && echo five; true')
     assert machine.run("k8s/kind/up.sh").returncode == 0
     assert not any(line.startswith("kind create") for line in machine.said())
+
+
+def test_up_without_a_build_uses_the_images_of_the_values(machine: Machine) -> None:
+    assert machine.run("k8s/kind/up.sh", BUILD="0").returncode == 0
+    assert "image.tag" not in machine.log.read_text() and "make" not in machine.log.read_text()
 
 
 @pytest.mark.parametrize("tool", ["docker", "kind", "kubectl", "helm"])
