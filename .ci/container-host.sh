@@ -28,10 +28,11 @@ cannot() {
 
 up() {
   mkdir -p "$state"
-  if [ ! -x $docker ] || ! command -v dockerd >/dev/null || ! command -v mmdebstrap >/dev/null; then
+  if [ ! -x $docker ] || ! command -v dockerd >/dev/null || ! command -v mmdebstrap >/dev/null ||
+    ! command -v docker-registry >/dev/null; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-      docker.io mmdebstrap iptables >/dev/null
+      docker.io mmdebstrap iptables docker-registry >/dev/null
   fi
   if ! $docker info >/dev/null 2>&1; then
     setsid nohup dockerd >"$state/dockerd.log" 2>&1 </dev/null &

@@ -1,0 +1,89 @@
+"""A release of one image to a real registry, with an interruption and a second machine."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.charts.rendering import tool
+from tests.containers.engine import DOCKER, ROOT, docker
+from tests.oci_registry import oci_registry
+from tests.tools.test_image_tag import git
+from tools.release.__main__ import main
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
+VERSION = "0.2.0"
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with oci_registry(tmp_path_factory.mktemp("registry")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Repository with the files of this one, ready to release."""
+    folder = tmp_path_factory.mktemp("release") / "five"
+    for name in git(ROOT, "ls-files", "-co", "--exclude-standard").splitlines():
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    text = (folder / "CHANGELOG.md").read_text()
+    (folder / "CHANGELOG.md").write_text(text.replace(f"## {VERSION}\n", f"## {VERSION} - 2026-12-01\n"))
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "Ada")
+    git(folder, "config", "user.email", "ada@example.org")
+    commit(folder)
+    return folder
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "change")
+
+
+def release(checkout: Path, registry: str, syft: str) -> int:
+    return main([VERSION, "--registry", registry, "--plain-http", "--images", "dota-env", "--docker", DOCKER, "--helm",
+                 str(tool("helm4")), "--syft", syft], checkout)
+
+
+def test_an_interrupted_release_continues_and_never_changes_a_tag(
+        checkout: Path, registry: str, capsys: pytest.CaptureFixture[str]) -> None:
+    syft = str(ROOT / "build/release-tools/bin/syft")
+    folder = checkout / "build/release" / VERSION
+    assert release(checkout, registry, "false") == 1  # no SBOM
+    output = capsys.readouterr()
+    assert "again to continue" in output.err and "docker-registry" not in output.err, output.err
+    digest = json.loads((folder / "release.json").read_text())["images"]["dota-env"]
+    manifest = httpx.get(f"http://{registry}/v2/five/dota-env/manifests/{VERSION}", trust_env=False, headers={
+        "Accept": "application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.index.v1+json"})
+    assert manifest.headers["Docker-Content-Digest"] == digest
+
+    assert release(checkout, registry, syft) == 0, capsys.readouterr().err
+    output = capsys.readouterr()
+    assert f"{DOCKER} push" not in output.out and "NOT SIGNED (cosign is not installed): 2" in output.out
+    sbom = json.loads((folder / "sbom/dota-env.cdx.json").read_text())
+    assert sbom["bomFormat"] == "CycloneDX" and {"numpy", "five"} <= {part["name"] for part in sbom["components"]}
+    subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
+    assert digest in (folder / "release-notes.md").read_text()
+
+    # Another machine has neither the files nor the image.
+    shutil.rmtree(folder)
+    docker("image", "rm", "-f", f"{registry}/five/dota-env:{VERSION}")
+    assert release(checkout, registry, syft) == 0, capsys.readouterr().err
+    assert " push " not in capsys.readouterr().out
+    assert json.loads((folder / "release.json").read_text())["images"]["dota-env"] == digest
+
+    shutil.rmtree(folder)
+    (checkout / "README.md").write_text("changed\n")
+    commit(checkout)
+    assert release(checkout, registry, syft) == 1
+    assert "v0.2.0 is commit" in capsys.readouterr().err
+    git(checkout, "tag", "-d", f"v{VERSION}")
+    assert release(checkout, registry, syft) == 1
+    assert "a released tag never changes. Release another version" in capsys.readouterr().err
