@@ -26,6 +26,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 _FAILING_PAUSE = 60.0  # longest pause before a restart of an optional process that keeps failing
 _TAIL_BYTES = 16384
 _EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
+_HURRIED_SECONDS = 1.0  # grace period of each stage at a hurried end
 _SETTLED_SECONDS = 30.0  # after this uptime the restart backoff is reset
 
 
@@ -107,11 +108,14 @@ class Supervisor:
     """Keeper of local processes. Use it as a context: leaving it ends all of them.
 
     Each process gets a log file in ``folder``. ``on_event`` receives (name, event, details) of starts, deaths, give-ups
-    and recoveries on the supervising thread. Of a process that keeps failing it receives only the change.
+    and recoveries on the supervising thread. Of a process that keeps failing it receives only the change. When
+    ``hurried`` returns True, processes that are being ended are killed after a second.
     """
 
-    def __init__(self, folder: Path, on_event: Callable[[str, str, str], None] | None = None) -> None:
+    def __init__(self, folder: Path, on_event: Callable[[str, str, str], None] | None = None,
+                 hurried: Callable[[], bool] = lambda: False) -> None:
         self._folder = folder
+        self._hurried = hurried
         self._on_event = on_event
         self._processes: dict[str, _Process] = {}
         self._lock = threading.RLock()
@@ -316,14 +320,19 @@ class Supervisor:
                     _kill_group(process.popen.pid, signal.SIGTERM)
                 elif process.state is ProcessState.WAITING:
                     process.enter(ProcessState.STOPPED)
+        began, hurried_at = time.monotonic(), None
         grace = max((p.spec.grace_seconds for p in processes), default=0.0)
-        end = time.monotonic() + grace
-        while time.monotonic() < end and any(p.popen is not None for p in processes):
+        while any(p.popen is not None for p in processes):
+            now = time.monotonic()
+            if hurried_at is None and self._hurried():
+                hurried_at = now
+            if now - began >= grace or (hurried_at is not None and now - hurried_at >= _HURRIED_SECONDS):
+                break
             time.sleep(_TICK)
         with self._lock:
             for process in processes:
                 if process.popen is not None:
-                    log.warning("killing %s: still running after %g s", process.spec.name, grace)
+                    log.warning("killing %s: still running after %.0f s", process.spec.name, time.monotonic() - began)
                     _kill_group(process.popen.pid, signal.SIGKILL)
         while any(p.popen is not None for p in processes):
             time.sleep(_TICK)

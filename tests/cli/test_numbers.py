@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from five.cli.main import main, parser
+from five.cli.commands import parser
+from five.cli.main import main
 from five.cli.run_selection import confirmed
 from five.cli.train import prepare
 from five.local.rest_client import ApiError

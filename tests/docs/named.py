@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from five.cli.main import parser
+from five.cli.commands import parser
 from tests.repository import ROOT
 
 # Folders whose files can be named; what a run or a build makes (runs/, build/) is not there to be found.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from five.cli.main import parser
+from five.cli.commands import parser
 from tests.charts.restarts_table import changes, told
 from tests.docs.named import slugs
 

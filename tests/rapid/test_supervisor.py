@@ -220,6 +220,21 @@ def test_stop_ends_all_stages_in_order(tmp_path: Path) -> None:
         supervisor.start(ProcessSpec("late", SLEEPER))
 
 
+def test_hurried_end_shortens_the_grace_period(tmp_path: Path) -> None:
+    began: list[float] = []
+
+    def hurried() -> bool:
+        began.append(time.monotonic())
+        return time.monotonic() - began[0] > 0.2
+
+    family = tmp_path / "family"
+    with Supervisor(tmp_path / "logs", hurried=hurried) as supervisor:
+        supervisor.start(ProcessSpec("stubborn", [*STUBBORN, str(family)], grace_seconds=300))
+        eventually(lambda: family.exists() and len(family.read_text().split()) == 2)
+    assert 1.0 < time.monotonic() - began[0] < 30
+    assert not [pid for pid in map(int, family.read_text().split()) if alive(pid)]
+
+
 def test_descendants_of_a_dead_process_are_killed(supervisor: Supervisor, tmp_path: Path) -> None:
     family = tmp_path / "family"
     supervisor.start(ProcessSpec("parent", [*STUBBORN, str(family)], grace_seconds=0.1))

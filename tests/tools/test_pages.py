@@ -2,7 +2,7 @@
 
 import re
 
-from five.cli.main import parser
+from five.cli.commands import parser
 from five.run.load import load
 from five.run.reference import reference
 from tools import cli_page, configuration_page, rest_page

@@ -175,7 +175,7 @@ def train(preset: str | None, minutes: float | None, overrides: Sequence[str], n
     """Train until ``minutes`` have passed, Ctrl-C or `five stop`. Return the exit status.
 
     Training goes on when its terminal is closed. The first SIGINT or SIGTERM ends it in order; after a second one,
-    processes that still run are killed. Raises KeyboardInterrupt with the signal's number if no version was made before.
+    processes that still run are killed. Raises KeyboardInterrupt with the signal if no version was made before.
     """
     with Interruption() as interruption:
         try:

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,11 +138,13 @@ class LocalCluster:
 
     @classmethod
     def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None,
-              lock: RunLock | None = None) -> "LocalCluster":
+              lock: RunLock | None = None, interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
+              hurried: Callable[[], bool] = lambda: False) -> "LocalCluster":
         """Start everything. ``lock`` is the folder's if the caller has it; it is released at the end.
 
-        Raises RunInUse for a folder in use, and RuntimeError or TimeoutError with the log of a process that did not
-        start.
+        A signal handler may raise within ``interruptible``; everything that runs is then ended. ``hurried`` is an
+        argument of Supervisor. Raises RunInUse for a folder in use, and RuntimeError or TimeoutError with the log of a
+        process that did not start.
         """
         lock = lock or RunLock(folder.path)
         try:
@@ -151,14 +154,16 @@ class LocalCluster:
         except BaseException:
             lock.release()
             raise
-        cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None),
+        cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None, hurried),
                       free_ports(len(resolved.services.dota_env.addresses), local_host(resolved.rpc.listen_host)),
                       lock)
         try:
-            cluster._start_stores(config, say)
-            cluster._set_up_run()
-            cluster._start_services(say)
+            with interruptible():
+                cluster._start_stores(config, say)
+                cluster._set_up_run()
+                cluster._start_services(say)
         except BaseException:
+            folder.withdraw()
             cluster.supervisor.stop()
             lock.release()
             raise
@@ -258,11 +263,11 @@ class LocalCluster:
             specs.append(spec("play", 0, PLAYERS))
         return specs
 
-    def wait_running(self, timeout: float = START_SECONDS) -> None:
-        """Wait until the run plays. Raises TimeoutError, or RuntimeError with the log of a service that does not
-        start."""
+    def wait_running(self, timeout: float = START_SECONDS, interrupted: Callable[[], bool] = lambda: False) -> None:
+        """Wait until the run plays, or until ``interrupted`` returns True. Raises TimeoutError, or RuntimeError with
+        the log of a service that does not start."""
         end = time.monotonic() + timeout
-        while (status := self.state.status()) is None or status.status is Status.STARTING:
+        while not interrupted() and ((status := self.state.status()) is None or status.status is Status.STARTING):
             self.check()
             if "controller-0" in self.faults():  # it starts the run
                 raise RuntimeError(self.supervisor.why_failed("controller-0"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from five.cli.main import parser
+from five.cli.commands import parser
 from five.services.controller.http.problems import TITLES
 from five.services.controller.http.tokens import TokenEntry
 from rapid.store.state import Status

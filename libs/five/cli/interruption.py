@@ -1,0 +1,69 @@
+"""Ctrl-C and SIGTERM of `five train`."""
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Self
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interruption:
+    """Handler of SIGINT and SIGTERM while it is entered as a context in the main thread.
+
+    The first signal asks for the end: within `raising` it raises KeyboardInterrupt with the signal's number, elsewhere
+    it ends `wait`. A second one asks to hurry. ``number`` is the first signal, None before it.
+    """
+
+    def __init__(self) -> None:
+        self.number: signal.Signals | None = None
+        self._hurried = False
+        self._raising = False
+        # A pipe instead of an Event: a handler must not take a lock that the thread under it may hold.
+        self._read, self._write = os.pipe()
+
+    def hurried(self) -> bool:
+        """Return whether a second signal has come."""
+        return self._hurried
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a signal, ``seconds`` at most. Return whether there was one."""
+        if self.number is None:
+            select.select([self._read], [], [], seconds)
+        return self.number is not None
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Raise KeyboardInterrupt in this block at the first signal, and at once if it has come before."""
+        self._raising = True
+        try:
+            if self.number is not None:
+                raise KeyboardInterrupt(self.number)
+            yield
+        finally:
+            self._raising = False
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.number is not None:
+            self._hurried = True
+            return
+        self.number = signal.Signals(number)
+        os.write(self._write, b"!")
+        if self._raising:
+            self._raising = False
+            raise KeyboardInterrupt(self.number)
+
+    def __enter__(self) -> Self:
+        self._previous = {number: signal.signal(number, self._receive) for number in _SIGNALS}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        for number, handler in self._previous.items():
+            # After a signal the process ends; another one must not disturb that.
+            signal.signal(number, handler if self.number is None else signal.SIG_IGN)
+        os.close(self._read)
+        os.close(self._write)

@@ -1,0 +1,64 @@
+"""Signals of `five train`: recorded, raised where asked for, and hurried by a second one."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from five.cli import commands
+from five.cli.interruption import Interruption
+from five.cli.main import main
+
+
+def test_first_signal_ends_a_wait_and_second_hurries() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with Interruption() as interruption:
+        assert not interruption.wait(0.01) and interruption.number is None
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+        began = time.monotonic()
+        assert interruption.wait(60) and time.monotonic() - began < 30
+        assert interruption.number == signal.SIGTERM and not interruption.hurried()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interruption.wait(0) and interruption.hurried() and interruption.number == signal.SIGTERM
+    try:
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # the process is ending
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_signal_raises_in_a_block_and_once() -> None:
+    try:
+        with Interruption() as interruption:
+            with pytest.raises(KeyboardInterrupt) as raised, interruption.raising():
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(5)
+            assert raised.value.args == (signal.SIGTERM,)
+            os.kill(os.getpid(), signal.SIGTERM)
+            with pytest.raises(KeyboardInterrupt), interruption.raising():
+                pytest.fail("a signal from before the block raises at its start")
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_handlers_are_restored_without_a_signal() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with Interruption():
+        assert signal.getsignal(signal.SIGINT) != before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+@pytest.mark.parametrize(("raised", "status", "name"), [
+    (KeyboardInterrupt(), 130, "SIGINT"), (KeyboardInterrupt(signal.SIGTERM), 143, "SIGTERM")])
+def test_interrupted_command_ends_in_one_line(raised: KeyboardInterrupt, status: int, name: str,
+                                              monkeypatch: pytest.MonkeyPatch,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    def run(arguments: object) -> int:
+        raise raised
+
+    monkeypatch.setattr(commands, "run", run)
+    assert main(["ladder"]) == status
+    assert capsys.readouterr().err == f"five ladder: ended by {name}\n"
