@@ -4,7 +4,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,52 +49,42 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
 
     Raises ConfigError, RunUnavailable, and RunInUse while another process has the run.
     """
-    if resume is not None:
-        return _resumed(preset, overrides, name, resume, accept_changes, root)
-    config = load(preset or DEFAULT_PRESET, overrides)
-    require_feasible(config)
-    if name is not None:
-        config = renamed(config, name)
-    folder = RunFolder(root / config.name)
-    while name is None:
+    if resume is None:
+        config = load(preset or DEFAULT_PRESET, overrides)
+        require_feasible(config)
+        folder = _new_folder(config, root) if name is None else RunFolder(root / renamed(config, name).name)
+    else:
+        for option, value in (("--preset", preset), ("--name", name)):
+            if value is not None:
+                raise ConfigError(f"{option} {value}: not possible with --resume, because a run keeps its name and "
+                                  "configuration; --set changes single keys")
+        folder = find_run(resume or None, root)
+    with ExitStack() as undo:
+        lock = undo.enter_context(RunLock(folder.path))
+        if resume is not None:
+            config = load_stored(folder.config, overrides)
+            _confirm_changes(load_stored(folder.config), config, accept_changes)
+        elif folder.config.exists():
+            raise RunUnavailable(f"run {folder.name!r} exists in {root}/: continue it with `five train --resume "
+                                 f"{folder.name}`, or choose another --name")
+        else:
+            config = renamed(config, folder.name)
+        folder.create()
+        save(config, folder.config)
+        undo.pop_all()
+    return folder, config, lock
+
+
+def _new_folder(config: RunConfig, root: Path) -> RunFolder:
+    """Create the folder of the first free name that begins with the configuration's."""
+    while True:
         folder = RunFolder(root / free_name(config.name, root))
         renamed(config, folder.name)  # with its number the name may be too long: refused before the folder exists
         try:
             folder.path.mkdir(parents=True)
-            break
+            return folder
         except FileExistsError:
             continue  # another process took the name
-    lock = RunLock(folder.path)
-    try:
-        if folder.config.exists():
-            raise RunUnavailable(f"run {folder.name!r} exists in {root}/: continue it with `five train --resume "
-                                 f"{folder.name}`, or choose another --name")
-        config = renamed(config, folder.name)
-        folder.create()
-        save(config, folder.config)
-    except BaseException:
-        lock.release()
-        raise
-    return folder, config, lock
-
-
-def _resumed(preset: str | None, overrides: Sequence[str], name: str | None, resume: str, accept_changes: bool,
-             root: Path) -> tuple[RunFolder, RunConfig, RunLock]:
-    for option, value in (("--preset", preset), ("--name", name)):
-        if value is not None:
-            raise ConfigError(f"{option} {value}: not possible with --resume, because a run keeps its name and "
-                              "configuration; --set changes single keys")
-    folder = find_run(resume or None, root)
-    lock = RunLock(folder.path)
-    try:
-        stored, config = load_stored(folder.config), load_stored(folder.config, overrides)
-        _confirm_changes(stored, config, accept_changes)
-        folder.create()
-        save(config, folder.config)
-    except BaseException:
-        lock.release()
-        raise
-    return folder, config, lock
 
 
 def _confirm_changes(stored: RunConfig, config: RunConfig, accepted: bool) -> None:
