@@ -125,7 +125,7 @@ spec:
         {{- include "five.network.ports" . | include "five.network.tcp" | trim | nindent 8 }}
     {{- end }}
     {{- if has $component $calls }}
-    # The ranks of one group: the rendezvous, and ports that gloo and NCCL pick for each pair.
+    # The ranks of one group: the first one's store, and ports that gloo and NCCL pick for each pair.
     - from:
         {{- include "five.network.peer" . | nindent 8 }}
     {{- end }}

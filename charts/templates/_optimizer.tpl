@@ -20,14 +20,6 @@ with the component.
 {{- printf "%s %s" (include "five.image" .) (include "five.configPart" .) | sha256sum | trunc 8 }}
 {{- end }}
 
-{{/*
-Port of the group's rendezvous at the first pod. It follows the revision: during a rolling update new pods cannot connect
-to a first pod of the previous revision, and wait until it is replaced. Call with the component.
-*/}}
-{{- define "five.rendezvousPort" -}}
-{{- add 29400 (mod (include "five.groupRevision" . | adler32sum) 600) }}
-{{- end }}
-
 {{/* Labels of the object that makes the pods, for Kueue. Call with the root. */}}
 {{- define "five.gangLabels" -}}
 {{- with .Values.optimizer.gang }}
@@ -58,9 +50,6 @@ optimizer.minReplicas {{ .Values.optimizer.minReplicas }}: at most optimizer.rep
 {{- $ranks := int (include "five.optimizerRanks" .root) }}
 {{- $group := gt (int (include "five.optimizerCount" .root)) 1 }}
 {{- $gang := .values.gang }}
-{{- /* In full, as the first pod finds it in its own /etc/hosts: it has to know itself before DNS knows it. */}}
-{{- $first := printf "%s-0.%s.%s.svc.%s" $name $name .root.Release.Namespace .root.Values.global.clusterDomain }}
-{{- $rendezvous := printf "%s:%s" $first (include "five.rendezvousPort" $optimizer) }}
 {{- $waiting := "/tmp/group-waiting" }}
 {{- $timing := merge dict (deepCopy .values.probes) .root.Values.global.probes -}}
 metadata:
@@ -94,31 +83,23 @@ spec:
       image: {{ include "five.image" $optimizer }}
       imagePullPolicy: {{ $.root.Values.global.image.pullPolicy }}
       {{- if $group }}
-      # torchrun's agent starts the ranks of this pod, once the first pod takes connections. When one of the group is
-      # lost, all agents start theirs again from the last checkpoint.
+      # An agent starts the ranks of this pod once enough pods have come, which they learn from the state's Redis. When one
+      # is lost or comes, all agents start theirs again from the last checkpoint.
       command:
         - tini
         - --
         - python
         - -m
-        - five.services.optimizer.first_pod
-        - --waiting={{ $waiting }}
-        - {{ $rendezvous }}
-        - python
-        - -m
-        - torch.distributed.run
+        - five.services.optimizer.agent
       args:
-        - --nnodes={{ with int $.root.Values.optimizer.minReplicas }}{{ . }}:{{ end }}{{ $.root.Values.optimizer.replicas }}
-        - --nproc-per-node={{ $ranks }}
+        - --nodes={{ with int $.root.Values.optimizer.minReplicas }}{{ . }}:{{ end }}{{ $.root.Values.optimizer.replicas }}
+        - --ranks={{ $ranks }}
         - --max-restarts={{ $.root.Values.optimizer.maxRestarts }}
-        - --rdzv-id={{ include "five.runName" $.root }}-{{ include "five.groupRevision" $optimizer }}
-        - --rdzv-backend=c10d
-        - --rdzv-endpoint={{ $rendezvous }}
-        # Pods may wait long for each other: machines have to be found, images pulled.
-        - --rdzv-conf=join_timeout=3600,read_timeout=180
-        - --local-addr=$(POD_IP)
-        - -m
-        - five.services.optimizer
+        - --group={{ include "five.groupRevision" $optimizer }}
+        - --address=$(POD_IP)
+        - --waiting={{ $waiting }}
+        - --replaced-last={{ $name }}-0
+        - --
         - --config=/etc/five/run.yaml
         - --id=hostname
         - --port=50051
@@ -136,12 +117,6 @@ spec:
           valueFrom:
             fieldRef:
               fieldPath: status.podIP
-        # A group that is started again needs a store of its own: the agent's holds the addresses of lost ranks.
-        - name: TORCH_DISABLE_SHARE_RDZV_TCP_STORE
-          value: "1"
-        # Ranks know how long they need to end, and the pod's grace period bounds it.
-        - name: TORCH_ELASTIC_SHUTDOWN_TIMEOUT
-          value: "3600"
         {{- end }}
         {{- include "five.env" $optimizer | trim | nindent 8 }}
       ports:
@@ -152,15 +127,11 @@ spec:
         - name: metrics{{ $suffix }}
           containerPort: {{ add 9100 $rank }}
         {{- end }}
-        {{- if $group }}
-        - name: rendezvous
-          containerPort: {{ include "five.rendezvousPort" $optimizer }}
-        {{- end }}
       {{- if $group }}
-      # Every rank must respond. The agent starts ranks when the group is complete, which may take as long as machines and
-      # images do: startup allows a little more than the agent's join_timeout. A pod that waits for a first pod of its
-      # own revision counts as started, because the rolling update replaces the first pod last. There is no readiness
-      # probe: nobody calls the pods by a load-balanced name.
+      # Every rank must respond. The agent starts ranks when enough pods have come, which may take as long as machines and
+      # images do: startup allows an hour. A pod that waits for others counts as started, because a rolling update replaces
+      # one after the other; the pod replaced last does not, and shows whether the group has started. There is no
+      # readiness probe: nobody calls the pods by a load-balanced name.
       {{- $probe := list "python" "-m" "rapid.telemetry.probe" "9100" (toString $ranks) (printf "--waiting=%s" $waiting) }}
       {{- $threshold := max (int $timing.startup.failureThreshold) (div 3660 (int $timing.startup.periodSeconds)) }}
       startupProbe:

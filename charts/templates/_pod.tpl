@@ -168,7 +168,7 @@ scales one inference pool, the one that serves the latest version.
 
 {{/* Refusals, one to a line. Call with the root. Helm 4 takes no variable twice, and stops after half of the objects. */}}
 {{- define "five.env.problems" -}}
-{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" }}
+{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
 {{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}

@@ -71,6 +71,7 @@ class Service(StandaloneService[C]):
         self._stats: Callable[[], dict[str, Any]] = dict
         self._is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
         self.before_restart: Callable[[], None] = lambda: None  # called just before exec
+        self.exit_status = 0  # of a process that neither fails nor restarts itself
         self.inherited: dict[str, socket.socket] = {}  # listening sockets that stay open through the exec, by name
         self._overlay = overlay
         self._joined = False  # whether ``record`` was read from the run
@@ -280,6 +281,8 @@ class Service(StandaloneService[C]):
             self.before_restart()
             reexec(self.inherited)
         self._exit_on_failure(error)
+        if error is None and self.exit_status:
+            raise SystemExit(self.exit_status)
 
     def _should_restart(self, error: BaseException | None) -> bool:
         """Return whether the process continues under another record instead of ending."""

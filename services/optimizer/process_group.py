@@ -1,4 +1,4 @@
-"""Group of optimizer processes: torch.distributed, started by torchrun's elastic agent."""
+"""Group of optimizer processes: torch.distributed, started by `services.optimizer.agent` on each node."""
 
 import logging
 import os
@@ -17,7 +17,6 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
 from rapid.tensorfile import split_chunks
 
 log = logging.getLogger(__name__)
@@ -34,8 +33,8 @@ class OptimizerGroup:
     """This process's rank in the group; by default a group of one. Every rank calls the same methods in the same order.
 
     ``reduce`` averages tensors over the ranks in place; None in a group of one. ``begin`` starts to average one tensor
-    and returns a function that completes it. ``restarts`` counts how often torchrun has restarted the group.
-    ``start_seconds`` is how long the others wait for rank 0 at the start.
+    and returns a function that completes it. ``restarts`` counts how often the agent has restarted its ranks after a
+    loss. ``start_seconds`` is how long the others wait for rank 0 at the start.
     """
 
     rank: int = 0
@@ -133,7 +132,7 @@ def device_of(configured: str) -> torch.device:
 
 
 def join(device: torch.device, start_seconds: float = START_SECONDS) -> OptimizerGroup:
-    """Join the group that torchrun's environment describes: NCCL on GPUs, gloo on CPUs. Without one, return a group of
+    """Join the group that the agent's environment describes: NCCL on GPUs, gloo on CPUs. Without one, return a group of
     one.
 
     Decisions use a separate gloo group, which needs no GPU synchronisation. Raises RuntimeError when the agent shares
@@ -143,8 +142,8 @@ def join(device: torch.device, start_seconds: float = START_SECONDS) -> Optimize
     if size == 1:
         return SINGLE_OPTIMIZER
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-        settings = " ".join(f"{name}={value}" for name, value in AGENT_ENVIRONMENT.items())
-        raise RuntimeError(f"torchrun lacks environment variables: start it with {settings}")
+        raise RuntimeError("the ranks were started by torchrun: start them with "
+                           "`python -m five.services.optimizer.agent`")
     if device.type == "cuda":
         torch.cuda.set_device(device)
     store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))

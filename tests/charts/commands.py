@@ -10,7 +10,7 @@ _MODULE = re.compile(r"(?<!\S)-m[\s\"',]+([A-Za-z_][\w.]*)")
 
 
 def modules_by_image(values: Values) -> dict[str, set[str]]:
-    """Return {image name without registry and tag: modules run by `python -m` or torchrun} of every rendered pod."""
+    """Return {image name without registry and tag: modules run by `python -m`} of every rendered pod."""
     found: dict[str, set[str]] = defaultdict(set)
     for _, _, spec in pods(objects(values)):
         for container in containers(spec):

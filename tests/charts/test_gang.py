@@ -29,10 +29,10 @@ def test_group_goes_on_with_the_minimum_of_pods() -> None:
     def nodes(*sets: str) -> str:
         (container,) = find(Values("minimum", sets=(*GROUP, *sets)), "StatefulSet", "optimizer"
                             )["spec"]["template"]["spec"]["containers"]
-        (found,) = (a for a in container["args"] if a.startswith("--nnodes="))
+        (found,) = (a for a in container["args"] if a.startswith("--nodes="))
         return found
 
-    assert nodes() == "--nnodes=3" and nodes("optimizer.minReplicas=2") == "--nnodes=2:3"
+    assert nodes() == "--nodes=3" and nodes("optimizer.minReplicas=2") == "--nodes=2:3"
     assert "optimizer.minReplicas 4: at most optimizer.replicas (3)" in refusal(
         Values("too many", sets=(*GROUP, "optimizer.minReplicas=4")))
 
@@ -59,10 +59,7 @@ def test_a_leader_worker_set_is_one_group_of_the_same_pods() -> None:
     def without_revision(pod: Object) -> Object:
         """Return the container without the group's revision, which the addresses in its configuration are part of."""
         container = pod["containers"][0]
-        (endpoint,) = (a.partition("=")[2] for a in container["args"] if a.startswith("--rdzv-endpoint="))
-        return {**container, "args": [a for a in container["args"] if not a.startswith("--rdzv-")],
-                "command": [part for part in container["command"] if part != endpoint],
-                "ports": [port for port in container["ports"] if port["name"] != "rendezvous"]}
+        return {**container, "args": [a for a in container["args"] if not a.startswith("--group=")]}
 
     assert without_revision(made) == without_revision(expected)
     assert made["volumes"] == expected["volumes"]
@@ -79,7 +76,7 @@ def test_leader_worker_set_addresses_are_pod_names(tls: bool, tmp_path: Path) ->
     hosts = ["five-optimizer-0", "five-optimizer-0-1", "five-optimizer-0-2"]
     assert [settings.address(rank) for rank in range(6)] == [
         f"{host}.{below}:{port}" for host in hosts for port in (50051, 50052)]
-    # torchrun numbers the ranks of a node in a row, whichever node comes first.
+    # The ranks of a node are numbered in a row, whichever node comes first.
     assert [settings.listening_port(rank, rank % 2) for rank in range(6)] == [50051, 50052] * 3
 
 

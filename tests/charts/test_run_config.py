@@ -7,6 +7,7 @@ import yaml
 
 from five.run.config import RunConfig
 from five.run.load import load
+from five.services.optimizer.agent import parse
 from tests.charts.rendering import CHART, NAMESPACE, RELEASE, Object, Values, find, objects, pods, run_config
 from tests.charts.test_network import services_of
 
@@ -50,13 +51,12 @@ def test_optimizers_are_one_for_each_address_and_pod(values: Values, tmp_path: P
     assert {d.partition(".")[0] for d in addresses} == pods
     arguments = container["args"]
     if settings.optimizers > 1:
-        assert f"--nnodes={spec['replicas']}" in arguments
-        assert f"--nproc-per-node={settings.ranks_per_node}" in arguments
-        assert {"name": "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "value": "1"} in container["env"]
-        (rendezvous,) = (a.partition("=")[2] for a in arguments if a.startswith("--rdzv-endpoint="))
-        assert rendezvous in container["command"] and int(rendezvous.rpartition(":")[2]) in listening
+        assert f"--nodes={spec['replicas']}" in arguments
+        assert f"--ranks={settings.ranks_per_node}" in arguments
+        assert "five.services.optimizer.agent" in container["command"]
+        assert parse(arguments).service[0] == "--config=/etc/five/run.yaml"
     else:
-        assert not any("rdzv" in a for a in arguments)
+        assert "command" not in container and not any("nodes" in a for a in arguments)
 
 
 def test_devices_follow_gpus(values: Values, tmp_path: Path) -> None:

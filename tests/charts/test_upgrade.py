@@ -112,20 +112,18 @@ def test_new_platform_version_leaves_redis_running() -> None:
         "StatefulSet/five-redis-state", "Deployment/five-redis-params"}
 
 
-def rendezvous(*sets: str) -> str:
-    """Return the address at which the pods of an optimizer group meet."""
-    values = Values(f"group, {sets}", sets=("optimizer.replicas=2", *sets))
-    (container,) = find(values, "StatefulSet", "optimizer")["spec"]["template"]["spec"]["containers"]
-    (found,) = (a.partition("=")[2] for a in container["args"] if a.startswith("--rdzv-endpoint="))
-    ports = {p["name"]: p["port"] for p in find(values, "Service", "optimizer")["spec"]["ports"]}
-    assert found.endswith(f":{ports['rendezvous']}")
+def group(*sets: str) -> str:
+    """Return the name of the group that the optimizers' pods join."""
+    (container,) = find(Values(f"group, {sets}", sets=("optimizer.replicas=2", *sets)), "StatefulSet", "optimizer"
+                        )["spec"]["template"]["spec"]["containers"]
+    (found,) = (a.partition("=")[2] for a in container["args"] if a.startswith("--group="))
     return str(found)
 
 
-def test_optimizers_of_two_revisions_meet_at_different_ports() -> None:
-    """In a rolling update the first pod is replaced last: new pods must not connect to it before."""
-    assert rendezvous() == rendezvous("optimizer.resources.limits.memory=9Gi")
-    assert len({rendezvous(), rendezvous("global.image.tag=9.9.9"), rendezvous("run.overrides.seed=7")}) == 3
+def test_optimizers_of_two_revisions_form_no_group() -> None:
+    """In a rolling update pods of both revisions run at the same time."""
+    assert group() == group("optimizer.resources.limits.memory=9Gi")
+    assert len({group(), group("global.image.tag=9.9.9"), group("run.overrides.seed=7")}) == 3
 
 
 def test_redis_restarts_for_its_own_configuration_alone() -> None:

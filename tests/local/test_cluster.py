@@ -18,11 +18,11 @@ def test_empty_addresses_are_filled(tmp_path: Path) -> None:
     services = found.services
     assert services.opponents.address == "10.0.0.7:7400"
     assert len(services.optimizer.addresses) == 2 and len(services.inference.addresses) == 1
-    assert services.evaluator.address and services.optimizer.rendezvous and services.controller.port > 0
+    assert services.evaluator.address and services.controller.port > 0
     assert found.store.state_url == "redis://elsewhere:6379/0"
     assert found.store.params_url.startswith("unix://") and found.blobs.url == str(tmp_path / "blobs")
     ports = [a.rpartition(":")[2] for a in (*services.optimizer.addresses, *services.inference.addresses,
-                                            services.evaluator.address, services.optimizer.rendezvous)]
+                                            services.evaluator.address)]
     assert len(set(ports)) == len(ports)
     assert found.game == asked.game and found.learning == asked.learning
 
@@ -38,6 +38,5 @@ def test_services_are_dialled_where_they_listen(tmp_path: Path, listens: str, di
     asked = ["services.rollout.environment=remote", f'rpc.listen_host="{listens}"']
     services = with_addresses(load("laptop-1v1", asked), tmp_path).services
     addresses = [*services.optimizer.addresses, *services.inference.addresses, *services.dota_env.addresses,
-                 services.opponents.address, services.evaluator.address, services.play.address,
-                 services.optimizer.rendezvous]
+                 services.opponents.address, services.evaluator.address, services.play.address]
     assert all(address.startswith(dialled) for address in addresses)

@@ -1,4 +1,4 @@
-"""Two optimizers under torchrun, as a local cluster starts them: real processes, gRPC and Redis."""
+"""Two optimizers under one agent, as a local cluster starts them: real processes, gRPC and Redis."""
 
 import asyncio
 import itertools
@@ -44,13 +44,14 @@ GRACE = 20.0
 
 
 class Cluster:
-    """Two optimizers and a sender that pushes segments to both without a pause.
+    """Optimizers and a sender that pushes segments to all of them without a pause.
 
     Without ``starts_group`` the test starts the optimizers.
     """
 
-    def __init__(self, folder: Path, redis_url: str, client: redis.Redis, starts_group: bool = True) -> None:
-        ports = free_ports(3)
+    def __init__(self, folder: Path, redis_url: str, client: redis.Redis, starts_group: bool = True,
+                 optimizers: int = 2, lease_seconds: float = 2.0) -> None:
+        ports = free_ports(optimizers)
         self.config = RunConfig(
             name="trial", seed=3, game=GAME, model=MODEL,
             learning=LearnerConfig(lstm_unroll_length=UNROLL, samples_per_segment=2, batch_samples=4,
@@ -58,10 +59,10 @@ class Cluster:
             buffer=BufferConfig(capacity_samples=32, minimum_samples=4),
             store=StoreConfig(state_url=redis_url, params_url=redis_url),
             blobs=BlobConfig(url=str(folder / "blobs")),
-            lifecycle=LifecycleConfig(heartbeat_seconds=0.1, lease_seconds=2, grace_seconds=GRACE, poll_seconds=0.1),
+            lifecycle=LifecycleConfig(heartbeat_seconds=0.1, lease_seconds=lease_seconds, grace_seconds=GRACE,
+                                      poll_seconds=0.1),
             services=ServicesConfig(optimizer=OptimizerConfig(
-                optimizers=2, addresses=[f"127.0.0.1:{p}" for p in ports[:2]], checkpoint_every_versions=5,
-                rendezvous=f"127.0.0.1:{ports[2]}")))
+                optimizers=optimizers, addresses=[f"127.0.0.1:{p}" for p in ports], checkpoint_every_versions=5)))
         self.environment = {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"}
         self.config_path = folder / "cluster.yaml"
         save(self.config, self.config_path)
@@ -75,7 +76,7 @@ class Cluster:
         self.supervisor = Supervisor(folder / "logs", None)
         if starts_group:
             self.supervisor.start(optimizer_group(self.config, str(self.config_path), self.environment))
-        self.accepted = [0, 0]
+        self.accepted = [0] * optimizers
         self._ending = threading.Event()
         self._feeder = threading.Thread(target=lambda: asyncio.run(self._feed()))
         self._feeder.start()
@@ -83,9 +84,9 @@ class Cluster:
     async def _feed(self) -> None:
         optimizer = self.config.services.optimizer
         clients = [ExperienceClient([optimizer.address(rank)], self.config.rpc, LAYOUT.hash, "trial", "rollout-0",
-                                    TOKEN, 2, ("shared", "private"), epoch=1) for rank in range(2)]
+                                    TOKEN, 2, ("shared", "private"), epoch=1) for rank in range(optimizer.optimizers)]
         sender = Sender(clients.__getitem__, 2)
-        sender.assign(range(2))
+        sender.assign(range(optimizer.optimizers))
         feeding = asyncio.create_task(self._put(sender))
         while not self._ending.is_set():
             assert not feeding.done(), feeding.exception()
@@ -122,11 +123,15 @@ class Cluster:
 
     def compared(self) -> tuple[int, str] | None:
         """Return version and fingerprint of both ranks once they report the same version."""
+        return self.compared_by(2)
+
+    def compared_by(self, ranks: int) -> tuple[int, str] | None:
+        """Return version and fingerprint of so many ranks once they report the same version."""
         shown = [str(i.stats["compared"]).split(":") for i in self.ranks() if "compared" in i.stats]
-        if len(shown) == 2 and shown[0][0] == shown[1][0]:
-            assert shown[0][1] == shown[1][1]
-            return int(shown[0][0]), shown[0][1]
-        return None
+        if len(shown) != ranks or len({version for version, _ in shown}) > 1:
+            return None
+        (fingerprint,) = {digest for _, digest in shown}
+        return int(shown[0][0]), fingerprint
 
     def processes(self) -> dict[str, psutil.Process]:
         """Return the ranks' processes below the agent."""
@@ -202,7 +207,7 @@ except RuntimeError:
 def test_shared_agent_store_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
-    with pytest.raises(RuntimeError, match="TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"):
+    with pytest.raises(RuntimeError, match="five.services.optimizer.agent"):
         join(torch.device("cpu"))
 
 

@@ -8,7 +8,7 @@ import yaml
 from tools.config_reads import FILE, KINDS, main, model_at, reads, source_reads
 
 # Keys that no service reads when it starts: those of `five train`'s own processes, and the autoscaler's live ones.
-UNREAD = {"services.rollout.processes", "services.optimizer.max_optimizers", "services.optimizer.rendezvous"}
+UNREAD = {"services.rollout.processes", "services.optimizer.max_optimizers"}
 
 
 def keys(at: tuple[str, ...] = ()) -> set[str]:

@@ -19,7 +19,6 @@ from five.local.run_lock import RunLock
 from five.run.config import RunConfig
 from five.run.load import apply_overrides, save, validate
 from five.services.controller.run.setup import set_up_run
-from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
 from rapid import append_only_file
 from rapid.address import join_address
 from rapid.blobs import BlobStore
@@ -79,7 +78,7 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
     inference = max(len(services.inference.addresses), 1)
     environments = 1 if services.rollout.environment == "remote" else 0
     host = local_host(config.rpc.listen_host)
-    ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 5, host))
+    ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 4, host))
 
     def addresses(count: int) -> str:
         return "[" + ", ".join(f'"{join_address(host, next(ports))}"' for _ in range(count)) + "]"
@@ -92,8 +91,7 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
         wanted["services.dota_env.addresses"] = addresses(environments)
     for key, given in (("services.opponents.address", services.opponents.address),
                        ("services.evaluator.address", services.evaluator.address),
-                       ("services.play.address", services.play.address),
-                       ("services.optimizer.rendezvous", services.optimizer.rendezvous)):
+                       ("services.play.address", services.play.address)):
         if not given:
             wanted[key] = f'"{join_address(host, next(ports))}"'
     controller = services.controller
@@ -111,15 +109,11 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
 
 
 def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> ProcessSpec:
-    """Return the process of torchrun's elastic agent, which starts all optimizers, and restarts all of them if one is
-    lost."""
-    settings = config.services.optimizer
-    argv = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
-            str(settings.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-endpoint",
-            settings.rendezvous, "--local-addr", local_host(config.rpc.listen_host), "-m", "five.services.optimizer",
-            "--config", path]
-    return ProcessSpec("optimizers", argv, {**env, **AGENT_ENVIRONMENT}, None, SERVERS,
-                       grace_seconds=OPTIMIZER_GRACE)
+    """Return the process of the agent that starts all optimizers, and restarts all of them if one is lost."""
+    ranks = str(config.services.optimizer.optimizers)
+    argv = [sys.executable, "-m", "five.services.optimizer.agent", "--nodes", "1", "--ranks", ranks, "--address",
+            local_host(config.rpc.listen_host), "--", "--config", path]
+    return ProcessSpec("optimizers", argv, env, None, SERVERS, grace_seconds=OPTIMIZER_GRACE)
 
 
 @dataclass

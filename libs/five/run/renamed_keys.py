@@ -34,6 +34,7 @@ REMOVED: Mapping[str, str] = {
     "league.remembered_games": "it had no effect, because Redis ignores repeated reports of a game",
     "services.evaluator.idle_seconds": "set services.evaluator.cpu_share to limit the evaluator",
     "services.evaluator.share_scripted": "list bots in rating.required_references to play them at every rating",
+    "services.optimizer.rendezvous": "optimizers meet through the state's Redis",
     "services.inference.past_versions": "set services.inference.past_mebibytes to limit past versions in memory",
 }
 

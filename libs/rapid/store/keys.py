@@ -91,6 +91,10 @@ class Keys:
         """Return the key of the ordinals of a kind's instances."""
         return f"{self.prefix}ordinals:{kind}"
 
+    def rendezvous(self, group: str) -> str:
+        """Return the key of a process group's rendezvous."""
+        return f"{self.prefix}rendezvous:{group}"
+
     def quiet(self, kind: str, identity: str) -> str:
         """Return the key of an instance's idle acknowledgement."""
         return f"{self.prefix}quiet:{kind}:{identity}"
