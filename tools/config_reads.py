@@ -135,7 +135,7 @@ def source_reads(files: Sequence[Path]) -> set[str]:
     return {".".join(path) for file in files for path in _File(ast.parse(file.read_text(encoding="utf-8"))).found}
 
 
-def _expanded(path: str, without: frozenset[str]) -> Iterator[str]:
+def _expand(path: str, without: frozenset[str]) -> Iterator[str]:
     """Yield ``path``; or the keys below it without those of ``without``."""
     if path in without:
         return
@@ -145,7 +145,7 @@ def _expanded(path: str, without: frozenset[str]) -> Iterator[str]:
     section = model_at(tuple(path.split(".")))
     assert section is not None, path
     for key in section.model_fields:
-        yield from _expanded(f"{path}.{key}", without)
+        yield from _expand(f"{path}.{key}", without)
 
 
 def reads(kind: str) -> list[str]:
@@ -162,7 +162,7 @@ def reads(kind: str) -> list[str]:
         assert section is not None
         live = {f"{at}.{key}" for key in section.model_fields} - {f"{at}.{key}" for key in FIXED_KEYS}
         found = {p for p in found if not any(p == key or p.startswith(f"{key}.") for key in live)}
-    found = {path for one in found for path in _expanded(one, frozenset(live))}
+    found = {path for one in found for path in _expand(one, frozenset(live))}
     return sorted(path for path in found if not any(path.startswith(f"{other}.") for other in found))
 
 

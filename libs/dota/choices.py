@@ -117,7 +117,7 @@ class Choices(ABC):
     def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         """Convert choices [..., parts] to commands int16 [..., 6], with bool [...] for whether each is valid."""
 
-    def _offered(self, seen: ActionInputs) -> Array:
+    def _available_mask(self, seen: ActionInputs) -> Array:
         """Return bool [..., ids]: available actions by id."""
         lead = seen.available.shape[:-1]
         out = np.zeros((*lead, len(self.layout.actions)), np.bool_)
@@ -186,7 +186,8 @@ class FactoredChoices(Choices):
 
     def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
         rest = np.ones((*seen.available.shape[:-1], 2 * OFFSETS + DELAYS), np.bool_)
-        return np.concatenate([self._offered(seen)[..., self._ids], self._targets(seen), rest], -1).astype(np.int8)
+        return np.concatenate([self._available_mask(seen)[..., self._ids], self._targets(seen), rest],
+                              -1).astype(np.int8)
 
     def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:
         verb = chosen[..., 0]
@@ -217,7 +218,7 @@ class DiscreteChoices(Choices):
 
     def __init__(self, config: GameConfig, layout: Layout) -> None:
         super().__init__(config, layout)
-        self.entries = tuple(self._entries())
+        self.entries = tuple(self._list_actions())
         self.parts = (len(self.entries),)
         kind = {a.id: int(a.mask) for a in self.actions}
         self._ids = np.array([e.action for e in self.entries])
@@ -225,7 +226,7 @@ class DiscreteChoices(Choices):
         self._target = np.array([kind[e.action] * layout.units + max(e.unit, 0) for e in self.entries])
         self._rest = np.array([(0, max(e.unit, 0), max(e.unit, 0), e.x, e.y) for e in self.entries], np.int16)
 
-    def _entries(self) -> Iterable[TargetedAction]:
+    def _list_actions(self) -> Iterable[TargetedAction]:
         for action in self.actions:
             if action.target is TargetType.NONE:
                 yield TargetedAction(action.id, action.name, -1, MIDDLE, MIDDLE)
@@ -239,7 +240,7 @@ class DiscreteChoices(Choices):
 
     def mask(self, seen: ActionInputs) -> npt.NDArray[np.int8]:
         flat = seen.target_mask.reshape(*seen.available.shape[:-1], -1) != 0
-        allowed = self._offered(seen)[..., self._ids] & (flat[..., self._target] | ~self._aims)
+        allowed = self._available_mask(seen)[..., self._ids] & (flat[..., self._target] | ~self._aims)
         return np.asarray(allowed, np.int8)
 
     def orders(self, chosen: Array, seen: ActionInputs) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_]]:

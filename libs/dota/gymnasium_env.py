@@ -73,14 +73,14 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         if "opponent" in given:
             self.team.set_opponent(given["opponent"], [0])
         self.team.begin(0, int(self.np_random.integers(2**63)), given.get("lineup"))
-        return self._look()
+        return self._observe()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one step. Raises ValueError for an action of a wrong type, shape or range."""
         chosen = self.team.view.parse_actions(action, (), "the action").reshape(1, -1)
         earned = self.team.step(chosen, np.arange(1))
         terminated, truncated = self.team.ended()
-        observation, info = self._look()
+        observation, info = self._observe()
         return observation, float(earned[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
@@ -95,7 +95,7 @@ class DotaEnv(gymnasium.Env[Any, Any]):
             return None
         return draw(self.team.config.patch, self.team.games.spectate(0))
 
-    def _look(self) -> tuple[Any, dict[str, Any]]:
+    def _observe(self) -> tuple[Any, dict[str, Any]]:
         observation, infos = self.team.observe()
         first = {name: values[0] for name, values in observation.items()} if isinstance(observation, dict) \
             else observation[0]

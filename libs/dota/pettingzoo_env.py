@@ -66,11 +66,11 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     def observation_space(self, agent: str) -> Any:
         """Return an agent's observation space, the same object at each call. Raises KeyError that names an unknown
         agent."""
-        return self.observation_spaces[self._known(agent)]
+        return self.observation_spaces[self._require_agent(agent)]
 
     def action_space(self, agent: str) -> Any:
         """Return an agent's action space, the same object at each call. Raises KeyError that names an unknown agent."""
-        return self.action_spaces[self._known(agent)]
+        return self.action_spaces[self._require_agent(agent)]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None
               ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -86,7 +86,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self.game.reset(int(self._random.integers(2**63)), given.get("lineup"))
         self.agents = list(self.possible_agents)
         self._refused[:] = 0
-        return self._look()
+        return self._observe()
 
     def step(self, actions: Mapping[str, Any]
              ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
@@ -98,7 +98,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         orders = np.zeros((TEAMS, self.layout.heroes, 6), np.int16)
         self._refused[:] = 0
         for agent, action in actions.items():
-            place = self._places[self._known(agent)]
+            place = self._places[self._require_agent(agent)]
             chosen = self.view.parse_actions(action, (), f"the action of {agent}")
             hero = {name: array[place][None] for name, array in self.game.obs.items() if not name.startswith("shared")}
             order, allowed = self.view.choices.orders(chosen, self.view.seen(hero))
@@ -106,7 +106,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self.game.step(orders)
         earned = self._weighting(self.game.signals, np.array(self.game.time, np.float32))
         winner, agents = self.game.winner, self.agents
-        observations, infos = self._look()
+        observations, infos = self._observe()
         out = (observations, {a: float(earned[self._places[a]]) for a in agents},
                dict.fromkeys(agents, winner in (Winner.RADIANT, Winner.DIRE)),
                dict.fromkeys(agents, winner is Winner.DRAW), infos)
@@ -126,12 +126,12 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     def close(self) -> None:
         """Do nothing: the environment holds no resource but memory."""
 
-    def _known(self, agent: str) -> str:
+    def _require_agent(self, agent: str) -> str:
         if agent not in self._places:
             raise KeyError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
         return agent
 
-    def _look(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    def _observe(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         heroes = self.layout.heroes
         # Every hero sees the shared arrays; a hero's axis of its own, as an agent may have several.
         arrays = {name: np.broadcast_to(a[:, None], (TEAMS, heroes, a.shape[-1])) if name.startswith("shared")

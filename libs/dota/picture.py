@@ -49,7 +49,7 @@ def ground_of(patch: str) -> MapPicture:
     return MapPicture(patch)
 
 
-def _paint(image: Picture, x: float, y: float, radius: float, colour: tuple[int, int, int], square: bool) -> None:
+def _render_disc(image: Picture, x: float, y: float, radius: float, colour: tuple[int, int, int], square: bool) -> None:
     side = image.shape[0]
     left, right = max(0, int(x - radius)), min(side, int(x + radius) + 1)
     top, bottom = max(0, int(y - radius)), min(side, int(y + radius) + 1)
@@ -80,13 +80,13 @@ def draw(patch: str, frame: dict[str, Any]) -> Picture:
             continue
         x, y = at(unit["x"], unit["y"])
         size = SIZES.get(unit["kind"], 3)
-        _paint(image, x, y, size, (0, 0, 0), unit["kind"] in BUILDINGS)
-        _paint(image, x, y, size - 1, TEAMS[unit["team"]], unit["kind"] in BUILDINGS)
+        _render_disc(image, x, y, size, (0, 0, 0), unit["kind"] in BUILDINGS)
+        _render_disc(image, x, y, size - 1, TEAMS[unit["team"]], unit["kind"] in BUILDINGS)
         if unit["kind"] in ("hero", "tower", "fort", "roshan") and unit["max_hp"] > 0:
             top, left = max(0, int(y - size - 5)), max(0, int(x - 10))
             length = round(20 * max(0.0, unit["hp"] / unit["max_hp"]))
             image[top : top + 3, left : left + 20] = (40, 0, 0)
             image[top : top + 3, left : left + length] = (90, 230, 90)
     for place_x, place_y, *_ in frame["projectiles"]:
-        _paint(image, *at(place_x, place_y), 2, SHOT, False)
+        _render_disc(image, *at(place_x, place_y), 2, SHOT, False)
     return image

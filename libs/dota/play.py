@@ -104,7 +104,7 @@ class InteractiveGame(Game):
         buy, learn, arrange, pick up or use the courier for it either. Raises IndexError for a hero that does not play.
         """
         self._play.take(int(hero), bool(held), bool(scripted))
-        self._note(PersonRow(self.engine_frame, int(hero), held=bool(held), scripted=bool(scripted)))
+        self._record_row(PersonRow(self.engine_frame, int(hero), held=bool(held), scripted=bool(scripted)))
 
     def order(self, hero: int, order: Order) -> Verdict:
         """Check an order for a hero under human control; it is executed at the next frame if still possible.
@@ -112,12 +112,13 @@ class InteractiveGame(Game):
         An order that cannot be executed is refused and changes nothing, whatever its numbers. The refusal of an order
         at an unseen unit is the same as at a unit that does not exist.
         """
-        row = PersonRow(self.engine_frame, int(hero), _KIND.get(order.kind, -1), _pair(order.target), _place(order.at),
-                        _whole(order.slot), _whole(order.to), order.item if order.kind in _NAMED else "",
+        row = PersonRow(self.engine_frame, int(hero), _KIND.get(order.kind, -1), _pair(order.target),
+                        _round_position(order.at),
+                        _to_int16(order.slot), _to_int16(order.to), order.item if order.kind in _NAMED else "",
                         bool(order.queue))
         reason = apply_person_row(self._play, row)
         if not reason:
-            self._note(row)
+            self._record_row(row)
         return Verdict(not reason, reason)
 
     def begin(self, actions: npt.NDArray[np.int16] | None = None) -> None:
@@ -195,7 +196,7 @@ class InteractiveGame(Game):
         self._vec._forget([0])  # it is written here, at the end of each timestep
         return self._tape
 
-    def _note(self, row: PersonRow) -> None:
+    def _record_row(self, row: PersonRow) -> None:
         if self._tape is not None:
             self._tape.people.append(row)
 
@@ -208,7 +209,7 @@ def apply_person_row(play: Any, row: PersonRow) -> str:
     return str(play.order(row.hero, row.kind, row.target, row.at, row.slot, row.to, row.item, row.queue))
 
 
-def _whole(number: int) -> int:
+def _to_int16(number: int) -> int:
     return int(number) if -1 <= number < 1 << 15 else -1
 
 
@@ -219,7 +220,7 @@ def _pair(target: tuple[int, int] | None) -> tuple[int, int] | None:
     return (int(slot), int(generation)) if 0 <= slot < 1 << 15 and 0 <= generation < 1 << 16 else (-1, 0)
 
 
-def _place(at: tuple[float, float] | None) -> tuple[float, float] | None:
+def _round_position(at: tuple[float, float] | None) -> tuple[float, float] | None:
     """Round a position to 32-bit floats, the precision of a replay."""
     if at is None:
         return None

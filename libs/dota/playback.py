@@ -24,7 +24,7 @@ def play(replay: Replay) -> Iterator[VecGame]:
     game = VecGame(replay.config, 1)
     game.reset_as(0, replay.seed, replay.lineup)
     yield game
-    step_by = _with_people(game, replay.people) if replay.people else _alone(game)
+    step_by = _step_with_people(game, replay.people) if replay.people else _step_without_people(game)
     for step, row in enumerate(replay.orders, 1):
         step_by(np.ascontiguousarray(row))
         check = step // CHECK_EVERY - 1
@@ -35,11 +35,11 @@ def play(replay: Replay) -> Iterator[VecGame]:
         _compare(replay, game.hash(0), replay.final_hash, "at the end")
 
 
-def _alone(game: VecGame) -> Callable[[npt.NDArray[np.int16]], None]:
+def _step_without_people(game: VecGame) -> Callable[[npt.NDArray[np.int16]], None]:
     return lambda commands: game.step_commands(commands[None])
 
 
-def _with_people(game: VecGame, people: list[PersonRow]) -> Callable[[npt.NDArray[np.int16]], None]:
+def _step_with_people(game: VecGame, people: list[PersonRow]) -> Callable[[npt.NDArray[np.int16]], None]:
     """Return a step function that applies people's orders before the frames in which they took effect."""
     core = _core.Play(game._core, 0)
     waiting = deque(people)

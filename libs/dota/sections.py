@@ -40,7 +40,7 @@ class PlainField:
 
     def check(self, value: Any, where: str) -> Any:
         """Convert a value to the field's type. Raises ValueError that names the problem and its location."""
-        taken = _taken(self.annotation, value, where)
+        taken = _convert_value(self.annotation, value, where)
         if taken is None:  # its type says whether it may be
             return None
         for sign, bound in self._bounds:
@@ -62,7 +62,7 @@ def _number(kind: type, value: Any, where: str) -> Any:
     return kind(value)
 
 
-def _taken(kind: Any, value: Any, where: str) -> Any:
+def _convert_value(kind: Any, value: Any, where: str) -> Any:
     origin, args = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
@@ -71,17 +71,18 @@ def _taken(kind: Any, value: Any, where: str) -> Any:
             raise ValueError(f"{where} must be one of {', '.join(map(repr, args))}, not {value!r}")
         return value
     if origin in (typing.Union, types.UnionType):
-        return None if value is None else _taken(next(a for a in args if a is not type(None)), value, where)
+        return None if value is None else _convert_value(next(a for a in args if a is not type(None)), value, where)
     if isinstance(kind, type) and issubclass(kind, PlainSection):
         return value if isinstance(value, kind) else kind.model_validate(value, where)
     if origin in (list, tuple):
         if not isinstance(value, list | tuple):
             raise ValueError(f"{where} must be a list, not {value!r}")
-        return origin(_taken(args[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+        return origin(_convert_value(args[0], item, f"{where}[{i}]") for i, item in enumerate(value))
     if origin is dict:
         if not isinstance(value, Mapping):
             raise ValueError(f"{where} must be a mapping, not {value!r}")
-        return {_taken(args[0], k, f"{where}: {k!r}"): _taken(args[1], v, f"{where}.{k}") for k, v in value.items()}
+        return {_convert_value(args[0], k, f"{where}: {k!r}"): _convert_value(args[1], v, f"{where}.{k}") for k,
+                v in value.items()}
     if kind in (int, float):
         return _number(kind, value, where)
     if not isinstance(value, kind):

@@ -145,7 +145,7 @@ class VecGame:
         self.variants.append(config)
         return len(self.variants) - 1
 
-    def _which(self, which: Sequence[int] | npt.NDArray[np.integer[Any]] | None) -> list[int]:
+    def _indices(self, which: Sequence[int] | npt.NDArray[np.integer[Any]] | None) -> list[int]:
         return self._everyone if which is None else [int(i) for i in which]
 
     def lineup(self, heroes: Sequence[Sequence[str]]) -> npt.NDArray[np.int16]:
@@ -170,7 +170,7 @@ class VecGame:
         gives the configuration of each as an index into the attribute; otherwise a game keeps its own. Recordings of
         these games end. Raises ValueError for a wrong shape, IndexError for an unknown game or variant.
         """
-        which = self._which(indices)
+        which = self._indices(indices)
         if lineups is not None:
             _check("lineups", lineups, (len(which), TEAMS, self.layout.heroes), np.int16)
             lineups = np.ascontiguousarray(lineups)
@@ -202,7 +202,7 @@ class VecGame:
         controls, and of games that are not stepped, are ignored. Any invalid action does nothing. Raises ValueError for
         another shape or dtype or an unknown controller, IndexError for an unknown game.
         """
-        games = self._which(which)
+        games = self._indices(which)
         if actions is None:
             actions = self._no_actions
         _check("actions", actions, self._no_actions.shape, np.int16)
@@ -232,7 +232,7 @@ class VecGame:
 
         Raises ValueError for another shape or dtype and for an unknown command, IndexError for an unknown game.
         """
-        games = self._which(which)
+        games = self._indices(which)
         _check("commands", commands, (len(games), *COMMANDS), np.int16)
         self._core.step_commands(games, np.ascontiguousarray(commands))
 
@@ -244,7 +244,7 @@ class VecGame:
         """
         if name not in self.packed:
             raise ValueError(f"'{name}' is not packed; packed arrays: {', '.join(self.packed) or 'none'}")
-        return list(self._core.packed(PACKED.index(name), self._which(which)))
+        return list(self._core.packed(PACKED.index(name), self._indices(which)))
 
     def record(self, index: int) -> Replay:
         """Start recording a game that was just reset; the returned replay grows with each step until the next reset.

@@ -48,7 +48,7 @@ def _check_ref(ref: Ref) -> None:
         raise ValueError(f"blob size {ref.size}: must not be negative")
 
 
-def _pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
+def _read_pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
     if isinstance(data, Path):
         with data.open("rb") as file:
             while block := file.read(BLOCK_BYTES):
@@ -98,19 +98,19 @@ class BlobStore:
         ``name`` points to them once they are complete.
         """
         sha, size = hashlib.sha256(), 0
-        for piece in _pieces(data):
+        for piece in _read_pieces(data):
             sha.update(piece)
             size += len(piece)
         ref = Ref(sha.hexdigest(), size)
         key = self._object(ref.digest)
         if self._files.size(key) != size:
-            self._files.write(key, _pieces(data))
+            self._files.write(key, _read_pieces(data))
         if name is not None:
             self.set_ref(name, ref)
         return ref
 
     @staticmethod
-    def _use(digest: str, name: str = "") -> str:
+    def _use_key(digest: str, name: str = "") -> str:
         return f"uses/{digest}/{quote(name, safe='')}".rstrip("/")
 
     def set_ref(self, name: str, ref: Ref) -> None:
@@ -121,16 +121,16 @@ class BlobStore:
         except BlobMissing:
             before = None
         # The use first: after a crash in between, contents stay too long and are never lost.
-        self._files.write(self._use(ref.digest, name), [b""])
+        self._files.write(self._use_key(ref.digest, name), [b""])
         self._files.write(self._ref(name), [json.dumps(ref._asdict()).encode()])
         if before is not None and before.digest != ref.digest:
-            self._unuse(before.digest, name)
+            self._remove_use(before.digest, name)
 
-    def _unuse(self, digest: str, name: str) -> None:
-        self._files.remove(self._use(digest, name))
-        if not self._files.names(self._use(digest)):
+    def _remove_use(self, digest: str, name: str) -> None:
+        self._files.remove(self._use_key(digest, name))
+        if not self._files.names(self._use_key(digest)):
             self._files.remove(self._object(digest))
-            self._files.remove_folder(self._use(digest))
+            self._files.remove_folder(self._use_key(digest))
 
     def ref(self, name: str) -> Ref:
         """Return the target of ``name``. Raise BlobMissing, or Corrupt for a damaged name."""
@@ -160,7 +160,7 @@ class BlobStore:
         except BlobMissing:
             return
         self._files.remove(self._ref(name))
-        self._unuse(ref.digest, name)
+        self._remove_use(ref.digest, name)
 
     def _resolve(self, what: "str | Ref") -> Ref:
         ref = what if isinstance(what, Ref) else self.ref(what)

@@ -43,7 +43,7 @@ class PackedArray:
         mask = np.frombuffer(data, np.uint8, mask_bytes)
         if count % 8 and int(mask[-1]) >> count % 8:
             raise ValueError(f"presence bits are set beyond the {count} values")
-        needed = mask_bytes + 2 * _ones(mask)
+        needed = mask_bytes + 2 * _count_ones(mask)
         if len(data) != needed:
             raise ValueError(f"{len(data)} bytes where the presence bits announce {needed}")
 
@@ -119,7 +119,7 @@ class PackedRows:
         return found
 
 
-def _ones(mask: npt.NDArray[np.uint8]) -> int:
+def _count_ones(mask: npt.NDArray[np.uint8]) -> int:
     """Return the number of bits set."""
     whole = len(mask) // _BYTES_PER_WORD * _BYTES_PER_WORD
     return (int(np.bitwise_count(mask[:whole].view(np.uint64)).sum(dtype=np.int64))

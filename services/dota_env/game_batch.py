@@ -113,7 +113,7 @@ class GameBatch:
                 full[which] = actions
                 self._games.step(full, which)
             output = self._output(which, began)
-            return replace(output, seen={int(env_slot): self._seen(int(env_slot)) for env_slot in watched})
+            return replace(output, seen={int(env_slot): self._spectator_view(int(env_slot)) for env_slot in watched})
 
         return await self._run(work)
 
@@ -139,7 +139,7 @@ class GameBatch:
         return BatchOutput(seen, g.signals[which], g.winner[which], g.game_time[which], g.stats[which], took,
                      g.lineups[which])
 
-    def _seen(self, env_slot: int) -> tuple[bytes, bytes, bytes]:
+    def _spectator_view(self, env_slot: int) -> tuple[bytes, bytes, bytes]:
         frame = self._schema.empty()
         self._games.write_seen(env_slot, frame)
         return pack_frame(self._schema, frame), np.stack([

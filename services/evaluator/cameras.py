@@ -50,10 +50,10 @@ class Cameras:
         """Record the game that has just begun in a slot to a file. After a write error the game goes on unrecorded."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            writer = self._writers[slot] = RecordingWriter(path, self._config(slot), self._about(slot))
+            writer = self._writers[slot] = RecordingWriter(path, self._config(slot), self._game_facts(slot))
             writer.camera.record(self._games, slot)
         except OSError as error:
-            self._lose(slot, error)
+            self._abandon_recording(slot, error)
 
     def wants(self, slot: int) -> bool:
         """Return whether a slot is recorded or watched; start the broadcast for a new viewer."""
@@ -78,7 +78,7 @@ class Cameras:
                 try:
                     self._record_outputs(camera, slot, side, row, answer, policy_debug)
                 except Exception as error:  # an error costs the recording, not the rating
-                    self._lose(slot, error)
+                    self._abandon_recording(slot, error)
 
     def record_step(self, slots: Collection[int]) -> None:
         """Record these slots after a step."""
@@ -90,7 +90,7 @@ class Cameras:
                     for side in range(2):
                         camera.record_rewards(side, self._games.signals[slot, side] * weights)
                 except Exception as error:
-                    self._lose(slot, error)
+                    self._abandon_recording(slot, error)
 
     def ended(self, slot: int) -> bool:
         """End a slot's recording; return whether it is complete and stored."""
@@ -121,7 +121,7 @@ class Cameras:
     def facts(self, slot: int) -> dict[str, Any]:
         """Return the description of a slot's ended game for the list of recordings."""
         kills = self._games.stats[slot, :, :, 2].sum(axis=1)
-        return {**self._about(slot), "seconds": round(float(self._games.game_time[slot]), 1), "at": time.time(),
+        return {**self._game_facts(slot), "seconds": round(float(self._games.game_time[slot]), 1), "at": time.time(),
                 "winner": int(self._games.winner[slot]) - 1, "kills": [int(k) for k in kills],
                 "mode": self._config(slot).mode, "patch": self._config(slot).patch}
 
@@ -130,7 +130,7 @@ class Cameras:
         found = []
         for slot, (game, _, since) in self._pairings.items():
             stats = self._games.stats[slot]
-            found.append({"game": game, **self._about(slot), "time": round(float(self._games.game_time[slot]), 1),
+            found.append({"game": game, **self._game_facts(slot), "time": round(float(self._games.game_time[slot]), 1),
                           "kills": [int(k) for k in stats[:, :, 2].sum(axis=1)],
                           "net_worth": [int(k) for k in stats[:, :, 5].sum(axis=1)],
                           "wall_seconds": round(time.monotonic() - since, 1)})
@@ -139,7 +139,7 @@ class Cameras:
     def _config(self, slot: int) -> GameConfig:
         return self._games.variants[self._games.variant(slot)]
 
-    def _about(self, slot: int) -> dict[str, Any]:
+    def _game_facts(self, slot: int) -> dict[str, Any]:
         _, pairing, _ = self._pairings[slot]
         players = [pairing.agent.name, pairing.opponent.name]
         return {"run": self._run, "kind": "rated" if pairing.game else "match",
@@ -152,13 +152,13 @@ class Cameras:
     def _show(self, slot: int, game: str) -> None:
         source = self._source
         assert source is not None
-        camera = Camera(self._config(slot), self._about(slot), lambda chunk, facts: source.put(
+        camera = Camera(self._config(slot), self._game_facts(slot), lambda chunk, facts: source.put(
             "chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps}), FIRST_STEPS)
         self._live[slot] = camera
         source.put("header", game, camera.packed_header())
         camera.record(self._games, slot)
 
-    def _lose(self, slot: int, error: Exception) -> None:
+    def _abandon_recording(self, slot: int, error: Exception) -> None:
         log.warning("the recording of a game is lost: %s", error, exc_info=not isinstance(error, OSError))
         if slot in self._live and self._source is not None:
             self._live.pop(slot)

@@ -56,7 +56,7 @@ class DraftReader:
             version = self._rated()
             if active() and version > self._made:
                 try:
-                    await self._make(self.pool, line_ups, version, active)
+                    await self._build_table(self.pool, line_ups, version, active)
                 except CallFailed as error:
                     log.warning("draft table of version %d failed, next attempt in %g s: %s", version, POLL_SECONDS,
                                 error)
@@ -67,7 +67,7 @@ class DraftReader:
                     self.is_idle = True
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _make(self, pool: HeroPool, line_ups: LineUps, version: int, active: Callable[[], bool]) -> None:
+    async def _build_table(self, pool: HeroPool, line_ups: LineUps, version: int, active: Callable[[], bool]) -> None:
         win = np.empty(pool.line_ups, np.float32)
         for at in range(0, pool.line_ups, line_ups.games):
             while not active():
@@ -75,13 +75,13 @@ class DraftReader:
                 await asyncio.sleep(0.2)
             self.is_idle = False
             leaves = np.arange(at, min(at + line_ups.games, pool.line_ups))
-            win[leaves] = await self._read(line_ups.seen(leaves), len(leaves), version)
+            win[leaves] = await self._read_values(line_ups.seen(leaves), len(leaves), version)
         facts = {"version": version, **HOW, "at": time.time()}
         table = LeafTable(pool, win.reshape(pool.shape), facts)
-        await asyncio.to_thread(self._store, draft_tables.table_name(version, pool, self._game), table)
+        await asyncio.to_thread(self._store_table, draft_tables.table_name(version, pool, self._game), table)
         self._made = version
 
-    async def _read(self, seen: Mapping[str, npt.NDArray[Any]], k: int, version: int) -> Floats:
+    async def _read_values(self, seen: Mapping[str, npt.NDArray[Any]], k: int, version: int) -> Floats:
         """Return the win probabilities of k line-ups, from both teams' first observations, float32 [k]."""
         sessions: Ints = np.array([next(self._session) for _ in range(k * TEAMS)], np.int64)
         policies = np.full(k * TEAMS, version, np.int64)
@@ -89,6 +89,6 @@ class DraftReader:
         answer = await self._inference.act(sessions, policies, flags, seen)
         return win_from_heads(answer.auxiliary[WIN].reshape(k, TEAMS, -1))
 
-    def _store(self, name: str, table: LeafTable) -> None:
+    def _store_table(self, name: str, table: LeafTable) -> None:
         self._tables.put(name, table)
         self._tables.forget_old()

@@ -75,7 +75,7 @@ class GuardLoop:
                 del self._games[i]
                 pair.results[pairing.side] = 2 * result.score - 1
                 if len(pair.results) == 2:
-                    self._store(pair)
+                    self._store_pair(pair)
                 return True
         return False
 
@@ -102,13 +102,13 @@ class GuardLoop:
                 self._anneal = None
                 return
             if anneal.trial != self._trial:
-                self._begin(anneal)
+                self._begin_attempt(anneal)
             self._anneal = anneal
         except (redis.RedisError, ValidationError) as error:
             log.warning("the guard waits: the anneal's document cannot be read: %s", error)
             self._anneal = None
 
-    def _begin(self, anneal: Anneal) -> None:
+    def _begin_attempt(self, anneal: Anneal) -> None:
         """Switch to another attempt: load its recorded pairs and remove those of other attempts."""
         self._changed = GameConfig.model_validate(merge_overrides(self.game.model_dump(mode="json"), anneal.overrides))
         self.drop()
@@ -142,7 +142,7 @@ class GuardLoop:
             self._waiting.append(pairing)
             self._games.append((pairing, pair))
 
-    def _store(self, pair: _OpenPair) -> None:
+    def _store_pair(self, pair: _OpenPair) -> None:
         self._open.pop((pair.trial, pair.rule, pair.number), None)
         if pair.trial != self._trial:
             return  # the pair belongs to an earlier attempt

@@ -72,9 +72,9 @@ class RatingLoop:
 
     def next_pairing(self) -> Pairing | None:
         """Return the next game; None if no version needs a rating, or all games of a round have begun."""
-        self._proceed()
+        self._advance_ladder()
         if self.ladder.trial is None:
-            self._begin()
+            self._begin_rating()
         assigned = next((g for g in self.ladder.pending_games() if g.id not in self._in_progress), None)
         if assigned is None:
             return None
@@ -82,7 +82,7 @@ class RatingLoop:
         return Pairing(self._player(assigned.first), self._player(assigned.second), assigned.side, assigned.seed,
                        game=assigned.id)
 
-    def _begin(self) -> None:
+    def _begin_rating(self) -> None:
         version = self.newest()
         if version is None:
             return
@@ -114,10 +114,10 @@ class RatingLoop:
         self._in_progress.discard(game)
         counted = self._table.update(lambda: self.ladder.report_game(
             game, result.score, result.game_seconds, result.agent_statistics.tolist()))
-        self._proceed()
+        self._advance_ladder()
         return counted
 
-    def _proceed(self) -> None:
+    def _advance_ladder(self) -> None:
         """Advance the ladder when every game of the round has ended."""
         outcome: RatingOutcome | None = None
 

@@ -27,14 +27,14 @@ class SpectatorRecordings:
 
     def begin(self, slot: int) -> None:
         """Record the game that has just begun in a slot."""
-        self._cameras.record_to(slot, self._at(slot))
+        self._cameras.record_to(slot, self._temporary_path(slot))
 
     def keep(self, slot: int, name: str) -> None:
         """Store the recording of a slot's ended game under a name."""
         facts = self._cameras.facts(slot)
         if not self._cameras.ended(slot):
             return
-        path = self._at(slot)
+        path = self._temporary_path(slot)
         try:
             self._blobs.put(path, f"{REPLAYS}{name}{SUFFIX}")
             self._blobs.put(json.dumps(facts).encode(), f"{REPLAYS}{name}.json")
@@ -46,7 +46,7 @@ class SpectatorRecordings:
         for suffix in (SUFFIX, ".json"):
             self._blobs.remove_ref(f"{REPLAYS}{name}{suffix}")
 
-    def _at(self, slot: int) -> Path:
+    def _temporary_path(self, slot: int) -> Path:
         return self._folder / f".game-{os.getpid()}-{id(self._cameras):x}-{slot}{SUFFIX}"
 
 

@@ -117,7 +117,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
                 if recordings is not None:
                     recordings.keep(result.slot, target.stem)
             results.append(result)
-            writes.append(asyncio.create_task(self._store(request.match, version, result, path)))
+            writes.append(asyncio.create_task(self._store_game(request.match, version, result, path)))
 
         matches = Matches(games, self.inference(), games.layout.heroes, cameras)
         self.playing.add(matches)
@@ -156,7 +156,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     def _identity(self, match: str) -> str:
         return f"{match}@{self.epoch}"  # games of another epoch do not count
 
-    async def _store(self, match: str, version: int, result: PairingResult, path: str) -> None:
+    async def _store_game(self, match: str, version: int, result: PairingResult, path: str) -> None:
         if self.match_games is None or not match:
             return
         try:

@@ -87,7 +87,7 @@ class Batcher:
         if self._thread.is_alive():
             self._thread.join()
         for pending in self._queue.drain():
-            self._fail(pending, VersionUnavailable("the server is shutting down"))
+            self._fail_request(pending, VersionUnavailable("the server is shutting down"))
 
     @property
     def idle(self) -> bool:
@@ -141,7 +141,7 @@ class Batcher:
 
     def _enqueue(self, pending: PendingRequest) -> None:
         if not self._queue.put(pending):
-            self._fail(pending, VersionUnavailable("the server is shutting down"))
+            self._fail_request(pending, VersionUnavailable("the server is shutting down"))
 
     # ------------------------------------------------------------------------------------------------ the thread
 
@@ -180,7 +180,7 @@ class Batcher:
                 self._observer.dropped("error", len(live))
             for pending in live:
                 self._table.close(pending.request.sessions)
-                self._fail(pending, error)
+                self._fail_request(pending, error)
             if self._failed_in_a_row >= FAILURES_IN_A_ROW:
                 raise RuntimeError(f"{self._failed_in_a_row} batches in a row have failed") from error
             return
@@ -199,7 +199,7 @@ class Batcher:
         waited = now - pending.enqueued
         if waited > self._options.request_timeout_seconds:
             self._observer.dropped("expired", 1)
-            self._fail(pending, RequestTimeout(f"the request waited {waited:.1f} s for its batch"))
+            self._fail_request(pending, RequestTimeout(f"the request waited {waited:.1f} s for its batch"))
             return False
         slots = self._table.find(request.sessions)
         unknown = (slots == UNKNOWN) & (request.flags & (RESET | RESTORE) == 0)
@@ -219,7 +219,7 @@ class Batcher:
         except (SessionsExhausted, ValueError) as error:
             self._table.close(request.sessions)
             self._observer.dropped("refused", 1)
-            self._fail(pending, error)
+            self._fail_request(pending, error)
             return False
         self._table.touch(slots, now)
         pending.slots = slots
@@ -234,7 +234,7 @@ class Batcher:
         greedy = flags & GREEDY != 0
         want, want_debug = flags & WANT_STATE != 0, flags & WANT_POLICY_DEBUG != 0
         batch = self._forward.join([p.request for p in live])
-        replayed = self._replayed(live, flags)
+        replayed = self._replayed_actions(live, flags)
         served = {version: held for pending in live for version, held in pending.served.items()}
         served[newest.version] = newest  # even if a request still holds that number with another digest
 
@@ -253,7 +253,8 @@ class Batcher:
             self._table.close([s for s, c in zip(sessions, closing, strict=True) if c])
         return self._split(live, merged, versions, want, want_debug, now, forward, newest.reward_std)
 
-    def _replayed(self, live: list[PendingRequest], flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
+    def _replayed_actions(self, live: list[PendingRequest],
+                          flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
         """Return int16 [rows, H, 6]: the action to take, -1 where the policy chooses. None if no row is replayed."""
         replay = flags & REPLAY != 0
         if not replay.any():
@@ -282,7 +283,7 @@ class Batcher:
                 {n[6:]: a[watched] for n, a in merged.items() if seen and n.startswith("debug/")}))
         return replies
 
-    def _fail(self, pending: PendingRequest, error: BaseException) -> None:
+    def _fail_request(self, pending: PendingRequest, error: BaseException) -> None:
         self._release(pending)
         _set_exception(pending.future, error)
 

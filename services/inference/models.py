@@ -331,9 +331,9 @@ class Models:
 
     def _begin_load(self, version: int, *waiting: "Future[ResidentVersion]") -> None:
         self._loading[version] = [*waiting]
-        self._loader.submit(self._load_past, version).add_done_callback(self._loaded)
+        self._loader.submit(self._load_past, version).add_done_callback(self._on_loaded)
 
-    def _loaded(self, load: "Future[None]") -> None:
+    def _on_loaded(self, load: "Future[None]") -> None:
         """End the process after an unexpected error in a load, whose requests would never be answered."""
         error = None if load.cancelled() else load.exception()
         if error is not None and self._critical_tasks is not None:

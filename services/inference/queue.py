@@ -92,14 +92,14 @@ class BatchQueue:
             if not self._waiting:
                 return []
             closes = self._waiting[0].enqueued + self._delay
-            while not self.closed and not self._full():
+            while not self.closed and not self._is_full():
                 left = closes - self._clock()
                 if left <= 0:
                     break
                 self._condition.wait(left)
             return self._first_batch()
 
-    def _full(self) -> bool:
+    def _is_full(self) -> bool:
         rows = sum(pending.rows for pending in self._waiting)
         return rows >= self._max_batch or {pending.request.stream for pending in self._waiting} >= self._streams
 

@@ -84,7 +84,7 @@ class Stager:
                 if one.copied is not None:
                     stream.wait_event(one.copied)
                 one.buffer.record_stream(stream)
-        return {name: _joined([one.arrays[name] for one in staged], self._device) for name in staged[0].arrays}
+        return {name: _join_arrays([one.arrays[name] for one in staged], self._device) for name in staged[0].arrays}
 
 
 def carried(dtype: "np.dtype[np.generic]") -> torch.dtype:
@@ -124,7 +124,7 @@ def _bytes_of(array: Array | PackedArray) -> list[Array]:
     return [np.ascontiguousarray(array).reshape(-1).view(np.uint8)]
 
 
-def _joined(arrays: Sequence[torch.Tensor | SparseArray], device: torch.device) -> torch.Tensor:
+def _join_arrays(arrays: Sequence[torch.Tensor | SparseArray], device: torch.device) -> torch.Tensor:
     packed = [array for array in arrays if isinstance(array, SparseArray)]
     if len(packed) == len(arrays):
         return unpacked(packed, device)

@@ -117,13 +117,13 @@ class OpponentPool:
             return None if after is None else _row(after)
 
         with self._lock:
-            choice = self._choice(game_id, version)
+            choice = self._assigned_choice(game_id, version)
             counted = self._table.update(change, once=game_id)
             if counted and drop is not None and choice is not None and choice.active is not None:
                 choice.active.dropped += drop
             return counted
 
-    def _choice(self, game_id: str, version: int) -> OpponentChoice | None:
+    def _assigned_choice(self, game_id: str, version: int) -> OpponentChoice | None:
         """Return how a game against a version was assigned. If another process assigned it, its slot's turn is used."""
         choice = self._assigned.get(game_id)
         if choice is not None and choice.past == version:

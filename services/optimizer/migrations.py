@@ -26,7 +26,7 @@ def commit_staged_checkpoint(state: RunState, record: RunRecord, checkpoints: Ch
     on resume instead, and the steps since then are only in the published version. Raises Corrupt when a revert's blob
     is missing, because the newest checkpoint belongs to the abandoned branch.
     """
-    staged = _staged(state, record, checkpoints)
+    staged = _staged_checkpoint(state, record, checkpoints)
     if staged is None:
         return
     version, ref, details = staged
@@ -44,7 +44,8 @@ def commit_staged_checkpoint(state: RunState, record: RunRecord, checkpoints: Ch
     log.info("staged checkpoint committed version=%d operation=%s", version, details["operation"])
 
 
-def _staged(state: RunState, record: RunRecord, checkpoints: Checkpoints) -> tuple[int, Ref, dict[str, Any]] | None:
+def _staged_checkpoint(state: RunState, record: RunRecord, checkpoints: Checkpoints) -> tuple[int, Ref,
+                                                                                              dict[str, Any]] | None:
     """Return version, blob and origin of the checkpoint that the last cut-over staged."""
     segments = state.lineage().segments
     reverts = [s for s in segments if s.operation and s.parent != s.first - 1]

@@ -37,7 +37,7 @@ class SampleRecordings:
         Raises RuntimeError when there are neither samples nor an earlier recording.
         """
         name = recording_name(self._run, operation)
-        found = self._stored(name) or self._recorded(name) or self._newest()
+        found = self._stored(name) or self._load_recording(name) or self._newest()
         if found is None:
             raise RuntimeError("the optimizer has no samples to check the plan on, and there is no earlier "
                                "recording: let the run play for a while first")
@@ -45,7 +45,7 @@ class SampleRecordings:
         self.samples = int(arrays["actions"].shape[1])
         return RecordedSamples.from_batch(arrays), ref
 
-    def _recorded(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
+    def _load_recording(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
         arrays = self._buffer.peek(self._wanted, seed=len(name))
         if arrays is None:
             return None

@@ -85,15 +85,15 @@ class SurgeryWorker:
         try:
             answer = self._run_job(job, fencing_token)
         except (JobRefused, revert.VersionNotPreserved, FencedOut) as error:
-            self._fail(job, JobState.REFUSED, error)
+            self._fail_job(job, JobState.REFUSED, error)
         except Exception as error:
             log.exception("job failed id=%s", job.id)
-            self._fail(job, JobState.FAILED, error)
+            self._fail_job(job, JobState.FAILED, error)
         else:
             self.jobs.complete(job, JobState.DONE, answer)
         return True
 
-    def _fail(self, job: Job, state: JobState, error: Exception) -> None:
+    def _fail_job(self, job: Job, state: JobState, error: Exception) -> None:
         log.warning("job %s id=%s: %s", state, job.id, error)
         self.jobs.complete(job, state, error=str(error) or type(error).__name__)
 

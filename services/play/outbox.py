@@ -32,14 +32,14 @@ class Outbox:
 
     def begin(self, header: bytes) -> None:
         """Queue the header, before all frames."""
-        self._put(None, play_pb2.JoinResponse(frame=bytes([HEADER]) + header))
+        self._queue_response(None, play_pb2.JoinResponse(frame=bytes([HEADER]) + header))
 
     def send(self, response: play_pb2.JoinResponse) -> None:
         """Queue a message, which is never dropped; a client with thousands of queued messages is disconnected."""
         if len(self._queue) > MAX_MESSAGES:
             self._queue.clear()
             self.end()
-        self._put(None, response)
+        self._queue_response(None, response)
 
     def send_frame(self, view: View) -> None:
         """Queue a view's next frame."""
@@ -49,7 +49,7 @@ class Outbox:
         body = view.changes() if self._has_keyframe else view.keyframe()
         message = message_of(view.engine_frame, not self._has_keyframe, body, events)
         self._has_keyframe, self._missed = True, []
-        self._put(events, play_pb2.JoinResponse(frame=message))
+        self._queue_response(events, play_pb2.JoinResponse(frame=message))
 
     @property
     def is_behind(self) -> bool:
@@ -67,7 +67,7 @@ class Outbox:
 
     def send_encoded_frame(self, message: bytes) -> None:
         """Queue an encoded frame (services.play.broadcast)."""
-        self._put([], play_pb2.JoinResponse(frame=message))
+        self._queue_response([], play_pb2.JoinResponse(frame=message))
 
     def end(self) -> None:
         """Close the queue: remaining messages are sent, then iteration ends."""
@@ -79,7 +79,7 @@ class Outbox:
         """Return whether the queue is closed."""
         return self._ended
 
-    def _put(self, events: list[dict[str, Any]] | None, response: play_pb2.JoinResponse) -> None:
+    def _queue_response(self, events: list[dict[str, Any]] | None, response: play_pb2.JoinResponse) -> None:
         if self._ended:
             return
         self._queue.append((events, response))

@@ -70,11 +70,11 @@ class GameRecorder:
 
     def recorded(self, begin: NewGame, about: Mapping[str, Any], people: list[str], winner: int) -> "GameRecording":
         """Return the recording of the ended game. ``about``: header entries, including ``players``."""
-        data = self._packed(begin.config, {**about, "seed": str(begin.seed)})
+        data = self._pack(begin.config, {**about, "seed": str(begin.seed)})
         return GameRecording(begin.game, list(about["players"]), people, self._time, time.time(), winner, self._kills,
                              len(data), data)
 
-    def _packed(self, config: GameConfig, about: Mapping[str, Any]) -> bytes:
+    def _pack(self, config: GameConfig, about: Mapping[str, Any]) -> bytes:
         self._end_chunk()
         pieces, index = [pack_header(header_by_timestep(config, about))], RecordingIndex()
         at = len(pieces[0])
@@ -134,7 +134,7 @@ class RecordingStore:
         self._lock = threading.Lock()
         self._stored: dict[str, GameRecording] = {}  # oldest first
         if folder is not None and games and folder.is_dir():
-            for recorded in sorted(self._found(folder), key=lambda r: r.at):
+            for recorded in sorted(self._find_recordings(folder), key=lambda r: r.at):
                 self._stored[recorded.game] = recorded
             self._remove_oldest()
 
@@ -180,7 +180,7 @@ class RecordingStore:
                 file.write(data)
 
     @staticmethod
-    def _found(folder: Path) -> list[GameRecording]:
+    def _find_recordings(folder: Path) -> list[GameRecording]:
         found = []
         for path in [*folder.glob(f".*{PARTIAL}"), *folder.glob(f"*{FACTS}")]:
             if path.suffix == PARTIAL or not path.with_suffix(SUFFIX).exists():

@@ -15,7 +15,7 @@ from five.protos.v1 import play_pb2, play_pb2_grpc
 from five.run.config.play import PlayConfig
 from five.services.play import metrics as page
 from five.services.play.agents import Inference
-from five.services.play.match import HostedGame
+from five.services.play.hosted_game import HostedGame
 from five.services.play.players import ConnectedPlayer, Filler, NewGame
 from five.services.play.ratings import FinishedGame, Person
 from five.services.play.recordings import RecordingStore

@@ -193,8 +193,8 @@ class RemoteEnvironment:
                                 np.uint8)
             step = await self._client.reset(games, controllers, others, variants if others else None)
         except CallFailed as failure:
-            await self._lose(failure)
-        _take(step.observations, out, games)
+            await self._mark_lost(failure)
+        _copy_rows(step.observations, out, games)
         return step.lineups
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
@@ -203,9 +203,9 @@ class RemoteEnvironment:
         try:
             step = await self._client.step(self._all, actions, self._watched)
         except CallFailed as failure:
-            await self._lose(failure)
+            await self._mark_lost(failure)
         self._seen = step.seen
-        _take(step.observations, out, self._all)
+        _copy_rows(step.observations, out, self._all)
         return StepResult(step.signals, step.winners, step.game_time, step.statistics)
 
     def watch(self, slots: Collection[int]) -> None:
@@ -233,13 +233,13 @@ class RemoteEnvironment:
         if client is not None:
             await client.close()
 
-    async def _lose(self, failure: CallFailed) -> NoReturn:
+    async def _mark_lost(self, failure: CallFailed) -> NoReturn:
         await self.close()
         if not (failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure)):
             raise failure  # a retry would be refused as well
         raise ConnectionError(str(failure)) from failure
 
 
-def _take(observations: Mapping[str, Array | PackedArray], out: Arrays, games: Ints) -> None:
+def _copy_rows(observations: Mapping[str, Array | PackedArray], out: Arrays, games: Ints) -> None:
     for name, array in observations.items():
         out[name][games] = split_team_rows(array) if isinstance(array, PackedArray) else array

@@ -68,7 +68,7 @@ class LiveBroadcast:
                     self._source.put("end", had[0])
                 had = None
             if wanted and had is None:
-                camera = Camera(record.variant.config or self._rules, self._about(record),
+                camera = Camera(record.variant.config or self._rules, self._game_facts(record),
                                 lambda chunk, facts, game=game: self._send(game, chunk, facts),  # type: ignore[misc]
                                 FIRST_STEPS)
                 self._cameras[slot] = game, camera
@@ -128,7 +128,7 @@ class LiveBroadcast:
         outcome = self._outcome
         found = []
         for slot, record in enumerate(self._records[:LISTED_GAMES]):
-            entry: dict[str, Any] = {"game": record.match.game_id, **self._about(record)}
+            entry: dict[str, Any] = {"game": record.match.game_id, **self._game_facts(record)}
             if outcome is not None:
                 sums = {name: np.rint(outcome.statistics[slot, :, :, k].sum(axis=1)).astype(int).tolist()
                         for name, k in self._columns.items()}
@@ -138,7 +138,7 @@ class LiveBroadcast:
             found.append(entry)
         return found
 
-    def _about(self, record: GameRecord) -> dict[str, Any]:
+    def _game_facts(self, record: GameRecord) -> dict[str, Any]:
         match = record.match
         names = []
         for side, policy in enumerate(match.seats.policies):

@@ -28,19 +28,19 @@ def assigned_ranks(ordinal: int, rollouts: int, optimizers: int, per_process: in
     own = range(ordinal * per_process, (ordinal + 1) * per_process)
     rollouts = max(rollouts, ordinal + 1)
     remaining = range(rollouts * per_process, optimizers)[ordinal::rollouts]
-    return [_order(i // optimizers, optimizers, per_process)[i % optimizers] for i in (*own, *remaining)]
+    return [_rank_order(i // optimizers, optimizers, per_process)[i % optimizers] for i in (*own, *remaining)]
 
 
 @functools.lru_cache(maxsize=256)
-def _order(repetition: int, optimizers: int, per_process: int) -> list[int]:
+def _rank_order(repetition: int, optimizers: int, per_process: int) -> list[int]:
     """Return the ranks in the order of one repetition. No rollout gets a rank twice where two repetitions meet."""
-    order = _shuffled(repetition, optimizers)
+    order = _shuffle_ranks(repetition, optimizers)
     if repetition == 0 or optimizers % per_process == 0:
         return order  # no rollout's ranks are of two repetitions
     overlap = per_process - 1
     if optimizers < 3 * overlap:
-        return _shuffled(0, optimizers)  # the same order again: any ``per_process`` ranks in a row differ
-    last = set(_shuffled(repetition - 1, optimizers)[-overlap:])
+        return _shuffle_ranks(0, optimizers)  # the same order again: any ``per_process`` ranks in a row differ
+    last = set(_shuffle_ranks(repetition - 1, optimizers)[-overlap:])
     order, free = list(order), overlap
     for i in range(overlap):
         if order[i] in last:
@@ -52,7 +52,7 @@ def _order(repetition: int, optimizers: int, per_process: int) -> list[int]:
 
 
 @functools.lru_cache(maxsize=256)
-def _shuffled(repetition: int, optimizers: int) -> list[int]:
+def _shuffle_ranks(repetition: int, optimizers: int) -> list[int]:
     order = list(range(optimizers))
     random.Random(f"{repetition}/{optimizers}").shuffle(order)
     return order

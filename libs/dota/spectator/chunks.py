@@ -110,7 +110,7 @@ def changes(schema: FrameSchema, before: Frame, frame: Mapping[str, npt.NDArray[
             packed = np.packbits(which, axis=1, bitorder="little")
             masks[:, :packed.shape[1]] = packed
             parts.append(masks.tobytes())
-            parts.append(_planes((now[rows] - then[rows])[which]))
+            parts.append(_split_bytes((now[rows] - then[rows])[which]))
             then[rows] = now[rows]
     for bits in schema.bits:
         lit: npt.NDArray[np.uint8] = frame[bits.name]
@@ -120,7 +120,7 @@ def changes(schema: FrameSchema, before: Frame, frame: Mapping[str, npt.NDArray[
             edges = np.flatnonzero(np.diff(np.unpackbits(flipped, bitorder="little", count=bits.count), prepend=0))
             runs = np.diff(edges, prepend=0)
         parts.append(struct.pack("<H", len(runs)))
-        parts.append(_planes(runs.astype(np.uint16)))
+        parts.append(_split_bytes(runs.astype(np.uint16)))
         before[bits.name][...] = lit
     return parts
 
@@ -131,7 +131,7 @@ def pack_events(events: Sequence[Event]) -> bytes:
     return struct.pack("<I", len(text)) + text
 
 
-def _planes(values: npt.NDArray[np.uint16]) -> bytes:
+def _split_bytes(values: npt.NDArray[np.uint16]) -> bytes:
     """Return all low bytes, then all high bytes."""
     return values.astype("<u2").view(np.uint8).reshape(-1, 2).T.tobytes()
 

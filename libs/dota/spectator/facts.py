@@ -39,7 +39,8 @@ def play_facts(config: GameConfig) -> dict[str, Any]:
     return {
         "heroes": {name: _hero(hero) for name, hero in pool.items()},
         "abilities": {name: _ability(abilities[name]) for hero in pool.values() for name in hero["abilities"]},
-        "items": {name: _item(item, items["recipe_costs"]) for name, item in items["items"].items() if _sold(item)},
+        "items": {name: _describe_item(item, items["recipe_costs"]) for name, item in items["items"].items()
+                  if _is_sold(item)},
         "xp": rules["experience"]["total_for_level"],
         "no_point": rules["ability_points"]["levels_without_point"],
         "shops": [[shop["kind"], shop.get("team", ""), shop["x"], shop["y"]]
@@ -55,10 +56,10 @@ def _hero(hero: Mapping[str, Any]) -> dict[str, Any]:
     build = hero["item_build"]
     return {"name": hero["name"], "range": hero["attack_range"], "start": build["start"], "build": build["order"],
             "skills": hero["skill_build"],
-            "talents": [[talent["level"], talent["id"], _talent(talent)] for talent in hero["talents"]]}
+            "talents": [[talent["level"], talent["id"], _describe_talent(talent)] for talent in hero["talents"]]}
 
 
-def _talent(talent: Mapping[str, Any]) -> str:
+def _describe_talent(talent: Mapping[str, Any]) -> str:
     """Describe a talent by its target and value in the data's words: "sniper shrapnel: max charges 6"."""
     values = talent.get("values", {})
     amount = " ".join(f"{value:g}" if isinstance(value, int | float) else str(value) for value in values.values())
@@ -74,45 +75,46 @@ def _talent(talent: Mapping[str, Any]) -> str:
 
 def _ability(ability: Mapping[str, Any]) -> dict[str, Any]:
     behavior = ability["behavior"]
-    return {**_used(ability), "passive": "passive" in behavior, "toggle": "toggle" in behavior,
+    return {**_target_and_costs(ability), "passive": "passive" in behavior, "toggle": "toggle" in behavior,
             "autocast": "autocast" in behavior, "ultimate": ability["type"] == "ultimate",
             "learned": ability.get("learnable", 1) != 0, "ranks": ability["max_level"],
             "from_level": ability["required_level"], "levels_between": ability["levels_between"]}
 
 
-def _sold(item: Mapping[str, Any]) -> bool:
+def _is_sold(item: Mapping[str, Any]) -> bool:
     return bool(item.get("cost")) and item.get("purchasable", 1) != 0 and "excluded" not in item
 
 
-def _item(item: Mapping[str, Any], recipe_costs: Mapping[str, float]) -> dict[str, Any]:
+def _describe_item(item: Mapping[str, Any], recipe_costs: Mapping[str, float]) -> dict[str, Any]:
     needs = item["recipe"]["needs"][0] if "recipe" in item else []
     recipe = item["recipe"]["cost"] if "recipe" in item else 0
     recipe += sum(recipe_costs.get(part, 0) for part in needs)  # a higher level of an item needs its recipe once more
     shops = [kind for kind, field in (("side", "side_shop"), ("secret", "secret_shop")) if item.get(field)]
     if not item.get("secret_shop") or item.get("global_shop"):
         shops.insert(0, "home")
-    return {**_used(item), "cost": item["cost"], "parts": [part for part in needs if part not in recipe_costs],
+    return {**_target_and_costs(item), "cost": item["cost"],
+            "parts": [part for part in needs if part not in recipe_costs],
             "recipe": recipe, "shops": shops}
 
 
-def _used(thing: Mapping[str, Any]) -> dict[str, Any]:
+def _target_and_costs(thing: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries common to abilities and items: target type and costs."""
     behavior = thing.get("behavior") or []
     aim = [] if "passive" in behavior else [_AIMS[flag] for flag in behavior if flag in _AIMS]
-    return {"aim": aim, "range": _reach(thing), "area": _area(thing), "mana": thing.get("mana_cost") or [],
+    return {"aim": aim, "range": _cast_range(thing), "area": _radius(thing), "mana": thing.get("mana_cost") or [],
             "cooldown": thing.get("cooldown") or [], "sides": thing.get("target_team") or []}
 
 
-def _reach(thing: Mapping[str, Any]) -> list[float]:
+def _cast_range(thing: Mapping[str, Any]) -> list[float]:
     """Return the cast range by rank; for blinks, the blink distance."""
     given = thing.get("cast_range") or []
     if any(given):
         return list(given)
     blink = next((node for node in thing.get("effects") or () if node.get("p") == "blink"), None)
-    return _resolved(thing, blink.get("max")) if blink else []
+    return _resolve(thing, blink.get("max")) if blink else []
 
 
-def _area(thing: Mapping[str, Any]) -> list[float]:
+def _radius(thing: Mapping[str, Any]) -> list[float]:
     """Return the radius by rank of the first circle at the target, or around the caster."""
     enemies_only = thing.get("target_team") == ["enemy"]
     for node in _nodes(thing.get("effects") or ()):
@@ -122,7 +124,7 @@ def _area(thing: Mapping[str, Any]) -> list[float]:
             continue  # what its caster's side gets of it is not where it is aimed
         shape = node.get("shape")
         radius = shape.get("r") if shape and shape.get("t") == "circle" else node.get("r")
-        if found := _resolved(thing, radius):
+        if found := _resolve(thing, radius):
             return found
     return []
 
@@ -134,7 +136,7 @@ def _nodes(effects: Any) -> Iterator[Mapping[str, Any]]:
             yield from _nodes(node.get("then") or ())
 
 
-def _resolved(thing: Mapping[str, Any], value: Any) -> list[float]:
+def _resolve(thing: Mapping[str, Any], value: Any) -> list[float]:
     """Resolve a number, or "$name" of a special value by rank; [] for anything that is not a length."""
     if isinstance(value, int | float):
         return [value]

@@ -76,7 +76,7 @@ class FrameSchema:
 
     def table(self, name: str) -> FrameTable:
         """Return a table by its name. Raises KeyError."""
-        return next((t for t in self.tables if t.name == name), None) or _missing(name)
+        return next((t for t in self.tables if t.name == name), None) or _raise_unknown_table(name)
 
     def empty(self) -> Frame:
         """Return a frame of zeros."""
@@ -85,7 +85,7 @@ class FrameSchema:
         return frame
 
 
-def _missing(name: str) -> FrameTable:
+def _raise_unknown_table(name: str) -> FrameTable:
     raise KeyError(f"unknown table {name!r}")
 
 
@@ -107,7 +107,7 @@ def described_schema(described: Any) -> FrameSchema:
     return FrameSchema(tables, bits)
 
 
-def _thought() -> Iterable[FrameTable]:
+def _policy_tables() -> Iterable[FrameTable]:
     """Yield the tables of policy outputs.
 
     Per hero: its value, its team's win probability, the probabilities of available actions and of target units, the
@@ -125,7 +125,7 @@ def _thought() -> Iterable[FrameTable]:
 def game_schema(policy_debug: bool) -> FrameSchema:
     """Return the current schema of recordings, with or without policy outputs."""
     tables = tuple(FrameTable(name, rows, tuple(fields)) for name, rows, fields in _core.SEEN_TABLES)
-    return FrameSchema(tables + (tuple(_thought()) if policy_debug else ()),
+    return FrameSchema(tables + (tuple(_policy_tables()) if policy_debug else ()),
                        tuple(FrameBitmap(*b) for b in _core.SEEN_BITS))
 
 

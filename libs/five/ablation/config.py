@@ -36,7 +36,7 @@ class EvaluationConfig(Section):
     greedy: bool = Field(False, description="Versions take their most probable action instead of sampling.")
 
     @model_validator(mode="after")
-    def _known(self) -> "EvaluationConfig":
+    def _check_bots(self) -> "EvaluationConfig":
         for name in self.against:
             if name not in BOTS:
                 raise ValueError(f"against {name!r}: allowed are {', '.join(BOTS)}")
@@ -61,7 +61,7 @@ class AblationConfig(Section):
     evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig, description="Evaluation of versions.")
 
     @model_validator(mode="after")
-    def _distinct(self) -> "AblationConfig":
+    def _check_seeds(self) -> "AblationConfig":
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError("seeds must be unique")
         return self

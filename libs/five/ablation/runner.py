@@ -60,11 +60,11 @@ class Ablation:
 
     def result(self, trial: Trial) -> dict[str, Any] | None:
         """Return a finished trial's result; None if it has none."""
-        return _kept(self._folder(trial).path / RESULT)
+        return _read_json(self._folder(trial).path / RESULT)
 
     def records(self, trial: Trial) -> list[dict[str, Any]]:
         """Return the optimizer's record of each version; empty if the run's folder has lost them."""
-        return list((_kept(self._folder(trial).records) or {}).get("versions", []))
+        return list((_read_json(self._folder(trial).records) or {}).get("versions", []))
 
     def missing(self) -> list[Trial]:
         """Return the trials without a result, in order of execution."""
@@ -103,7 +103,8 @@ class Ablation:
                 raise TrialFailed(f"{trial.name}: another process trains it: {error}") from None
         config = self.config
         sets = [part for override in config.overrides(trial.variant) for part in ("--set", override)]
-        command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute(config.preset), "--name",
+        command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute_preset(config.preset),
+                   "--name",
                    trial.name, "--seed", str(trial.seed), "--minutes", str(config.minutes), *sets]
         log = self.folder / f"{trial.name}.log"
         with log.open("wb") as output:
@@ -121,7 +122,7 @@ class Ablation:
         versions = json.loads(folder.records.read_text(encoding="utf-8"))["versions"]
         evaluated = evaluate_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
         return {"variant": trial.variant, "seed": trial.seed, "commit": commit(), "machine": machine(),
-                "minutes": self.config.minutes, "conditions": _kept(folder.path / CONDITIONS),
+                "minutes": self.config.minutes, "conditions": _read_json(folder.path / CONDITIONS),
                 "training": training_figures(versions),
                 "evaluated": [version.as_dict() for version in evaluated]}
 
@@ -145,7 +146,7 @@ def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
             "hero_steps_per_second": (last["hero_steps"] - versions[0]["hero_steps"]) / max(seconds, 1e-9)}
 
 
-def _kept(path: Path) -> dict[str, Any] | None:
+def _read_json(path: Path) -> dict[str, Any] | None:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
@@ -162,7 +163,7 @@ def commit() -> str:
     return head + ("+" if dirty else "")
 
 
-def _absolute(preset: str) -> str:
+def _absolute_preset(preset: str) -> str:
     path = Path(preset)
     return str(path.resolve()) if path.is_file() else preset
 

@@ -62,8 +62,8 @@ class Speedup:
             return "baseline never"
         if not self.value:
             return "never"
-        parts = [f"±{AROUND:g} points: {_span(self.around)}"] if self.around else []
-        parts += [f"seeds: {_span(self.seeds)}"] if self.seeds else []
+        parts = [f"±{AROUND:g} points: {_format_range(self.around)}"] if self.around else []
+        parts += [f"seeds: {_format_range(self.seeds)}"] if self.seeds else []
         return f"{self.value:.2f} ({'; '.join(parts)})"
 
 
@@ -75,32 +75,33 @@ def speedup(baseline: Sequence[TrialRun], variant: Sequence[TrialRun], level: fl
     reaches it may need any number. The interval over seeds is Welch's, of logarithms.
     """
     sides = (baseline, variant)
-    needed = [[_needs(run, level, axis) for run in side] for side in sides]
+    needed = [[_amount_to_reach(run, level, axis) for run in side] for side in sides]
     early = [run.name for side, needs in zip(sides, needed, strict=True)
              for run, need in zip(side, needs, strict=True) if math.isnan(need)]
     if early or not all(needed):
         where = "the first evaluated version is already above it, or its position on the axis is unknown, in"
         return Speedup(math.nan, reason=f"{where} {', '.join(early)}" if early else "there are no runs to compare")
-    base, own = map(_geometric, needed)
+    base, own = map(_geometric_mean, needed)
     if math.isinf(base) and math.isinf(own):
         return Speedup(math.nan, reason="neither reaches it in all runs")
     if math.isinf(base) or math.isinf(own):
         return Speedup(math.inf if math.isinf(base) else 0.0)
     value = base / own
-    sooner, later = ([_geometric([0.0 if math.isnan(need) else need
-                                  for need in (_needs(run, level + step, axis) for run in side)]) for side in sides]
+    sooner, later = ([_geometric_mean([0.0 if math.isnan(need) else need
+                                       for need in (_amount_to_reach(run, level + step,
+                                                                     axis) for run in side)]) for side in sides]
                      for step in (-AROUND, AROUND))
     down = math.hypot(value - sooner[0] / own, value - base / later[1])
     up = math.hypot(later[0] / own - value, (base / sooner[1] if sooner[1] else math.inf) - value)
     return Speedup(value, (max(value - down, 0.0), value + up), _over_seeds(*needed))
 
 
-def _needs(run: TrialRun, level: float, axis: Axis) -> float:
+def _amount_to_reach(run: TrialRun, level: float, axis: Axis) -> float:
     x = [axis(v) for v in run.versions]
     return first_reached(x, [v.mu for v in run.versions], level) if all(map(math.isfinite, x)) else math.nan
 
 
-def _geometric(values: Sequence[float]) -> float:
+def _geometric_mean(values: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values)) if all(values) else 0.0
 
 
@@ -118,5 +119,5 @@ def _over_seeds(baseline: Sequence[float], variant: Sequence[float]) -> tuple[fl
     return math.exp(middle - half), math.exp(middle + half)
 
 
-def _span(ends: tuple[float, float]) -> str:
+def _format_range(ends: tuple[float, float]) -> str:
     return " to ".join("open" if math.isinf(end) else f"{end:.2f}" for end in ends)

@@ -72,7 +72,7 @@ def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Result
     return _by_variant(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
         FAIR[name],
         "This is the last point that all runs reached, interpolated between evaluated versions. On the way: the mean "
-        f"from {start} on, the first common point; it depends less on single versions.{_against(config)}",
+        f"from {start} on, the first common point; it depends less on single versions.{_statistics_note(config)}",
         *([METHOD] if name == "versions" else [])])
 
 
@@ -83,7 +83,7 @@ def last(config: AblationConfig, outcome: AblationResults) -> ResultTable:
     columns += [(f"score against {bot}", _of_last(partial(EvaluatedVersion.score, opponent=bot)))
                 for bot in config.evaluation.against]
     return _by_variant(f"After {config.minutes:g} minutes", config, outcome, columns,
-                   [FAIR["wall clock"] + _against(config)])
+                   [FAIR["wall clock"] + _statistics_note(config)])
 
 
 def speedups(config: AblationConfig, outcome: AblationResults) -> ResultTable:
@@ -146,7 +146,7 @@ def _at_point(axis: Axis, point: float, figure: Figure) -> Callable[[TrialRun], 
     return lambda run: at(run, axis, point, figure)
 
 
-def _against(config: AblationConfig) -> str:
+def _statistics_note(config: AblationConfig) -> str:
     bot = statistics_bot(config)
     return f" Last hits and net worth are of games against {bot}." if bot else ""
 

@@ -60,7 +60,7 @@ def measure_training(records: Records) -> TrainingStatistics:
     if full is None:
         return TrainingStatistics(version, staleness, np.full(len(records), math.nan))
     median, p95 = _quantiles([r["staleness_histogram"] for r in records[full:]])
-    reuse, uses, unused = _uses(records, full)
+    reuse, uses, unused = _sample_uses(records, full)
     return TrainingStatistics(version, staleness, consumed / uses, int(version[full]), median, p95, reuse, uses,
                               unused, float(consumed[-1] / uses / seconds.sum()))
 
@@ -87,7 +87,7 @@ def _quantiles(histograms: Sequence[Sequence[int]]) -> tuple[float, float]:
     return float(median), float(p95)
 
 
-def _uses(records: Records, first: int) -> tuple[float, float, float]:
+def _sample_uses(records: Records, first: int) -> tuple[float, float, float]:
     """Return the sample reuse, the mean uses of a used sample, and the share of samples that left the buffer unused.
 
     They cover the records from index ``first`` to the last.

@@ -97,7 +97,7 @@ def _tree(size: DraftWorkload) -> list[BenchmarkRow]:
         row("draft.memory", peak / 2**20, "MiB", None, told)]
 
 
-def _seventeen(size: DraftWorkload) -> tuple[Policy, GameConfig, HeroPool]:
+def _new_policy(size: DraftWorkload) -> tuple[Policy, GameConfig, HeroPool]:
     """Return a new policy of the preset's network for a pool of the published pool's heroes."""
     config = load(size.preset)
     heroes = list(load(POOL).game.hero_pool[:size.heroes])
@@ -107,7 +107,7 @@ def _seventeen(size: DraftWorkload) -> tuple[Policy, GameConfig, HeroPool]:
 
 
 def _leaves(size: DraftWorkload) -> list[BenchmarkRow]:
-    policy, game, pool = _seventeen(size)
+    policy, game, pool = _new_policy(size)
     rng = np.random.default_rng(0)
     games = PerGameReader(policy, game, pool)
     chosen = rng.integers(0, pool.line_ups, size.in_games)
@@ -135,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--preset", default=DraftWorkload.preset, help="whose network (laptop-5v5)")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args(argv)
-    policy, game, pool = _seventeen(DraftWorkload(preset=arguments.preset))
+    policy, game, pool = _new_policy(DraftWorkload(preset=arguments.preset))
     began, spent = time.monotonic(), time.process_time()
     before = psutil.Process().memory_info().rss
     leaves = make(policy, game, pool, {}, threads=arguments.threads)

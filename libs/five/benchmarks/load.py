@@ -66,7 +66,7 @@ class LoadWorkload:
     from_seconds: float = 120.0
 
 
-def _serve_and_tell(pipe: Connection, service: Register) -> None:
+def _serve_and_report(pipe: Connection, service: Register) -> None:
     """Serve until the pipe is closed. Send the address, then the processor seconds on each request."""
     async def run() -> None:
         server = await serve("127.0.0.1:0", [service], RPC)
@@ -84,8 +84,8 @@ def _serve_and_tell(pipe: Connection, service: Register) -> None:
 
 def _opponents(pipe: Connection, url: str, config: RunConfig) -> None:
     pool = OpponentPool(RunState(redis.Redis.from_url(url), RUN), config.league, config.seed)
-    _serve_and_tell(pipe, (opponents_pb2_grpc.add_OpponentServiceServicer_to_server,
-                           OpponentService(RUN, pool, epoch=1)))
+    _serve_and_report(pipe, (opponents_pb2_grpc.add_OpponentServiceServicer_to_server,
+                             OpponentService(RUN, pool, epoch=1)))
 
 
 def _intake(pipe: Connection, config: RunConfig) -> None:
@@ -95,23 +95,23 @@ def _intake(pipe: Connection, config: RunConfig) -> None:
     intake = Intake(SampleBuffer(free, SampleCollator()), Pacer(free, config.learning.batch_samples))
     steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
     states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
-    _serve_and_tell(pipe, (add_to_server, ExperienceService(
+    _serve_and_report(pipe, (add_to_server, ExperienceService(
         RUN, layout.hash, config.learning.lstm_unroll_length, steps, states, intake, epoch=1)))
 
 
-def _asked(server: ChildProcess) -> float:
+def _server_seconds(server: ChildProcess) -> float:
     server.pipe.send("")
     return float(server.receive())
 
 
-async def _cost(server: ChildProcess, calls: Sequence[Callable[[], Awaitable[Any]]]) -> float:
+async def _seconds_per_call(server: ChildProcess, calls: Sequence[Callable[[], Awaitable[Any]]]) -> float:
     """Return the server's processor seconds a call, with all calls in flight at once."""
-    before = await asyncio.to_thread(_asked, server)
+    before = await asyncio.to_thread(_server_seconds, server)
     await asyncio.gather(*(call() for call in calls))
-    return (await asyncio.to_thread(_asked, server) - before) / len(calls)
+    return (await asyncio.to_thread(_server_seconds, server) - before) / len(calls)
 
 
-async def _games(server: ChildProcess, size: LoadWorkload) -> tuple[float, float]:
+async def _opponent_costs(server: ChildProcess, size: LoadWorkload) -> tuple[float, float]:
     """Return the opponents service's processor seconds for an assignment and for a result."""
     clients = [OpponentsClient([server.first], RPC, RUN, epoch=1) for _ in range(size.rollouts)]
     drawn: list[tuple[OpponentsClient, str, int]] = []
@@ -123,16 +123,17 @@ async def _games(server: ChildProcess, size: LoadWorkload) -> tuple[float, float
             if game % 5 == 0:
                 drawn.append((client, name, max(found.version, 0)))
 
-    await _cost(server, [client.pool for client in clients[:1]])
-    assign = await _cost(server, [partial(play, client, i) for i, client in enumerate(clients)]) / size.games
-    report = await _cost(server, [partial(client.report, game, version, WON, 60.0)
-                                  for client, game, version in drawn])
+    await _seconds_per_call(server, [client.pool for client in clients[:1]])
+    assign = await _seconds_per_call(server,
+                                     [partial(play, client, i) for i, client in enumerate(clients)]) / size.games
+    report = await _seconds_per_call(server, [partial(client.report, game, version, WON, 60.0)
+                                              for client, game, version in drawn])
     await asyncio.gather(*(client.close() for client in clients))
     return assign, report
 
 
-async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload, parts: list[Arrays]
-                    ) -> tuple[float, float]:
+async def _segment_cost(server: ChildProcess, config: RunConfig, size: LoadWorkload, parts: list[Arrays]
+                        ) -> tuple[float, float]:
     """Return the intake's processor seconds for a segment, and the segment's bytes on the wire."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     turn = itertools.cycle(parts)
@@ -149,7 +150,7 @@ async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload,
         if not await client.flush(300):
             raise TimeoutError("the intake does not acknowledge segments")
 
-    cost = await _cost(server, [partial(play, client) for client in clients]) / size.segments
+    cost = await _seconds_per_call(server, [partial(play, client) for client in clients]) / size.segments
     taken = sum(client.verdicts[ACCEPTED] for client in clients)
     if taken != size.rollouts * size.segments:
         raise RuntimeError(f"{taken} of {size.rollouts * size.segments} segments were accepted")
@@ -159,13 +160,13 @@ async def _segments(server: ChildProcess, config: RunConfig, size: LoadWorkload,
     return cost, nbytes
 
 
-def _used(client: redis.Redis) -> float:
+def _redis_seconds(client: redis.Redis) -> float:
     """Return the processor seconds of a Redis so far."""
     info: Any = client.info("cpu")
     return float(info["used_cpu_user"] + info["used_cpu_sys"])
 
 
-def _beats(url: str, size: LoadWorkload) -> tuple[float, float, float]:
+def _heartbeat_costs(url: str, size: LoadWorkload) -> tuple[float, float, float]:
     """Return Redis' processor seconds for a heartbeat, for reading all leases, and for a game's record."""
     watch = redis.Redis.from_url(url)
     leases = [RunState(redis.Redis.from_url(url), RUN).lease("rollout", str(i), 60.0, metrics_address="10.0.0.1:9100")
@@ -178,26 +179,26 @@ def _beats(url: str, size: LoadWorkload) -> tuple[float, float, float]:
             for lease in some:
                 lease.renew(stats, 1, 1)
 
-    before = _used(watch)
+    before = _redis_seconds(watch)
     threads = [threading.Thread(target=beat, args=(leases[i::4],)) for i in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    each = (_used(watch) - before) / (size.beats * size.rollouts)
+    each = (_redis_seconds(watch) - before) / (size.beats * size.rollouts)
     live, looks = Leases(watch, RUN), 50
     if len(live.live("rollout")) != size.rollouts:
         raise RuntimeError("not all rollouts are alive")
-    before = _used(watch)
+    before = _redis_seconds(watch)
     for _ in range(looks):
         live.live("rollout")
-    look = (_used(watch) - before) / looks
+    look = (_redis_seconds(watch) - before) / looks
     series = Series(watch, RUN)
     record = {"game": "", "version": 1204, "outcome": "won", "rewards": {f"signal{i}": 0.1234 for i in range(20)}}
-    before = _used(watch)
+    before = _redis_seconds(watch)
     for i in range(0, size.rollouts * 10, 10):
         series.extend_once("games", [(f"{i + k}", {**record, "game": f"{i + k}"}) for k in range(10)])
-    return each, look, (_used(watch) - before) / (size.rollouts * 10)
+    return each, look, (_redis_seconds(watch) - before) / (size.rollouts * 10)
 
 
 def measure(size: LoadWorkload | None = None) -> list[BenchmarkRow]:
@@ -218,11 +219,11 @@ def measure(size: LoadWorkload | None = None) -> list[BenchmarkRow]:
             state.create({}, "bench")
             rows: Any = {f"version:{v}": "[1.0, 10, 5]" for v in range(size.versions)}
             state.redis.hset(state.keys.table(TABLE), mapping={**rows, LAST_ADDED: str(size.versions - 1)})
-            beat, look, record = _beats(server.url, size)
+            beat, look, record = _heartbeat_costs(server.url, size)
             with ChildProcess(_opponents, server.url, config) as opponents:
-                assign, report = runner.run(_games(opponents, size))
+                assign, report = runner.run(_opponent_costs(opponents, size))
         with ChildProcess(_intake, config) as intake:
-            segment, nbytes = runner.run(_segments(intake, config, size, parts))
+            segment, nbytes = runner.run(_segment_cost(intake, config, size, parts))
     largest = clusters()[-1]
     conditions = machine(preset=size.preset, rollouts=size.rollouts, versions=size.versions, segment_bytes=int(nbytes))
     return [

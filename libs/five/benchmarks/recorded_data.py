@@ -50,13 +50,13 @@ def samples(config: RunConfig, count: int, from_seconds: float) -> list[Arrays]:
     out = []
     for window in range(windows):
         span = slice(window * unroll, (window + 1) * unroll)
-        batch = _answered(policy, learning, {name: array[span] for name, array in seen.items()}, rng)
+        batch = _add_policy_outputs(policy, learning, {name: array[span] for name, array in seen.items()}, rng)
         out += [{name: array[i] if name.startswith(STATE_PREFIX) else array[:, i] for name, array in batch.items()}
                 for i in range(sides)]
     return out[:count]
 
 
-def _answered(policy: Policy, learning: LearnerConfig, seen: Arrays, rng: np.random.Generator) -> Arrays:
+def _add_policy_outputs(policy: Policy, learning: LearnerConfig, seen: Arrays, rng: np.random.Generator) -> Arrays:
     """Return the steps [T, B, ...] with the policy's actions and labels."""
     steps, teams = seen["shared"].shape[:2]
     heroes, buildings = policy.layout.heroes, policy.layout.groups["enemy_buildings"].count

@@ -84,19 +84,19 @@ def as_text(rows: Sequence[BenchmarkRow]) -> str:
     """Return the rows as a table, with their common conditions below."""
     shared = [k for k in rows[0].conditions if all(r.conditions.get(k) == rows[0].conditions[k] for r in rows)]
     lines = [("", "value", "", "reference", "ratio", "")]
-    lines += [(r.name, _figure(r.value), r.unit, _figure(r.reference), _figure(r.ratio),
-               _told({k: v for k, v in r.conditions.items() if k not in shared})) for r in rows]
+    lines += [(r.name, _format_number(r.value), r.unit, _format_number(r.reference), _format_number(r.ratio),
+               _format_conditions({k: v for k, v in r.conditions.items() if k not in shared})) for r in rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = ["  ".join(cell.ljust(w) if i in (0, 2, 5) else cell.rjust(w)
                       for i, (cell, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines]
-    return "\n".join([*text, "", _told({k: rows[0].conditions[k] for k in shared})])
+    return "\n".join([*text, "", _format_conditions({k: rows[0].conditions[k] for k in shared})])
 
 
-def _told(conditions: Conditions) -> str:
+def _format_conditions(conditions: Conditions) -> str:
     return ", ".join(f"{name} {value}" for name, value in conditions.items())
 
 
-def _figure(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     if value is None:
         return ""
     if abs(value) >= 1000:

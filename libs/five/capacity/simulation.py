@@ -149,7 +149,7 @@ class Simulation:
             self._step()
             if self.now - self._looked >= LOOK:
                 self._looked = self.now
-                self._look()
+                self._run_autoscaler()
             if each is not None:
                 each(self)
 
@@ -191,7 +191,7 @@ class Simulation:
             self._flows[key] = flow(self.cluster, *key)
         return self._flows[key]
 
-    def _look(self) -> None:
+    def _run_autoscaler(self) -> None:
         if self.now < self.held_until:
             # As the controller's loop, which reads it from the optimizer's heartbeat.
             self._window.clear()

@@ -95,28 +95,29 @@ def run(arguments: argparse.Namespace, controller: ControllerClient) -> int:
     return (_anneal if arguments.command == "anneal" else _revert)(arguments, controller)
 
 
-def _dry(arguments: argparse.Namespace) -> dict[str, Any]:
+def _dry_run_query(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"dry_run": "true"} if arguments.dry_run else {}
 
 
 def _anneal(arguments: argparse.Namespace, controller: ControllerClient) -> int:
     match arguments.verb:
         case "status":
-            return _told(arguments, controller.get("anneal"))
+            return _print_anneal(arguments, controller.get("anneal"))
         case "start":
             operation = controller.post("anneal", {
                 "name": arguments.name, "overrides": tree_of(arguments.overrides, "game"),
                 "versions": arguments.versions, "guard": tree_of(arguments.guard), "policy": tree_of(arguments.policy),
-                "reason": arguments.reason}, **_dry(arguments))
+                "reason": arguments.reason}, **_dry_run_query(arguments))
             return _operation(arguments, operation)
         case "share":
-            return _told(arguments, controller.put("anneal/share", {"share": arguments.share}, **_dry(arguments)))
+            return _print_anneal(arguments, controller.put("anneal/share", {"share": arguments.share},
+                                                           **_dry_run_query(arguments)))
         case verb:
             body = {"reason": arguments.reason} if verb == "revert" else {}
-            return _told(arguments, controller.post(f"anneal/{verb}", body, **_dry(arguments)))
+            return _print_anneal(arguments, controller.post(f"anneal/{verb}", body, **_dry_run_query(arguments)))
 
 
-def _told(arguments: argparse.Namespace, now: Any) -> int:
+def _print_anneal(arguments: argparse.Namespace, now: Any) -> int:
     """Print an anneal. Return 1 if the guard failed it."""
     if arguments.json:
         print(json.dumps(now, indent=2))
@@ -164,7 +165,7 @@ def _revert(arguments: argparse.Namespace, controller: ControllerClient) -> int:
         print(json.dumps(undone, indent=2))
         return 0
     if not arguments.json:
-        print(_undone(undone))
+        print(_format_undone(undone))
     if arguments.dry_run:
         return 0
     if not arguments.yes and not arguments.json and not confirmed("revert?"):
@@ -180,7 +181,7 @@ def _target(row: Any) -> str:
     return f"{row['version']:>9}  epoch {row['epoch']}  {moments}{branch}"
 
 
-def _undone(undone: Any) -> str:
+def _format_undone(undone: Any) -> str:
     """Return the effects of a revert as text."""
     lines = [f"revert from version {undone['head']} to {undone['to_version']}, "
              + ("with Adam moments" if undone["complete"] else "parameters only: Adam moments start at zero")]

@@ -51,7 +51,8 @@ def run(arguments: argparse.Namespace, restoring: bool) -> int:
     try:
         if not restoring and arguments.keep < 1:
             raise ValueError(f"--keep {arguments.keep}: at least 1")
-        client, name, blobs = _store(arguments.config, arguments.run, _admin() if arguments.admin else None)
+        client, name, blobs = _open_store(arguments.config, arguments.run, _read_admin_login() if arguments.admin
+                                          else None)
         if restoring:
             return _restore(client, _read(arguments.file, name, blobs), arguments.replace)
         if arguments.file.startswith(BLOBS):
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace, restoring: bool) -> int:
         raise RuntimeError(str(error)) from None
 
 
-def _admin() -> Login:
+def _read_admin_login() -> Login:
     """Return the admin's login from standard input, which is more private than a command line or an environment."""
     password = sys.stdin.buffer.readline().decode().strip()
     if not password:
@@ -70,7 +71,7 @@ def _admin() -> Login:
     return Login(acl.ADMIN, password)
 
 
-def _store(config: str | None, local: str | None, login: Login | None) -> tuple[redis.Redis, str, str]:
+def _open_store(config: str | None, local: str | None, login: Login | None) -> tuple[redis.Redis, str, str]:
     """Return a client of the state's Redis, the run's name and the URL of its blobs ('': unknown)."""
     if config is None and local is None and MOUNTED.exists():
         config = str(MOUNTED)
@@ -142,14 +143,14 @@ def _read(file: str, name: str, url: str) -> bytes:
 
 
 def _restore(client: redis.Redis, data: bytes, replace: bool) -> int:
-    found = backup.load(client, io.BytesIO(data), _who(), replace)
+    found = backup.load(client, io.BytesIO(data), _user_name(), replace)
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.at))
     print(f"run {found.run!r} restored to {when}, version {found.head}; it is stopped, resume it",
           file=sys.stderr)
     return 0
 
 
-def _who() -> str:
+def _user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # the user of a container may have no name

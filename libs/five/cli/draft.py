@@ -48,7 +48,7 @@ def run(arguments: Arguments) -> int:
     try:
         if arguments.url:
             return _remote(controller_of(arguments), arguments)
-        return _here(find_run(arguments.run), arguments)
+        return _run_locally(find_run(arguments.run), arguments)
     except DraftError as error:
         raise RuntimeError(str(error)) from None
 
@@ -70,7 +70,7 @@ def _remote(controller: ControllerClient, arguments: Arguments) -> int:
     return 0
 
 
-def _here(folder: RunFolder, arguments: Arguments) -> int:
+def _run_locally(folder: RunFolder, arguments: Arguments) -> int:
     from five.agent.draft.advice import advise
     from five.agent.draft.summary import summarize_draft
     from five.evaluation.archived_versions import ArchivedVersions
@@ -87,7 +87,7 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
     if arguments.calibration:
         _calibration(reliability, arguments)
         return 0
-    leaves = _leaves(archive, tables, arguments)
+    leaves = _load_leaves(archive, tables, arguments)
     if not arguments.make:
         picks = arguments.radiant, arguments.dire, arguments.banned
         advice = advise(leaves, *picks, arguments.order)
@@ -95,7 +95,7 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
     return 0
 
 
-def _leaves(archive: Any, tables: Any, arguments: Arguments) -> Any:
+def _load_leaves(archive: Any, tables: Any, arguments: Arguments) -> Any:
     """Return the requested table: the stored one, or a new one, which is stored."""
     from five.evaluation.draft_table import make
     from five.run import draft_tables

@@ -50,14 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.games or arguments.game:
         print(json.dumps(controller.get(f"play/games/{arguments.game}" if arguments.game else "play/games"), indent=2))
     elif arguments.json:
-        wish = _wish(arguments)
+        wish = _game_request(arguments)
         print(json.dumps(controller.post("play/games", wish) if wish else controller.get("play"), indent=2))
     else:
-        _link(controller, _wish(arguments))
+        _link(controller, _game_request(arguments))
     return 0
 
 
-def _wish(arguments: argparse.Namespace) -> dict[str, Any]:
+def _game_request(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the body that opens the requested game; empty for none."""
     return {name: value for name, value in {
         "team": None if arguments.team is None else int(arguments.team == "dire"), "heroes": arguments.heroes,

@@ -17,73 +17,6 @@ SERIES = ("versions", "games", "ratings", "matches")
 SCHEDULES = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds")
 Arguments = argparse.Namespace
 
-# Example arguments of the command for each operation of the API, by its id in OpenAPI. A test runs each of them.
-OPERATIONS: dict[str, tuple[str, ...]] = {
-    "status": ("status",),
-    "pause": ("pause", "--reason", "a look"),
-    "resume": ("resume",),
-    "stop": ("stop",),
-    "versions": ("versions", "--limit", "3"),
-    "version": ("versions", "0"),
-    "services": ("services",),
-    "events": ("events", "--limit", "3"),
-    "stream": ("events", "--follow"),
-    "series": ("series", "games"),
-    "schedules": ("schedules",),
-    "schedule": ("schedules", "show", "learning_rate"),
-    "change_schedule": ("schedules", "set", "learning_rate", "1e-5", "--over", "100"),
-    "schedule_history": ("schedules", "history"),
-    "revert_schedule": ("schedules", "revert", "1789000000000-0"),
-    "opponents": ("opponents",),
-    "ratings": ("ratings",),
-    "matches": ("matches",),
-    "play_match": ("matches", "play", "--against", "scripted", "--games", "2"),
-    "match": ("matches", "show", "m-000000000000"),
-    "cancel_match": ("matches", "cancel", "m-000000000000"),
-    "config": ("config",),
-    "draft": ("draft",),
-    "draft_tables": ("draft", "--tables"),
-    "draft_calibration": ("draft", "--calibration"),
-    "games": ("live",),
-    "live": ("live", "0123456789abcdef"),
-    "replays": ("recordings",),
-    "replay": ("recordings", "version-10"),
-    "play": ("play", "--json"),
-    "open_game": ("play", "--team", "dire", "--json"),
-    "played_games": ("play", "--games"),
-    "played_game": ("play", "--game", "0" * 32),
-    "end_game": ("play", "--close", "0" * 32),
-    "people_ratings": ("play", "--ratings"),
-    "recorded_games": ("play", "--recordings"),
-    "recorded_game": ("play", "--save", "0" * 32),
-    "plan_surgery": ("surgery", "plan", "--name", "wider", "--set", "model.lstm=256"),
-    "read_surgery": ("surgery", "read", "plan.yaml"),
-    "check_surgery": ("surgery", "check", "plan.yaml", "--no-wait"),
-    "surgery_check": ("surgery", "check", "plan.yaml"),
-    "apply_surgery": ("surgery", "apply", "0" * 64, "--no-wait"),
-    "rehearse_surgery": ("surgery", "rehearse", "plan.yaml", "--ask"),
-    "rehearsals": ("surgery", "rehearsals"),
-    "rehearsal": ("surgery", "rehearsals", "rehearsal-20260101-121500-a1b2c3"),
-    "cancel_rehearsal": ("surgery", "rehearsals", "--cancel", "rehearsal-20260101-121500-a1b2c3"),
-    "surgery_log": ("surgery", "log"),
-    "operations": ("surgery", "status"),
-    "operation": ("surgery", "status", "surgery-20260101-120500-d4e5f6"),
-    "cancel_operation": ("surgery", "cancel", "surgery-20260101-120500-d4e5f6"),
-    "continue_operation": ("surgery", "continue", "surgery-20260101-120500-d4e5f6"),
-    "begin_anneal": ("anneal", "start", "--name", "patch", "--set", "game.patch=7.21d", "--versions", "400"),
-    "anneal": ("anneal", "status"),
-    "hold_anneal": ("anneal", "hold"),
-    "resume_anneal": ("anneal", "resume"),
-    "share_anneal": ("anneal", "share", "0.25"),
-    "promote_anneal": ("anneal", "promote"),
-    "abort_anneal": ("anneal", "abort"),
-    "revert_anneal": ("anneal", "revert", "--reason", "it looks odd"),
-    "revert": ("revert", "--to", "800", "--yes", "--json"),
-    "revert_preview": ("revert", "--to", "800", "--dry-run"),
-    "revert_targets": ("revert", "--targets"),
-    "branches": ("revert", "--branches"),
-}
-
 
 @dataclass(frozen=True)
 class Command:
@@ -126,14 +59,14 @@ def show(arguments: Arguments, value: Any, columns: Sequence[str] = ()) -> None:
     if arguments.json or not columns or not isinstance(rows, list):
         print(json.dumps(value, indent=2))
         return
-    cells = [[_cell(name, row.get(name)) for name in columns] for row in rows]
+    cells = [[_format_cell(name, row.get(name)) for name in columns] for row in rows]
     print(align([columns, *cells]))
     for key in ("older", "next"):
         if isinstance(value, dict) and value.get(key) is not None:
             print(f"more: {'--before' if key == 'older' else '--offset'} {value[key]}")
 
 
-def _cell(name: str, value: Any) -> str:
+def _format_cell(name: str, value: Any) -> str:
     if value is None:
         return "-"
     if name == "at" or name.endswith("_at"):
@@ -148,11 +81,11 @@ def _cell(name: str, value: Any) -> str:
 # Arguments.
 
 
-def _none(parser: argparse.ArgumentParser) -> None:
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
     pass
 
 
-def _reason(parser: argparse.ArgumentParser) -> None:
+def _add_reason(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", default="", help="reason, stored with the event")
 
 
@@ -161,20 +94,20 @@ def _dry_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _change(parser: argparse.ArgumentParser) -> None:
-    _reason(parser)
+    _add_reason(parser)
     _dry_run(parser)
 
 
-def _dry(arguments: Arguments) -> dict[str, Any]:
+def _dry_run_query(arguments: Arguments) -> dict[str, Any]:
     return {"dry_run": "true"} if arguments.dry_run else {}
 
 
-def _limit(parser: argparse.ArgumentParser) -> None:
+def _add_limit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=20, help="largest number of items (20)")
 
 
 def _cursors(parser: argparse.ArgumentParser) -> None:
-    _limit(parser)
+    _add_limit(parser)
     parser.add_argument("--after", help="items after this id, oldest first")
     parser.add_argument("--before", help="items before this id, newest first")
 
@@ -199,12 +132,12 @@ def _series(parser: argparse.ArgumentParser) -> None:
     _cursors(parser)
 
 
-def _slices(parser: argparse.ArgumentParser) -> None:
-    _limit(parser)
+def _add_paging(parser: argparse.ArgumentParser) -> None:
+    _add_limit(parser)
     parser.add_argument("--offset", type=int, default=0, help="number of items to skip")
 
 
-def _live(parser: argparse.ArgumentParser) -> None:
+def _add_live_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("game", nargs="?", help="save this game until it ends")
     parser.add_argument("--out", help="output file (GAME.view)")
 
@@ -226,7 +159,7 @@ def _schedules(parser: argparse.ArgumentParser) -> None:
                         "versions ahead)")
     _change(change)
     history = verbs.add_parser("history", help="list the changes, newest first")
-    _limit(history)
+    _add_limit(history)
     history.add_argument("--before", help="changes before this id")
     back = verbs.add_parser("revert", help="revert the newest change of a schedule")
     back.add_argument("change", help="id of the change; `five schedules history` lists them")
@@ -237,7 +170,7 @@ def _schedules(parser: argparse.ArgumentParser) -> None:
 
 def _matches(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
-    _slices(parser)
+    _add_paging(parser)
     play = verbs.add_parser("play", help="request a match from the evaluator")
     play.add_argument("--version", type=int, default=-1, help="version to play (by default the newest)")
     play.add_argument("--against", default="scripted", help="opponent: random, scripted-easy, scripted, "
@@ -265,7 +198,7 @@ def _status(controller: ControllerClient, arguments: Arguments) -> None:
 
 
 def _control(controller: ControllerClient, arguments: Arguments) -> None:
-    answer = controller.post(arguments.command, {"reason": arguments.reason}, **_dry(arguments))
+    answer = controller.post(arguments.command, {"reason": arguments.reason}, **_dry_run_query(arguments))
     if arguments.json:
         show(arguments, answer)
     else:
@@ -294,11 +227,11 @@ def _show_events(controller: ControllerClient, arguments: Arguments) -> None:
         if arguments.json:
             print(json.dumps({"kind": kind, "data": data}), flush=True)
         elif kind == "event":
-            print("  ".join(_cell(name, data[name]) for name in columns[1:]), flush=True)
+            print("  ".join(_format_cell(name, data[name]) for name in columns[1:]), flush=True)
         elif kind == "version":
-            print(f"{_cell('at', data['at'])}  version {data['values'].get('version')}", flush=True)
+            print(f"{_format_cell('at', data['at'])}  version {data['values'].get('version')}", flush=True)
         elif data is not None:
-            print(f"{_cell('at', data['since'])}  {data['status']} ({data['who']}) {data['reason']}", flush=True)
+            print(f"{_format_cell('at', data['since'])}  {data['status']} ({data['who']}) {data['reason']}", flush=True)
 
 
 def _show_series(controller: ControllerClient, arguments: Arguments) -> None:
@@ -322,7 +255,7 @@ def _show_slice(*columns: str) -> Callable[[ControllerClient, Arguments], None]:
     return run
 
 
-def _soon(controller: ControllerClient, given: int | None) -> int:
+def _start_version(controller: ControllerClient, given: int | None) -> int:
     """Return the given version, or one that is two versions ahead and so not yet published."""
     return given if given is not None else (controller.get("status")["version"] or 0) + 2
 
@@ -340,11 +273,12 @@ def _run_schedules(controller: ControllerClient, arguments: Arguments) -> None:
             path = f"schedules/{arguments.name}"
             seen = controller.document(path)
             show(arguments, controller.put(path, {
-                "start": _soon(controller, arguments.start), "length": arguments.over, "to": arguments.to,
-                "reason": arguments.reason}, seen.tag, **_dry(arguments)))
+                "start": _start_version(controller, arguments.start), "length": arguments.over, "to": arguments.to,
+                "reason": arguments.reason}, seen.tag, **_dry_run_query(arguments)))
         case _:
             show(arguments, controller.post(f"schedules/history/{arguments.change}/revert", {
-                "start": _soon(controller, arguments.start), "reason": arguments.reason}, **_dry(arguments)))
+                "start": _start_version(controller,
+                                        arguments.start), "reason": arguments.reason}, **_dry_run_query(arguments)))
 
 
 def _run_matches(controller: ControllerClient, arguments: Arguments) -> None:
@@ -354,11 +288,11 @@ def _run_matches(controller: ControllerClient, arguments: Arguments) -> None:
             show(arguments, found, ("id", "state", "who", "asked_at", "request", "error"))
         case "play":
             asked = {key: getattr(arguments, key) for key in ("version", "against", "games", "seed", "replay")}
-            show(arguments, controller.post("matches", asked, **_dry(arguments)))
+            show(arguments, controller.post("matches", asked, **_dry_run_query(arguments)))
         case "show":
             show(arguments, controller.get(f"matches/{arguments.id}"))
         case _:
-            show(arguments, controller.post(f"matches/{arguments.id}/cancel", {}, **_dry(arguments)))
+            show(arguments, controller.post(f"matches/{arguments.id}/cancel", {}, **_dry_run_query(arguments)))
 
 
 def _show_live(controller: ControllerClient, arguments: Arguments) -> None:
@@ -387,20 +321,21 @@ def _show_config(controller: ControllerClient, arguments: Arguments) -> None:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("status", "print the status of a run", _none, _status),
+    Command("status", "print the status of a run", _no_arguments, _status),
     Command("pause", "pause games and learning", _change, _control),
     Command("resume", "resume a paused run, or start a stopped run of a cluster again", _change, _control),
     Command("stop", "stop a run; it can be resumed", _change, _control),
     Command("versions", "list the published versions", _versions, _show_versions),
-    Command("services", "list the live service instances", _none, _show_services),
+    Command("services", "list the live service instances", _no_arguments, _show_services),
     Command("events", "list the run's events", _events, _show_events),
     Command("series", "print records of a time series", _series, _show_series),
     Command("schedules", "print or change scheduled hyperparameters", _schedules, _run_schedules),
-    Command("opponents", "list the pool of past versions", _slices, _show_slice("version", "quality", "games", "wins")),
+    Command("opponents", "list the pool of past versions", _add_paging,
+            _show_slice("version", "quality", "games", "wins")),
     Command("ratings", "list the TrueSkill ratings of versions", _cursors,
             _show_page("player", "mu", "sigma", "games", "aborted", "reference")),
     Command("matches", "list, request or cancel matches", _matches, _run_matches),
-    Command("live", "list the live games; with GAME save one", _live, _show_live),
+    Command("live", "list the live games; with GAME save one", _add_live_arguments, _show_live),
     Command("recordings", "list the recorded games; with NAME save one (docs/replays.md)", _recordings,
             _show_recordings),
     Command("config", "print the run's configuration; with KEY describe a key", _config, _show_config),

@@ -145,10 +145,10 @@ class Surgery:
         body = {"plan": _text(self._given.plan), "reason": self._given.reason}
         operation = self._order("surgery/check", body)
         if self._given.dry_run or self._given.no_wait:
-            return self._shown(operation)
+            return self._print_operation(operation)
         operation = self._follow(operation)
         if operation["state"] != "done":
-            return self._shown(operation)
+            return self._print_operation(operation)
         result = self._rest.get(f"surgery/checks/{operation['request']['digest']}")
         if self._given.json:
             print(json.dumps(result, indent=2))
@@ -169,8 +169,8 @@ class Surgery:
             body["hold"] = self._given.hold
         operation = self._order("surgery/apply", body)
         if self._given.dry_run or self._given.no_wait:
-            return self._shown(operation)
-        return self._shown(self._follow(operation, until_hold=True))
+            return self._print_operation(operation)
+        return self._print_operation(self._follow(operation, until_hold=True))
 
     def _digest_of(self, file: str) -> str:
         from five.agent.surgery import Plan
@@ -190,7 +190,7 @@ class Surgery:
         result = rehearsal["result"]
         return 0 if rehearsal["state"] in GOES_ON or (result and not result["worse"]) else 1
 
-    def _later(self, path: str, show: str) -> Any:
+    def _get_when_available(self, path: str, show: str) -> Any:
         """Wait a second and return GET ``path``. Retry for `AWAY_SECONDS` while the controller is unavailable; then
         raise ApiError that names ``show``, the command that prints the result later."""
         until = time.monotonic() + AWAY_SECONDS
@@ -211,7 +211,7 @@ class Surgery:
             if line != last:
                 print(line, file=sys.stderr)
                 last = line
-            rehearsal = self._later(f"surgery/rehearsals/{rehearsal['id']}",
+            rehearsal = self._get_when_available(f"surgery/rehearsals/{rehearsal['id']}",
                                     f"five surgery rehearsals {rehearsal['id']}")
         return rehearsal
 
@@ -236,7 +236,7 @@ class Surgery:
 
     def status(self) -> int:
         """Print one operation."""
-        return self._shown(self._named(going=False))
+        return self._print_operation(self._find_operation(going=False))
 
     def log(self) -> int:
         """Print the applied plans with their checksums."""
@@ -254,15 +254,15 @@ class Surgery:
 
     def cancel(self) -> int:
         """Cancel an operation."""
-        operation = self._order_step("cancel")
-        return self._shown(operation if self._given.dry_run else self._follow(operation))
+        operation = self._request_step("cancel")
+        return self._print_operation(operation if self._given.dry_run else self._follow(operation))
 
     def go_on(self) -> int:
         """Continue an operation that holds."""
-        operation = self._order_step("continue")
-        return self._shown(operation if self._given.dry_run else self._follow(operation))
+        operation = self._request_step("continue")
+        return self._print_operation(operation if self._given.dry_run else self._follow(operation))
 
-    def _named(self, going: bool) -> Any:
+    def _find_operation(self, going: bool) -> Any:
         if self._given.operation:
             return self._rest.get(f"operations/{self._given.operation}")
         found = self._rest.get("operations", limit=1)["items"]
@@ -273,10 +273,10 @@ class Surgery:
     def _order(self, path: str, body: dict[str, Any], patience: float = 0.0) -> Any:
         return self._rest.post(path, body, patience=patience, **({"dry_run": "true"} if self._given.dry_run else {}))
 
-    def _order_step(self, verb: str) -> Any:
+    def _request_step(self, verb: str) -> Any:
         """Order the next step of an operation. The controller may restart between carrying it out and the response, so
         it is sent again under one idempotency key."""
-        operation = self._named(going=True)
+        operation = self._find_operation(going=True)
         return self._order(f"operations/{operation['id']}/{verb}", {"reason": self._given.reason}, AWAY_SECONDS)
 
     def _follow(self, operation: Any, until_hold: bool = False) -> Any:
@@ -292,10 +292,11 @@ class Surgery:
             if until_hold and step is not None and step["name"] == "hold" and step["state"] == "going" \
                     and operation["request"]["hold"] and operation["go_on"] is None:
                 return operation
-            operation = self._later(f"operations/{operation['id']}", f"five surgery status {operation['id']}")
+            operation = self._get_when_available(f"operations/{operation['id']}",
+                                                 f"five surgery status {operation['id']}")
         return operation
 
-    def _shown(self, operation: Any) -> int:
+    def _print_operation(self, operation: Any) -> int:
         print(json.dumps(operation, indent=2) if self._given.json else describe(operation))
         return 0 if operation["state"] in ("done", "going") or (
             self._given.verb == "cancel" and operation["state"] == "cancelled") else 1

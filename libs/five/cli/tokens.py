@@ -34,13 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         match arguments.verb:
             case "new":
-                _new(arguments)
+                _create(arguments)
             case "list":
-                for entry in tokens.read(_place(arguments)):
+                for entry in tokens.read(_token_path(arguments)):
                     until = f"until {entry.expires:%Y-%m-%d %H:%M %Z}" if entry.expires else ""
                     print(f"{entry.name:<24} {entry.role:<10} {until}".rstrip())
             case _:
-                path = _place(arguments)
+                path = _token_path(arguments)
                 known = tokens.read(path)
                 kept = [entry for entry in known if entry.name != arguments.name]
                 if len(kept) == len(known):
@@ -55,15 +55,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _place(arguments: argparse.Namespace) -> Path:
+def _token_path(arguments: argparse.Namespace) -> Path:
     return arguments.file or find_run(arguments.run).tokens
 
 
-def _new(arguments: argparse.Namespace) -> None:
+def _create(arguments: argparse.Namespace) -> None:
     expires = tokens.parse_expiry(arguments.expires) if arguments.expires else None
     token, entry = tokens.make(arguments.name, arguments.role, expires)
     if arguments.file or arguments.run:
-        path = _place(arguments)
+        path = _token_path(arguments)
         tokens.write(path, [*(tokens.read(path) if path.exists() else []), entry])
         print(f"token (shown this once): {token}\nentry added to {path}; a running controller accepts it at once")
         return

@@ -26,7 +26,7 @@ from five.reports import run_report
 from five.reports.tensorboard import TensorBoardWriter
 from five.run.config import RunConfig
 from five.run.effective import differences, recorded
-from five.run.load import ConfigError, load, load_stored, renamed, save
+from five.run.load import ConfigError, apply_overrides, load, load_stored, renamed, save, validate
 from five.services.controller.console.bottleneck import bottleneck
 from five.services.controller.games.recordings import RecordingReader
 from five.services.controller.run.setup import require_feasible
@@ -62,8 +62,9 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
     with ExitStack() as undo:
         lock = undo.enter_context(RunLock(folder.path))
         if resume is not None:
-            config = load_stored(folder.config, overrides)
-            _confirm_changes(load_stored(folder.config), config, accept_changes)
+            stored = _load_corrected(folder.config, overrides if accept_changes else ())
+            config = validate(apply_overrides(stored.model_dump(mode="json", by_alias=True), overrides), folder.name)
+            _confirm_changes(stored, config, accept_changes)
         elif folder.config.exists():
             raise RunUnavailable(f"run {folder.name!r} exists in {root}/: continue it with `five train --resume "
                                  f"{folder.name}`, or choose another --name")
@@ -87,11 +88,24 @@ def _new_folder(config: RunConfig, root: Path) -> RunFolder:
             continue  # another process took the name
 
 
+def _load_corrected(path: Path, overrides: Sequence[str]) -> RunConfig:
+    """Return the stored configuration, with those ``overrides`` that replace values which are not valid."""
+    try:
+        return load_stored(path)
+    except ConfigError as error:
+        keys = [text.partition("=")[0].strip() for text in overrides]
+        corrections = [text for text, key in zip(overrides, keys, strict=True)
+                       if any(f"{key}.".startswith(f"{invalid}.") for invalid in error.paths)]
+        if not corrections:
+            raise
+    return load_stored(path, corrections)
+
+
 def _confirm_changes(stored: RunConfig, config: RunConfig, accepted: bool) -> None:
     """Raise ConfigError for changes that are not accepted, and for keys that the run's record holds."""
     trees: list[Mapping[str, Any]] = [c.model_dump(mode="json", by_alias=True) for c in (stored, config)]
     changes = [d for section in trees[0] for d in differences(section, trees[0][section], trees[1][section])]
-    lines = "".join(f"\n  {key}: {_shown(key, old)} -> {_shown(key, new)}" for key, old, new in changes)
+    lines = "".join(f"\n  {key}: {_redact(key, old)} -> {_redact(key, new)}" for key, old, new in changes)
     held = [d for old, new, section in zip(recorded(stored), recorded(config), ("game", "model"), strict=True)
             for d in differences(section, old, new)]
     if held or stored.name != config.name:
@@ -101,7 +115,7 @@ def _confirm_changes(stored: RunConfig, config: RunConfig, accepted: bool) -> No
         raise ConfigError(f"the configuration differs from the run's; add --accept-changes to change it:{lines}")
 
 
-def _shown(key: str, value: Any) -> Any:
+def _redact(key: str, value: Any) -> Any:
     return safe_url(value) if key in ("store.state_url", "store.params_url") else value
 
 
@@ -276,7 +290,7 @@ class Progress:
             self._reasons = []
         elif now >= self._next:
             self._next = now + DIAGNOSIS_SECONDS
-            self._reasons = [f"no version within {self._limit:.0f} s", *self._why()]
+            self._reasons = [f"no version within {self._limit:.0f} s", *self._explain_delay()]
         return self._reasons
 
     def why_unlearned(self) -> str:
@@ -291,7 +305,7 @@ class Progress:
         return self._reasons[1] if len(self._reasons) > 1 else f"training ended after {seconds:.0f} s; the first one " \
             f"may take {self._limit:.0f} s"
 
-    def _why(self) -> list[str]:
+    def _explain_delay(self) -> list[str]:
         cluster = self._cluster
         reasons = why_not_ready(cluster.supervisor, cluster.leases)
         return reasons or [f"{bottleneck(cluster.leases.live(), {})}; see {cluster.folder.path}/logs"]

@@ -142,7 +142,7 @@ class EnvironmentClient:
 
     async def close(self) -> None:
         """End the games."""
-        self._fail(CallFailed(StatusCode.CANCELLED, self._target, METHOD, "the client is closed"))
+        self._fail_waiters(CallFailed(StatusCode.CANCELLED, self._target, METHOD, "the client is closed"))
         if self._reader is not None:
             self._reader.cancel()
         if self._channel is not None:
@@ -170,7 +170,7 @@ class EnvironmentClient:
         try:
             return await asyncio.wait_for(future, self._config.deadline_seconds)
         except TimeoutError:
-            self._fail(CallFailed(StatusCode.DEADLINE_EXCEEDED, self._target, METHOD,
+            self._fail_waiters(CallFailed(StatusCode.DEADLINE_EXCEEDED, self._target, METHOD,
                                   f"no response within {self._config.deadline_seconds:g} s"))
             assert self._failure is not None
             raise self._failure from None
@@ -189,9 +189,9 @@ class EnvironmentClient:
             failure = CallFailed(StatusCode.CANCELLED, target, METHOD, "the client is closed")
         except Exception as error:  # every waiter on this stream must learn of it
             failure = CallFailed(StatusCode.INTERNAL, target, METHOD, f"{type(error).__name__}: {error}")
-        self._fail(failure)
+        self._fail_waiters(failure)
 
-    def _fail(self, failure: CallFailed) -> None:
+    def _fail_waiters(self, failure: CallFailed) -> None:
         if self._failure is None:
             self._failure = failure
             if self._call is not None:

@@ -300,7 +300,7 @@ class InferenceClient:
                 channel = aio_channel(server.address, self._config, self._token, server.name or self._name)
                 try:
                     await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.05), 5.0))
-                    self._stream = _Stream(channel, loop.time() + self._age())
+                    self._stream = _Stream(channel, loop.time() + self._random_lifetime())
                     self.connections += 1
                     return self._stream
                 except TimeoutError as error:
@@ -315,7 +315,7 @@ class InferenceClient:
         servers = await resolve_servers(self._addresses)
         return servers[self._at % len(servers)]
 
-    def _age(self) -> float:
+    def _random_lifetime(self) -> float:
         """Return a random lifetime of a stream, after which its servers are resolved again."""
         most = self._config.stream_max_seconds
         return random.uniform(most / 2, most) if most else math.inf
@@ -325,7 +325,7 @@ class InferenceClient:
         stream, now = self._stream, asyncio.get_running_loop().time()
         if stream is None or not stream.alive or stream.busy or now < stream.until:
             return
-        stream.until = now + self._age()
+        stream.until = now + self._random_lifetime()
         if (await self._server()).address != stream.target and not stream.busy and self._stream is stream:
             self._stream = None
             await stream.close()

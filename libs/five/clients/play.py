@@ -36,14 +36,14 @@ class GameConnection:
     async def send(self, request: play_pb2.JoinRequest) -> None:
         """Send a request. Raise CallFailed when the connection is lost."""
         try:
-            await self._begin()
+            await self._send_join()
             async with self._writing:
                 await self._call.write(request)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
             raise CallFailed(StatusCode.UNAVAILABLE, self._target, JOIN,
                              f"the connection to the game is lost: {error}") from None
 
-    async def _begin(self) -> None:
+    async def _send_join(self) -> None:
         async with self._writing:
             if not self._begun:
                 self._begun = True
@@ -53,7 +53,7 @@ class GameConnection:
         """Yield responses until the end. Raise CallFailed."""
         try:
             async with asyncio.timeout(self._first_seconds):
-                await self._begin()
+                await self._send_join()
                 response = await self._call.read()
             while response is not grpc.aio.EOF:  # type: ignore[attr-defined]
                 yield response

@@ -45,7 +45,7 @@ MAX_DECODED_BYTES = 512 << 20  # per tensor; the message limit bounds a set
 ZSTD_LEVEL = 1
 
 
-def _named(name: str, array: Array | PackedRows, encoding: tensors_pb2.Encoding) -> str:
+def _dtype_name(name: str, array: Array | PackedRows, encoding: tensors_pb2.Encoding) -> str:
     """Return the dtype's name. Raise ValueError for a dtype that the encoding does not support."""
     dtype = _NAMES.get(array.dtype)
     if dtype is None:
@@ -58,7 +58,7 @@ def _named(name: str, array: Array | PackedRows, encoding: tensors_pb2.Encoding)
     return dtype
 
 
-def _encoded(array: Array | PackedRows, encoding: tensors_pb2.Encoding, period: int = 0) -> bytes | memoryview:
+def _encode(array: Array | PackedRows, encoding: tensors_pb2.Encoding, period: int = 0) -> bytes | memoryview:
     """Return the encoded bytes; for RAW they are the array's own."""
     data: Bytes
     if encoding in (CHANGES, CHANGES_ZSTD):
@@ -104,13 +104,13 @@ def decode(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Ar
     Raises ValueError, naming the tensor, when its dtype is unknown, its bytes are not exactly what its shape needs, or
     decoding would take more than ``max_bytes``.
     """
-    dtype, count, data = _checked(tensor, max_bytes)
+    dtype, count, data = _check_header(tensor, max_bytes)
     if tensor.encoding in PACKED:
         try:
             return unpack(PackedArray(tensor.shape, data, dtype, tensor.period))
         except ValueError as error:
             raise ValueError(f"tensor {tensor.name!r}: {error}") from None
-    return _plain(tensor, dtype, count, data)
+    return _decode_plain(tensor, dtype, count, data)
 
 
 def decode_packed(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Array | PackedArray:
@@ -121,16 +121,16 @@ def decode_packed(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES
 
 def decode_stored(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Array | PackedArray:
     """Decode like `decode_packed`, but keep row-to-row changes packed too."""
-    dtype, count, data = _checked(tensor, max_bytes)
+    dtype, count, data = _check_header(tensor, max_bytes)
     if tensor.encoding in PACKED:
         try:
             return PackedArray(tensor.shape, data, dtype, tensor.period)
         except ValueError as error:
             raise ValueError(f"tensor {tensor.name!r}: {error}") from None
-    return _plain(tensor, dtype, count, data)
+    return _decode_plain(tensor, dtype, count, data)
 
 
-def _checked(tensor: Tensor | RawTensor, max_bytes: int) -> tuple[np.dtype[Any], int, Bytes]:
+def _check_header(tensor: Tensor | RawTensor, max_bytes: int) -> tuple[np.dtype[Any], int, Bytes]:
     """Return dtype, number of values and decompressed bytes of a tensor. Raise ValueError as `decode` does."""
     name = tensor.name
     dtype = DTYPES.get(tensor.dtype)
@@ -163,7 +163,7 @@ def _checked(tensor: Tensor | RawTensor, max_bytes: int) -> tuple[np.dtype[Any],
     return dtype, count, data
 
 
-def _plain(tensor: Tensor | RawTensor, dtype: np.dtype[Any], count: int, data: Bytes) -> Array:
+def _decode_plain(tensor: Tensor | RawTensor, dtype: np.dtype[Any], count: int, data: Bytes) -> Array:
     name, shape = tensor.name, tuple(tensor.shape)
     if len(data) != count * dtype.itemsize:
         raise ValueError(f"tensor {name!r}: {len(data)} bytes where shape {list(shape)} of {tensor.dtype} "
@@ -187,8 +187,8 @@ def fill_tensor_set(target: TensorSet, arrays: Mapping[str, Array | PackedRows],
     total = 0
     for name, array in arrays.items():
         encoding = packed if name in sparse else plain
-        dtype = _named(name, array, encoding)
-        data = bytes(_encoded(array, encoding))
+        dtype = _dtype_name(name, array, encoding)
+        data = bytes(_encode(array, encoding))
         target.tensors.add(name=name, dtype=dtype, shape=array.shape, encoding=encoding, data=data)
         total += len(data)
     return total
@@ -208,8 +208,9 @@ def serialize_with_set(message: Message, field: str, arrays: Mapping[str, Array 
     for name, array in arrays.items():
         encoding = changed if name in changes else packed if name in sparse else plain
         every = period if name in changes else 0
-        data = _encoded(array, encoding, every)
-        pieces += (_tensor_start(name, _named(name, array, encoding), array.shape, encoding, every, len(data)), data)
+        data = _encode(array, encoding, every)
+        pieces += (_tensor_start(name, _dtype_name(name, array, encoding), array.shape, encoding, every, len(data)),
+                   data)
     size = sum(map(len, pieces))
     return b"".join((message.SerializeToString(), _tag(message, field), _number(size), *pieces))
 
@@ -272,23 +273,23 @@ def decode_set(message: TensorSet, layout_hash: str | None,
     Raises LayoutMismatch naming both layouts, and ValueError for a malformed tensor, a duplicate name, and arrays of
     more than ``max_bytes`` together.
     """
-    return _decoded(decode, message, layout_hash, max_bytes)
+    return _decode_all(decode, message, layout_hash, max_bytes)
 
 
 def decode_packed_set(message: TensorSet | RawTensorSet, layout_hash: str | None,
                       max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
     """Decode like `decode_set`, but keep sparse encodings packed. ``max_bytes`` limits the unpacked arrays."""
-    return _decoded(decode_packed, message, layout_hash, max_bytes)
+    return _decode_all(decode_packed, message, layout_hash, max_bytes)
 
 
 def decode_stored_set(message: TensorSet | RawTensorSet, layout_hash: str | None,
                       max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
     """Decode like `decode_packed_set`, but keep row-to-row changes packed too."""
-    return _decoded(decode_stored, message, layout_hash, max_bytes)
+    return _decode_all(decode_stored, message, layout_hash, max_bytes)
 
 
-def _decoded(each: Callable[[Any, int], Decoded], message: TensorSet | RawTensorSet, layout_hash: str | None,
-             max_bytes: int) -> dict[str, Decoded]:
+def _decode_all(each: Callable[[Any, int], Decoded], message: TensorSet | RawTensorSet, layout_hash: str | None,
+                max_bytes: int) -> dict[str, Decoded]:
     if layout_hash is not None and message.layout_hash != layout_hash:
         raise LayoutMismatch(message.layout_hash, layout_hash)
     arrays: dict[str, Decoded] = {}

@@ -32,7 +32,7 @@ def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any]
     is discarded. ``on_progress`` receives the line-ups done in this call and the seconds spent on them.
     """
     about = {**facts, **HOW}
-    win = _resumed(partial, pool, about)
+    win = _load_partial(partial, pool, about)
     todo = np.flatnonzero(np.isnan(win))
     chunks = [todo[at:at + CHUNK] for at in range(0, len(todo), CHUNK)]
     began = kept = time.monotonic()
@@ -57,19 +57,19 @@ def make(policy: Policy, game: GameConfig, pool: HeroPool, facts: dict[str, Any]
                 now = time.monotonic()
                 on_progress(done, now - began)
                 if partial is not None and now - kept > KEEP_SECONDS:
-                    _keep(partial, LeafTable(pool, win.reshape(pool.shape), about))
+                    _save_partial(partial, LeafTable(pool, win.reshape(pool.shape), about))
                     kept = now
         except BaseException:
             pool_of_threads.shutdown(cancel_futures=True)
             if partial is not None and done:
-                _keep(partial, LeafTable(pool, win.reshape(pool.shape), about))
+                _save_partial(partial, LeafTable(pool, win.reshape(pool.shape), about))
             raise
     if partial is not None:
         partial.unlink(missing_ok=True)
     return LeafTable(pool, win.reshape(pool.shape), {**about, "at": time.time()})
 
 
-def _resumed(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -> Floats:
+def _load_partial(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -> Floats:
     if partial is not None and partial.exists():
         try:
             found = draft_tables.parse(partial.read_bytes())
@@ -80,7 +80,7 @@ def _resumed(partial: Path | None, pool: HeroPool, about: dict[str, Any]) -> Flo
     return np.full(pool.line_ups, np.nan, np.float32)
 
 
-def _keep(partial: Path, leaves: LeafTable) -> None:
+def _save_partial(partial: Path, leaves: LeafTable) -> None:
     partial.parent.mkdir(parents=True, exist_ok=True)
     with replacing(partial) as file:
         for piece in draft_tables.file_of(leaves):

@@ -68,15 +68,15 @@ class OfflineLadder:
         near = min(rated, key=lambda found: found[0])[1] if rated else None
         while player not in ladder.standings:
             if ladder.trial is None:
-                self._take(ladder, ladder.begin_rating(player, None if near is None else near.mu))
+                self._apply_rows(ladder, ladder.begin_rating(player, None if near is None else near.mu))
                 continue
-            self._round(ladder, archive, say)
+            self._play_round(ladder, archive, say)
             outcome = ladder.advance()
             assert outcome is not None  # every game of the round has ended
-            self._take(ladder, outcome.rows)
+            self._apply_rows(ladder, outcome.rows)
         return ladder.standings[player]
 
-    def _round(self, ladder: Ladder, archive: ArchivedVersions, say: Callable[[str], None]) -> None:
+    def _play_round(self, ladder: Ladder, archive: ArchivedVersions, say: Callable[[str], None]) -> None:
         """Play the open games, one pairing after another. Each game is recorded when it ends."""
         groups: dict[tuple[str, str], list[AssignedGame]] = {}
         for game in ladder.pending_games():
@@ -87,7 +87,7 @@ class OfflineLadder:
             ids = {(game.pair, game.side): game.id for game in games}
 
             def on_game(game: MatchGame, ids: dict[tuple[int, int], str] = ids) -> None:
-                self._take(ladder, ladder.report_game(ids[game.pair, game.side], game.score, game.seconds,
+                self._apply_rows(ladder, ladder.report_game(ids[game.pair, game.side], game.score, game.seconds,
                                                    game.statistics[0].tolist()))
 
             path = archive.folder.path / "replays" / f"{names[0]}.replay"
@@ -102,7 +102,7 @@ class OfflineLadder:
             won, drawn, lost = match.counts
             say(f"{names[0]} against {names[1]}: {won} won, {drawn} drawn, {lost} lost")
 
-    def _take(self, ladder: Ladder, rows: dict[str, Any] | None) -> None:
+    def _apply_rows(self, ladder: Ladder, rows: dict[str, Any] | None) -> None:
         if rows:
             self._write(rows)
             ladder.apply_rows(rows, False)

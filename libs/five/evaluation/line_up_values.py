@@ -41,9 +41,9 @@ class PerGameReader:
 
     def read(self, leaves: Ints) -> Floats:
         batch = self._line_ups.games
-        return np.concatenate([self._some(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
+        return np.concatenate([self._read_batch(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
 
-    def _some(self, leaves: Ints) -> Floats:
+    def _read_batch(self, leaves: Ints) -> Floats:
         seen = _tensors(self._policy, self._line_ups.seen(leaves))
         acted = self._policy.act(seen, self._policy.initial_state(len(leaves) * TEAMS), greedy=True)
         heads = acted.aux["win_probability"].float().cpu().numpy()
@@ -75,9 +75,9 @@ class FactoredReader:
                 self._enemies[1 - side, these] = enemies.view(-1, TEAMS, *own.shape[1:])[:, 1 - side]
 
     def read(self, leaves: Ints) -> Floats:
-        return np.concatenate([self._some(leaves[at:at + PAIRS]) for at in range(0, len(leaves), PAIRS)])
+        return np.concatenate([self._read_batch(leaves[at:at + PAIRS]) for at in range(0, len(leaves), PAIRS)])
 
-    def _some(self, leaves: Ints) -> Floats:
+    def _read_batch(self, leaves: Ints) -> Floats:
         sides = [torch.from_numpy(numbers).to(self._own.device) for numbers in self._pool.sets(leaves)]
         heads = [self._opening.win_probability(self._own[side][sides[side]], self._enemies[side][sides[1 - side]])
                  for side in range(TEAMS)]

@@ -156,7 +156,7 @@ class _MatchPlayer:
 
     def run(self) -> PairedMatch:
         for place in range(self._games.games):
-            self._begin(place)
+            self._begin_game(place)
         while self._playing:
             self._act()
             live = sorted(self._playing)
@@ -164,10 +164,10 @@ class _MatchPlayer:
             for place in live:
                 if self._games.winner[place] != Winner.RUNNING:
                     self._end(place)
-                    self._begin(place)
+                    self._begin_game(place)
         return self._match
 
-    def _begin(self, place: int) -> None:
+    def _begin_game(self, place: int) -> None:
         if not self._plan:
             return
         pair, side = self._plan.popleft()

@@ -26,7 +26,7 @@ class Passwords:
         found = self._read()
         missing = {user for role in acl.ROLES for user in acl.users(role)} - found.keys()
         if missing:
-            self._write(found | {user: [_new()] for user in missing})
+            self._write(found | {user: [_new_password()] for user in missing})
 
     def login(self, user: str) -> Login:
         """Return a user with its newest password. Raises LookupError if it has none."""
@@ -42,7 +42,7 @@ class Passwords:
     def add(self, user: str) -> str:
         """Add a new password to a user's passwords. Return it."""
         found = self._read()
-        fresh = _new()
+        fresh = _new_password()
         self._write(found | {user: [fresh, *found.get(user, [])]})
         return fresh
 
@@ -81,7 +81,7 @@ class Passwords:
         replace_file(self._path, json.dumps(passwords, indent=2) + "\n")
 
 
-def _new() -> str:
+def _new_password() -> str:
     return secrets.token_hex(24)
 
 

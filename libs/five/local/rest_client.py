@@ -90,7 +90,7 @@ class ControllerClient:
             except httpx.HTTPError as error:
                 failures += 1
                 if failures >= TRIES:
-                    raise self._silent(error) from None
+                    raise self._no_response(error) from None
             time.sleep(min(2.0 ** failures / 2, LONGEST_PAUSE))
 
     def save(self, path: str, file: Path) -> int:
@@ -106,7 +106,7 @@ class ControllerClient:
                     for piece in answer.iter_bytes():
                         written += out.write(piece)
         except httpx.HTTPError as error:
-            raise self._silent(error) from None
+            raise self._no_response(error) from None
         return written
 
     def _ask(self, method: str, path: str, parameters: dict[str, Any], body: dict[str, Any] | None,
@@ -123,7 +123,7 @@ class ControllerClient:
                                        timeout=self._timeout, trust_env=self._trust_env)
             except httpx.HTTPError as error:
                 if last:
-                    raise self._silent(error) from None
+                    raise self._no_response(error) from None
                 time.sleep(0.3 if attempt < TRIES else 1.0)
                 continue
             if answer.status_code != 503 or last:
@@ -133,7 +133,7 @@ class ControllerClient:
             raise self._refusal(answer)
         return answer
 
-    def _silent(self, error: httpx.HTTPError) -> ApiError:
+    def _no_response(self, error: httpx.HTTPError) -> ApiError:
         return NoResponse(f"the controller at {self.url} does not answer: {error}")
 
     @staticmethod

@@ -158,7 +158,7 @@ class RunFolder:
             found = ClusterInfo(**{**row, "environment_pages": tuple(row.get("environment_pages", ()))})
         except FileNotFoundError:
             raise RunUnavailable(f"run {self.name!r} is not running; {again}") from None
-        if not _alive(found.pid):
+        if not _is_alive(found.pid):
             raise RunUnavailable(f"run {self.name!r} is not running, its process has died; {again}")
         return found
 
@@ -194,7 +194,7 @@ def current_user() -> str:
         return "owner"
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

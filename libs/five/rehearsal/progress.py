@@ -70,7 +70,7 @@ class RehearsalProgress:
         until = time.monotonic() + END_SECONDS
         while True:
             try:
-                self._kept.change(self._identity, self._changed, event)
+                self._kept.change(self._identity, self._updated, event)
                 self._kept.release(self._identity)
                 return
             except redis.RedisError:
@@ -78,7 +78,7 @@ class RehearsalProgress:
                     return
                 time.sleep(BEAT_SECONDS)
 
-    def _changed(self, rehearsal: Rehearsal) -> Rehearsal:
+    def _updated(self, rehearsal: Rehearsal) -> Rehearsal:
         with self._lock:
             return rehearsal.model_copy(update={"error": "", **self._values})
 
@@ -88,7 +88,7 @@ class RehearsalProgress:
                 if not self._kept.hold(self._identity):
                     self._stop()  # the lease was lost and another rehearsal has started
                     return
-                now = self._kept.change(self._identity, self._changed)
+                now = self._kept.change(self._identity, self._updated)
                 if now is not None and now.cancel:
                     self.cancelled = True
                     self._stop()

@@ -43,12 +43,12 @@ class RehearsalRunner:
                     self._kept.settle()
                     settled = True
                 self._kept.announce(self._me)
-                self._look()
+                self._poll_requests()
             except redis.RedisError:
                 pass  # Redis is unavailable: try again
             self._over.wait(LOOK_SECONDS)
 
-    def _look(self) -> None:
+    def _poll_requests(self) -> None:
         if self._going:
             status = self._supervisor.status()[0]
             if status.state is ProcessState.ENDED:

@@ -55,16 +55,17 @@ def page(data: Mapping[str, Any], film: Film | None = None, program: Path = PROG
     note = NO_CONSOLE if not script else "" if film is not None else NO_FILM
     shown = film if script else None
     tree = {**data, "note": note, "film": None if shown is None else {"name": shown.name, "bytes": len(shown.data)}}
-    facts = "".join(f"<div><dt>{_said(name)}</dt><dd>{_said(value)}</dd></div>" for name, value in data["facts"])
+    facts = "".join(f"<div><dt>{_escape(name)}</dt><dd>{_escape(value)}</dd></div>" for name, value in data["facts"])
     events = "".join(
-        f"<tr><td>{_said(time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(e['at'])))}</td><td>{_said(e['who'])}</td>"
-        f"<td>{_said(e['what'])}</td><td>{_said(e['details'])}</td></tr>" for e in data["events"][:PLAIN_EVENTS])
+        f"<tr><td>{_escape(time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(e['at'])))}</td>"
+        f"<td>{_escape(e['who'])}</td><td>{_escape(e['what'])}</td><td>{_escape(e['details'])}</td></tr>"
+        for e in data["events"][:PLAIN_EVENTS])
     policy = "; ".join((
         "default-src 'none'", f"script-src '{digest(script)}'", f"style-src '{digest(style)}'", "img-src data: blob:",
         "base-uri 'none'", "form-action 'none'"))
     return PAGE.format(
-        policy=policy, name=_said(data["name"]), style=style, script=script, note=_said(note), facts=facts,
-        events=events, data=_inert(json.dumps(tree, allow_nan=False)),
+        policy=policy, name=_escape(data["name"]), style=style, script=script, note=_escape(note), facts=facts,
+        events=events, data=_escape_json(json.dumps(tree, allow_nan=False)),
         film="" if shown is None else base64.b64encode(shown.data).decode())
 
 
@@ -93,10 +94,10 @@ def _text(path: Path) -> str:
     return text.replace("</script", "<\\/script").replace("</style", "<\\/style").strip()
 
 
-def _inert(text: str) -> str:
+def _escape_json(text: str) -> str:
     """Return JSON escaped so that it ends no element and begins no comment."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _said(value: Any) -> str:
+def _escape(value: Any) -> str:
     return html.escape(str(value))

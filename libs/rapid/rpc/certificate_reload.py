@@ -24,10 +24,10 @@ class FileWatcher:
 
     def __init__(self, *paths: str) -> None:
         self._paths = [Path(path).expanduser() for path in paths if path]
-        self._seen = self._stamps()
+        self._seen = self._file_stamps()
         self._checked_at = time.monotonic()
 
-    def _stamps(self) -> tuple[FileStamp, ...] | None:
+    def _file_stamps(self) -> tuple[FileStamp, ...] | None:
         try:
             return tuple(file_stamp(path) for path in self._paths)
         except OSError:
@@ -39,7 +39,7 @@ class FileWatcher:
         if now - self._checked_at < CHECK_SECONDS:
             return False
         self._checked_at = now
-        seen = self._stamps()
+        seen = self._file_stamps()
         if seen is None or seen == self._seen:
             return False
         self._seen = seen

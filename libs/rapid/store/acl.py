@@ -84,31 +84,31 @@ class AclEntry:
         return user in self.writers
 
 
-def _who(*users: str) -> frozenset[str]:
+def _users(*users: str) -> frozenset[str]:
     return frozenset(users)
 
 
 # Owners of tables and series by name.
 TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writers, readers)
-    "league": (_who(OPPONENTS), _who(CONTROLLER)),
-    "ratings": (_who(EVALUATOR), _who(CONTROLLER, PLAY)),
-    "people": (_who(PLAY), _who(CONTROLLER)),
-    "guard": (_who(EVALUATOR), _who(CONTROLLER)),
-    "match_games": (_who(EVALUATOR), _who()),
-    "autoscaler": (_who(CONTROLLER), _who()),
-    "operations": (_who(CONTROLLER), _who()),
-    "orders": (_who(CONTROLLER, OPTIMIZER), _who()),
-    "matches": (_who(CONTROLLER), _who()),
-    "checks": (_who(CONTROLLER), _who()),
-    "rehearsals": (_who(CONTROLLER), _who()),
-    "plans": (_who(OPTIMIZER), _who(CONTROLLER, INFERENCE)),
+    "league": (_users(OPPONENTS), _users(CONTROLLER)),
+    "ratings": (_users(EVALUATOR), _users(CONTROLLER, PLAY)),
+    "people": (_users(PLAY), _users(CONTROLLER)),
+    "guard": (_users(EVALUATOR), _users(CONTROLLER)),
+    "match_games": (_users(EVALUATOR), _users()),
+    "autoscaler": (_users(CONTROLLER), _users()),
+    "operations": (_users(CONTROLLER), _users()),
+    "orders": (_users(CONTROLLER, OPTIMIZER), _users()),
+    "matches": (_users(CONTROLLER), _users()),
+    "checks": (_users(CONTROLLER), _users()),
+    "rehearsals": (_users(CONTROLLER), _users()),
+    "plans": (_users(OPTIMIZER), _users(CONTROLLER, INFERENCE)),
 }
 SERIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "versions": (_who(OPTIMIZER), _who(CONTROLLER)),
-    "games": (_who(ROLLOUT), _who(CONTROLLER)),
-    "ratings": (_who(EVALUATOR), _who(CONTROLLER)),
-    "matches": (_who(EVALUATOR), _who(CONTROLLER)),
-    "schedules": (_who(CONTROLLER), _who()),
+    "versions": (_users(OPTIMIZER), _users(CONTROLLER)),
+    "games": (_users(ROLLOUT), _users(CONTROLLER)),
+    "ratings": (_users(EVALUATOR), _users(CONTROLLER)),
+    "matches": (_users(EVALUATOR), _users(CONTROLLER)),
+    "schedules": (_users(CONTROLLER), _users()),
 }
 
 
@@ -122,48 +122,52 @@ def _tables() -> Iterable[AclEntry]:
         yield AclEntry("once_in", f"once-in:{name}", Kind.SORTED, writers)
 
 
-VERSIONED = _who(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR, PLAY)
+VERSIONED = _users(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR, PLAY)
 ENTRIES: Sequence[AclEntry] = (
-    AclEntry("head", "head", Kind.VALUE, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
-    AclEntry("versions", "versions", Kind.FIELDS, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
-    AclEntry("temporary", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
-    AclEntry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR, OPTIMIZER, CONTROLLER)),
+    AclEntry("head", "head", Kind.VALUE, _users(OPTIMIZER), VERSIONED | _users(CONTROLLER)),
+    AclEntry("versions", "versions", Kind.FIELDS, _users(OPTIMIZER), VERSIONED | _users(CONTROLLER)),
+    AclEntry("temporary", "versions:passing", Kind.SORTED, _users(OPTIMIZER)),
+    AclEntry("pins", "versions:pins", Kind.FIELDS, _users(EVALUATOR, OPTIMIZER, CONTROLLER)),
     # A user may publish on every channel in its rules, so publishers of games do not have this one.
-    AclEntry("heads_channel", "heads", Kind.CHANNEL, _who(OPTIMIZER), _who(INFERENCE, OPPONENTS, CONTROLLER)),
+    AclEntry("heads_channel", "heads", Kind.CHANNEL, _users(OPTIMIZER), _users(INFERENCE, OPPONENTS, CONTROLLER)),
     # The optimizer's cut-over changes head, record and status in one step.
-    AclEntry("status", "status", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
-    AclEntry("status_channel", "statuses", Kind.CHANNEL, _who(CONTROLLER, OPTIMIZER)),
-    AclEntry("record", "record", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
-    AclEntry("lineage", "lineage", Kind.FIELDS, _who(CONTROLLER, OPTIMIZER), _who(OPPONENTS, EVALUATOR)),
-    AclEntry("publisher", "publisher", Kind.VALUE, _who(OPTIMIZER), _who(CONTROLLER)),
-    AclEntry("pause", "pause", Kind.VALUE, _who(CONTROLLER)),
-    *(AclEntry("quiet", f"quiet:{service}:*", Kind.EXPIRING, _who(service, CONTROLLER)) for service in SERVICES),
+    AclEntry("status", "status", Kind.VALUE, _users(CONTROLLER, OPTIMIZER), ANYBODY),
+    AclEntry("status_channel", "statuses", Kind.CHANNEL, _users(CONTROLLER, OPTIMIZER)),
+    AclEntry("record", "record", Kind.VALUE, _users(CONTROLLER, OPTIMIZER), ANYBODY),
+    AclEntry("lineage", "lineage", Kind.FIELDS, _users(CONTROLLER, OPTIMIZER), _users(OPPONENTS, EVALUATOR)),
+    AclEntry("publisher", "publisher", Kind.VALUE, _users(OPTIMIZER), _users(CONTROLLER)),
+    AclEntry("pause", "pause", Kind.VALUE, _users(CONTROLLER)),
+    *(AclEntry("quiet", f"quiet:{service}:*", Kind.EXPIRING, _users(service, CONTROLLER)) for service in SERVICES),
     *(AclEntry("quiet_names", f"quiet-names:{service}", Kind.SORTED,
-               _who(service, CONTROLLER)) for service in SERVICES),
-    AclEntry("checkpoints", "checkpoints", Kind.FIELDS, _who(OPTIMIZER), _who(CONTROLLER)),
-    AclEntry("staged", "versions:staged", Kind.EXPIRING, _who(OPTIMIZER)),
-    AclEntry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),
-    AclEntry("anneal", "anneal", Kind.VALUE, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
-    AclEntry("watched", "watched", Kind.EXPIRING, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
-    AclEntry("live_channel", "live", Kind.CHANNEL, _who(ROLLOUT, EVALUATOR), _who(CONTROLLER), write_only=True),
+               _users(service, CONTROLLER)) for service in SERVICES),
+    AclEntry("checkpoints", "checkpoints", Kind.FIELDS, _users(OPTIMIZER), _users(CONTROLLER)),
+    AclEntry("staged", "versions:staged", Kind.EXPIRING, _users(OPTIMIZER)),
+    AclEntry("documents", "documents", Kind.FIELDS, _users(CONTROLLER), _users(OPTIMIZER, ROLLOUT)),
+    AclEntry("anneal", "anneal", Kind.VALUE, _users(CONTROLLER), _users(ROLLOUT, EVALUATOR)),
+    AclEntry("watched", "watched", Kind.EXPIRING, _users(CONTROLLER), _users(ROLLOUT, EVALUATOR)),
+    AclEntry("live_channel", "live", Kind.CHANNEL, _users(ROLLOUT, EVALUATOR), _users(CONTROLLER), write_only=True),
     # The rehearsal runner acts as the controller of the run on its machine.
-    AclEntry("rehearser", "rehearser", Kind.EXPIRING, _who(CONTROLLER)),
-    AclEntry("rehearsing", "rehearsing", Kind.EXPIRING, _who(CONTROLLER)),
-    AclEntry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
-    AclEntry("events", "events", Kind.STREAM, _who(OPTIMIZER, OPPONENTS, EVALUATOR), _who(CONTROLLER), write_only=True),
-    AclEntry("events", "events", Kind.STREAM, _who(CONTROLLER)),
-    AclEntry("idempotency", "idempotency:*", Kind.EXPIRING, _who(CONTROLLER)),
-    AclEntry("idempotency_index", "idempotency-index", Kind.SORTED, _who(CONTROLLER)),
-    AclEntry("login", "login:*", Kind.EXPIRING, _who(CONTROLLER)),
-    AclEntry("session", "session:*", Kind.EXPIRING, _who(CONTROLLER)),
+    AclEntry("rehearser", "rehearser", Kind.EXPIRING, _users(CONTROLLER)),
+    AclEntry("rehearsing", "rehearsing", Kind.EXPIRING, _users(CONTROLLER)),
+    AclEntry("counters", "counters", Kind.COUNTERS, _users(ROLLOUT, CONTROLLER)),
+    AclEntry("events", "events", Kind.STREAM, _users(OPTIMIZER, OPPONENTS, EVALUATOR), _users(CONTROLLER),
+             write_only=True),
+    AclEntry("events", "events", Kind.STREAM, _users(CONTROLLER)),
+    AclEntry("idempotency", "idempotency:*", Kind.EXPIRING, _users(CONTROLLER)),
+    AclEntry("idempotency_index", "idempotency-index", Kind.SORTED, _users(CONTROLLER)),
+    AclEntry("login", "login:*", Kind.EXPIRING, _users(CONTROLLER)),
+    AclEntry("session", "session:*", Kind.EXPIRING, _users(CONTROLLER)),
     *_tables(),
-    *(AclEntry("lease", f"lease:{service}:*", Kind.EXPIRING, _who(service), _who(CONTROLLER)) for service in SERVICES),
-    *(AclEntry("leases", f"leases:{service}", Kind.SORTED, _who(service), _who(CONTROLLER)) for service in SERVICES),
-    AclEntry("ordinals", "ordinals:rollout", Kind.SORTED, _who(ROLLOUT)),
-    AclEntry("rendezvous", "rendezvous:*", Kind.EXPIRING, _who(OPTIMIZER)),
-    AclEntry("stored_versions", "params:versions", Kind.SORTED, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
-    AclEntry("manifest", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
-    AclEntry("chunk", "params:*", Kind.EXPIRING, _who(OPTIMIZER), _who(INFERENCE), "params"),
+    *(AclEntry("lease", f"lease:{service}:*", Kind.EXPIRING, _users(service),
+               _users(CONTROLLER)) for service in SERVICES),
+    *(AclEntry("leases", f"leases:{service}", Kind.SORTED, _users(service),
+               _users(CONTROLLER)) for service in SERVICES),
+    AclEntry("ordinals", "ordinals:rollout", Kind.SORTED, _users(ROLLOUT)),
+    AclEntry("rendezvous", "rendezvous:*", Kind.EXPIRING, _users(OPTIMIZER)),
+    AclEntry("stored_versions", "params:versions", Kind.SORTED, _users(OPTIMIZER), _users(INFERENCE, CONTROLLER),
+             "params"),
+    AclEntry("manifest", "params:*", Kind.EXPIRING, _users(OPTIMIZER), _users(INFERENCE, CONTROLLER), "params"),
+    AclEntry("chunk", "params:*", Kind.EXPIRING, _users(OPTIMIZER), _users(INFERENCE), "params"),
 )
 # Commands without keys: scripts, the server's clock for leases, and server info for the controller's status.
 EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {

@@ -78,7 +78,7 @@ class VersionArchive:
         name = self._name(version)
         self._mark_temporary(version)
         ref = self._blobs.put(tensorfile.file_pieces(*contents, label=name), name)
-        self._note(version, ref)
+        self._record_blob(version, ref)
         return ref
 
     def _mark_temporary(self, version: int) -> None:
@@ -90,12 +90,12 @@ class VersionArchive:
 
         The cut-over records the returned address.
         """
-        ref = self._blobs.put(tensorfile.file_pieces(*contents, label=f"version {version}"), self._staged)
+        ref = self._blobs.put(tensorfile.file_pieces(*contents, label=f"version {version}"), self._staged_name)
         self._state.set(self._keys.staged, json.dumps({"version": version, "digest": ref.digest, "bytes": ref.size}))
         return ref
 
     @property
-    def _staged(self) -> str:
+    def _staged_name(self) -> str:
         return f"{self._keys.run}/staged"
 
     def finalize_staged(self) -> None:
@@ -109,10 +109,10 @@ class VersionArchive:
         if record is not None and record.blob == ref:
             self._mark_temporary(version)
             self._blobs.set_ref(self._name(version), ref)
-        self._blobs.remove_ref(self._staged)
+        self._blobs.remove_ref(self._staged_name)
         self._state.delete(self._keys.staged)
 
-    def _note(self, version: int, ref: Ref | None) -> None:
+    def _record_blob(self, version: int, ref: Ref | None) -> None:
         self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest if ref else "",
                          str(ref.size if ref else 0))
 
@@ -146,7 +146,7 @@ class VersionArchive:
         passed: Any = self._state.zrange(self._keys.temporary, 0, -1 - self._config.keep_archived)
         for version in map(int, passed):
             if not self._state.hexists(self._keys.pins, str(version)):
-                self._note(version, None)
+                self._record_blob(version, None)
                 self._blobs.remove_ref(self._name(version))
             self._state.zrem(self._keys.temporary, str(version))
 

@@ -44,7 +44,7 @@ def _receive(sock: Any, view: memoryview) -> None:
         done += count
 
 
-def _take(sock: Any, count: int) -> bytes:
+def _read_bytes(sock: Any, count: int) -> bytes:
     buffer = bytearray(count)
     _receive(sock, memoryview(buffer))
     return bytes(buffer)
@@ -53,11 +53,11 @@ def _take(sock: Any, count: int) -> bytes:
 def _rest_of_line(sock: Any, start: bytes) -> bytes:
     line = start
     while not line.endswith(b"\r\n"):
-        line += _take(sock, 1)
+        line += _read_bytes(sock, 1)
     return line[:-2]
 
 
-def _problem(line: bytes) -> redis.RedisError:
+def _error_of(line: bytes) -> redis.RedisError:
     text = line.decode("utf-8", "replace")
     return redis.ResponseError(text[1:]) if line[:1] == b"-" else redis.InvalidResponse(f"unexpected reply {text!r}")
 
@@ -87,9 +87,9 @@ def set_values(client: redis.Redis, items: Sequence[tuple[str, Sequence[memoryvi
 
 
 def _expect_ok(sock: Any) -> None:
-    answer = _take(sock, 5)
+    answer = _read_bytes(sock, 5)
     if answer != b"+OK\r\n":
-        raise _problem(_rest_of_line(sock, answer))
+        raise _error_of(_rest_of_line(sock, answer))
 
 
 def get_values(client: redis.Redis, items: Sequence[tuple[str, memoryview]]) -> str | None:
@@ -119,16 +119,16 @@ def get_values(client: redis.Redis, items: Sequence[tuple[str, memoryview]]) -> 
 
 
 def _read_value(sock: Any, name: str, view: memoryview) -> bool:
-    start = _take(sock, 3)
+    start = _read_bytes(sock, 3)
     if start == b"_\r\n":
         return False
     line = _rest_of_line(sock, start)
     if line == b"$-1":
         return False
     if line[:1] != b"$":
-        raise _problem(line)
+        raise _error_of(line)
     if int(line[1:]) != len(view):
         raise redis.InvalidResponse(f"{name} has {int(line[1:])} bytes, expected {len(view)}")
     _receive(sock, view)
-    _take(sock, 2)
+    _read_bytes(sock, 2)
     return True

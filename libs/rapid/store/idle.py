@@ -96,14 +96,14 @@ def idle_report(state: redis.Redis, run: str) -> IdleReport:
     acknowledged, waiting = {}, []
     for name in sorted(answers.keys() | live.keys()):
         row = answers.get(name)
-        if row is not None and row["quiet"] and _holds(row, live.get(name), epoch):
+        if row is not None and row["quiet"] and _is_valid(row, live.get(name), epoch):
             acknowledged[name] = float(row["at"])
         else:
             waiting.append(name)
     return IdleReport(number, epoch, float(asked["asked_at"]), acknowledged, waiting)
 
 
-def _holds(row: dict[str, Any], now: Instance | None, epoch: int) -> bool:
+def _is_valid(row: dict[str, Any], now: Instance | None, epoch: int) -> bool:
     """Return whether an acknowledgement is valid. That of a dead instance stays valid; a live one must have given it in
     this epoch and this life."""
     return now is None or (not row.get("gone") and row["epoch"] == epoch and row["life"] == now.life)

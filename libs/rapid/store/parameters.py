@@ -93,7 +93,7 @@ class ParameterStore:
         ready = prepare_version(version, (tensors, meta, bfloat16), self._config)
 
         def attempt() -> None:
-            self._store(ready)
+            self._upload_version(ready)
             self._flip(version, ready.digest, ready.record(), fencing_token)
             self._retire(version, ready.contents)
 
@@ -114,13 +114,13 @@ class ParameterStore:
             raise self._conflict(version)
 
         def attempt() -> Ref | None:
-            self._store(ready)
+            self._upload_version(ready)
             return None if self._archive is None else self._archive.stage(version, ready.contents)
 
         ref = self._retry_on_disconnect(attempt, f"staging version {version}")
         return StagedVersion(version, ready.digest, ready.record(ref))
 
-    def _store(self, ready: PreparedVersion) -> None:
+    def _upload_version(self, ready: PreparedVersion) -> None:
         """Write the contents to Redis unless they are there. Raise VersionConflict."""
         known = self.record(ready.version)
         if known is not None and known.digest != ready.digest:
@@ -194,7 +194,7 @@ class ParameterStore:
     def _retire(self, published: int, contents: Contents) -> None:
         """Archive what is due, and expire versions beyond ``keep_versions`` and those that never became the head."""
         kept = []
-        for version, digest, whole in self._entries():
+        for version, digest, whole in self._stored_entries():
             if whole:
                 kept.append((version, digest))
             else:
@@ -290,9 +290,9 @@ class ParameterStore:
 
     def stored(self) -> list[int]:
         """Return the versions in Redis now, in order."""
-        return [version for version, _, whole in self._entries() if whole]
+        return [version for version, _, whole in self._stored_entries() if whole]
 
-    def _entries(self) -> list[tuple[int, str, bool]]:
+    def _stored_entries(self) -> list[tuple[int, str, bool]]:
         """Return version and digest of the stored contents, in order, and whether the run has that version with that
         digest."""
         values: Any = self._params.zrange(self._keys.stored_versions, 0, -1)
@@ -318,7 +318,7 @@ class ParameterStore:
         found = self._retry_on_disconnect(lambda: self._from_redis(version, buffer) or self._from_blobs(version),
                                  f"fetching version {version}")
         if found is None:
-            raise self._missing(version)
+            raise self._version_missing(version)
         arrays, index = found
         meta = dict(index.meta)
         if keep_bfloat16:
@@ -329,9 +329,9 @@ class ParameterStore:
             arrays[name] = from_bfloat16(arrays[name])
         return arrays, meta
 
-    def _missing(self, version: int) -> VersionMissing:
-        return VersionMissing(f"version {version} of run {self._keys.run} is not in Redis ({_listed(self.stored())}) "
-                              "and was not archived")
+    def _version_missing(self, version: int) -> VersionMissing:
+        return VersionMissing(f"version {version} of run {self._keys.run} is not in Redis "
+                              f"({_format_versions(self.stored())}) and was not archived")
 
     def fetch_meta(self, version: int) -> dict[str, Any]:
         """Return the metadata of a version without reading its arrays. Raise VersionMissing or Corrupt."""
@@ -341,7 +341,7 @@ class ParameterStore:
             return tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"]).meta
         meta = None if self._archive is None else self._archive.meta(version)
         if meta is None:
-            raise self._missing(version)
+            raise self._version_missing(version)
         return meta
 
     def _from_redis(self, version: int, buffer: npt.NDArray[np.uint8] | None
@@ -395,5 +395,5 @@ class ParameterStore:
             yield head.version
 
 
-def _listed(versions: Sequence[int]) -> str:
+def _format_versions(versions: Sequence[int]) -> str:
     return f"it has {', '.join(map(str, versions))}" if versions else "it has none"

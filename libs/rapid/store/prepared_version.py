@@ -47,7 +47,7 @@ def prepare_version(version: int, contents: Contents, config: StoreConfig) -> Pr
     if version < 0:
         raise ValueError(f"version {version}: versions count from 0")
     given, meta, carried = contents
-    tensors, bfloat16 = _converted(given, carried, config)
+    tensors, bfloat16 = _convert(given, carried, config)
     index = tensorfile.index_of(tensors, meta, bfloat16)
     runs = tensorfile.split_chunks(tensorfile.pieces_of(index, tensors), config.chunk_bytes)
     header = index.header()
@@ -64,8 +64,8 @@ def checksum(pieces: Sequence[memoryview]) -> str:
     return state.hexdigest()
 
 
-def _converted(tensors: Mapping[str, Array], bfloat16: Collection[str],
-               config: StoreConfig) -> tuple[Mapping[str, Array], Collection[str]]:
+def _convert(tensors: Mapping[str, Array], bfloat16: Collection[str],
+             config: StoreConfig) -> tuple[Mapping[str, Array], Collection[str]]:
     if config.publish_dtype == "float32":
         return tensors, bfloat16
     matrices = {n for n, a in tensors.items() if a.dtype == np.float32 and a.ndim >= 2}

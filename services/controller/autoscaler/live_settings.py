@@ -24,10 +24,10 @@ class LiveSettings:
         self._overrides = tuple(overrides)
         self._started = started
         self._now = started
-        self._stamp = self._look()
+        self._stamp = self._read_stamp()
         self._report_error = ""
 
-    def _look(self) -> FileStamp | None:
+    def _read_stamp(self) -> FileStamp | None:
         try:
             return file_stamp(self._path)
         except OSError:
@@ -35,7 +35,7 @@ class LiveSettings:
 
     def read(self) -> AutoscalerConfig:
         """Return the settings in force. An invalid file is logged once and changes nothing."""
-        seen = self._look()
+        seen = self._read_stamp()
         if seen is None or seen == self._stamp:
             return self._now
         try:

@@ -157,16 +157,16 @@ class PoolScaler:
         if wanted == current:
             limit = {1: ScaleReason.AT_MAX, -1: ScaleReason.AT_MIN}.get(_sign(request.replicas - current),
                                                                         request.reason)
-            self._trim(now)
+            self._drop_old(now)
             return Decision(self.kind, current, current, limit, request.replicas)
         after, reason = self._scale_up(now, current) if wanted > current else self._scale_down(now, current)
-        self._trim(now)
+        self._drop_old(now)
         if after == current:
             return Decision(self.kind, current, current, reason, request.replicas)
         return self._change(now, current, after, request.reason, request.replicas)
 
     def _scale_up(self, now: float, current: int) -> tuple[int, ScaleReason]:
-        least = self._sustained(now, self.rule.up_window_seconds, min)
+        least = self._sustained_request(now, self.rule.up_window_seconds, min)
         if least is None or least <= current:
             return current, ScaleReason.STABILISING
         if now - self._changed_at < self.rule.cooldown_seconds:
@@ -175,7 +175,7 @@ class PoolScaler:
         return min(least, current + step), ScaleReason.STARVED
 
     def _scale_down(self, now: float, current: int) -> tuple[int, ScaleReason]:
-        most = self._sustained(now, self.rule.down_window_seconds, max)
+        most = self._sustained_request(now, self.rule.down_window_seconds, max)
         if most is None or most >= current:
             return current, ScaleReason.STABILISING
         if now - self._changed_at < self.rule.cooldown_seconds:
@@ -186,13 +186,13 @@ class PoolScaler:
             return min(max(after, self._floor), current), ScaleReason.TOO_SMALL_BEFORE
         return after, ScaleReason.THROTTLED
 
-    def _sustained(self, now: float, window: float, of: Callable[[Iterable[int]], int]) -> int | None:
+    def _sustained_request(self, now: float, window: float, of: Callable[[Iterable[int]], int]) -> int | None:
         """Return the minimum or maximum request in the window, or None if the window is not covered yet."""
         if not self._requests or self._requests[0][0] > now - window:
             return None
         return of(wanted for at, wanted in self._requests if at >= now - window)
 
-    def _trim(self, now: float) -> None:
+    def _drop_old(self, now: float) -> None:
         # The newest request from before the window stays: it shows that the whole window is covered.
         while len(self._requests) > 1 and self._requests[1][0] <= now - self.rule.down_window_seconds:
             self._requests.popleft()

@@ -134,23 +134,24 @@ class SignalWindow:
         span = max((t.seconds for t in self._tracks.values()), default=0.0)
         if span < min_coverage * self.seconds:
             return None
-        rollouts, inference, optimizers = (self._seen(kind) for kind in ("rollout", "inference", "optimizer"))
+        rollouts, inference, optimizers = (self._observed_seconds(kind) for kind in ("rollout", "inference",
+                                                                                     "optimizer"))
         received, consumed, starved = (self._sum("optimizer", i) for i in range(3))
         requests, queued, forward, steps = (self._sum("inference", i) for i in range(4))
         return Signals(
             rollouts / span, inference / span, optimizers / span,
             reuse=consumed / received if received else None,
-            rollouts_throttled=_share(self._sum("rollout", 0), rollouts),
-            optimizers_starved=_share(starved, optimizers),
+            rollouts_throttled=_ratio(self._sum("rollout", 0), rollouts),
+            optimizers_starved=_ratio(starved, optimizers),
             queue_seconds=queued / requests if requests else None,
-            inference_busy=_share(forward, inference), inference_pace=steps / forward if forward else None)
+            inference_busy=_ratio(forward, inference), inference_pace=steps / forward if forward else None)
 
-    def _seen(self, kind: str) -> float:
+    def _observed_seconds(self, kind: str) -> float:
         return sum(track.seconds for (of, _), track in self._tracks.items() if of == kind)
 
     def _sum(self, kind: str, index: int) -> float:
         return sum(track.growth(index) for (of, _), track in self._tracks.items() if of == kind)
 
 
-def _share(part: float, whole: float) -> float | None:
+def _ratio(part: float, whole: float) -> float | None:
     return min(max(part / whole, 0.0), 1.0) if whole > 0 else None

@@ -134,7 +134,7 @@ def downsample(columns: Columns, fields: Sequence[str], points: int, start: floa
                            "names": columns.names(), "gaps": gaps(at)}
     if len(at) <= points:
         out["at"] = [round(t, 3) for t in at.tolist()]
-        out["fields"] = {name: {"mean": _rounded(columns.column(name)[first:last], name)}
+        out["fields"] = {name: {"mean": _round_values(columns.column(name)[first:last], name)}
                          for name in fields if name in known}
         return out
     edges = np.linspace(at[0], at[-1], points + 1)
@@ -154,10 +154,10 @@ def _bin_statistics(values: Floats, cuts: npt.NDArray[np.int64], name: str) -> d
     none = count == 0
     low = np.where(none, np.nan, np.minimum.reduceat(np.where(there, values, np.inf), cuts))
     high = np.where(none, np.nan, np.maximum.reduceat(np.where(there, values, -np.inf), cuts))
-    return {"mean": _rounded(mean, name), "low": _rounded(low, name), "high": _rounded(high, name)}
+    return {"mean": _round_values(mean, name), "low": _round_values(low, name), "high": _round_values(high, name)}
 
 
-def _rounded(values: npt.NDArray[Any], name: str) -> list[float | None]:
+def _round_values(values: npt.NDArray[Any], name: str) -> list[float | None]:
     digits = 16 if name == "version" else DIGITS
     return [float(f"{v:.{digits}g}") if np.isfinite(v) else None for v in values.tolist()]
 

@@ -110,7 +110,7 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         if scope["method"] in METHODS:
-            send = self._notifying(send)
+            send = self._notify_on_response(send)
         recorder = _ResponseRecorder(send, HEADER in {key for key, _ in scope["headers"]}
                                      and scope["method"] in METHODS)
         body_unread = True  # until the body is read
@@ -133,7 +133,7 @@ class RequestMiddleware:
                 problem.headers["Connection"] = "close"
             await problem.response(scope["path"])(scope, receive, send)
 
-    def _notifying(self, send: Send) -> Send:
+    def _notify_on_response(self, send: Send) -> Send:
         async def send_and_notify(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._on_change()

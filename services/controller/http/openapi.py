@@ -47,7 +47,7 @@ def add_problem_responses(document: dict[str, Any]) -> dict[str, Any]:
             answers = operation["responses"]
             own = {int(status) for status in answers if status.isdigit() and int(status) >= 400}
             for status in sorted({*own, *COMMON_ERRORS, *(WRITE_ERRORS if method != "get" else ())}):
-                answers[str(status)] = _problem(status, answers.get(str(status), {}))
+                answers[str(status)] = _problem_response(status, answers.get(str(status), {}))
     return document
 
 
@@ -68,7 +68,7 @@ def _with_nulls(schemas: dict[str, Any], schema: dict[str, Any], example: Any) -
             **missing}
 
 
-def _problem(status: int, given: dict[str, Any]) -> dict[str, Any]:
+def _problem_response(status: int, given: dict[str, Any]) -> dict[str, Any]:
     kind = kind_of(status)
     described = given.get("description", "")
     if described in ("", "Validation Error"):

@@ -174,7 +174,7 @@ def change_event(before: Operation | None, after: Operation) -> tuple[str, str, 
         return after.who, "operation.began", base
     if after.state is not before.state:
         details = {**base, "from": before.state.value, "outcome": after.outcome, "step": after.failed_at}
-        return _mover(after), f"operation.{after.state.value}", details
+        return _author(after), f"operation.{after.state.value}", details
     if after.cancel is not None and before.cancel is None:
         return after.cancel.who, "operation.cancel", {**base, "reason": after.cancel.reason}
     if after.go_on is not None and before.go_on is None:
@@ -187,7 +187,7 @@ def change_event(before: Operation | None, after: Operation) -> tuple[str, str, 
     return None
 
 
-def _mover(operation: Operation) -> str:
+def _author(operation: Operation) -> str:
     if operation.state in (OperationState.ROLLING_BACK, OperationState.CANCELLED) and operation.cancel is not None:
         return operation.cancel.who
     return "controller"

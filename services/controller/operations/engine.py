@@ -36,7 +36,7 @@ def advance(operation: Operation, backend: OperationBackend) -> Operation:
     if operation.cancel is not None and not operation.publishing:
         return _start_rollback(operation, step, f"cancelled by {operation.cancel.who}")
     if step.state is StepState.WAITING:
-        return _begin(operation, step, backend)
+        return _begin_step(operation, step, backend)
     try:
         outcome = STEPS[step.name](operation, step, backend)
     except IllegalTransition as error:
@@ -50,7 +50,7 @@ def _deadline(step: OperationStep, backend: OperationBackend) -> float | None:
     return None if seconds is None else backend.now() + seconds
 
 
-def _begin(operation: Operation, step: OperationStep, backend: OperationBackend) -> Operation:
+def _begin_step(operation: Operation, step: OperationStep, backend: OperationBackend) -> Operation:
     return operation.with_step(step.name, state=StepState.GOING, attempt=1, started_at=backend.now(),
                                deadline=_deadline(step, backend))
 

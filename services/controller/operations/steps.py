@@ -14,7 +14,7 @@ from rapid.store.state import ENDED, Status
 StepFunction = Callable[[Operation, OperationStep, OperationBackend], StepResult]
 
 
-def _interruption(backend: OperationBackend) -> str:
+def _interruption_reason(backend: OperationBackend) -> str:
     """Return why the run is no longer in status operating, or ''."""
     now = backend.status()
     if now is None:
@@ -45,7 +45,7 @@ def check(operation: Operation, step: OperationStep, backend: OperationBackend) 
     """Measure the plan on the newest version against the approved bounds."""
     if stale := backend.stale_reason(operation):
         return Refused(stale)
-    if operation.step("pause") is not None and (why := _interruption(backend)):
+    if operation.step("pause") is not None and (why := _interruption_reason(backend)):
         return Refused(why)
     outcome = run_job(operation, step, backend, job_payload(operation))
     if isinstance(outcome, Done):
@@ -56,7 +56,7 @@ def check(operation: Operation, step: OperationStep, backend: OperationBackend) 
 
 
 def _run_job_while_operating(operation: Operation, step: OperationStep, backend: OperationBackend) -> StepResult:
-    if why := _interruption(backend):
+    if why := _interruption_reason(backend):
         return Refused(why)
     return run_job(operation, step, backend, job_payload(operation))
 
@@ -73,7 +73,7 @@ def transform(operation: Operation, step: OperationStep, backend: OperationBacke
 
 def hold(operation: Operation, step: OperationStep, backend: OperationBackend) -> StepResult:
     """Wait for an operator's decision, if requested. This is the last point at which cancelling costs nothing."""
-    if why := _interruption(backend):
+    if why := _interruption_reason(backend):
         return Refused(why)
     if operation.request.hold and operation.go_on is None:
         return Wait(("an operator to continue or cancel",))
@@ -85,7 +85,7 @@ def publish(operation: Operation, step: OperationStep, backend: OperationBackend
     if not backend.published(operation):
         if stale := backend.stale_reason(operation):
             return Refused(stale)
-        if why := _interruption(backend):
+        if why := _interruption_reason(backend):
             # It may have been cut over between the two reads.
             return _published(operation) if backend.published(operation) else Refused(why)
         outcome = run_job(operation, step, backend, job_payload(operation))

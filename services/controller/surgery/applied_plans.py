@@ -38,7 +38,7 @@ def applied_plans(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> l
     before = ""
     for number, digest in enumerate(record.chain, 1):
         row = rows.get(digest, {})
-        why = _problem(digest, row, before)
+        why = _find_problem(digest, row, before)
         before = str(row.get("schema", ""))
         chain.append(AppliedPlan(
             number=number, digest=digest, name=row.get("name", ""), holds=not why, why=why,
@@ -48,7 +48,7 @@ def applied_plans(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> l
     return chain
 
 
-def _problem(digest: str, row: Mapping[str, Any], before: str) -> str:
+def _find_problem(digest: str, row: Mapping[str, Any], before: str) -> str:
     from five.agent.surgery import Plan  # imported on demand: only the log needs it
 
     if not row:

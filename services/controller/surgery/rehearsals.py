@@ -155,13 +155,13 @@ class Rehearsals:
         """Return the stored rehearsals, newest first. Those without a process are shown as abandoned."""
         before, rows = self._live_holders(), self._table.all()
         holders = before | self._live_holders()
-        found = [_effective(Rehearsal.model_validate(row), holders) for row in rows.values()]
+        found = [_effective_state(Rehearsal.model_validate(row), holders) for row in rows.values()]
         return sorted(found, key=lambda r: (r.asked_at, r.id), reverse=True)
 
     def get(self, identity: str) -> Rehearsal | None:
         """Return a rehearsal by id, or None."""
         before, row = self._live_holders(), self._table.get(identity)
-        return None if row is None else _effective(Rehearsal.model_validate(row), before | self._live_holders())
+        return None if row is None else _effective_state(Rehearsal.model_validate(row), before | self._live_holders())
 
     def _live_holders(self) -> frozenset[str]:
         """Return the id of the rehearsal in progress, and WORKER if a worker accepts requests.
@@ -183,7 +183,7 @@ class Rehearsals:
 
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             holders = before | self._live_holders()
-            known = [_effective(Rehearsal.model_validate(row), holders) for row in rows.values()]
+            known = [_effective_state(Rehearsal.model_validate(row), holders) for row in rows.values()]
             for other in known:
                 if not other.is_over and other.id != rehearsal.id:
                     raise RehearsalInProgress(other)
@@ -225,7 +225,7 @@ class Rehearsals:
         before = self._live_holders()
 
         def cancelled(rehearsal: Rehearsal) -> Rehearsal:
-            seen = _effective(rehearsal, before | self._live_holders())
+            seen = _effective_state(rehearsal, before | self._live_holders())
             if seen.is_over or seen.cancel:
                 return seen
             if seen.state is RehearsalState.WAITING:
@@ -242,7 +242,7 @@ class Rehearsals:
         def change(rows: dict[str, Json]) -> dict[str, Json] | None:
             # Requests to the previous worker are orphaned as well.
             holders = (before | self._live_holders()) - {WORKER}
-            known = (_effective(Rehearsal.model_validate(row), holders) for row in rows.values())
+            known = (_effective_state(Rehearsal.model_validate(row), holders) for row in rows.values())
             left = {r.id: _row(r) for r in known if r.state is RehearsalState.ABANDONED and rows[r.id] != _row(r)}
             return left or None
 
@@ -274,7 +274,7 @@ class Rehearsals:
             self._redis.delete(self._keys.rehearsing)
 
 
-def _effective(rehearsal: Rehearsal, holders: frozenset[str]) -> Rehearsal:
+def _effective_state(rehearsal: Rehearsal, holders: frozenset[str]) -> Rehearsal:
     """Return the rehearsal's effective state: abandoned if no process carries it out or would accept it."""
     waits = rehearsal.state is RehearsalState.WAITING
     if rehearsal.is_over or rehearsal.id in holders or (waits and WORKER in holders):

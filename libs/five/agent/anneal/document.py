@@ -44,7 +44,7 @@ class AnnealPolicy(Section):
 
     @field_validator("gates")
     @classmethod
-    def _rising(cls, gates: tuple[float, ...]) -> tuple[float, ...]:
+    def _check_gates(cls, gates: tuple[float, ...]) -> tuple[float, ...]:
         if list(gates) != sorted(set(gates)) or gates[0] <= 0 or gates[-1] != 1:
             raise ValueError(f"gates {list(gates)}: shares above 0 in rising order are required, the last one 1")
         return gates
@@ -87,7 +87,7 @@ class Anneal(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _renamed(cls, given: Any) -> Any:
+    def _read_old_name(cls, given: Any) -> Any:
         """Read ``reason`` from ``said``, its name in documents stored before 0.2.0."""
         if isinstance(given, Mapping) and "said" in given and "reason" not in given:
             return {**{key: value for key, value in given.items() if key != "said"}, "reason": given["said"]}
@@ -95,7 +95,7 @@ class Anneal(Section):
 
     @field_validator("overrides")
     @classmethod
-    def _some(cls, overrides: dict[str, Json]) -> dict[str, Json]:
+    def _check_overrides(cls, overrides: dict[str, Json]) -> dict[str, Json]:
         if not overrides:
             raise ValueError("overrides is empty: at least one key of the game's configuration is required")
         if len(json.dumps(overrides)) > MAX_OVERRIDES:

@@ -198,10 +198,10 @@ class _Export:
         groups = []
         for group in reader.unit_groups:
             unit = cast(UnitSet, trunk.towers[group.name])
-            first, private = self._halves(unit.first)
+            first, private = self._split_layers(unit.first)
             groups.append({"columns": len(group.slots), "first": first, "private": private,
                            "second": self._layer(unit.second)})
-        join, join_private = self._halves(policy.join)
+        join, join_private = self._split_layers(policy.join)
         from_input, from_state, input_bias, state_bias = policy.core.lstm.parameters()
         aux = policy.auxiliary
         auxiliary = (aux.win_probability, aux.net_worth_rank, aux.building_events)
@@ -229,7 +229,7 @@ class _Export:
             "sets": sets, "unit_groups": groups, "join": join, "join_private": join_private,
             "gates": (np.concatenate((self._copy(from_input), self._copy(from_state)), 1),
                       self._copy(input_bias) + self._copy(state_bias)),
-            "heads": self._stacked(on_state),
+            "heads": self._stack_layers(on_state),
             "win": self._layer(auxiliary[0][2]), "rank": self._layer(auxiliary[1][2]),
             "buildings": self._layer(auxiliary[2][2]),
             "gate": torch.from_numpy(self._copy(heads.gate.weight)).sigmoid().numpy(),
@@ -246,10 +246,10 @@ class _Export:
         linear = cast(nn.Linear, layer)
         return self._copy(linear.weight), None if linear.bias is None else self._copy(linear.bias)
 
-    def _halves(self, split: SplitLinear) -> tuple[Layer, Layer]:
+    def _split_layers(self, split: SplitLinear) -> tuple[Layer, Layer]:
         return self._layer(split.shared), self._layer(split.private)
 
-    def _stacked(self, layers: Sequence[nn.Module]) -> Layer:
+    def _stack_layers(self, layers: Sequence[nn.Module]) -> Layer:
         """Concatenate the outputs of several linear layers over the same input into one layer."""
         weights, biases = zip(*map(self._layer, layers), strict=True)
         return np.concatenate(weights), np.concatenate(biases)

@@ -189,19 +189,19 @@ class Policy(nn.Module):
             assert moments is not None
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
-            core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
+            core, h, c = self.core(_restore_leading(joined, steps, teams), state["h"], state["c"], resets,
                                    None if index is None else index.starts, self.dense)
             core = core.flatten(0, 1)
             chosen = self.heads(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1),
                                 targets=None if index is None else index.targets)
             values = self.value(core)[..., 0].float()
             aux = self.auxiliary(core)
-        entropies = {name: _leading(e, steps, teams) for name, e in chosen.entropies.items()}
-        last = _leading(self._targets(chosen, trunk), steps, teams)[-1]
-        aux = {name: _leading(logits, steps, teams) for name, logits in aux.items()}
+        entropies = {name: _restore_leading(e, steps, teams) for name, e in chosen.entropies.items()}
+        last = _restore_leading(self._targets(chosen, trunk), steps, teams)[-1]
+        aux = {name: _restore_leading(logits, steps, teams) for name, logits in aux.items()}
         return UnrollOutput(
-            _leading(chosen.logp, steps, teams), torch.stack(list(entropies.values())).sum(0),
-            _leading(values, steps, teams), aux, entropies,
+            _restore_leading(chosen.logp, steps, teams), torch.stack(list(entropies.values())).sum(0),
+            _restore_leading(values, steps, teams), aux, entropies,
             {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last}, moments)
 
     @torch.no_grad()
@@ -218,13 +218,13 @@ class Policy(nn.Module):
             inputs, trunk, floats, _ = self._encode(flat)
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
-            core, _, _ = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
+            core, _, _ = self.core(_restore_leading(joined, steps, teams), state["h"], state["c"], resets,
                                    step_by_step=self.dense)
             core = core.flatten(0, 1)
             scores = self.heads.scores(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
             scores["values"] = self.value(core)[..., 0].float()
             scores |= {f"aux/{name}": logits for name, logits in self.auxiliary(core).items()}
-        return {name: _leading(logits, steps, teams) for name, logits in scores.items()}
+        return {name: _restore_leading(logits, steps, teams) for name, logits in scores.items()}
 
     def update_normaliser(self, moments: Tensor) -> None:
         """Merge ``UnrollOutput.observation_moments``, summed over processes, into the running statistics."""
@@ -269,7 +269,7 @@ class Policy(nn.Module):
         steps, teams = actions.shape[:2]
         flat = {name: obs[name].flatten(0, 1) for name in ("available", "target_mask")}
         rows = self.heads.target_rows(actions.flatten(0, 1), flat, trunk)
-        targets = _leading(_embedding_of(rows, trunk), steps, teams)
+        targets = _restore_leading(_embedding_of(rows, trunk), steps, teams)
         previous = torch.cat((first[None], targets[:-1]))
         if resets is not None:
             previous = previous.masked_fill(resets[:, :, None, None], 0.0)
@@ -284,7 +284,7 @@ def _as_tensors(output: OutputArrays) -> PolicyOutput:
         {name: tensor(array) for name, array in output.state.items()}, tensor(output.primary), tensor(output.unit))
 
 
-def _leading(x: Tensor, *lead: int) -> Tensor:
+def _restore_leading(x: Tensor, *lead: int) -> Tensor:
     return x.view(*lead, *x.shape[1:])
 
 

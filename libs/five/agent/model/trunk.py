@@ -89,7 +89,7 @@ class Trunk(nn.Module):
         by_group = [group(*features) for group, features in zip(
             self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)]
         units = torch.cat(by_group)
-        private += [self._pools(units.flatten(1), inputs), self._own(by_group[0], inputs)]
+        private += [self._pools(units.flatten(1), inputs), self._own_embedding(by_group[0], inputs)]
         return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.unit_row,
                            inputs.column)
 
@@ -133,7 +133,7 @@ class Trunk(nn.Module):
                                             inputs.unit_position, max(sizes)))
         return pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
 
-    def _own(self, heroes: Tensor, inputs: Inputs) -> Tensor:
+    def _own_embedding(self, heroes: Tensor, inputs: Inputs) -> Tensor:
         """Return each hero's embedding of itself [N, H, S], from those of the allied heroes [R, H, S].
 
         Replica i controls the hero in allied slot i.

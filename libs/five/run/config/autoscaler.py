@@ -24,7 +24,7 @@ class ScalingRule(Section):
     cooldown_seconds: float = Field(120.0, ge=0, description="Time after a change in which nothing else changes.")
 
     @model_validator(mode="after")
-    def _ordered(self) -> "ScalingRule":
+    def _check_bounds(self) -> "ScalingRule":
         if self.min > self.max:
             raise ValueError(f"min {self.min} is above max {self.max}")
         if self.down_window_seconds < self.up_window_seconds:

@@ -85,13 +85,13 @@ class _Constants:
         if reads.startswith("embedding:"):
             return 0.0
         if reads:
-            return self._normalised(reads)
+            return self._normalise(reads)
         name = label.partition("/")[0]
         if name in WHOLE_BLOCKS:
             return float(self._map(name)[int(label.partition("[")[2].partition("]")[0])])
         return 0.0
 
-    def _normalised(self, statistic: str) -> float:
+    def _normalise(self, statistic: str) -> float:
         field = statistic.rpartition(":")[2].partition("[")[0].partition("/")[0]
         if field not in self.step.constants:
             return 0.0

@@ -27,7 +27,7 @@ class WidenLayer(SurgeryStep):
     to: Annotated[int, Field(ge=1)]
 
     @model_validator(mode="after")
-    def _bounded(self) -> "WidenLayer":
+    def _check_width(self) -> "WidenLayer":
         if self.to > MAX_WIDTHS[self.layer]:
             raise ValueError(f"{self.layer} {self.to}: at most {MAX_WIDTHS[self.layer]} outputs are allowed")
         return self

@@ -218,7 +218,7 @@ class HostedGame:
         if self._store is None or not self._participants:
             return False
         players = self.seats.sides([filler.name for filler in self.begin.fillers], self._participants)
-        about = {**self._about(), "players": players}
+        about = {**self._header_facts(), "players": players}
 
         def pack_and_store(store: Callable[[GameRecording], object]) -> None:
             store(self._recorder.recorded(self.begin, about, sorted(self._participants), winner))
@@ -267,7 +267,7 @@ class HostedGame:
             self._remove(other)
         whose: dict[str, Any] = {"team": None if spectate else player.team, "hero": heroes[0] if heroes else None,
                                  "heroes": heroes}
-        player.outbox.begin(header_of(self.begin.config, self._about(), whose))
+        player.outbox.begin(header_of(self.begin.config, self._header_facts(), whose))
         self._add(player)
         if heroes:
             self._participants.add(who)
@@ -388,7 +388,7 @@ class HostedGame:
     def _ack(player: ConnectedPlayer, n: int, frame: int, reason: str) -> None:
         player.outbox.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=n, frame=frame, ok=not reason, reason=reason)))
 
-    def _about(self) -> dict[str, Any]:
+    def _header_facts(self) -> dict[str, Any]:
         return {"run": self.begin.run, "kind": "played", "players": [f.name for f in self.begin.fillers],
                 "game": self.begin.game}
 
