@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 MAX_SECONDS = 2_000_000  # sockets and gRPC count milliseconds in 32 bits
 MAX_INTEGER = (1 << 31) - 1
@@ -34,5 +35,6 @@ class Section(BaseModel):
             elif name == "seed" or name.endswith("_bytes"):
                 most = MAX_LARGE_INTEGER
             if value > most:
-                raise ValueError(f"at most {most:,} is allowed")
+                raise PydanticCustomError("less_than_equal", "at most {shown} is allowed", {
+                    "le": most, "shown": f"{most:,}"})
         return value

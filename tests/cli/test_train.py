@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+import yaml
 
 from five.cli.main import main
 from five.cli.train import Progress, Reporter, prepare
@@ -19,6 +20,7 @@ from rapid.store.leases import Leases
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
 from rapid.supervisor import Supervisor
+from tests.repository import ROOT
 
 
 def made(root: Path, *overrides: str, name: str | None = "trial") -> RunFolder:
@@ -66,6 +68,29 @@ def test_name_game_and_model_stay_on_resume(tmp_path: Path, change: str) -> None
     made(tmp_path)
     with pytest.raises(ConfigError, match=f"five surgery.*\n  {change.split('=')[0]}: "):
         resumed(tmp_path, change, accept=True)
+
+
+def test_first_release_run_beyond_bounds_resumes(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "trial")
+    folder.create()
+    tree = yaml.safe_load((ROOT / "tests/run/release-0.1.yaml").read_text()) | {"name": "trial"}
+    tree["lifecycle"]["grace_seconds"], tree["game"]["offset_cell"] = 1e9, 0.5
+    tree["services"]["play"] = {"address": "somewhere"}
+    folder.config.write_text(yaml.safe_dump(tree))
+    with pytest.raises(ConfigError) as error:
+        resumed(tmp_path)
+    lines = str(error.value).splitlines()
+    assert lines[1] == "  game.offset_cell 0.5: should be greater than or equal to 1"
+    assert lines[2].startswith('  services.play.address "somewhere": expected host:port')
+    assert lines[3] == "  a stored value is corrected by five train --resume trial --accept-changes --set KEY=VALUE"
+    with pytest.raises(ConfigError, match="game.offset_cell"):  # one of them is left
+        resumed(tmp_path, "services.play.address=a:5", accept=True)
+    with pytest.raises(ConfigError, match="keeps its name, game and model"):  # a valid value of the game stays
+        resumed(tmp_path, "services.play.address=a:5", "game.offset_cell=1", "game.kills_to_win=3", accept=True)
+    resumed(tmp_path, "services.play.address=a:5", "game.offset_cell=1", accept=True)
+    stored = load(folder.config)
+    assert (stored.game.offset_cell, stored.lifecycle.grace_seconds) == (1.0, 2e6)
+    resumed(tmp_path)
 
 
 @pytest.mark.parametrize(("preset", "name"), [("laptop-5v5", None), (None, "other")])

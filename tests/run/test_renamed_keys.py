@@ -132,3 +132,63 @@ def test_removed_keys_are_dropped_from_a_stored_configuration(tmp_path: Path) ->
 def test_first_release_configuration_resumes() -> None:
     stored = ROOT / "tests/run/release-0.1.yaml"
     assert load_stored(stored).name == "tiny"
+
+
+# Numbers that 0.1.0 accepted and this release does not, with what becomes of them.
+BEYOND = {
+    "game.max_game_seconds": (9000.0, 8000.0), "game.kills_to_win": (100_000, 1000),
+    "rewards.time_decay_seconds": (1e10, 1e9), "rating.tau": (0.08, 0.0), "rating.games_per_rating": (1, 2),
+    "lifecycle.heartbeat_seconds": (0.001, 0.01), "lifecycle.grace_seconds": (1e9, 2e6),
+    "services.rollout.processes": (100_000, 65536), "services.optimizer.threads": (5000, 1024),
+    "services.evaluator.games": (10_000, 4096), "services.controller.limits.requests_per_second": (1e-9, 0.001),
+    "buffer.capacity_samples": (1 << 40, (1 << 31) - 1), "seed": (1 << 70, (1 << 63) - 1)}
+
+
+def beyond_bounds(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the stored configuration of 0.1.0 with other values."""
+    tree: dict[str, Any] = yaml.safe_load((ROOT / "tests/run/release-0.1.yaml").read_text())
+    for path, value in values.items():
+        *sections, key = path.split(".")
+        section = tree
+        for name in sections:
+            section = section[name]
+        assert key in section, path
+        section[key] = value
+    return tree
+
+
+def test_stored_numbers_move_to_their_bounds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(beyond_bounds({key: old for key, (old, _) in BEYOND.items()})))
+    found = load_stored(path).model_dump(mode="json", by_alias=True)
+    for key, (_, new) in BEYOND.items():
+        value: Any = found
+        for name in key.split("."):
+            value = value[name]
+        assert value == new and type(value) is type(new), key
+    lines = [record.getMessage() for record in caplog.records]
+    assert f"{path}: game.max_game_seconds 9000.0: at most 8000.0 is allowed, which replaces it" in lines
+    assert f"{path}: rating.games_per_rating 1: at least 2 is allowed, which replaces it" in lines
+    assert len(lines) == len(BEYOND)
+    with pytest.raises(ConfigError, match="max_game_seconds"):  # what somebody writes today is refused
+        load("laptop-1v1", ["game.max_game_seconds=9000"])
+
+
+@pytest.mark.parametrize(("key", "value"), [("model.lstm", 100_000), ("game.offset_cell", 0.5), ("seed", float("nan")),
+                                            ("lifecycle.grace_seconds", "long"), ("buffer.capacity_samples", 4)])
+def test_impossible_stored_value_is_refused_with_the_fix(tmp_path: Path, key: str, value: Any) -> None:
+    path = tmp_path / "trial" / "config.yaml"
+    path.parent.mkdir()
+    path.write_text(yaml.safe_dump(beyond_bounds({key: value})))
+    with pytest.raises(ConfigError) as error:
+        load_stored(path)
+    assert any(f"{key}.".startswith(f"{invalid}.") for invalid in error.value.paths)
+    assert str(error.value).endswith(
+        "\n  a stored value is corrected by five train --resume trial --accept-changes --set KEY=VALUE")
+
+
+def test_record_beyond_bounds_is_read() -> None:
+    config = load("laptop-1v1")
+    game, model = recorded(config)
+    found = overlay(config, RunRecord(game={**game, "max_game_seconds": 9000.0}, model=model))
+    assert found.game.max_game_seconds == 8000.0

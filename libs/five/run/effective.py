@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from five.run.config import RunConfig
 from five.run.load import ConfigError, explain
 from five.run.renamed_keys import migrate
+from five.run.stored_values import move_to_bounds
 from rapid.store.record import RunRecord
 
 # Model keys that say how a version is computed, not what it is. They come from the file.
@@ -32,15 +33,17 @@ def recorded(config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def overlay(config: RunConfig, record: RunRecord) -> RunConfig:
-    """Return ``config`` with the record's game and model. Keys renamed since the record was written are migrated.
+    """Return ``config`` with the record's game and model. Keys renamed since the record was written are migrated, and
+    numbers beyond this release's bounds are moved to them.
 
     Raises ConfigError if this release cannot read the record.
     """
     tree = config.model_dump(mode="json", by_alias=True)
     own = {key: tree["model"][key] for key in COMPUTATION_KEYS}
     stored = migrate({"game": record.game, "model": record.model})
+    moved, _ = move_to_bounds({**tree, "game": stored["game"], "model": {**stored["model"], **own}})
     try:
-        return RunConfig.model_validate({**tree, "game": stored["game"], "model": {**stored["model"], **own}})
+        return RunConfig.model_validate(moved)
     except ValidationError as error:
         raise ConfigError(explain(error, f"the record of run {config.name!r} (revision {record.revision})")) from None
 

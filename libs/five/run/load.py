@@ -6,6 +6,7 @@ plain values replace the preset's.
 
 import difflib
 import json
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,10 @@ from pydantic import BaseModel, ValidationError
 from five import yaml_core
 from five.run.config import RunConfig
 from five.run.renamed_keys import migrate, refusal
+from five.run.stored_values import move_to_bounds
 from rapid.atomic_file import replace_text
+
+log = logging.getLogger(__name__)
 
 _HERE = Path(__file__).resolve().parent
 # Allowed values of keys whose regular expression is hard to read.
@@ -27,7 +31,14 @@ PATTERN_ERRORS = {"name": 'only lowercase letters, digits and "-" are allowed, 6
 
 
 class ConfigError(ValueError):
-    """An invalid configuration. The message names each key's path, the problem, the value and the fix."""
+    """An invalid configuration. The message names each key's path, the problem, the value and the fix.
+
+    ``paths`` are the keys with an invalid value, or their sections.
+    """
+
+    def __init__(self, message: str, paths: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.paths = tuple(paths)
 
 
 def preset_folders() -> list[Path]:
@@ -54,11 +65,20 @@ def load(source: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
 
 
 def load_stored(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
-    """Return the configuration that a run stored in its folder. Keys that were renamed since are migrated.
+    """Return the configuration that a run stored in its folder. Keys that were renamed since are migrated, and numbers
+    beyond this release's bounds are moved to them, with a warning for each.
 
-    Raises ConfigError as `load`; an old key among ``overrides`` is refused.
+    Raises ConfigError as `load`, with the command that corrects a value; an old key among ``overrides`` is refused.
     """
-    return validate(apply_overrides(migrate(_read(path)), overrides), str(path))
+    stored, overrides = migrate(_read(path)), list(overrides)
+    moved, lines = move_to_bounds(stored)
+    for line in lines:
+        log.warning("%s: %s", path, line)
+    try:
+        return validate(apply_overrides(moved, overrides), str(path))
+    except ConfigError as error:
+        raise ConfigError(f"{error}\n  a stored value is corrected by five train --resume {path.parent.name} "
+                          "--accept-changes --set KEY=VALUE", error.paths) from None
 
 
 def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
@@ -66,7 +86,7 @@ def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
     try:
         return RunConfig.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(explain(error, where)) from None
+        raise ConfigError(explain(error, where), (".".join(map(str, p["loc"])) for p in error.errors())) from None
 
 
 def renamed(config: RunConfig, name: str) -> RunConfig:
