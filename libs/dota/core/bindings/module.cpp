@@ -13,9 +13,7 @@ void bind_world(nanobind::module_& m);
 }  // namespace dota
 
 NB_MODULE(_core, m) {
-#ifdef NDEBUG
   nanobind::set_leak_warnings(false);  // a process may end while its threads still hold objects
-#endif
   m.doc() = "The game core: data, map, world, views, games.";
   m.attr("INTERFACE") =
       6;  // counted up when what Python calls changes: dota.tables refuses a core of another number

@@ -1,9 +1,7 @@
 #include "bindings/module.hpp"
 
 NB_MODULE(_native, m) {
-#ifdef NDEBUG
   nanobind::set_leak_warnings(false);  // a process may end while its threads still hold objects
-#endif
   m.doc() = "The agent's native code: the CPU actor, observation rows and sample collation.";
   m.attr("INTERFACE") = 1;  // Count it up when a signature changes; five.native refuses another number.
   five::bind_rows(m);       // before the actor, which takes a RowColumns
