@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rapid.store import acl
+from tests.charts import releases
 from tests.charts.releases import TESTED, Objects, Release, claims, later_chart, later_tag, release, secrets, templates
 from tests.charts.rendering import HELMS, ROOT, Object
 
@@ -111,6 +112,17 @@ def test_uninstall_leaves_what_the_page_says(story: dict[str, Objects]) -> None:
 
 def test_the_command_that_removes_everything_does(story: dict[str, Objects]) -> None:
     assert story["removed"] == {}
+
+
+def test_real_cluster_upgrades_to_a_tag_that_it_can_pull(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text("global: {image: {tag: installed}}")
+    monkeypatch.setattr(releases, "CLUSTER", "kubeconfig")
+    monkeypatch.setattr(releases, "CLUSTER_VALUES", str(values))
+    monkeypatch.delenv("FIVE_CLUSTER_TAG", raising=False)
+    assert later_tag() == "installed"
+    monkeypatch.setenv("FIVE_CLUSTER_TAG", "second")
+    assert later_tag() == "second"
 
 
 @pytest.fixture
