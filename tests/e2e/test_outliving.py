@@ -23,9 +23,12 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 @pytest.mark.timeout(600)
-def test_run_outlives_evaluator_terminal_and_full_disk(run: Run) -> None:
+def test_run_outlives_evaluator_terminal_and_full_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:  # the evaluator cannot listen there
-        run.start_new(f"services.evaluator.address=127.0.0.1:{taken.getsockname()[1]}")
+        with monkeypatch.context() as proxied:  # nothing of the run goes through this proxy, which does not exist
+            for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+                proxied.setenv(name, "http://127.0.0.1:1")
+            run.start_new(f"services.evaluator.address=127.0.0.1:{taken.getsockname()[1]}")
         run.wait_version(1)
         assert run.process is not None
 
