@@ -136,7 +136,7 @@ def test_surgery_widens_a_running_agent(run: Run) -> None:
     # It learns on, with the new shapes, and no process was started by hand or died.
     run.wait_version(published + 5)
     assert run.status() == "running"
-    assert services_of(run) == before
+    assert services_of(run) == before, run.logs()
     record = run.state().record()
     assert record is not None
     assert (record.epoch, record.chain) == (2, (digest,))
