@@ -11,7 +11,7 @@ from dota import registration
 from dota.agents import SELF, reset_options, whole_seed
 from dota.config import GameConfig, RewardConfig
 from dota.gymnasium_spaces import action_space, observation_space
-from dota.picture import draw
+from dota.picture import render_frame
 from dota.team_games import TeamGames, steps_of
 from dota.vec_game import Winner
 
@@ -93,7 +93,7 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         """Return uint8 [520, 520, 3] with ``render_mode="rgb_array"``, else None."""
         if self.render_mode is None:
             return None
-        return draw(self.team.config.patch, self.team.games.spectate(0))
+        return render_frame(self.team.config.patch, self.team.games.spectate(0))
 
     def _observe(self) -> tuple[Any, dict[str, Any]]:
         observation, infos = self.team.observe()

@@ -13,7 +13,7 @@ from dota.agents import reset_options, whole_seed
 from dota.config import GameConfig, RewardConfig
 from dota.gymnasium_env import RENDER_MODES, checked_render_mode
 from dota.gymnasium_spaces import action_space, observation_space
-from dota.picture import draw
+from dota.picture import render_frame
 from dota.team_games import TeamGames, steps_of
 from dota.vec_game import TEAMS, Winner
 
@@ -138,7 +138,7 @@ class DotaVectorEnv(_VectorEnv):
         if self.render_mode is None:
             return None
         patch = self.team.config.patch
-        pictures = [draw(patch, self.team.games.spectate(g)) for g in range(self.team.games.games)]
+        pictures = [render_frame(patch, self.team.games.spectate(g)) for g in range(self.team.games.games)]
         return tuple(pictures[g] for g in self.team.game_of.tolist())
 
     def close(self, **kwargs: Any) -> None:

@@ -15,7 +15,7 @@ from dota.flat import FlatObservation
 from dota.game import Game
 from dota.gymnasium_env import RENDER_MODES, checked_render_mode
 from dota.gymnasium_spaces import action_space, observation_space
-from dota.picture import draw
+from dota.picture import render_frame
 from dota.team_games import resolve_game, steps_of
 from dota.vec_game import STATS, TEAMS, Winner
 
@@ -121,7 +121,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
 
     def render(self) -> Any:
         """Return uint8 [520, 520, 3] with ``render_mode="rgb_array"``, else None."""
-        return None if self.render_mode is None else draw(self.config.patch, self.game.spectate())
+        return None if self.render_mode is None else render_frame(self.config.patch, self.game.spectate())
 
     def close(self) -> None:
         """Do nothing: the environment holds no resource but memory."""

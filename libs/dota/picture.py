@@ -63,7 +63,7 @@ def _render_disc(image: Picture, x: float, y: float, radius: float, colour: tupl
     part[across[None, :] ** 2 + down[:, None] ** 2 <= radius**2] = colour
 
 
-def draw(patch: str, frame: dict[str, Any]) -> Picture:
+def render_frame(patch: str, frame: dict[str, Any]) -> Picture:
     """Render one frame of ``VecGame.spectate`` to uint8 [520, 520, 3].
 
     The map has north up; Radiant is green, Dire red, neutrals yellow; heroes, towers and Ancients have health bars.

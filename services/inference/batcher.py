@@ -16,7 +16,7 @@ from five.services.inference.forward import Forward, HostForward, VersionRows
 from five.services.inference.models import Models, ResidentVersion, VersionUnavailable
 from five.services.inference.queue import BatchQueue, PendingRequest
 from five.services.inference.requests import Arrays, Reply, Request, unknown_reply
-from five.services.inference.rows import groups, joined, merge
+from five.services.inference.rows import concatenate, groups, merge
 from five.services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
 from rapid.critical_tasks import CriticalTasks, Watchdog
 from rapid.rpc.errors import Unavailable
@@ -227,9 +227,9 @@ class Batcher:
         return True
 
     def _evaluate(self, live: list[PendingRequest], newest: ResidentVersion, now: float) -> list[Reply]:
-        slots = joined([p.slots for p in live])
-        flags = joined([p.request.flags for p in live])
-        policies = joined([p.request.policies for p in live])
+        slots = concatenate([p.slots for p in live])
+        flags = concatenate([p.request.flags for p in live])
+        policies = concatenate([p.request.policies for p in live])
         versions = np.where(policies == NEWEST, newest.version, policies)
         greedy = flags & GREEDY != 0
         want, want_debug = flags & WANT_STATE != 0, flags & WANT_POLICY_DEBUG != 0
@@ -259,7 +259,7 @@ class Batcher:
         replay = flags & REPLAY != 0
         if not replay.any():
             return None
-        given = joined([p.request.replayed for p in live if p.request.replayed is not None])
+        given = concatenate([p.request.replayed for p in live if p.request.replayed is not None])
         out = np.full((len(flags), *given.shape[1:]), -1, np.int16)
         out[replay] = given
         return out

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from five.services.inference.forward import Forward, HostForward, VersionRows, flattened, policy_debug
+from five.services.inference.forward import Forward, HostForward, VersionRows, flatten_outputs, policy_debug
 from five.services.inference.graphs import Graphs, Specs, bucket_of, synchronize
 from five.services.inference.models import ResidentVersion
 from five.services.inference.requests import Arrays, Request
@@ -115,7 +115,8 @@ class DeviceForward:
             batch = {name: array.index_select(0, rows) for name, array in batch.items()}
         seen = {name: array.view(self._dtypes[name]) for name, array in batch.items()}
         replay = None if part.replayed is None else to_device(part.replayed, self._device)
-        return flattened(served.policy.act(seen, before, generator=self._generator, greedy=part.greedy, replay=replay))
+        return flatten_outputs(served.policy.act(seen, before, generator=self._generator, greedy=part.greedy,
+                                                 replay=replay))
 
     def _fetch(self, wanted: Tensors) -> Callable[[], Arrays]:
         done: torch.cuda.Event | None = None

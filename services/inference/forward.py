@@ -11,7 +11,7 @@ import torch
 from five.agent.model.policy import PolicyActor
 from five.services.inference.models import ResidentVersion
 from five.services.inference.requests import Array, Arrays, Request
-from five.services.inference.rows import joined, to_numpy
+from five.services.inference.rows import concatenate, to_numpy
 from five.services.inference.sessions import SessionTable
 
 
@@ -94,7 +94,7 @@ class HostForward:
 
     def join(self, requests: Sequence[Request]) -> Arrays:
         """Concatenate the arrays; return those of a single request uncopied."""
-        return {name: joined([cast(Array, request.observations[name]) for request in requests])
+        return {name: concatenate([cast(Array, request.observations[name]) for request in requests])
                 for name in requests[0].observations}
 
     def launch(self, served: ResidentVersion, batch: Arrays, part: VersionRows) -> Callable[[], Arrays]:
@@ -121,7 +121,7 @@ class HostForward:
             if part.want_debug.any():
                 watched = torch.from_numpy(np.flatnonzero(part.want_debug))
                 out |= {f"debug/{name}": to_numpy(shown, np.float16)
-                        for name, shown in policy_debug(flattened(acted), watched).items()}
+                        for name, shown in policy_debug(flatten_outputs(acted), watched).items()}
         return lambda: out
 
     def _act_natively(self, actor: PolicyActor, batch: Arrays, part: VersionRows) -> Callable[[], Arrays]:
@@ -139,7 +139,7 @@ class HostForward:
         return lambda: out
 
 
-def flattened(acted: Any) -> dict[str, torch.Tensor]:
+def flatten_outputs(acted: Any) -> dict[str, torch.Tensor]:
     """Return the outputs of a policy by name.
 
     The names are ``actions``, ``logp``, ``values``, ``state/...`` (after the step) and ``aux/...``. ``choice`` and
@@ -153,7 +153,7 @@ def flattened(acted: Any) -> dict[str, torch.Tensor]:
 
 
 def policy_debug(acted: dict[str, torch.Tensor], rows: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Return the policy debug data of ``rows``, from the outputs that `flattened` returned."""
+    """Return the policy debug data of ``rows``, from the outputs that `flatten_outputs` returned."""
     out = {name[4:]: head[rows] for name, head in acted.items() if name.startswith("aux/")}
     return out | {name: acted[name][rows].exp() for name in ("choice", "aim") if name in acted}
 

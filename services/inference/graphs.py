@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from five.services.inference.forward import flattened
+from five.services.inference.forward import flatten_outputs
 from five.services.inference.models import ResidentVersion
-from five.services.inference.staging import carried
+from five.services.inference.staging import device_dtype
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 Tensors = dict[str, torch.Tensor]
@@ -63,7 +63,7 @@ class Graphs:
         self.generator = torch.Generator(device)
         self.generator.manual_seed(seed)
         most = self.buckets[-1]
-        self.inputs = {name: torch.zeros((most, *shape), dtype=carried(np.dtype(dtype)), device=device)
+        self.inputs = {name: torch.zeros((most, *shape), dtype=device_dtype(np.dtype(dtype)), device=device)
                        for name, (shape, dtype) in observations.items()}
         # The policy reads the same memory with the layout's dtypes.
         self._seen = {name: self.inputs[name].view(torch.from_numpy(np.empty(0, dtype)).dtype)
@@ -141,8 +141,10 @@ class Graphs:
         return {name: state[:count] for name, state in self.states.items()}
 
     def run(self, count: int) -> Tensors:
-        """Run the graph on the ``count`` team-steps filled in. Return the outputs of `flattened`, valid until the next
-        run."""
+        """Run the graph on the ``count`` team-steps filled in. Return the outputs of `flatten_outputs`.
+
+        They are valid until the next run.
+        """
         bucket = bucket_of(count, self.buckets)
         assert bucket is not None
         graph = self._graphs.get(bucket)
@@ -154,9 +156,9 @@ class Graphs:
 
     @torch.inference_mode()
     def _pass(self, rows: int) -> None:
-        acted = flattened(self._policy.act({name: array[:rows] for name, array in self._seen.items()},
-                                           {name: state[:rows] for name, state in self.states.items()},
-                                           generator=self.generator))
+        acted = flatten_outputs(self._policy.act({name: array[:rows] for name, array in self._seen.items()},
+                                                 {name: state[:rows] for name, state in self.states.items()},
+                                                 generator=self.generator))
         if not self.outputs:
             most = self.buckets[-1]
             self.outputs = {name: torch.zeros((most, *out.shape[1:]), dtype=out.dtype, device=self._device)

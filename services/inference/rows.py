@@ -41,7 +41,7 @@ def merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], 
     return merged
 
 
-def joined(arrays: Sequence[Array]) -> Array:
+def concatenate(arrays: Sequence[Array]) -> Array:
     """Concatenate arrays; return a single one uncopied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 

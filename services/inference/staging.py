@@ -73,11 +73,11 @@ class Stager:
             if isinstance(array, PackedArray):
                 arrays[name] = SparseArray(next(parts), next(parts).view(torch.float16), array.shape)
             else:
-                arrays[name] = next(parts).view(carried(array.dtype)).view(array.shape)
+                arrays[name] = next(parts).view(device_dtype(array.dtype)).view(array.shape)
         return StagedArrays(arrays, on_device, copied)
 
     def join(self, staged: Sequence[StagedArrays]) -> dict[str, torch.Tensor]:
-        """Concatenate requests in the stream of this thread; dtypes are those of `carried`."""
+        """Concatenate requests in the stream of this thread; dtypes are those of `device_dtype`."""
         if self._stream is not None:
             stream = torch.cuda.current_stream(self._device)
             for one in staged:
@@ -87,7 +87,7 @@ class Stager:
         return {name: _join_arrays([one.arrays[name] for one in staged], self._device) for name in staged[0].arrays}
 
 
-def carried(dtype: "np.dtype[np.generic]") -> torch.dtype:
+def device_dtype(dtype: "np.dtype[np.generic]") -> torch.dtype:
     """Return the dtype that an array of ``dtype`` has on the device until the policy reads it."""
     return torch.from_numpy(np.empty(0, CARRIED.get(dtype, dtype))).dtype
 
@@ -98,7 +98,7 @@ def to_device(array: Array, device: torch.device) -> torch.Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
-def unpacked(parts: Sequence[SparseArray], device: torch.device) -> torch.Tensor:
+def unpack_parts(parts: Sequence[SparseArray], device: torch.device) -> torch.Tensor:
     """Unpack the parts one after another into float16 [rows of all parts, ...]. The host knows all sizes."""
     inner = parts[0].shape[1:]
     width = math.prod(inner)
@@ -127,7 +127,7 @@ def _bytes_of(array: Array | PackedArray) -> list[Array]:
 def _join_arrays(arrays: Sequence[torch.Tensor | SparseArray], device: torch.device) -> torch.Tensor:
     packed = [array for array in arrays if isinstance(array, SparseArray)]
     if len(packed) == len(arrays):
-        return unpacked(packed, device)
+        return unpack_parts(packed, device)
     # The clients use different encodings.
-    plain = [unpacked([array], device) if isinstance(array, SparseArray) else array for array in arrays]
+    plain = [unpack_parts([array], device) if isinstance(array, SparseArray) else array for array in arrays]
     return plain[0] if len(plain) == 1 else torch.cat(plain)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from five.ablation.comparison import AXES, at, common_range, curve, figure, mean, mean_between, version_curve
+from five.ablation.comparison import AXES, at, common_range, curve, format_number, mean, mean_between, version_curve
 from five.ablation.results import EvaluatedVersion, TrialRun
 from five.ablation.training_records import TrainingStatistics
 
@@ -29,7 +29,7 @@ def test_intervals_are_students() -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.01234, "0.0123"), (12.34, "12.3"), (1234.5, "1,234"), (0.0, "0"),
                                              (84.0, "84"), (100.0, "100"), (0.9996, "1"), (-3.14159, "-3.14")])
 def test_numbers_have_significant_digits(value: float, text: str) -> None:
-    assert figure(value) == text
+    assert format_number(value) == text
 
 
 def test_curve_covers_the_common_range() -> None:

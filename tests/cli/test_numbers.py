@@ -9,7 +9,7 @@ import pytest
 
 from five.cli.commands import parser
 from five.cli.main import main
-from five.cli.run_selection import confirmed
+from five.cli.run_selection import confirm
 from five.cli.train import prepare
 from five.local.rest_client import ApiError
 from five.run.load import ConfigError
@@ -65,7 +65,7 @@ def test_run_that_cannot_start_leaves_no_folder(override: str, words: str, tmp_p
 
 def test_confirmation_without_a_terminal_names_the_flag() -> None:
     with pytest.raises(ApiError, match="--yes"):
-        confirmed("revert?")
+        confirm("revert?")
 
 
 @pytest.mark.parametrize(("answer", "yes"), [("y\n", True), ("Yes\n", True), ("\n", False), ("\x04", False)])
@@ -74,5 +74,5 @@ def test_confirmation_on_a_terminal(answer: str, yes: bool, monkeypatch: pytest.
     with os.fdopen(theirs, encoding="utf-8") as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
         os.write(ours, answer.encode())
-        assert confirmed("revert?") is yes
+        assert confirm("revert?") is yes
     os.close(ours)

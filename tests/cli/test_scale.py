@@ -17,7 +17,7 @@ from five.capacity.overheads import overheads
 from five.capacity.past_versions import PastPool, past_pool
 from five.capacity.simulation import ScenarioResult, Simulation, flow, rules_of
 from five.cli.main import main
-from five.cli.scale import links_table, markdown, scenarios, sizes_table, written_into
+from five.cli.scale import links_table, markdown, replace_tables, scenarios, sizes_table
 from rapid.store.connection import MAX_CONNECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,9 +36,9 @@ def outcomes(found: dict[str, Cluster]) -> list[tuple[str, ScenarioResult]]:
 
 def test_scale_page_is_current() -> None:
     page = PAGE.read_text()
-    assert written_into(page, markdown()) == page, "run `five scale --into docs/scale.md`"
+    assert replace_tables(page, markdown()) == page, "run `five scale --into docs/scale.md`"
     with pytest.raises(ValueError, match="lacks the markers"):
-        written_into("", "body")
+        replace_tables("", "body")
 
 
 def test_scale_prints_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,7 +142,7 @@ def test_a_password_is_changed_by_way_of_two(host: Host) -> None:
     login.password = new
     assert connected.ping()
     users = (Path(host.values()["FIVE_SECRETS"]) / "redis-state" / "users.acl").read_text()
-    assert acl.hashed(new) in users and acl.hashed(old) not in users
+    assert acl.hash_password(new) in users and acl.hash_password(old) not in users
     assert stat.S_IMODE(host.env_file.stat().st_mode) == 0o600 and "_OLD" not in host.env_file.read_text()
     assert host.takes("optimizer", host.secret("optimizer"))
     assert new not in done.stdout + done.stderr and old not in done.stdout + done.stderr

@@ -14,7 +14,7 @@ from dota.spectator.camera import BLINKED, BORN, Camera
 from dota.spectator.chunks import CHUNK_STEPS, HEAD, ChunkWriter, read_chunk
 from dota.spectator.header import pack_header, read_header
 from dota.spectator.recording import Recording, RecordingWriter
-from dota.spectator.schema import described_schema, game_schema, same
+from dota.spectator.schema import game_schema, parse_schema, same
 from dota.vec_game import Controller, VecGame
 
 CONFIG = GameConfig()
@@ -236,7 +236,7 @@ def test_a_bomb_is_not_unpacked(chunks: list[bytes]) -> None:
     {"tables": [["a", "many", ["x"]]], "bits": []}])
 def test_a_schema_that_is_none_is_refused(described: object) -> None:
     with pytest.raises(ValueError, match="schema"):
-        described_schema(described)
+        parse_schema(described)
 
 
 def test_a_header_is_read_back_and_a_damaged_one_refused() -> None:

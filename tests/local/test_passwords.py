@@ -42,7 +42,7 @@ def test_both_passwords_are_accepted_during_a_change(passwords: Passwords, tmp_p
     new = passwords.add("rollout")
     assert passwords.of("rollout") == [new, old] and passwords.login("rollout").password == new
     text = passwords.write_users("state", "r").read_text()
-    assert acl.hashed(old) in text and acl.hashed(new) in text
+    assert acl.hash_password(old) in text and acl.hash_password(new) in text
     assert old not in text and (tmp_path / "redis" / "state.acl").stat().st_mode & 0o077 == 0
     assert passwords.retire("rollout") == [old] and passwords.of("rollout") == [new]
 

@@ -78,7 +78,7 @@ def test_old_password_works_until_processes_restart(local: Local) -> None:
     assert connected.ping()
     for role in acl.ROLES:  # what a server would read that starts now
         users = (local.folder.path / "redis" / f"{role}.acl").read_text()
-        assert acl.hashed(new) in users and acl.hashed(old) not in users
+        assert acl.hash_password(new) in users and acl.hash_password(old) not in users
 
 
 def test_interrupted_rotation_is_finished(local: Local) -> None:

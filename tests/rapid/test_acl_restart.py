@@ -40,10 +40,10 @@ def test_rotation_accepts_two_passwords(servers: Servers, tmp_path: Path) -> Non
         login = Login("rollout", "rollout")
         client = connect(running.url, CONFIG, "state", login)
         assert client.ping()
-        admin.execute_command("ACL", "SETUSER", "rollout", acl.hashed("another-one"))
+        admin.execute_command("ACL", "SETUSER", "rollout", acl.hash_password("another-one"))
         assert client.ping() and connect(running.url, CONFIG, "state", Login("rollout", "another-one")).ping()
         login.password = "another-one"  # noqa: S105
-        admin.execute_command("ACL", "SETUSER", "rollout", "!" + acl.hashed("rollout")[1:])
+        admin.execute_command("ACL", "SETUSER", "rollout", "!" + acl.hash_password("rollout")[1:])
         admin.execute_command("CLIENT", "KILL", "USER", "rollout")
         assert client.ping()  # reconnects with the new password
         with pytest.raises(redis.AuthenticationError):

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from five.ablation.plots import Plot, PlotLine, draw
+from five.ablation.plots import Plot, PlotLine, render_svg
 from five.cli.evaluate import write_report
 from five.cli.main import main
 from five.local.run_folder import RunFolder, RunUnavailable
@@ -141,8 +141,8 @@ def test_headline_shows_rating_and_win_rates() -> None:
 
 def test_plot_draws_target_and_marks_missing_data() -> None:
     line = PlotLine("a", np.arange(3.0), np.arange(3.0))
-    assert "target" in draw(Plot("t", "", [line], target=(1.0, "target")))
-    assert "no data yet" in draw(Plot("t", "", []))
+    assert "target" in render_svg(Plot("t", "", [line], target=(1.0, "target")))
+    assert "no data yet" in render_svg(Plot("t", "", []))
 
 
 def test_report_is_rendered_from_stored_data(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from dota.config import GameConfig
 from dota.spectator.chunks import read_step
-from dota.spectator.schema import Frame, FrameSchema, described_schema
+from dota.spectator.schema import Frame, FrameSchema, parse_schema
 from dota.vec_game import BOTS
 from five.agent.config import RatingConfig
 from five.clients.inference import InferenceClient
@@ -121,7 +121,7 @@ class Browser:
             return self.words[-1]
         if message[0] == HEADER:
             self.header = json.loads(zlib.decompress(message[1:]))
-            self.schema = described_schema(self.header["schema"])
+            self.schema = parse_schema(self.header["schema"])
             return None
         assert self.schema is not None
         kind, engine_frame = frame_of(message)

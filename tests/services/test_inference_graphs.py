@@ -12,7 +12,7 @@ from five.agent.compute import apply_compute_config
 from five.agent.config import ComputeConfig, ModelConfig
 from five.agent.model.policy import Policy
 from five.agent.model.recurrent_state import state_specs
-from five.services.inference.forward import flattened
+from five.services.inference.forward import flatten_outputs
 from five.services.inference.graphs import MAX_ROWS, Graphs, bucket_of, buckets_of
 from five.services.inference.loading import PolicyLoader
 from five.services.inference.models import ResidentVersion
@@ -75,7 +75,7 @@ class GraphBench:
                 for name, array in batch.items()}
         acted = policy.act(seen, {name: pad(state, padded) for name, state in states.items()},
                            generator=torch.Generator(self.device).manual_seed(seed), **more)
-        return {name: out[:count] for name, out in flattened(acted).items()}
+        return {name: out[:count] for name, out in flatten_outputs(acted).items()}
 
 
 def pad(tensor: torch.Tensor, rows: int) -> torch.Tensor:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from five.clients import wire
-from five.services.inference.staging import SparseArray, Stager, unpacked
+from five.services.inference.staging import SparseArray, Stager, unpack_parts
 from rapid.packed_array import PackedArray
 from tests.agent.model_cases import layout, random_arrays
 
@@ -36,7 +36,7 @@ def test_packed_arrays_are_unpacked_on_the_device(shapes: list[tuple[int, ...]],
             border = -(-array.size // 8)
             parts.append(SparseArray(torch.from_numpy(data[:border]).to(device),
                                      torch.from_numpy(data[border:]).to(device).view(torch.float16), array.shape))
-        assert np.array_equal(unpacked(parts, device).cpu().numpy(), np.concatenate(arrays))
+        assert np.array_equal(unpack_parts(parts, device).cpu().numpy(), np.concatenate(arrays))
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -12,7 +12,7 @@ from dota import _core
 from dota.config import GameConfig
 from dota.spaces import DATA, Layout
 from dota.spectator.facts import play_facts
-from dota.spectator.schema import FrameSchema, described_schema
+from dota.spectator.schema import FrameSchema, parse_schema
 from dota.tables import load_tables
 
 MAGIC = b"FIVEVIEW"
@@ -80,4 +80,4 @@ def read_header(data: bytes) -> tuple[Header, FrameSchema, int]:
         raise ValueError(f"its header cannot be read: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"its header does not have format {FORMAT}")
-    return header, described_schema(header.get("schema")), start + packed
+    return header, parse_schema(header.get("schema")), start + packed

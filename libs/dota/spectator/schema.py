@@ -65,7 +65,7 @@ class FrameSchema:
         return hashlib.sha256(json.dumps(self.described(), separators=(",", ":")).encode()).digest()[:8]
 
     def described(self) -> dict[str, Any]:
-        """Return the schema as JSON values, the input of ``described_schema``."""
+        """Return the schema as JSON values, the input of ``parse_schema``."""
         return {"tables": [[t.name, t.rows, list(t.fields)] for t in self.tables],
                 "bits": [[b.name, b.count] for b in self.bits]}
 
@@ -89,7 +89,7 @@ def _raise_unknown_table(name: str) -> FrameTable:
     raise KeyError(f"unknown table {name!r}")
 
 
-def described_schema(described: Any) -> FrameSchema:
+def parse_schema(described: Any) -> FrameSchema:
     """Parse the schema of a recording. Raises ValueError for a malformed one, or one over the size limits."""
     try:
         tables = tuple(FrameTable(str(name), int(rows), tuple(str(f) for f in fields))

@@ -31,14 +31,14 @@ class MeanEstimate:
         if not math.isfinite(self.value):
             return "-"
         if not math.isfinite(self.half):
-            return figure(self.value)
+            return format_number(self.value)
         # The digits of the mean do not show less than a thousandth of it: print only an upper bound.
         least = abs(self.value) / 1000
-        half = figure(self.half, 2) if self.half == 0 or self.half >= least else f"<{figure(least, 1)}"
-        return f"{figure(self.value)} ± {half}"
+        half = format_number(self.half, 2) if self.half == 0 or self.half >= least else f"<{format_number(least, 1)}"
+        return f"{format_number(self.value)} ± {half}"
 
 
-def figure(value: float, digits: int = 3) -> str:
+def format_number(value: float, digits: int = 3) -> str:
     """Return a number with ``digits`` significant digits, without trailing zeros: 0.0123, 12.3, 1,234."""
     before = math.floor(math.log10(abs(value))) + 1 if value else 1
     text = f"{value:,.{max(digits - before, 0)}f}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from five.ablation.comparison import AXES, Curve, curve, version_curve
 from five.ablation.config import AblationConfig
-from five.ablation.plots import Plot, PlotLine, draw
+from five.ablation.plots import Plot, PlotLine, render_svg
 from five.ablation.results import AblationResults, EvaluatedVersion
 from five.ablation.tables import FAIR, ResultTable, statistics_bot, tables
 
@@ -43,7 +43,7 @@ def text(config: AblationConfig, outcome: AblationResults, about: Mapping[str, A
 
 def render(config: AblationConfig, outcome: AblationResults, about: Mapping[str, Any]) -> str:
     """Return the page as HTML. ``about``: the description in the ablation's folder."""
-    cards = "".join(f"<div><h2>{html.escape(p.title)}</h2>{draw(p)}<p>{html.escape(p.note)}</p></div>"
+    cards = "".join(f"<div><h2>{html.escape(p.title)}</h2>{render_svg(p)}<p>{html.escape(p.note)}</p></div>"
                     for p in plots(config, outcome))
     parts = [_section(table) for table in _tables(config, outcome, about)]
     return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(config.name)}</title>"

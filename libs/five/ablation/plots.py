@@ -36,7 +36,7 @@ class Plot:
     x_unit: str = "minutes"
 
 
-def draw(plot: Plot) -> str:
+def render_svg(plot: Plot) -> str:
     """Return the plot as an SVG element."""
     figure, axes = plt.subplots(figsize=(6.4, 3.0), layout="constrained")
     for curve in plot.lines:

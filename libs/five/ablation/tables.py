@@ -51,12 +51,13 @@ class ResultTable:
 
 def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0) -> list[ResultTable]:
     """Return all tables. ``processors`` of the machine; 0 if unknown."""
-    found = [equal(config, outcome, "versions"), equal(config, outcome, "samples"), last(config, outcome),
+    found = [at_common_point(config, outcome, "versions"), at_common_point(config, outcome, "samples"),
+             at_end(config, outcome),
              speedups(config, outcome), training(config, outcome), bots(outcome), conditions(outcome, processors)]
     return [table for table in found if table.rows]
 
 
-def equal(config: AblationConfig, outcome: AblationResults, name: str) -> ResultTable:
+def at_common_point(config: AblationConfig, outcome: AblationResults, name: str) -> ResultTable:
     """Return the variants at the last point of an axis (``versions`` or ``samples``) that all of their runs reached."""
     axis = AXES[name]
     span = common_range(outcome.all(), axis)
@@ -76,7 +77,7 @@ def equal(config: AblationConfig, outcome: AblationResults, name: str) -> Result
         *([METHOD] if name == "versions" else [])])
 
 
-def last(config: AblationConfig, outcome: AblationResults) -> ResultTable:
+def at_end(config: AblationConfig, outcome: AblationResults) -> ResultTable:
     """Return the last versions of the runs: after equal wall clock, at different versions and samples."""
     columns: list[Column] = [("version", lambda run: float(run.last.number))]
     columns += [(title, _of_last(figure)) for title, figure in _figures(config)]

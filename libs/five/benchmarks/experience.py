@@ -75,8 +75,8 @@ class Rate:
     processor: float
 
 
-async def segments_pushed(config: RunConfig, size: ExperienceWorkload, server: ChildProcess, parts: list[Arrays]
-                          ) -> tuple[Rate, int]:
+async def push_segments(config: RunConfig, size: ExperienceWorkload, server: ChildProcess, parts: list[Arrays]
+                        ) -> tuple[Rate, int]:
     """Return the rate of segments stored in the buffer, and the bytes of one on the wire."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     steps = samples * config.learning.lstm_unroll_length
@@ -100,7 +100,7 @@ async def segments_pushed(config: RunConfig, size: ExperienceWorkload, server: C
         return rate, client.bytes_sent // client.verdicts.total()
 
 
-async def opaque_pushed(size: ExperienceWorkload, server: ChildProcess, nbytes: int, in_flight: int) -> Rate:
+async def push_opaque(size: ExperienceWorkload, server: ChildProcess, nbytes: int, in_flight: int) -> Rate:
     """Return the rate of messages of ``nbytes`` through a server that discards and acknowledges them one by one."""
     message = np.random.default_rng(0).bytes(nbytes)
     room = asyncio.Semaphore(in_flight)
@@ -173,8 +173,8 @@ def measure(size: ExperienceWorkload | None = None) -> list[BenchmarkRow]:
     found = recorded_data.samples(config, samples * size.segments, size.from_seconds)
     parts = [recorded_data.segment_of(found[i * samples:(i + 1) * samples]) for i in range(size.segments)]
     with ChildProcess(_serve, config) as server, asyncio.Runner() as runner:
-        rate, nbytes = runner.run(segments_pushed(config, size, server, parts))
-        opaque = runner.run(opaque_pushed(size, server, nbytes, in_flight))
+        rate, nbytes = runner.run(push_segments(config, size, server, parts))
+        opaque = runner.run(push_opaque(size, server, nbytes, in_flight))
     conditions = machine(preset=size.preset, encoding=config.services.rollout.encoding, in_flight=in_flight,
                          segment_bytes=nbytes, segment_bytes_decoded=sum(a.nbytes for a in parts[0].values()),
                          layout=Layout(config.game).hash)

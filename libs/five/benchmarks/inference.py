@@ -34,7 +34,7 @@ from five.services.inference.loading import PolicyLoader
 from five.services.inference.models import Models, ResidentVersion
 from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
-from five.services.inference.staging import carried
+from five.services.inference.staging import device_dtype
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class GraphedForwardPasses:
         """Return a function that makes one pass over a batch of ``rows`` team-steps on the device and returns their
         number."""
         batches = itertools.cycle([
-            {name: torch.from_numpy(a).to(self._device).view(carried(np.dtype(self._specs[name][1])))
+            {name: torch.from_numpy(a).to(self._device).view(device_dtype(np.dtype(self._specs[name][1])))
              for name, a in batch.items()} for batch in rows_of(seen, rows)])
         states: dict[str, torch.Tensor] = {}
 

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from five import yaml_core
-from five.cli.run_selection import add_address, confirmed
+from five.cli.run_selection import add_address, confirm
 from five.local.rest_client import ApiError, ControllerClient
 from five.run.load import value_of
 
@@ -168,7 +168,7 @@ def _revert(arguments: argparse.Namespace, controller: ControllerClient) -> int:
         print(_format_undone(undone))
     if arguments.dry_run:
         return 0
-    if not arguments.yes and not arguments.json and not confirmed("revert?"):
+    if not arguments.yes and not arguments.json and not confirm("revert?"):
         print("nothing changed")
         return 1
     return _operation(arguments, controller.post("revert", {

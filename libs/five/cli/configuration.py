@@ -12,17 +12,17 @@ from five.run.reference import Key, Section, reference
 def config(key: str, as_json: bool) -> int:
     """Print a key or a section's keys. Return the exit status. Raises ConfigError for an unknown key."""
     sections = reference({name: load(name) for name in presets()})
-    keys = chosen(sections, key)
+    keys = select_keys(sections, key)
     if as_json:
         print(json.dumps([dataclasses.asdict(k) for k in keys], ensure_ascii=False, indent=1))
     elif len(keys) == 1:
-        print(described(keys[0]))
+        print(describe_key(keys[0]))
     else:
-        print("\n".join(listed(keys)))
+        print("\n".join(list_keys(keys)))
     return 0
 
 
-def chosen(sections: Iterable[Section], key: str) -> list[Key]:
+def select_keys(sections: Iterable[Section], key: str) -> list[Key]:
     """Return the key ``key``, or all keys of the section ``key``. Raises ConfigError naming similar keys."""
     keys = [k for section in sections for k in section.keys]
     exact = [k for k in keys if k.path == key]
@@ -36,14 +36,14 @@ def chosen(sections: Iterable[Section], key: str) -> list[Key]:
     return found
 
 
-def described(key: Key) -> str:
+def describe_key(key: Key) -> str:
     """Return the description of a key, one property a line."""
     rows = {"type": key.type, "default": key.default, "unit": key.unit, "meaning": key.meaning, "source": key.source,
             "class": key.defined, "presets": ", ".join(f"{name}: {value}" for name, value in key.presets.items())}
     return "\n".join([key.path, *(f"  {name:8} {value}" for name, value in rows.items() if value)])
 
 
-def listed(keys: Iterable[Key]) -> list[str]:
+def list_keys(keys: Iterable[Key]) -> list[str]:
     """Return one line for each key: path, default and unit."""
     rows = [(key.path, key.default, key.unit if key.unit != "none" else "") for key in keys]
     width = max(len(path) for path, _, _ in rows)

@@ -38,7 +38,7 @@ def token_of(arguments: argparse.Namespace) -> str:
     return os.environ.get(TOKEN_VARIABLE, "").strip() if arguments.url else ""
 
 
-def confirmed(question: str) -> bool:
+def confirm(question: str) -> bool:
     """Ask a question on the terminal. Return whether the answer is yes. Raises ApiError without a terminal."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise ApiError(f"{question} There is no terminal to answer on; nothing was changed: --yes confirms")

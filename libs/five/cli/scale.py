@@ -201,7 +201,7 @@ BEGIN = "<!-- five scale --markdown: begin -->\n"
 END = "<!-- five scale --markdown: end -->\n"
 
 
-def written_into(page: str, body: str) -> str:
+def replace_tables(page: str, body: str) -> str:
     """Return the page with the part between its two markers replaced. Raises ValueError if a marker is missing."""
     if BEGIN not in page or END not in page:
         raise ValueError("the page lacks the markers of the tables")
@@ -218,7 +218,7 @@ def scale(as_page: bool, as_json: bool, into: str | None = None) -> int:
     """Print the tables, or write them into a page. Return the exit status."""
     if into is not None:
         path = Path(into)
-        path.write_text(written_into(path.read_text(encoding="utf-8"), markdown()), encoding="utf-8")
+        path.write_text(replace_tables(path.read_text(encoding="utf-8"), markdown()), encoding="utf-8")
     elif as_page:
         print(markdown(), end="")
     elif as_json:

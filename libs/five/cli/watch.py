@@ -35,7 +35,7 @@ class FilmMap:
         return units / self._ground.extent * SIDE
 
 
-def draw(ground: FilmMap, frame: dict[str, Any]) -> Picture:
+def render_frame(ground: FilmMap, frame: dict[str, Any]) -> Picture:
     """Return the picture of a spectator's frame, uint8 [SIDE + PANEL, SIDE, 3]."""
     image = Image.new("RGB", (SIDE, SIDE + PANEL), (24, 26, 30))
     image.paste(ground.picture)
@@ -94,7 +94,7 @@ def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[
         shown += 1
         if seconds is not None and shown > seconds * FILM_RATE:
             return
-        yield draw(ground, frame)
+        yield render_frame(ground, frame)
 
 
 def newest(folder: Path) -> Path:

@@ -50,13 +50,13 @@ def rotate(passwords: Passwords, user: str, run: str, roles: tuple[Role, ...], a
     # The file is written first: a server that starts now accepts both.
     for role in mine:
         passwords.write_users(role, run)
-        _execute(admin(role), "ACL", "SETUSER", user, acl.hashed(fresh))
+        _execute(admin(role), "ACL", "SETUSER", user, acl.hash_password(fresh))
     renew(user)
     old = passwords.of(user)[1:]
     for role in mine:
         client = admin(role)
         for password in old:
-            _execute(client, "ACL", "SETUSER", user, "!" + acl.hashed(password)[1:])
+            _execute(client, "ACL", "SETUSER", user, "!" + acl.hash_password(password)[1:])
         if user != acl.ADMIN:  # close connections made with the old password; other clients reconnect at once
             _execute(client, "CLIENT", "KILL", "USER", user)
     passwords.retire(user)

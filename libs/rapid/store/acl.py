@@ -228,7 +228,7 @@ def rules(user: str, role: Role, run: str = "*", reads_apart: bool = False) -> l
     return ["resetchannels", *sorted(channels), "-@all", *(f"+{name}" for name in commands(user, role)), *patterns]
 
 
-def hashed(password: str) -> str:
+def hash_password(password: str) -> str:
     """Return a password's hash in the format of ACL files. Raise ValueError for an empty one."""
     if not password:
         raise ValueError("the password is empty")
@@ -251,7 +251,7 @@ def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*",
         raise ValueError(f"the {role} Redis has no user {', '.join(sorted(strangers))}")
     lines = [DEFAULT_USER]
     for user in users(role):
-        given = [hashed(password) for password in passwords.get(user, ())]
+        given = [hash_password(password) for password in passwords.get(user, ())]
         lines.append(" ".join(["user", user, "on" if given else "off", *given, *rules(user, role, run, reads_apart)]))
     return "".join(f"{line}\n" for line in lines)
 
