@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.repository import ROOT
 from tests.tools.test_image_tag import git
 from tools.release.__main__ import main
 from tools.release.artifacts import sign
@@ -210,3 +212,11 @@ def test_the_record_of_another_release_is_refused(checkout: Path) -> None:
 
 def test_a_section_ends_before_the_next_version() -> None:
     assert changelog_section(CHANGELOG, "0.2.0") == "### Added\n\n- Games."
+
+
+def test_variables_on_the_page_are_those_of_make_release() -> None:
+    page = (ROOT / "docs/releases.md").read_text().partition("| variable |")[2].partition("\n\n")[0]
+    recipe = (ROOT / "Makefile").read_text().partition("\nrelease:")[2].partition("\n\n")[0]
+    told = set(re.findall(r"^\| `([A-Z_]+)", page, re.M))
+    used = set(re.findall(r"\$\(([A-Z_]+)\)", recipe))
+    assert told == (used | {"COSIGN_KEY"}) - {"PY", "STAMP", "RELEASE_TOOLS", "DOCKER", "PLAIN_HTTP"}
