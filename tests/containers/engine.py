@@ -175,10 +175,10 @@ class Project:
             raise AssertionError(f"{error}\n{self.logs()}") from None
         return self.version()
 
-    def kill(self, service: str) -> str:
+    def kill(self, service: str, index: int = 0) -> str:
         """Kill a container's first process from outside, as a crash would, so that the restart policy acts. Return the
-        container's id."""
-        container = self.containers(service)[0]
+        container's id. ``index`` is the container's, of several."""
+        container = self.containers(service)[index]
         pid = int(inspect(container)["State"]["Pid"])
         if _is_here(pid, container) and os.geteuid() == 0:
             os.kill(pid, signal.SIGKILL)

@@ -14,6 +14,7 @@ import yaml
 
 from five.run.load import load
 from five.services.controller.http import tokens
+from five.services.optimizer import agent
 from rapid.store import acl
 from tests.containers.engine import ROOT, SERVICES, STORES
 from tools import redis_users
@@ -177,6 +178,18 @@ def test_the_smoke_run_is_valid_and_the_same_for_every_service() -> None:
     assert config.learning.batch_samples == 8
     # What compose starts in earnest begins the command of the smoke run.
     assert commands[0][:4] == COMPOSE["services"]["rollout"]["command"]
+
+
+def test_group_runs_an_agent_for_each_optimizer() -> None:
+    group = yaml.safe_load((ROOT / "deploy/compose/group.yml").read_text())["services"]["optimizer"]
+    assert group["entrypoint"][:4] == ["tini", "--", "python", "-m"]
+    assert group["scale"] == "${FIVE_OPTIMIZERS:-2}" == group["entrypoint"][6]
+    module, nodes, *rest = group["entrypoint"][4:]
+    assert module == agent.__name__ and nodes == "--nodes"
+    command = COMPOSE["services"]["optimizer"]["command"]
+    given = agent.parse([nodes, "2", *rest[1:], *command])
+    assert (given.minimum, given.maximum, given.ranks) == (2, 2, 1)
+    assert given.service == command
 
 
 def test_graphics_cards_go_to_inference_and_optimizer() -> None:

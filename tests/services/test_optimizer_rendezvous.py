@@ -1,0 +1,116 @@
+"""Agent of a node's optimizers: its command line, and how it waits for the other nodes."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import redis
+from torch.distributed.elastic.rendezvous import RendezvousInfo
+
+from five.services.optimizer import rendezvous as module
+from five.services.optimizer.agent import parse
+from five.services.optimizer.rendezvous import RedisRendezvous
+from rapid.store.rendezvous import GroupRendezvous
+from tests.rapid.process_helpers import eventually
+
+LEASE = 2.0
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.02)
+
+
+def node(state: redis.Redis, name: str, waiting: Path | None = None, unseen: bool = False, port: int = 7
+         ) -> RedisRendezvous:
+    """Return the handler of one of two nodes; its host has its name."""
+    group = GroupRendezvous(state, "r", "g", name, 2, 2, LEASE, LEASE)
+    return RedisRendezvous(group, "g", name, lambda: port, 0.05, waiting, unseen)
+
+
+class Joining:
+    """A call of next_rendezvous on another thread."""
+
+    def __init__(self, handler: RedisRendezvous) -> None:
+        self.found: list[RendezvousInfo] = []
+        self._thread = threading.Thread(target=lambda: self.found.append(handler.next_rendezvous()), daemon=True)
+        self._thread.start()
+
+    def result(self) -> RendezvousInfo:
+        """Return the round within ten seconds."""
+        self._thread.join(10)
+        return self.found[0]
+
+
+def test_nodes_meet_and_the_first_offers_its_store(redis_client: redis.Redis, tmp_path: Path) -> None:
+    file = tmp_path / "waiting"
+    second = node(redis_client, "pod-1", file)
+    joining = Joining(second)
+    eventually(lambda: file.exists() and file.read_text() == "1 nodes wait\n")
+    first = node(redis_client, "pod-0", port=9)
+    mine, other = first.next_rendezvous(), joining.result()
+    assert (mine.rank, other.rank, mine.world_size) == (0, 1, 2)
+    for info in (mine, other):
+        assert info.bootstrap_store_info is not None
+        assert (info.bootstrap_store_info.master_addr, info.bootstrap_store_info.master_port) == ("pod-0", 9)
+    assert not file.exists() and first.num_nodes_waiting() == 0
+
+    third = Joining(node(redis_client, "pod-1"))  # restarted under the same name
+    eventually(lambda: first.num_nodes_waiting() == 1)
+    again = first.next_rendezvous()
+    assert (again.rank, third.result().rank) == (0, 1) and first.num_nodes_waiting() == 0
+
+
+def test_node_that_is_replaced_last_does_not_count_as_started_while_it_waits(redis_client: redis.Redis, tmp_path: Path
+                                                                             ) -> None:
+    file = tmp_path / "waiting"
+    first = node(redis_client, "pod-0", file, unseen=True)
+    joining = Joining(first)
+    time.sleep(0.2)
+    assert not file.exists(), "helm --wait would report a group that has never started"
+    other = node(redis_client, "pod-1")
+    other.next_rendezvous()
+    joining.result()
+    other.shutdown()
+    again = Joining(first)  # later a wait for a lost pod must not look dead
+    eventually(file.exists)
+    node(redis_client, "pod-1").next_rendezvous()
+    again.result()
+
+
+def test_unavailable_redis_ends_no_round(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = node(redis_client, "pod-0"), node(redis_client, "pod-1")
+    joining = Joining(second)
+    first.next_rendezvous()
+    joining.result()
+    away: list[str] = []
+
+    def refuse(*_: object) -> bytes:
+        away.append("refused")
+        raise redis.ConnectionError("no server")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(GroupRendezvous, "_call", refuse)
+        eventually(lambda: len(away) > 4)
+        assert first.num_nodes_waiting() == 0 == second.num_nodes_waiting()
+        again = Joining(first)
+        time.sleep(0.1)
+        assert not again.found
+    eventually(lambda: second.num_nodes_waiting() == 1)
+    second.next_rendezvous()
+    assert again.result().rank == 0
+
+
+def test_command_line() -> None:
+    given = parse(["--nodes", "1:4", "--ranks", "2", "--node", "pod-3", "--", "--config", "x", "--id", "hostname"])
+    assert (given.minimum, given.maximum, given.ranks, given.node) == (1, 4, 2, "pod-3")
+    assert given.service == ["--config", "x", "--id", "hostname"]
+    assert parse(["--nodes", "3", "--ranks", "1", "--"]).minimum == 3
+
+
+@pytest.mark.parametrize("nodes", ["", "two", "1:", ":2x", "1:2:3"])
+def test_invalid_numbers_of_nodes_are_refused(nodes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--nodes", nodes, "--ranks", "1"])
+    assert "expected MAXIMUM or MINIMUM:MAXIMUM" in capsys.readouterr().err
