@@ -61,7 +61,8 @@ class RolloutService:
         drained = asyncio.create_task(service.lifecycle.wait_drained())
         playing = asyncio.create_task(self._play())
         await asyncio.wait({drained, playing}, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait({playing}, timeout=2.0)
+        self._sender.end_waits()
+        await asyncio.wait({playing}, timeout=sending_seconds(settings.drain_seconds, service.lifecycle) / 2)
         playing.cancel()
         for task in helpers:
             task.cancel()

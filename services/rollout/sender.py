@@ -45,6 +45,7 @@ class Sender:
         self._queue: asyncio.Queue[Segment[Arrays]] = asyncio.Queue()
         self._has_capacity = asyncio.Event()
         self._has_capacity.set()
+        self._ending = False
         self._clients: dict[int, ExperienceClient] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._released: dict[ExperienceClient, asyncio.Task[None]] = {}
@@ -97,8 +98,13 @@ class Sender:
     def put(self, segment: Segment[Arrays]) -> None:
         """Queue a segment. Never blocks; `wait_for_capacity` does."""
         self._queue.put_nowait(segment)
-        if self._queue.qsize() >= self._max_unsent:
+        if self._queue.qsize() >= self._max_unsent and not self._ending:
             self._has_capacity.clear()
+
+    def end_waits(self) -> None:
+        """Let games continue that wait for capacity: they are about to end, and queue their last complete samples."""
+        self._ending = True
+        self._has_capacity.set()
 
     async def drain(self, seconds: float) -> int:
         """Send queued segments for up to ``seconds``, then stop; return the number left."""

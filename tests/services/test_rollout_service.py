@@ -1,4 +1,4 @@
-"""A rollout process ends within its grace period, whatever became of its optimizers."""
+"""A rollout process ends within its grace period and sends what it can to its optimizers."""
 
 import asyncio
 import time
@@ -14,6 +14,7 @@ from rapid.config import RpcConfig
 from rapid.lifecycle import Lifecycle
 from tests.services.counting import LAYOUT
 from tests.services.test_epochs import made
+from tests.services.test_rollout_sender import Optimizer, sender
 
 GRACE_SECONDS = 2.0
 
@@ -46,11 +47,27 @@ class _Group:
     async def close(self) -> None: ...
 
 
-async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> None:
-    codes: list[int] = []
-    lifecycle = Lifecycle(GRACE_SECONDS, exit_process=codes.append)
-    sender = Sender(lambda rank: ExperienceClient([f"127.0.0.1:{free_ports(1)[0]}"], RpcConfig(), LAYOUT.hash, "run",
-                                                  "rollout", epoch=1), 4)
+class _ThrottledGroup(_Group):
+    """A group whose optimizer accepts nothing until the process drains. At its end it queues its complete samples."""
+
+    def __init__(self, lifecycle: Lifecycle, sender: Sender) -> None:
+        super().__init__(lifecycle, sender)
+        self.made: set[str] = set()
+
+    async def play(self) -> None:
+        while not self._lifecycle.draining:
+            self._put()
+            await self._sender.wait_for_capacity()
+        self._put()
+
+    def _put(self) -> None:
+        segment = made()
+        self.made.add(segment.segment_id)
+        self._sender.put(segment)
+
+
+async def run_service(lifecycle: Lifecycle, sender: Sender, group: _Group) -> None:
+    """Run a rollout service with one group until the process has drained."""
     assignment: Any = SimpleNamespace(update=lambda: [0])
     rollout = SimpleNamespace(drain_seconds=10.0, games=1, groups=1)
     service: Any = SimpleNamespace(lifecycle=lifecycle, critical_tasks=lifecycle.critical_tasks, epoch=1,
@@ -63,15 +80,41 @@ async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> No
         return SimpleNamespace(newest_version=0, epoch=1)
 
     async def make_group(index: int, games: int) -> Any:
-        return _Group(lifecycle, sender)
+        return group
 
     inference: Any = SimpleNamespace(model=model, close=nothing.close)
     control: Any = SimpleNamespace(is_stopping=False, poll=nothing.poll)
     meter: Any = SimpleNamespace(show=lambda *_: None)
-    began = time.monotonic()
     await RolloutService(service, control, sender, assignment, matchmaker, nothing, [inference], nothing, meter,
                          nothing, [], make_group).run()
+
+
+async def test_an_unreachable_optimizer_does_not_use_up_the_grace_period() -> None:
+    codes: list[int] = []
+    lifecycle = Lifecycle(GRACE_SECONDS, exit_process=codes.append)
+    s = Sender(lambda rank: ExperienceClient([f"127.0.0.1:{free_ports(1)[0]}"], RpcConfig(), LAYOUT.hash, "run",
+                                             "rollout", epoch=1), 4)
+    began = time.monotonic()
+    await run_service(lifecycle, s, _Group(lifecycle, s))
     assert codes == [] and lifecycle.draining
     assert time.monotonic() - began < GRACE_SECONDS
-    assert sender.unsent == 1  # it is reported as lost, not as sent
+    assert s.unsent == 1  # it is reported as lost, not as sent
+    lifecycle.close()
+
+
+async def test_drain_of_a_throttled_rollout_sends_every_segment() -> None:
+    """The queue is full, as pacing keeps it, when SIGTERM arrives: games must not be cut off while they wait."""
+    lifecycle = Lifecycle(2 * GRACE_SECONDS, exit_process=lambda code: None)
+    async with Optimizer() as optimizer:
+        s = sender(optimizer)
+        group = _ThrottledGroup(lifecycle, s)
+        running = asyncio.create_task(run_service(lifecycle, s, group))
+        while s.unsent < 6:  # a window of 2, one waiting for the window, 3 in the queue
+            await asyncio.sleep(0.01)
+        lifecycle.drain("SIGTERM")
+        await asyncio.sleep(0.6 * GRACE_SECONDS)
+        optimizer.learning.set()
+        await running
+        assert s.unsent == 0 and len(group.made) == 7
+        assert {request.segment_id for request in optimizer.taken} == group.made
     lifecycle.close()
