@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rapid.embedded_redis import EmbeddedRedis
 from rapid.telemetry.metrics import REGISTRY
 
 # Tests talk to servers on the loopback with plain clients, which a proxy variable would send elsewhere.
@@ -18,3 +19,10 @@ def nobody_in_particular() -> Iterator[None]:
     """A service that a test starts in this process names it on every metric: not beyond that test."""
     yield
     REGISTRY.common = {}
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a Redis whose keys a test removes before its own."""
+    with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
+        yield server.url

@@ -12,14 +12,13 @@ import pytest
 import redis
 
 from five.agent.standings import Standing
-from five.cli import rest_commands
 from five.cli.main import main
 from five.local.run_folder import RunFolder
 from five.run.config.controller import LimitsConfig
 from five.run.load import load, renamed, save
 from five.services.controller.http.app import create_app
-from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import Status
+from tests.cli.rest_operations import OPERATIONS
 from tests.repository import ROOT
 from tests.services.live_controller import OPERATOR, LiveController, context_at, live
 
@@ -37,12 +36,11 @@ def five(*words: str) -> tuple[int, bytes]:
 
 
 @pytest.fixture
-def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveController]:
+def controller(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveController]:
+    redis.Redis.from_url(redis_url).flushall()
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", OPERATOR)
-    with EmbeddedRedis(tmp_path / "redis", append_only=False).start() as server:
-        redis.Redis.from_url(server.url).flushall()
-        with live(server.url) as found:
-            yield found
+    with live(redis_url) as found:
+        yield found
 
 
 def test_ladder_of_an_ended_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +67,7 @@ def test_every_read_only_command_of_a_run(controller: LiveController) -> None:
     reading = [methods["get"]["operationId"] for methods in api["paths"].values() if "get" in methods]
     told = b""
     for operation in reading:
-        words = rest_commands.OPERATIONS[operation]
+        words = OPERATIONS[operation]
         if operation not in STREAMS:
             status, out = five(*words, "--url", controller.url)
             assert status in (0, 2), words  # 2: the run has none

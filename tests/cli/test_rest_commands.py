@@ -11,7 +11,7 @@ import httpx
 import pytest
 import redis
 
-from five.cli import rest_commands, surgery
+from five.cli import surgery
 from five.cli.commands import parser
 from five.cli.main import main
 from five.local import rest_client
@@ -19,17 +19,11 @@ from five.local.rest_client import ApiError, ControllerClient
 from five.run.config.controller import LimitsConfig
 from five.services.controller.http.app import create_app
 from five.services.controller.operations.document import EXAMPLE
-from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import Status
+from tests.cli.rest_operations import OPERATIONS
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController, context_at, live
 
 REDIS = "redis://127.0.0.1:1/0"  # nobody is asked
-
-
-@pytest.fixture(scope="module")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
-        yield server.url
 
 
 @pytest.fixture
@@ -87,17 +81,17 @@ def answer_of(api: Any, method: str, path: str) -> Any:
 
 
 def test_every_operation_has_a_command(api: Any) -> None:
-    missing = operations(api).keys() - rest_commands.OPERATIONS.keys()
-    assert not missing, f"add them to OPERATIONS in libs/five/cli/rest_commands.py, with the command: {sorted(missing)}"
-    assert not rest_commands.OPERATIONS.keys() - operations(api).keys()
-    for words in rest_commands.OPERATIONS.values():
+    missing = operations(api).keys() - OPERATIONS.keys()
+    assert not missing, f"add them to OPERATIONS in tests/cli/rest_operations.py, with the command: {sorted(missing)}"
+    assert not OPERATIONS.keys() - operations(api).keys()
+    for words in OPERATIONS.values():
         parser().parse_args(list(words))
 
 
 STREAMS = {"stream", "live", "replay", "recorded_game"}  # answered piece by piece; here with a refusal
 
 
-@pytest.mark.parametrize("operation", sorted(rest_commands.OPERATIONS))
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
 def test_command_calls_its_operation(operation: str, api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                                          ) -> None:
     """Requests are intercepted and answered with the documented examples; one must be the operation."""
@@ -121,7 +115,7 @@ def test_command_calls_its_operation(operation: str, api: Any, tmp_path: Path, m
     monkeypatch.setattr(httpx, "request", catch)
     monkeypatch.setattr(httpx, "stream", catch_stream)
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", "t")
-    assert main([*rest_commands.OPERATIONS[operation], "--url", "http://there"]) == (2 if operation in STREAMS else 0)
+    assert main([*OPERATIONS[operation], "--url", "http://there"]) == (2 if operation in STREAMS else 0)
     assert operation in seen
 
 

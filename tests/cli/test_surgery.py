@@ -14,21 +14,13 @@ from five.cli.surgery import describe, line_of, report_of, table
 from five.services.controller.operations.document import EXAMPLE, Operation, OperationState, StepState
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, RehearsalWorker
-from rapid.embedded_redis import EmbeddedRedis
-from rapid.store.record import RunRecord
-from rapid.store.state import RunState, Status
+from rapid.store.state import RunState
 from rapid.store.surgery_plans import PlanChecks
-from tests.services.live_controller import OPERATOR, RUN, LiveController, live
+from tests.services.live_controller import OPERATOR, LiveController, live
 from tests.services.optimizer_cases import GAME, MODEL
 
 OLD = AgentSpec(GAME, MODEL)
 WISH = ("--name", "wider", "--set", "model.lstm=16", "--set", "game.observation.pickups=2")
-
-
-@pytest.fixture(scope="module")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
-        yield server.url
 
 
 @pytest.fixture
@@ -36,9 +28,7 @@ def rest(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     redis.Redis.from_url(redis_url).flushall()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", OPERATOR)
-    with live(redis_url, create=False) as found:
-        found.state.create({"name": RUN}, "test", RunRecord(**OLD.trees(), layout=OLD.layout.hash))
-        found.state.transition(Status.RUNNING, "test")
+    with live(redis_url, agent=OLD) as found:
         yield found
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -28,17 +28,10 @@ from five.services.controller.surgery.rehearsals import (
     RehearsalWorker,
     new_rehearsal,
 )
-from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import RunState
 
 HERE = RehearsalWorker(host="workstation", pid=4711)
 WORD = OperatorDecision(who="eve", at=1.0, reason="")
-
-
-@pytest.fixture(scope="module")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
-        yield server.url
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import httpx
 import redis
 
 from five.agent.config import SchedulesConfig
+from five.agent.surgery import AgentSpec
 from five.run.config.controller import LOOPBACK, LimitsConfig
 from five.services.controller.http.app import create_app
 from five.services.controller.http.auth import Authenticator
@@ -21,7 +22,8 @@ from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.connection import connect
 from rapid.store.parameters import ParameterStore
-from rapid.store.state import RunState
+from rapid.store.record import RunRecord
+from rapid.store.state import RunState, Status
 
 OPERATOR, VIEWER, SERVICE = "operator-token", "viewer-token", "service-token"
 RUN = "trial"
@@ -76,12 +78,15 @@ class LiveController:
 
 
 @contextmanager
-def live(redis_url: str, limits: LimitsConfig | None = None, create: bool = True, **given: Any
-         ) -> Iterator[LiveController]:
-    """Serve the application with an existing run."""
+def live(redis_url: str, limits: LimitsConfig | None = None, create: bool = True, agent: AgentSpec | None = None,
+         **given: Any) -> Iterator[LiveController]:
+    """Serve the application with an existing run; with ``agent`` it has a record and its status is RUNNING."""
     found = LiveController(redis_url, limits or LimitsConfig(), **given)
     try:
-        if create:
+        if agent is not None:
+            found.state.create({"name": RUN}, "test", RunRecord(**agent.trees(), layout=agent.layout.hash))
+            found.state.transition(Status.RUNNING, "test")
+        elif create:
             found.state.create({"name": RUN}, "test")
         yield found
     finally:

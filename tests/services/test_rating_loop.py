@@ -114,7 +114,7 @@ def test_crash_leaves_a_rating_with_its_record_or_neither(redis_client: redis.Re
         assert last is not None and rating.next_pairing() is None
         with monkeypatch.context() as patched:
             left = victim
-            send = redis.connection.Connection.send_packed_command
+            send = redis.connection.AbstractConnection.send_packed_command
 
             def sending(self: Any, *arguments: Any, send: Any = send, **options: Any) -> None:
                 nonlocal left
@@ -125,7 +125,7 @@ def test_crash_leaves_a_rating_with_its_record_or_neither(redis_client: redis.Re
                 if left == -1:
                     raise Killed
 
-            patched.setattr(redis.connection.Connection, "send_packed_command", sending)
+            patched.setattr(redis.connection.AbstractConnection, "send_packed_command", sending)
             try:
                 rating.on_result(ended(last))
                 finished = True

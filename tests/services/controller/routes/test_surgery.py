@@ -16,7 +16,6 @@ from five.services.controller.operations.store import OperationStore
 from five.services.controller.surgery.plans import model_schema
 from rapid.blobs import BlobStore
 from rapid.store.jobs import JobQueue, JobState
-from rapid.store.record import RunRecord
 from rapid.store.state import Status
 from rapid.store.surgery_plans import PlanChecks, PlanStore
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
@@ -28,9 +27,7 @@ WISH = {"name": "wider", "overrides": ["model.lstm=16", "game.observation.pickup
 
 @pytest.fixture
 def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
-    with live(redis_url, create=False) as found:
-        found.state.create({"name": RUN}, "test", RunRecord(**OLD.trees(), layout=OLD.layout.hash))
-        found.state.transition(Status.RUNNING, "test")
+    with live(redis_url, agent=OLD) as found:
         yield found
 
 

@@ -20,9 +20,7 @@ from five.services.controller.surgery.rehearsals import (
     RehearsalWorker,
     new_rehearsal,
 )
-from rapid.store.record import RunRecord
-from rapid.store.state import Status
-from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
+from tests.services.live_controller import VIEWER, LiveController, live, problem
 from tests.services.optimizer_cases import GAME, MODEL
 
 OLD = AgentSpec(GAME, MODEL)
@@ -32,9 +30,7 @@ SCOPE = RehearsalScope(versions=3, games=8)
 
 @pytest.fixture
 def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
-    with live(redis_url, create=False) as found:
-        found.state.create({"name": RUN}, "test", RunRecord(**OLD.trees(), layout=OLD.layout.hash))
-        found.state.transition(Status.RUNNING, "test")
+    with live(redis_url, agent=OLD) as found:
         yield found
 
 
