@@ -40,7 +40,7 @@ def launcher(argv: list[str]) -> list[str]:
 def _main() -> None:
     parent, dashes, *command = sys.argv[1:]
     if dashes != "--" or not command:
-        sys.exit("usage: processes.py PARENT -- COMMAND...")
+        sys.exit("usage: child_process.py PARENT -- COMMAND...")
     die_with_parent(int(parent))
     try:
         os.execvp(command[0], command)

@@ -123,7 +123,7 @@ class CriticalTasks:
     def report_failure(self) -> None:
         """Log why the process ends, if a critical part died."""
         if self.failure:
-            log.critical("ended: %s", self.failure)
+            log.critical("process ended: %s", self.failure)
 
     # Loops.
 
@@ -175,7 +175,7 @@ class CriticalTasks:
             faulthandler.dump_traceback(file=sys.__stderr__ or sys.stderr, all_threads=True)
         except (OSError, ValueError, AttributeError):
             pass  # standard error has no file descriptor
-        log.critical("ended: %s", reason)
+        log.critical("process ended: %s", reason)
         for handler in logging.getLogger().handlers:
             handler.flush()
         self._exit(1)

@@ -74,7 +74,7 @@ class StandaloneService(Generic[C]):
         if self._pages is not None:
             self._pages.close()
         self.lifecycle.close()
-        log.info("ended")
+        log.info("service ended")
         self.critical_tasks.report_failure()
 
     def _exit_on_failure(self, error: BaseException | None) -> None:

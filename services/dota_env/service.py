@@ -88,7 +88,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                                                 (games.size, 2, layout.heroes, len(ActionPart)))
                     watched = _games(request.step.watched)
                     if watched.size > MAX_WATCHED:
-                        raise ValueError(f"watched: {watched.size} games; one request shows at most {MAX_WATCHED}")
+                        raise ValueError(f"watched: {watched.size} games, at most {MAX_WATCHED} a request are allowed")
                     shown = await batch.step(games, actions, watched)
                     metrics.count_steps(games.size, 2 * layout.heroes, shown.step_us / 1e6)
                 elif kind == "reset":
@@ -107,7 +107,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
         controllers = wire.decode_bytes("controllers", reset.controllers, np.uint8, (games.size, 2))
         variants = wire.decode_bytes("variants", reset.variants, np.uint8, (games.size,)) if reset.variants else None
         if len(reset.game_configs) > MAX_CONFIGS:
-            raise ValueError(f"game_configs: {len(reset.game_configs)}; one request names at most {MAX_CONFIGS}")
+            raise ValueError(f"game_configs: {len(reset.game_configs)}, at most {MAX_CONFIGS} a request are allowed")
         return await batch.reset(games, controllers, [game_config(text) for text in reset.game_configs], variants)
 
     async def _next(self, requests: Any) -> env_pb2.PlayRequest | None:
@@ -153,7 +153,7 @@ def game_config(text: str) -> GameConfig:
 
 def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:
     if len(data) % 4:
-        raise ValueError(f"games: {len(data)} bytes are no int32 values")
+        raise ValueError(f"games: {len(data)} bytes are not whole int32 values")
     return wire.decode_bytes("games", data, np.int32, (len(data) // 4,))
 
 

@@ -130,7 +130,7 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
             recorder.drop()
             cameras.drop()
             guard.drop()
-            log.warning("ratings cannot be stored, their games are played again: %s", error)
+            log.warning("ratings cannot be stored, games will be played again: %s", error)
         finally:
             playing.discard(matches)
         await asyncio.sleep(1.0)

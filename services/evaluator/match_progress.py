@@ -13,7 +13,7 @@ MATCHES = 4  # whose games are stored; the controller requests one at a time
 
 
 class ProgressTable(Protocol):
-    """Part of rapid.store.tables.Table that match progress needs."""
+    """Interface of rapid.store.tables.Table that match progress uses."""
 
     def all(self) -> dict[str, Any]: ...
 

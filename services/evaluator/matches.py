@@ -20,7 +20,7 @@ DRAW = 3
 
 
 class Games(Protocol):
-    """Part of dota.VecGame that matches need."""
+    """Interface of dota.VecGame that matches use."""
 
     obs: dict[str, Array]  # [G, 2, ...]
     controllers: Array  # uint8 [G, 2]
@@ -56,7 +56,7 @@ class GameObserver(Protocol):
 
 
 class Inference(Protocol):
-    """Part of five.clients.inference.InferenceClient that matches need."""
+    """Interface of five.clients.inference.InferenceClient that matches use."""
 
     async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array]
                   ) -> ActResult: ...

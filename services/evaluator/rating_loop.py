@@ -142,7 +142,7 @@ class RatingLoop:
                      standing.sigma, standing.games, standing.draw_probability,
                      "; a reference" if standing.reference else "")
         if outcome.refitted:
-            log.info("versions connect random play with the bots: all ratings were fitted again: %s",
+            log.info("anchors measured against random play, all ratings fitted again: %s",
                      ", ".join(f"{s.player} {s.mu:.1f} ± {s.sigma:.1f}" for s in outcome.refitted))
 
     def _records(self, outcome: RatingOutcome | None) -> list[tuple[str, ...]]:

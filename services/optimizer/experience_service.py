@@ -124,7 +124,7 @@ class ExperienceService:
         if not 1 <= request.samples <= MAX_SAMPLES:
             raise ValueError(f"samples {request.samples}: a segment has 1 to {MAX_SAMPLES}")
         if request.variant not in VARIANTS:
-            raise ValueError(f"variant is {request.variant!r}; an anneal has {' and '.join(filter(None, VARIANTS))}")
+            raise ValueError(f"variant {request.variant!r}: allowed are '' and {', '.join(filter(None, VARIANTS))}")
         if not request.segment_id:
             raise ValueError("segment_id is empty: it identifies a segment that is sent again")
         sums = (request.reward_sum, request.reward_square_sum)

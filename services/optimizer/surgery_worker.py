@@ -132,7 +132,7 @@ class SurgeryWorker:
         except ValueError as error:
             raise JobRefused(f"plan is not readable: {error}") from None
         if plan.digest != payload["digest"]:
-            raise JobRefused(f"plan digest {plan.digest}: the job names {payload['digest']}")
+            raise JobRefused(f"plan digest {plan.digest} differs from the job's, {payload['digest']}")
         if plan.parent != self.spec.schema:
             raise JobRefused(f"plan parent {plan.parent}: the run has model schema {self.spec.schema}")
         return plan

@@ -23,7 +23,7 @@ REBUILD_TRIES = 20  # attempts to restore sessions that a server loses again
 
 
 class Inference(Protocol):
-    """Part of five.clients.inference_pools.InferencePools that a game needs."""
+    """Interface of five.clients.inference_pools.InferencePools that a game uses."""
 
     async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array],
                   states: Mapping[str, Array] | None = None, replayed_actions: Array | None = None) -> ActResult: ...
@@ -101,7 +101,7 @@ class Agents:
             return task.result()
         except CallFailed as failure:
             if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure):
-                log.warning("an answer of the agents is lost: %s", failure)
+                log.warning("the agents' actions for a timestep were lost: %s", failure)
                 return None
             raise AgentsLost(str(failure)) from failure
 

@@ -91,7 +91,7 @@ class HostedGame:
                 await self._step()
             how = self._ending or "played"
         except AgentsLost as error:
-            log.warning("game %s ends, its agents are lost: %s", self.begin.game, error)
+            log.warning("game %s ends, because its agents cannot act: %s", self.begin.game, error)
         finally:
             if how != "played":
                 self._ending = how

@@ -50,7 +50,7 @@ def test_thread_failure_drains_with_its_reason(caplog: pytest.LogCaptureFixture)
     assert drained == ["forward passes died: MemoryError: out of GPU memory"] == [parts.failure]
     with caplog.at_level(logging.CRITICAL):
         parts.report_failure()
-    assert caplog.messages[-1] == f"ended: {parts.failure}"
+    assert caplog.messages[-1] == f"process ended: {parts.failure}"
     assert parts.failure_reason() == parts.failure
 
 
@@ -105,7 +105,7 @@ def test_expired_watchdog_fails_healthz_and_exits(caplog: pytest.LogCaptureFixtu
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(healthz, timeout=5)
     assert refused.value.code == 503 and "learning made no progress for 11 s" in refused.value.read().decode()
-    assert codes and set(codes) == {1} and "ended: learning made no progress for 11 s" in caplog.messages
+    assert codes and set(codes) == {1} and "process ended: learning made no progress for 11 s" in caplog.messages
     watchdog.stop()
     assert parts.failure_reason() == ""
     parts.close()
@@ -170,7 +170,7 @@ def test_service_logs_the_fatal_reason_last(
                           env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "the-token-itself"})
     assert done.returncode == 1, done.stderr
     assert done.stderr.splitlines()[-1].endswith(
-        "ended: forward-passes died: RuntimeError: CUDA error: out of memory")
+        "process ended: forward-passes died: RuntimeError: CUDA error: out of memory")
     assert RunState(database, "r").services("tested") == []
 
 

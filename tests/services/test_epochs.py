@@ -66,7 +66,7 @@ def test_the_rule() -> None:
     require_epoch(3, 3)
     with pytest.raises(RuntimeError, match="at epoch 3, the request at 2"):
         require_epoch(3, 2)
-    with pytest.raises(RuntimeError, match="at epoch 3, the request at 4: it restarts soon"):
+    with pytest.raises(RuntimeError, match="at epoch 3, the request at 4: this server restarts soon"):
         require_epoch(3, 4)
     with pytest.raises(ValueError, match="epoch is missing"):
         require_epoch(3, 0)

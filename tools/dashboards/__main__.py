@@ -9,7 +9,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "charts" / "dashboards"
 
 
 def main(arguments: list[str]) -> None:
-    """Writes the files; one that belongs to no dashboard any more goes."""
+    """Write the dashboards and remove files of dashboards that no longer exist."""
     folder = Path(arguments[0]) if arguments else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for board in BOARDS:

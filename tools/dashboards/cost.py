@@ -1,4 +1,4 @@
-"""Cost: optimization compute in PFLOP/s-days, as the paper counts it, and the machines beside it."""
+"""Cost: optimization compute in PFLOP/s-days, as the paper counts it, and the machines in use."""
 
 from tools.dashboards.frame import Dashboard, Row
 from tools.dashboards.panels import Query, chart, number

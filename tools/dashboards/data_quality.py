@@ -1,4 +1,4 @@
-"""Data quality: how old and how often used what is learned from is. The first page to look at."""
+"""Data quality: staleness and reuse of the samples learned from. Look at this dashboard first."""
 
 from tools.dashboards.frame import Dashboard, Row
 from tools.dashboards.panels import CLEAR, GREEN, RED, YELLOW, Query, ThresholdBands, chart, heat, number

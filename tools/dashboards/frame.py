@@ -1,4 +1,4 @@
-"""The frame of a dashboard: its variables, its links to the others, its panels in order."""
+"""A dashboard: its variables, its links to the others, and its panels in order."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ EVERYWHERE = "five_process_started_info"  # every process shows it
 
 
 class Row(NamedTuple):
-    """Panels under a heading. ``cluster``: they have data only where the autoscaler works on a Kubernetes cluster."""
+    """Panels under a heading. ``cluster``: they have data only on a Kubernetes cluster with the autoscaler."""
 
     title: str
     panels: Sequence[Panel]
@@ -23,7 +23,7 @@ class Row(NamedTuple):
 
 
 class Dashboard(NamedTuple):
-    """A dashboard. ``name``: of its file, and its address in Grafana (uid five-<name>)."""
+    """A dashboard. ``name`` names its file and its address in Grafana (uid five-<name>)."""
 
     name: str
     title: str
@@ -32,7 +32,7 @@ class Dashboard(NamedTuple):
     hours: str = "now-6h"
 
     def json(self) -> str:
-        """The dashboard as Grafana loads it; the same text for the same panels."""
+        """Return the dashboard's JSON for Grafana; equal panels give equal text."""
         board = (builders.Dashboard(self.title).uid(f"five-{self.name}").description(self.about).tags([TAG])
                  .timezone("browser").time(self.hours, "now").refresh("30s").readonly()
                  .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)

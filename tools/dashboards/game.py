@@ -1,4 +1,4 @@
-"""Game: what is played, how it goes, and how fast."""
+"""Game: games played for training, their results and speed."""
 
 from tools.dashboards.frame import Dashboard, Row
 from tools.dashboards.panels import Query, chart, heat, number
@@ -8,7 +8,7 @@ GAMES = total(increase("five_rollout_games_total"))
 
 
 def statistic(name: str) -> str:
-    """Mean of a hero's statistic over the games of the last hour."""
+    """Return the mean of a hero's statistic over the games of the last hour."""
     return f"{total(increase('five_rollout_hero_statistics_total', statistic=name))} / {GAMES}"
 
 

@@ -1,4 +1,4 @@
-"""League and rating: how good the agent is, and against whom it plays."""
+"""League and rating: the agent's strength and its opponents."""
 
 from tools.dashboards.frame import Dashboard, Row
 from tools.dashboards.panels import Query, against, chart, number

@@ -1,4 +1,4 @@
-"""Panels: one look for all dashboards."""
+"""Panels of the dashboards, all in one style."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -20,7 +20,7 @@ SOURCE = dashboard.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 
 class Query(NamedTuple):
-    """One or more lines of a panel. ``dashed``: a target that the others are compared with."""
+    """Query of one or more lines of a panel. ``dashed``: a target that the others are compared with."""
 
     expression: str
     name: str = ""
@@ -59,7 +59,7 @@ def _finish(panel: Any, title: str, meaning: str, queries: Sequence[Query], widt
 def chart(title: str, meaning: str, *queries: Query, unit: str = "short", width: int = 12, height: int = HEIGHT,
           bands: ThresholdBands | None = None, stacked: bool = False, least: float | None = None,
           most: float | None = None, logarithmic: bool = False, points: bool = False) -> Panel:
-    """Lines over time. ``meaning`` says what is shown, and what a good value is."""
+    """Return a panel of lines over time. ``meaning`` says what is shown and what a good value is."""
     panel: Any = _finish(timeseries.Panel(), title, meaning, queries, width, height)
     panel.unit(unit).line_width(1.5).fill_opacity(25 if stacked else 0)
     panel.show_points(common.VisibilityMode.ALWAYS if points else common.VisibilityMode.NEVER)
@@ -91,7 +91,7 @@ def chart(title: str, meaning: str, *queries: Query, unit: str = "short", width:
 def number(title: str, meaning: str, query: Query, unit: str = "short", width: int = 4, height: int = 4,
            bands: ThresholdBands | None = None, decimals: int | None = None,
            graph: Literal["area", "none"] = "area") -> Panel:
-    """One value, as it is now."""
+    """Return a panel of one current value."""
     panel: Any = _finish(stat.Panel(), title, meaning, [query], width, height)
     panel.unit(unit).graph_mode(common.BigValueGraphMode(graph)).color_mode(common.BigValueColorMode.VALUE)
     panel.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
@@ -103,7 +103,7 @@ def number(title: str, meaning: str, query: Query, unit: str = "short", width: i
 
 
 def heat(title: str, meaning: str, query: Query, unit: str = "short", width: int = 12, height: int = HEIGHT) -> Panel:
-    """A histogram over time; ``query`` gives its buckets, cumulative, by ``le``."""
+    """Return a heatmap of a histogram over time; ``query`` gives its cumulative buckets by ``le``."""
     panel: Any = _finish(heatmap.Panel(), title, meaning, [query._replace(name="{{le}}")], width, height,
                          PromQueryFormat.HEATMAP)
     panel.calculate(False).y_axis(heatmap.YAxisConfig().unit(unit).axis_placement(common.AxisPlacement.LEFT))
@@ -116,7 +116,7 @@ def heat(title: str, meaning: str, query: Query, unit: str = "short", width: int
 
 def against(title: str, meaning: str, x: Query, *queries: Query, unit: str = "short", width: int = 12,
             height: int = HEIGHT) -> Panel:
-    """Lines over another measure ``x`` instead of time."""
+    """Return a panel of lines over another measure ``x`` instead of time."""
     panel: Any = _finish(trend.Panel(), title, meaning, [x, *queries], width, height)
     panel.with_transformation(dashboard.DataTransformerConfig(id_val="joinByField", options={
         "byField": "Time", "mode": "outer"}))

@@ -7,7 +7,7 @@ from tools.dashboards.queries import increase, largest, rate, series, total
 USED, LIMIT = "five_controller_redis_used_bytes", "five_controller_redis_limit_bytes"
 
 def named(expression: str) -> str:
-    """Metrics of processes, with the id of the service instance that each is of."""
+    """Return processes' metrics with the id of each one's service instance."""
     return f"{expression} * on (job, instance) group_left (id) {series(EVERYWHERE)}"
 
 

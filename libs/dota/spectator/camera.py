@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 class CameraSource(Protocol):
-    """Part of a game's core that the camera reads."""
+    """Interface of a game's core that the camera reads."""
 
     def write_seen(self, game: int, out: dict[str, Array]) -> None: ...
 

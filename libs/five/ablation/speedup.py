@@ -27,8 +27,8 @@ def first_reached(x: Sequence[float], mu: Sequence[float], level: float) -> floa
     """Return where a rating first reaches ``level``, linearly interpolated between evaluated versions; infinite if
     never.
 
-    NaN if the first evaluated version is above it: when it was reached is unknown. Version 0 is not evaluated; that
-    it plays almost randomly is no measurement.
+    NaN if the first evaluated version is above it: when it was reached is unknown. Version 0 is never
+    evaluated, because it plays almost randomly.
     """
     if not len(x) or mu[0] > level:
         return math.nan

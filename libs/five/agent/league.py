@@ -30,7 +30,7 @@ class PoolOpponent:
 
 @dataclass
 class ActiveVersion:
-    """A past version that holds a slot for one turn. ``probability`` is that of its draw; ``dropped`` sums what the
+    """A past version that holds a slot for one turn. It was sampled with ``probability``; ``dropped`` sums what the
     turn's wins have taken from its quality."""
 
     version: int
@@ -43,7 +43,7 @@ class ActiveVersion:
 class OpponentChoice:
     """Opponent of a game: ``past`` is a version, or None for the newest; ``side`` 0 or 1 is the current agent's.
 
-    ``probability`` is that of the draw of ``past``. ``active`` is the slot's turn to which the game belongs, with
+    ``past`` was sampled with ``probability``. ``active`` is the slot's turn to which the game belongs, with
     ``active_past_versions``.
     """
 

@@ -36,7 +36,7 @@ POOL = "rerun"  # preset with the published pool
 
 @dataclass(frozen=True)
 class DraftWorkload:
-    """Workload. The defaults are the number of heroes of the published pool and the laptop's team of five."""
+    """Workload of the benchmark ``draft``. Defaults: the published pool's number of heroes, and a team of five."""
 
     heroes: int = 17
     team: int = 5

@@ -23,7 +23,7 @@ from rapid.packed_array import PackedArray
 
 @dataclass(frozen=True)
 class EnvWorkload:
-    """Workload: games as in the benchmark ``game``, all in one message of a stream."""
+    """Workload of the benchmark ``env``: games as in the benchmark ``game``, all in one message of a stream."""
 
     stretch: game.GameWorkload = field(default_factory=lambda: game.GameWorkload(games=8, steps=1 << 30))
 

@@ -35,7 +35,7 @@ OPAQUE = "five.bench.Opaque"
 
 @dataclass(frozen=True)
 class ExperienceWorkload:
-    """Workload of the benchmark."""
+    """Workload of the benchmark ``experience``."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ BOTS = Controller.HARD
 
 @dataclass(frozen=True)
 class GameWorkload:
-    """Workload. The defaults are the paper's game and observation."""
+    """Workload of the benchmark ``game``. The defaults are the paper's game and observation."""
 
     game: GameConfig = field(default_factory=GameConfig)
     from_seconds: float = 600.0  # game time at the start of the measurement

@@ -39,7 +39,7 @@ from five.services.inference.staging import device_dtype
 
 @dataclass(frozen=True)
 class InferenceWorkload:
-    """Workload of the benchmark."""
+    """Workload of the benchmark ``inference``."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()

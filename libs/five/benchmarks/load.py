@@ -54,7 +54,7 @@ RUN = "bench"
 
 @dataclass(frozen=True)
 class LoadWorkload:
-    """Workload of the benchmark."""
+    """Workload of the benchmark ``load``."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()

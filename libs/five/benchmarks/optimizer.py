@@ -27,7 +27,7 @@ SIDE = 2048  # largest side of the square matrices; larger ones are no faster
 
 @dataclass(frozen=True)
 class OptimizerWorkload:
-    """Workload: batches and whole gradient steps of the preset's size."""
+    """Workload of the benchmark ``optimizer``: batches and whole gradient steps of the preset's size."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ WARM_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class PlayWorkload:
-    """Workload of the benchmark."""
+    """Workload of the benchmark ``play``."""
 
     game: GameConfig = field(default_factory=GameConfig)
     seconds: float = 30.0

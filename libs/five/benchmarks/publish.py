@@ -30,7 +30,7 @@ WARM_UP = 3
 
 @dataclass(frozen=True)
 class PublishWorkload:
-    """Workload. The default is the paper's model."""
+    """Workload of the benchmark ``publish``. The default is the paper's model."""
 
     preset: str = "rerun"
     overrides: tuple[str, ...] = ("services.inference.device=cpu", "services.optimizer.device=cpu")

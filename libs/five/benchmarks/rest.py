@@ -44,7 +44,7 @@ FREE = LimitsConfig(requests_per_second=1e6, burst=1e6, client_requests_per_seco
 
 @dataclass(frozen=True)
 class RestWorkload:
-    """Workload of the benchmark."""
+    """Workload of the benchmark ``rest``."""
 
     versions: int = 1000
     clients: int = 4

@@ -32,7 +32,7 @@ FIRST_SECONDS = 300.0  # time limit of these versions
 
 @dataclass(frozen=True)
 class TrainWorkload:
-    """Workload: ``seconds`` of a run after its first version, and each stage alone."""
+    """Workload of the benchmark ``train``: ``seconds`` of a run after its first version, and each stage alone."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()

@@ -14,11 +14,11 @@ MINUTE = 60.0
 
 @dataclass(frozen=True)
 class PastPool:
-    """Past versions of one cluster at full learning speed. ``places``: versions that may be sampled at a time
+    """Past versions of one cluster at full learning speed. ``slots``: versions that may be sampled at a time
     (league.active_past_versions); 0: each group of games has its own."""
 
     cluster: Cluster
-    places: int
+    slots: int
 
     @property
     def share(self) -> float:
@@ -44,10 +44,10 @@ class PastPool:
     def versions(self) -> float:
         """Most versions in play: the sampled ones, and those whose games outlast their turn."""
         groups = self.cluster.rollouts * self.cluster.config.services.rollout.groups
-        if not self.places:
+        if not self.slots:
             return min(2.0 * groups, self.sessions)
         turns = 1 + self.game_seconds / (self.cluster.config.league.active_minutes * MINUTE)
-        return min(self.places * turns, self.sessions)
+        return min(self.slots * turns, self.sessions)
 
     @property
     def rows(self) -> float:
@@ -67,7 +67,7 @@ class PastPool:
 
     @property
     def relative_cost(self) -> float:
-        """Mean cost of a team-step over that of one in a full pass of the newest version."""
+        """Mean cost of a team-step, relative to one in a full batch of the newest version."""
         return 1 + self.share * max(self.seconds_a_step * self.cluster.forward.most - 1, 0.0)
 
     @property
@@ -84,8 +84,8 @@ class PastPool:
     @property
     def loads(self) -> float:
         """Versions loaded a second by all servers."""
-        lasting = self.cluster.config.league.active_minutes * MINUTE if self.places else self.game_seconds
-        return (self.places or self.versions) / lasting
+        lasting = self.cluster.config.league.active_minutes * MINUTE if self.slots else self.game_seconds
+        return (self.slots or self.versions) / lasting
 
 
 def past_pool(c: Cluster) -> PastPool:

@@ -128,13 +128,13 @@ def versions_table(found: Sequence[Cluster]) -> TextTable:
 def past_table(found: Sequence[Cluster]) -> TextTable:
     """Return the table of the cost of past versions, as configured and with one version a group of games."""
     def row(pool: PastPool) -> tuple[str, ...]:
-        drawn = f"{pool.places:,} at a time" if pool.places else "one a group"
+        drawn = f"{pool.slots:,} at a time" if pool.slots else "one a group"
         return (pool.cluster.name, drawn, number(pool.steps), number(pool.versions), f"{pool.rows:.3g}",
                 f"{pool.servers:.3g} of {pool.cluster.inference:,}", f"{pool.bytes_each / 1e6:,.0f} MB",
                 f"{pool.cluster.config.services.inference.past_mebibytes * MEBIBYTE / 1e6:,.0f} MB",
                 volume(pool.loads * pool.version_bytes))
 
-    kinds = [(c, places) for c in found for places in sorted({0, c.config.league.active_past_versions})]
+    kinds = [(c, slots) for c in found for slots in sorted({0, c.config.league.active_past_versions})]
     return TextTable("Past versions", (
         "", "drawn", "their team-steps/s", "most in play", "team-steps of one in flight", "servers for their passes",
         "memory needed a server", "memory configured", "loaded"), tuple(row(PastPool(c, n)) for c, n in kinds))

@@ -151,7 +151,7 @@ class Reporter:
 
 
 class OptionalTask:
-    """Part of `five train` that training does not need. Its errors are logged once, until it works again."""
+    """Task of `five train` that training does not depend on. An error is logged once, until the task works again."""
 
     def __init__(self, name: str) -> None:
         self._name = name

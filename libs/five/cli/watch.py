@@ -98,10 +98,10 @@ def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[
 
 
 def newest(folder: Path) -> Path:
-    """Return the newest replay of a folder. Raises RuntimeError if there is none."""
+    """Return the newest replay of a folder. Raises RuntimeError for a folder without replays."""
     found = max(folder.glob("*.replay"), key=lambda p: p.stat().st_mtime, default=None)
     if found is None:
-        raise RuntimeError(f"{folder}: there is no replay yet; each rated version leaves one, and `five eval` does")
+        raise RuntimeError(f"{folder} has no replay yet: each rated version and each `five eval` leaves one")
     return found
 
 
@@ -110,9 +110,9 @@ def watch(path: str, out: str | None, speed: float, seconds: float | None) -> in
     source = Path(path)
     target = Path(out) if out else source.with_suffix(".mp4")
     if target.suffix not in (".gif", ".mp4"):
-        raise RuntimeError(f"{target}: a film ends in .gif or .mp4")
+        raise RuntimeError(f"{target}: the file to write must end in .gif or .mp4")
     if not source.is_file():
-        raise RuntimeError(f"{source}: there is no such replay")
+        raise RuntimeError(f"{source}: no such replay file")
     options: dict[str, Any] = {"fps": FILM_RATE}
     if target.suffix == ".mp4":
         options |= {"quality": 7, "macro_block_size": 4}

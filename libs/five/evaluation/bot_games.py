@@ -37,7 +37,7 @@ def quick_game_config() -> GameConfig:
 
 @dataclass
 class TeamRecord:
-    """One team of a game; means are over its heroes."""
+    """Statistics of one team in a game; means are over its heroes."""
 
     kills: float = 0
     last_hits: float = 0

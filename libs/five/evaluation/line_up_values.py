@@ -96,7 +96,8 @@ def factored_reader(policy: Policy, game: GameConfig, pool: HeroPool, batch: int
     off = float(np.abs(parts.read(some) - PerGameReader(policy, game, pool, batch).read(some)).max())
     if off <= APART[policy.config.precision == "bfloat16"]:
         return parts
-    log.warning("factored line-ups differ from real games by %.5f: each line-up is read in its own game", off)
+    log.warning("factored win probabilities differ from real games by %.5f: each line-up is evaluated in its own game",
+                off)
     return None
 
 

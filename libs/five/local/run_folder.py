@@ -151,7 +151,7 @@ class RunFolder:
         (self.path / "cluster.json").unlink(missing_ok=True)
 
     def cluster(self) -> ClusterInfo:
-        """Return the running cluster. Raises RunUnavailable if there is none."""
+        """Return the running cluster. Raises RunUnavailable if the run is not running."""
         again = f"`five train --resume {self.name}` starts it again"
         try:
             row = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))

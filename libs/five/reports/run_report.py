@@ -56,7 +56,7 @@ def collect(state: RunState, series: Series) -> RunRecords:
 
 
 def newest_film(recordings: RecordingReader) -> Film | None:
-    """Return the newest recording that fits into a report; None if there is none or the blob store is unavailable."""
+    """Return the newest recording that fits into a report; None without one, or while the blob store is unavailable."""
     try:
         found = next((entry for entry in recordings.all() if entry["bytes"] <= MAX_FILM), None)
         return None if found is None else Film(str(found["name"]), recordings.read(found["name"]))

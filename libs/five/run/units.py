@@ -81,4 +81,4 @@ def unit_of(key: str) -> str:
     for end, unit in UNITS.items():
         if last.endswith(end) if end.startswith("_") else last == end:
             return unit
-    raise KeyError(f"{key}: no unit: add it to run.units")
+    raise KeyError(f"{key} has no unit: add it to five.run.units")

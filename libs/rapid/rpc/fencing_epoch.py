@@ -44,7 +44,7 @@ def require_epoch(own: int, given: int) -> None:
         REFUSED.labels(STALE).inc()
         raise StaleEpoch(f"{both}: the run has changed since; the sender restarts and retries")
     REFUSED.labels(AHEAD).inc()
-    raise EpochAhead(f"{both}: it restarts soon")
+    raise EpochAhead(f"{both}: this server restarts soon; retry")
 
 
 def is_stale_epoch(failure: CallFailed) -> bool:

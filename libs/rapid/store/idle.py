@@ -104,8 +104,10 @@ def idle_report(state: redis.Redis, run: str) -> IdleReport:
 
 
 def _is_valid(row: dict[str, Any], now: Instance | None, epoch: int) -> bool:
-    """Return whether an acknowledgement is valid. That of a dead instance stays valid; a live one must have given it in
-    this epoch and this life."""
+    """Return whether an acknowledgement is valid.
+
+    That of a dead instance stays valid. A live instance must have given it in this epoch, since its process started.
+    """
     return now is None or (not row.get("gone") and row["epoch"] == epoch and row["life"] == now.life)
 
 

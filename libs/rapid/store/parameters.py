@@ -102,9 +102,10 @@ class ParameterStore:
 
     def stage(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
               bfloat16: Collection[str] = ()) -> StagedVersion:
-        """Stores a version whole, in Redis and in the blob store where there is one, and flips to nothing: readers see
-        it once ``RunState.cut_over`` has made it the head. Repeating it changes nothing; what is staged and never cut
-        over to goes with the next publish.
+        """Store a version in Redis and in the blob store, if there is one, without making it the head.
+
+        Readers see the version once ``RunState.cut_over`` has made it the head. A repeated call changes nothing. The
+        next publish removes a staged version that never became the head.
 
         Arguments and errors are those of ``publish``; VersionConflict also for a version that is not behind the head.
         """

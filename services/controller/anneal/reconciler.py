@@ -1,4 +1,4 @@
-"""Advances the anneal: begins it, applies the guard's verdict at each new version, and ends it."""
+"""Reconciliation of the anneal: begins it, applies the guard's verdict at each new version, and ends it."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Advances an operation by one change. The engine keeps no state: everything is in the document and in the run.
+"""Engine that advances an operation by one change. It keeps no state: everything is in the document and in the run.
 
 The caller saves each returned document by compare-and-set and calls again. If the caller dies between an effect and
 the save, the next one reads the same document, runs the same step again, and finds its effect. A step is marked as

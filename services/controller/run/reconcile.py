@@ -1,4 +1,4 @@
-"""Reconciles the run's actual status with the requested one."""
+"""Reconciliation of the run's actual status with the requested one."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Creates a run in its store, or resumes an existing one; used by the controller and `five train`."""
+"""Creation of a run in its store, or resumption of an existing one; used by the controller and `five train`."""
 
 import logging
 from typing import Any

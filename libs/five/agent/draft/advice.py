@@ -45,7 +45,7 @@ def advise(leaves: LeafTable, radiant: Sequence[str] = (), dire: Sequence[str] =
              ((radiant, "Radiant's picks"), (dire, "Dire's picks"), (banned, "the bans"))]
     mine, theirs, out = masks
     if (mine | theirs) & out:
-        raise DraftError(f"{_hero_names(pool.heroes, (mine | theirs) & out)}: picked and banned")
+        raise DraftError(f"{_hero_names(pool.heroes, (mine | theirs) & out)}: both picked and banned; remove one")
     if not pool.shared and mine & theirs:
         raise DraftError(f"{_hero_names(pool.heroes, mine & theirs)}: picked by both teams; in a pool of this size "
                          "each hero can be picked once")

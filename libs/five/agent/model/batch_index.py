@@ -47,7 +47,7 @@ class BatchIndex:
 
 
 class BatchIndexer:
-    """Compute batch indices on the host, for a policy on any device."""
+    """Builder of batch indices on the host, for a policy on any device."""
 
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         self._reader = InputReader(layout)
