@@ -136,7 +136,7 @@ def source_reads(files: Sequence[Path]) -> set[str]:
 
 
 def _expand(path: str, without: frozenset[str]) -> Iterator[str]:
-    """Yield ``path``; or the keys below it without those of ``without``."""
+    """Yield ``path`` if it is a key, otherwise the keys below it, except those of ``without``."""
     if path in without:
         return
     if not any(left.startswith(f"{path}.") for left in without):

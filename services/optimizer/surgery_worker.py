@@ -138,7 +138,7 @@ class SurgeryWorker:
         return plan
 
     def check_plan(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
-        """Measure a plan on the newest version and on recorded samples. Changes nothing of the run."""
+        """Measure a plan on the newest version and on recorded samples. The run does not change."""
         head = self.store.head()
         if head is None:
             raise RuntimeError("no version is published yet")

@@ -210,6 +210,6 @@ class ActiveVersions:
         return held
 
     def holding(self, version: int) -> ActiveVersion | None:
-        """Return the newest turn of a version that holds a slot; None if none does."""
+        """Return the newest turn of a version that holds a slot; None if it holds no slot."""
         return max((held for held in self._slots.values() if held.version == version), key=lambda held: held.turn,
                    default=None)

@@ -1,4 +1,4 @@
-"""Feed of the optimizers: how evenly the rollouts' segments reach them."""
+"""Distribution of the rollouts' segments to the optimizers."""
 
 import functools
 
@@ -9,9 +9,10 @@ PARTS = 100  # of an optimizer's feed
 
 @functools.cache
 def worst_feed(rollouts: int, optimizers: int, per_process: int) -> float:
-    """Return the feed of the worst fed optimizer over the mean of all; 0 if one has no sender.
+    """Return the segments of the optimizer that receives the fewest, relative to the mean; 0 if one has no sender.
 
-    Equally fast rollouts send small parts to the least fed of their optimizers, as acknowledgements make them.
+    All rollouts are equally fast. As acknowledgements make them, they send to the one of their optimizers that has
+    received the fewest.
     """
     if rollouts == 0:
         return 0.0

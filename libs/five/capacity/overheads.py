@@ -1,4 +1,4 @@
-"""Overheads of a cluster besides links and past versions: sidecars, publishing, checkpoints, leases."""
+"""Overheads of a cluster, except links and past versions: sidecars, publishing, checkpoints, leases."""
 
 from dataclasses import dataclass
 

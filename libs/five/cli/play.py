@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _game_request(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the body that opens the requested game; empty for none."""
+    """Return the request body that opens the game; empty if the arguments describe no game."""
     return {name: value for name, value in {
         "team": None if arguments.team is None else int(arguments.team == "dire"), "heroes": arguments.heroes,
         "with": arguments.mates, "against": arguments.against, "seed": arguments.seed}.items() if value is not None}

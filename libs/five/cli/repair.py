@@ -67,7 +67,7 @@ def _describe(folder: RunFolder) -> str:
 
 
 def _restore(folder: RunFolder, file: Path) -> int:
-    """Load the backup into a new server's files, and put them in the place of the present ones."""
+    """Load the backup into a new server's files, and replace the present files by them."""
     data = folder.embedded("state").folder
     contents = file.read_bytes()
     found = backup.describe(io.BytesIO(contents))

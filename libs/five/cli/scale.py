@@ -100,7 +100,7 @@ def links_table(c: Cluster) -> TextTable:
 
 
 def overheads_table(found: Sequence[Cluster]) -> TextTable:
-    """Return the table of the overheads besides links."""
+    """Return the table of the overheads other than links."""
     def row(c: Cluster) -> tuple[str, ...]:
         s = overheads(c)
         return (c.name, f"{s.sidecars:,} / {number(s.sidecar_cores)}", f"{s.publishing:.3g} s",

@@ -99,7 +99,7 @@ class Terminal:
         self._console.print(text, style=style, markup=markup, soft_wrap=True)
 
     def show(self, panel: Any) -> None:
-        """Draw the panel in the place of the previous one, below all lines."""
+        """Draw the panel below all lines, replacing the previous one."""
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()

@@ -1,4 +1,4 @@
-"""Metrics of a gradient step besides its loss, without gradients."""
+"""Metrics of a gradient step other than its loss, computed without gradients."""
 
 from collections.abc import Mapping
 from typing import Protocol

@@ -37,7 +37,7 @@ MAX_STEPS_IN_FLIGHT = 2  # steps that the host has launched and the device has n
 
 @dataclass(frozen=True)
 class _GradientResult:
-    """Outputs of the backward pass besides the gradient.
+    """Outputs of the backward pass other than the gradient.
 
     ``terms`` and ``metrics`` come from the loss. ``shared`` float64 [3 F + 4] is averaged over the optimizers: the
     observation moments [3, F], the three reward sums, and the total loss.
@@ -151,7 +151,7 @@ class Learner:
         or at the start of a run.
         """
         if steps < 0:
-            raise ValueError(f"steps {steps}: at least 0 is allowed")
+            raise ValueError(f"steps {steps}: at least 0 is required")
         self.hold_steps = steps
 
     def add_rewards(self, count: float, total: float, squares: float) -> None:

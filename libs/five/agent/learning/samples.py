@@ -58,7 +58,7 @@ def check_batch(batch: Mapping[str, Any]) -> None:
     missing = {"actions", "behaviour_logp", "advantages", "returns", "mask", "resets", "win_label", "rank_label",
                "building_label"} - batch.keys()
     if missing:
-        raise ValueError(f"batch without {sorted(missing)}")
+        raise ValueError(f"the batch lacks {', '.join(sorted(missing))}")
     lead, heroes = tuple(batch["actions"].shape[:2]), batch["actions"].shape[2]
     for name in ("behaviour_logp", "advantages", "returns", "mask"):
         if tuple(batch[name].shape) != (*lead, heroes):

@@ -47,7 +47,7 @@ class SnapshotCopier:
         return self.from_copies({name: tensor.detach().clone() for name, tensor in tensors.items()})
 
     def from_copies(self, copies: Mapping[str, Tensor]) -> Snapshot:
-        """Return a snapshot of ``copies``, which nobody may change any more."""
+        """Return a snapshot of ``copies``, which must not change afterwards."""
         stream = self._stream
         if stream is None:
             return Snapshot(copies, lambda tensors: {name: tensor.numpy() for name, tensor in tensors.items()})

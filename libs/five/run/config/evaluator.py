@@ -7,7 +7,7 @@ from rapid.section import Section
 
 
 class EvaluatorConfig(Section):
-    """Evaluator: rates versions in games beside training (Berner et al. 2019, appendix J)."""
+    """Evaluator: rates versions in games during training (Berner et al. 2019, appendix J)."""
 
     address: Address = Field("", description="Address of the service, host:port. Empty: a local cluster picks a free "
                              "port.")
