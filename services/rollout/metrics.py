@@ -44,7 +44,7 @@ UNASSIGNED = counter("rollout", "unassigned_games", "Games that became self-play
                      "no past version was loaded yet.")
 STAGE_SECONDS = counter("rollout", "stage_seconds", "Time of the groups by stage: waiting for learning or a pause, for "
                         "inference, for the games, and cutting segments.", ("stage",))
-UNSENT = gauge("rollout", "unsent", "segments", "SegmentBuilder that no optimizer has acknowledged yet.")
+UNSENT = gauge("rollout", "unsent", "segments", "Segments that no optimizer has acknowledged yet.")
 NEWEST = gauge("rollout", "newest", "versions", "Newest version in play.")
 
 _COUNTERS = {"team_steps": TEAM_STEPS, "hero_steps": HERO_STEPS, "segments": SEGMENTS,

@@ -61,6 +61,19 @@ def test_panels_do_not_overlap(name: str) -> None:
     assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in made["panels"])
 
 
+def test_senders_of_segments_are_shown_by_optimizer() -> None:
+    found = {panel["title"]: " ".join(t["expr"] for t in panel["targets"])
+             for panel in panels(dashboards()["optimizer"])}
+    for title, metric, by in (
+            ("Optimizers with senders", "five_optimizer_sending_instances", ""),
+            ("Senders", "five_optimizer_sending_instances", "instance"),
+            ("Segments accepted", "five_optimizer_received_segments_total", "instance"),
+            ("Segments not accepted", "five_rollout_dropped_segments_total", "instance, verdict"),
+            ("Segments unsent, by rollout", "five_rollout_unsent_segments", "instance"),
+            ("Streams of segments that failed", "five_rpc_answered_calls_total", "instance, code")):
+        assert metric in found[title] and (not by or f"by ({by})" in found[title]), title
+
+
 def test_staleness_and_reuse_come_first_with_their_targets() -> None:
     assert NAMES[0] == "data-quality"
     staleness, reuse = panels(dashboards()["data-quality"])[:2]
