@@ -143,13 +143,13 @@ def test_dead_rehearsal_is_recorded_and_the_next_runs(state: RunState, kept: Reh
     folder = RunFolder(tmp_path / "gone")
     with RehearsalRunner(folder, state):
         eventually(lambda: state.table("rehearsals").all()[left.id]["state"] == "abandoned")
-        eventually(lambda: kept.rehearser() is not None and kept.rehearser() != HERE)
+        eventually(lambda: kept.available_worker() is not None and kept.available_worker() != HERE)
         for _ in range(2):
             asked = begun(kept, RehearsalState.WAITING)
             # Its process finds no run in that folder.
             eventually(lambda asked=asked: now(kept, asked).state is RehearsalState.FAILED, 120)  # type: ignore[misc]
             assert "exited with code 1" in now(kept, asked).error and "is not running" in now(kept, asked).error
-    assert kept.rehearser() is None
+    assert kept.available_worker() is None
     assert not rehearsal_processes()
 
 
@@ -158,7 +158,7 @@ def test_end_of_the_run_ends_rehearsals(
     monkeypatch.setattr(runner, "LOOK_SECONDS", 0.1)
     folder = RunFolder(tmp_path / "gone")
     with RehearsalRunner(folder, state):
-        eventually(lambda: kept.rehearser() is not None)
+        eventually(lambda: kept.available_worker() is not None)
         asked = kept.begin(new_rehearsal("name: wider\n", "ab" * 32, "wider", 1, "ada", RehearsalScope()))
         kept.cancel(asked.id, WORD)
         eventually(lambda: now(kept, asked).is_over)

@@ -90,7 +90,7 @@ export interface Rehearsal {
 }
 
 /** Rehearsals that are kept, newest first, and who would take another. */
-export interface Rehearsed { rehearser: { host: string; pid: number } | null; items: Rehearsal[] }
+export interface Rehearsed { worker: { host: string; pid: number } | null; items: Rehearsal[] }
 
 export interface Target { version: number; complete: boolean; epoch: number; line: boolean }
 

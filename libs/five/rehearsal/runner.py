@@ -33,7 +33,7 @@ class RehearsalRunner:
         self._supervisor = Supervisor(folder.path / "logs")
         self._going = ""
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="rehearser", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="rehearsal-runner", daemon=True)
 
     def _run(self) -> None:
         settled = False

@@ -36,7 +36,7 @@ TITLES = {
     "epoch-moved": "The run is in another epoch",
     "operation-under-way": "Another operation is active",
     "rehearsal-under-way": "Another rehearsal is in progress",
-    "no-rehearser": "No rehearsal worker is available",
+    "no-rehearsal-worker": "No rehearsal worker is available",
     "stale-plan": "The plan no longer fits the run",
     "not-approved": "The plan did not pass its check",
     "stale": "The document has changed since it was read",

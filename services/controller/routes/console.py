@@ -51,7 +51,7 @@ def _none_if_missing(compute: Callable[[], Any]) -> Any:
 
 def _rehearsals(kept: Rehearsals) -> dict[str, Any]:
     """Return the rehearsals without their plans' texts, and the available worker."""
-    return {"rehearser": _to_json(kept.rehearser()),
+    return {"worker": _to_json(kept.available_worker()),
             "items": [r.model_dump(mode="json", exclude={"plan"}) for r in kept.all()]}
 
 

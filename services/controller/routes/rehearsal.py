@@ -45,12 +45,12 @@ class RehearsalList(BaseModel):
     """The stored rehearsals and the available worker."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
-        "items": [EXAMPLE], "total": 1, "next": None, "rehearser": TAKES}]})
+        "items": [EXAMPLE], "total": 1, "next": None, "worker": TAKES}]})
 
     items: list[Rehearsal] = Field(description="The items, newest first.")
     total: int = Field(description="Number of items in the whole list.")
     next: int | None = Field(description="`offset` of the next page; null: none.")
-    rehearser: RehearsalWorker | None = Field(
+    worker: RehearsalWorker | None = Field(
         description="The worker that accepts requests; null: none, so use the command line.")
 
 
@@ -74,10 +74,10 @@ def rehearse_surgery(caller: Operator, context: ContextDep, body: RehearsalReque
     request = fit_plan(record, body.plan)
     kept = Rehearsals(context.state)
     scope = RehearsalScope(versions=body.versions, games=body.games, minutes=body.minutes)
-    if kept.rehearser() is None:
+    if kept.available_worker() is None:
         raise Problem(409, "no rehearsal worker is available: only `five train` can fork the run, on its own machine; "
                            "services in containers cannot. On a machine with the run's folder, use: "
-                           f"`{command_of(request.name, scope)}`", "no-rehearser",
+                           f"`{command_of(request.name, scope)}`", "no-rehearsal-worker",
                       command=command_of(request.name, scope))
     try:
         rehearsal = kept.begin(new_rehearsal(body.plan, request.digest, request.name, record.epoch, caller.name, scope,
@@ -96,7 +96,7 @@ def rehearsals(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: 
     """Return the newest rehearsals, including those of the command line, and the available worker."""
     kept = Rehearsals(context.state)
     part: Slice[Rehearsal] = make_slice(kept.all(), offset, limit)
-    return RehearsalList(**dict(part), rehearser=kept.rehearser())
+    return RehearsalList(**dict(part), worker=kept.available_worker())
 
 
 @router.get("/rehearsals/{identity}", responses=responses(_404=NONE))

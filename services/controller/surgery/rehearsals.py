@@ -171,7 +171,7 @@ class Rehearsals:
         holder, taker = cast(list[bytes | None], self._redis.mget(self._keys.rehearsing, self._keys.rehearser))
         return frozenset([*([holder.decode()] if holder else []), *([WORKER] if taker else [])])
 
-    def rehearser(self) -> RehearsalWorker | None:
+    def available_worker(self) -> RehearsalWorker | None:
         """Return the worker that accepts requests, or None."""
         text: Any = self._redis.get(self._keys.rehearser)
         return None if text is None else RehearsalWorker.model_validate_json(text)
@@ -248,9 +248,9 @@ class Rehearsals:
 
         self._table.update(change)
 
-    def announce(self, rehearser: RehearsalWorker) -> None:
+    def announce(self, worker: RehearsalWorker) -> None:
         """Announce a worker for `LEASE_MS`."""
-        self._redis.set(self._keys.rehearser, rehearser.model_dump_json(), px=LEASE_MS)
+        self._redis.set(self._keys.rehearser, worker.model_dump_json(), px=LEASE_MS)
 
     def withdraw(self) -> None:
         """Withdraw the worker's announcement."""

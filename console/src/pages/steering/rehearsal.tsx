@@ -24,13 +24,13 @@ function Scope() {
 }
 
 export function RehearseButton({ plan, name }: { plan: string; name: string }) {
-  const { rehearser, items } = rehearsed.value;
+  const { worker, items } = rehearsed.value;
   const going = items.find((r) => OPEN.has(r.state));
   const body = (reason?: string) => ({ plan, versions: versions.value, games: games.value, reason });
-  const why = !plan.trim() ? "there is no plan yet" : !rehearser ? "nobody of this run can start a fork of it: see below"
+  const why = !plan.trim() ? "there is no plan yet" : !worker ? "no process of this run can fork it: see below"
     : going ? `a rehearsal of ${going.name} goes on` : "";
   return <ActButton disabled={why} act={{ verb: "Rehearse plan", reasoned: true,
-    says: <><p>A fork of the run, beside it on {rehearser?.host}, learns by the plan and then plays the version before, in pairs of games.
+    says: <><p>A fork of the run on {worker?.host} learns under the plan and then plays the version before it, in pairs of games.
       The run itself goes on; it shares the machine's processors and memory.</p><Scope /></>,
     rehearse: async () => {
       const then = await post<Rehearsal>("surgery/rehearse", body(), { dry_run: true });
@@ -80,11 +80,11 @@ function One({ r }: { r: Rehearsal }) {
 
 /** The newest rehearsal of the plan at hand, and one that goes on of another; the command where nobody here can. */
 export function Rehearsals({ digest, name }: { digest: string; name: string }) {
-  const { rehearser, items } = rehearsed.value;
+  const { worker, items } = rehearsed.value;
   const shown = items.filter((r, i) => OPEN.has(r.state) || (r.digest === digest && items.findIndex((o) => o.digest === digest) === i));
   return <>
     {shown.map((r) => <One key={r.id} r={r} />)}
-    {!rehearser && <p class="quiet">A rehearsal is a fork of the run, for which <code>five train</code> has to hold the run on a machine.
+    {!worker && <p class="quiet">A rehearsal is a fork of the run, for which <code>five train</code> has to hold the run on a machine.
       Where it holds a copy of this one, with the plan in a file: <code class="copied">{command(name)}</code></p>}
   </>;
 }

@@ -185,7 +185,7 @@ def operate(rest: LiveController, send: Callable[..., Any]) -> None:
     kept.announce(RehearsalWorker(host="workstation", pid=4711))
     rehearsed = send("POST", "/v1/surgery/rehearse", given={"plan": plan["plan"], "versions": 20, "games": 200})["id"]
     send("GET", "/v1/surgery/rehearsals/{identity}", identity=rehearsed)
-    assert send("GET", "/v1/surgery/rehearsals")["rehearser"]["pid"] == 4711
+    assert send("GET", "/v1/surgery/rehearsals")["worker"]["pid"] == 4711
     send("POST", "/v1/surgery/rehearsals/{identity}/cancel", "Reason", identity=rehearsed)
     applied = send("POST", "/v1/surgery/apply", given={"digest": plan["digest"], "hold": True})["id"]
     for name in ("pause", "check", "checkpoint", "transform"):

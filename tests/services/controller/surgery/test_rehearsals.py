@@ -58,11 +58,11 @@ def told(rest: LiveController) -> list[tuple[str, str]]:
 def test_rehearsal_without_a_worker_names_the_command(rest: LiveController, plan: dict[str, Any]
                                                                          ) -> None:
     answer = rest.ask("POST", "/v1/surgery/rehearse", json={"plan": plan["plan"], "versions": 5, "games": 20})
-    said = problem(answer, 409, "no-rehearser")
+    said = problem(answer, 409, "no-rehearsal-worker")
     assert said["command"] == "five surgery rehearse wider.yaml --versions 5 --games 20 --minutes 60"
     assert said["command"] in said["detail"] and "containers" in said["detail"]
     assert rest.ask("GET", "/v1/surgery/rehearsals").json() == {
-        "items": [], "total": 0, "next": None, "rehearser": None}
+        "items": [], "total": 0, "next": None, "worker": None}
     assert told(rest) == []
 
 
@@ -79,7 +79,7 @@ def test_it_is_written_down_once_with_who_asked(rest: LiveController, kept: Rehe
     assert (made["state"], made["who"], made["digest"], made["by"]) == ("waiting", "ada", plan["digest"], "run")
     assert rest.ask("GET", first.headers["Location"], VIEWER).json() == made
     listed = rest.ask("GET", "/v1/surgery/rehearsals", VIEWER).json()
-    assert listed["items"] == [made] and listed["rehearser"] == {"host": "workstation", "pid": 4711}
+    assert listed["items"] == [made] and listed["worker"] == {"host": "workstation", "pid": 4711}
     other = problem(rest.ask("POST", "/v1/surgery/rehearse", json=body), 409, "rehearsal-under-way")
     assert other["rehearsal"] == made["id"]
     event = rest.state.events.last(1)[0]
