@@ -17,11 +17,11 @@ from five.services.controller.console.static_files import ConsoleSite
 from rapid.blobs import BlobStore
 from tests.console import console
 from tests.console.browser import Watched, chromium
-from tests.services.conftest import redis_client, redis_url
+from tests.services.conftest import redis_client
 from tests.services.controller.games.test_live_hub import GAME, playing
 from tests.services.live_controller import OPERATOR, VIEWER, live
 
-__all__ = ["redis_client", "redis_url"]
+__all__ = ["redis_client"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
 NAME = '<b class="x">x</b><script>alert(1)</script>'
 

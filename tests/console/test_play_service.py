@@ -16,11 +16,11 @@ from playwright.sync_api import expect
 from five.services.controller.console.static_files import ConsoleSite
 from tests.console.browser import Watched, chromium
 from tests.console.test_play import FIELD, data, until
-from tests.services.conftest import redis_client, redis_url
+from tests.services.conftest import redis_client
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 from tests.services.play_server import Played, playing
 
-__all__ = ["redis_client", "redis_url"]
+__all__ = ["redis_client"]
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300),
               pytest.mark.skipif(not ConsoleSite().build, reason="the console is not built: make console")]
 

@@ -1,5 +1,5 @@
-"""Redis fixtures, shared with the services' tests."""
+"""Redis fixture, shared with the services' tests."""
 
-from tests.services.conftest import redis_client, redis_url
+from tests.services.conftest import redis_client
 
-__all__ = ["redis_client", "redis_url"]
+__all__ = ["redis_client"]
