@@ -75,7 +75,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def rendezvous_of(given: argparse.Namespace, config: RunConfig) -> RedisRendezvous:
     """Return the node's rendezvous. Raises ValueError for an invalid number of nodes or Redis URL."""
     life, host = config.lifecycle, config.rpc.listen_host
-    state = connect(config.store.state_url, config.store, "state")
+    state = connect(config.store.state_url, config.store, "state", most=1)
     # A pod that Kubernetes replaces is back within seconds, so the others wait as long as for a lost one.
     group = GroupRendezvous(state, config.name, given.group, given.node, given.minimum, given.maximum,
                             life.lease_seconds, life.lease_seconds)
