@@ -31,7 +31,7 @@ def test_it_is_valid_and_restricted(version: str) -> None:
         assert violations(*pod(values)) == []
 
 
-def test_its_command_is_one_of_the_backups() -> None:
+def test_the_job_runs_five_backup() -> None:
     (container,) = containers(pod(ON)[1])
     parser = argparse.ArgumentParser()
     backup.add_arguments(parser, restoring=False)
@@ -46,7 +46,7 @@ def test_only_its_pod_holds_the_admins_password() -> None:
     assert held(ON)["backup:backup"] == {("redis-admin", "state-password")}
 
 
-def test_it_has_the_blobs_and_reaches_redis() -> None:
+def test_the_job_mounts_the_blobs_and_reaches_redis() -> None:
     labels, spec = pod(ON)
     assert any(v.get("persistentVolumeClaim", {}).get("claimName") == "five-blobs" for v in spec["volumes"])
     assert spec["affinity"]["podAffinity"], "the volume is on one node"

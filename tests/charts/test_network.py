@@ -134,7 +134,7 @@ def test_every_pod_is_denied_first_and_has_its_own_policy(values: Values) -> Non
             assert any(matches(spec["podSelector"], meta["labels"]) for _, meta, _ in pods(objects(values))), component
 
 
-def test_whoever_calls_by_name_may_ask_for_names(values: Values) -> None:
+def test_callers_of_names_may_query_dns(values: Values) -> None:
     with_policies(values)
     for component, spec in policies(values).items():
         dns = [r for r in spec.get("egress") or [] if {"port": 53, "protocol": "UDP"} in r.get("ports", [])]
@@ -205,7 +205,7 @@ def test_redis_outside_the_release_is_reached_at_its_port() -> None:
     assert "redis-state" not in policies(values) and "redis-params" in policies(values)
 
 
-def test_the_controller_is_open_to_whom_the_values_name(tmp_path: Path) -> None:
+def test_the_controller_admits_the_configured_sources(tmp_path: Path) -> None:
     def strangers(values: Values) -> list[Object]:
         return [p for r in policies(values)["controller"]["ingress"] if {"port": 8080, "protocol": "TCP"} in r["ports"]
                 for p in r["from"] if "namespaceSelector" in p]

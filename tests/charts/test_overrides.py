@@ -56,7 +56,7 @@ def test_is_refused_where_it_is(case: str, helm: str) -> None:
 
 
 @pytest.mark.parametrize("path", COMPUTED)
-def test_what_the_chart_computes_is_refused_in_its_own_words(path: str) -> None:
+def test_overrides_of_computed_values_are_refused(path: str) -> None:
     said = refusal(Values(path, sets=(f"run.overrides.{path}.of=any kind",)))
     assert f"run.overrides.{path}: the chart computes it from its own values; leave it out" in said, said
 

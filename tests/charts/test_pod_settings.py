@@ -18,7 +18,7 @@ def test_capabilities_are_added_and_the_rest_stays() -> None:
             assert all("add" not in c["securityContext"]["capabilities"] for c in containers(other)), name
 
 
-def test_where_the_cluster_assigns_user_ids_pods_name_none() -> None:
+def test_pods_omit_user_ids_that_the_cluster_assigns() -> None:
     for name, _, spec in pods(objects(RDMA)):
         context = spec["securityContext"]
         assert context["runAsNonRoot"] is True and context["seccompProfile"] == {"type": "RuntimeDefault"}, name

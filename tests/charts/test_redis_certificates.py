@@ -185,7 +185,7 @@ def test_a_watch_that_has_looked_says_so(server: Server) -> None:
     server.wait(lambda: (server.place / "run" / "looked").exists())
 
 
-def test_who_may_set_certificates_may_do_nothing_else(server: Server) -> None:
+def test_the_certificate_user_has_no_other_rights(server: Server) -> None:
     password = (server.place / "run" / "password").read_text()
     assert (server.place / "run" / "password").stat().st_mode & 0o777 == 0o600
     socket_path = str(server.place / "run" / "redis.sock")

@@ -80,7 +80,7 @@ def pod(tmp_path: Path) -> Iterator[Pod]:
     made.stop()
 
 
-def test_rights_are_the_charts_and_passwords_the_secrets(pod: Pod) -> None:
+def test_acl_rules_come_from_the_chart_passwords_from_secrets(pod: Pod) -> None:
     for password in (PASSWORDS["rollout"][0], "new"):
         rollout = pod.client("rollout", password)
         assert rollout.get("five:five:record") is None

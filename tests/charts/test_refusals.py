@@ -65,7 +65,7 @@ def test_is_refused_with_the_reason(case: str, helm: str) -> None:
     assert reason in said, said
 
 
-def test_all_reasons_are_told_at_once() -> None:
+def test_all_refusals_are_reported_together() -> None:
     said = refusal(Values("several", sets=(
         "optimizer.replicas=3", "rollout.terminationGracePeriodSeconds=5", "tls.redis.enabled=true",
         "autoscaling.mode=controller", "autoscaling.rollout.minReplicas=17", "controller.ingress.enabled=true",

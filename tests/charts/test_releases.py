@@ -83,7 +83,7 @@ def test_upgrade_and_reinstall_keep_secrets_and_volumes(story: dict[str, Objects
     assert tester == sha256(b64decode(again["five-test-token"]["token"])).hexdigest()
 
 
-def test_an_upgrade_brings_what_was_asked_for(story: dict[str, Objects]) -> None:
+def test_an_upgrade_applies_the_new_values(story: dict[str, Objects]) -> None:
     found = story["upgraded"]
     assert found["deployments.apps", "five-rollout"]["spec"]["replicas"] == 3
     (optimizer,) = templates(found)["five-optimizer"]["spec"]["containers"]
@@ -101,7 +101,7 @@ def test_upgrade_restarts_services_but_not_redis(story: dict[str, Objects]) -> N
         assert before[name] == after[name]
 
 
-def test_uninstall_leaves_what_the_page_says(story: dict[str, Objects]) -> None:
+def test_uninstall_leaves_the_documented_objects(story: dict[str, Objects]) -> None:
     kinds = {"PersistentVolumeClaim": "persistentvolumeclaims", "Secrets": "secrets", "pods": "pods"}
     listed = {(kinds[row.split()[0]], name) for row in re.findall(r"^\| (\w+ `.*?) \|", section("Uninstall"), re.M)
               for name in re.findall(r"`((?:data-)?five-[^`]+)`", row)}
@@ -271,7 +271,7 @@ def test_a_size_that_kubectl_has_set(fresh: Release) -> None:
     assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 5
 
 
-def test_what_kubernetes_would_refuse_halfway_is_refused_before(fresh: Release) -> None:
+def test_values_that_kubernetes_refuses_are_refused_first(fresh: Release) -> None:
     fresh.done("install five charts")
     before, done = fresh.objects(), len(fresh.store.writes)
     said = fresh.refused("upgrade five charts --set redis.state.persistence.size=9Gi,global.storageClass=fast,"

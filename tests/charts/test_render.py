@@ -109,7 +109,7 @@ def test_is_valid_kubernetes(values: Values, version: str) -> None:
     assert not found, "\n".join(found)
 
 
-def test_the_validation_finds_what_is_wrong() -> None:
+def test_validation_finds_invalid_manifests() -> None:
     """The cached path must be as strict as the tool's own entry point."""
     good = next(o for o in objects(Values("defaults"), "Deployment"))
     for change in ({"replica": 1}, {"replicas": "one"}):

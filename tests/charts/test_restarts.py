@@ -40,7 +40,7 @@ def test_each_section_restarts_its_own_pods(found: dict[str, list[str]]) -> None
     assert len(found) > 40 and len(found) == len(list(changes()))
 
 
-def test_what_all_read_restarts_all() -> None:
+def test_a_key_that_all_read_restarts_all() -> None:
     services = ["controller", "evaluator", "inference", "opponents", "optimizer", "rollout"]
     assert restarted("run.overrides.telemetry.log_json=true") == services
     assert restarted("run.overrides.learning.gae_lambda=0.9") == ["optimizer", "rollout"]

@@ -162,7 +162,7 @@ def test_a_given_secret_is_used_and_none_is_made() -> None:
     assert not objects(THERE, "Secret") and held(THERE) == held(DEFAULTS)
 
 
-def test_what_would_be_refused_later_is_refused_now() -> None:
+def test_secrets_refused_at_runtime_are_refused_at_install() -> None:
     said = refusal(Values("a password that cannot be read", sets=("secrets.redis.rollout.existingSecret=ours",)))
     assert "secrets.redis.rollout.existingSecret: Secret ours cannot be looked at from here" in said
     assert "secrets.redis.users.existingSecret" in said

@@ -76,7 +76,7 @@ def refused(before: list[Object], after: list[Object] | tuple[Object, ...]) -> l
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_operators_change_is_taken(change: str) -> None:
+def test_changes_by_operators_are_kept(change: str) -> None:
     after = Values(change, sets=CHANGES[change])
     assert not refused(objects(DEFAULTS), objects(after))
 
@@ -88,7 +88,7 @@ def test_no_change_takes_secrets_or_volumes_away(change: str) -> None:
     assert len(kept) == 16 and kept <= by_name(objects(Values(change, sets=CHANGES[change]))).keys()
 
 
-def test_what_may_not_be_changed_is_found_here() -> None:
+def test_changes_of_immutable_fields_are_found() -> None:
     for change in ("redis.state.persistence.size=9Gi", "global.storageClass=fast", "nameOverride=fiv"):
         assert refused(objects(DEFAULTS), objects(Values(change, sets=(change,)))), change
     table = (CHART / "values.yaml").read_text()
@@ -147,7 +147,7 @@ def test_a_broken_pod_does_not_hold_a_rollback_back(values: Values) -> None:
         assert o["spec"]["podManagementPolicy"] == "Parallel"
 
 
-def test_nothing_runs_beside_an_upgrade_or_removes_data(values: Values) -> None:
+def test_an_upgrade_runs_no_jobs_and_removes_no_data(values: Values) -> None:
     """There are no Jobs, and no hooks except those of `helm test`, which mount no volume."""
     for o in objects(values):
         assert o["kind"] not in ("Job", "CronJob"), o["metadata"]["name"]
@@ -177,7 +177,7 @@ def notes(*sets: str) -> str:
     return done.stdout.partition("\nNOTES:\n")[2]
 
 
-def test_uninstall_says_what_it_leaves() -> None:
+def test_uninstall_reports_the_objects_it_leaves() -> None:
     users = (*acl.SERVICES, acl.PROBE, acl.ADMIN)
     assert left(DEFAULTS) == {"five-service-token", "five-api-tokens", "five-operator-token",
                               *(f"five-redis-{user}" for user in users), "five-blobs", "data-five-redis-state-0",
@@ -198,7 +198,7 @@ def test_uninstall_leftovers_match_the_removal_label() -> None:
             assert label.items() <= metadata["labels"].items()
 
 
-def test_the_notes_name_only_what_is_left() -> None:
+def test_the_notes_name_only_remaining_objects() -> None:
     given = ("secrets.create=false", "blobs.url=s3://bucket/five",
              "redis.state.persistence.whenDeleted=Delete")
     said = notes(*given)

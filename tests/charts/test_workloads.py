@@ -192,7 +192,7 @@ def test_only_autoscaling_controller_has_account_token(values: Values) -> None:
         assert account["automountServiceAccountToken"] is False
 
 
-def test_the_controllers_rights_are_two_deployments_sizes() -> None:
+def test_the_controller_may_only_scale_two_deployments() -> None:
     mode = Values("autoscaler", sets=("autoscaling.mode=controller",))
     assert find(mode, "Role", "controller")["rules"] == [
         {"apiGroups": ["apps"], "resources": ["deployments/scale"],
@@ -219,7 +219,7 @@ def test_no_replicas_where_an_autoscaler_owns_them(mode: str, owned: bool) -> No
     assert find(values, "StatefulSet", "optimizer")["spec"]["replicas"] == 1
 
 
-def test_horizontal_pod_autoscalers_scale_what_is_there(values: Values) -> None:
+def test_horizontal_pod_autoscalers_scale_existing_workloads(values: Values) -> None:
     deployments = {o["metadata"]["name"]: o for o in objects(values, "Deployment")}
     for hpa in objects(values, "HorizontalPodAutoscaler"):
         target = deployments[hpa["spec"]["scaleTargetRef"]["name"]]
@@ -271,7 +271,7 @@ def test_redis_serves_until_its_clients_have_drained(values: Values) -> None:
             assert spec["terminationGracePeriodSeconds"] > longest, name
 
 
-def test_claim_templates_have_what_kubernetes_adds(values: Values) -> None:
+def test_claim_templates_have_the_defaults_of_kubernetes(values: Values) -> None:
     """GitOps clients compare the rendered list with the stored one."""
     for o in objects(values, "StatefulSet"):
         for claim in o["spec"].get("volumeClaimTemplates", []):

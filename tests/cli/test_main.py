@@ -20,7 +20,7 @@ def test_help_is_printed(words: tuple[str, ...], capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.startswith(" ".join(("usage: five", *words)))
 
 
-def test_closed_pipe_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     """Simulates `five config learning | head -1`."""
     program = subprocess.Popen([sys.executable, "-m", "five.cli.main", "config", "learning"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"})

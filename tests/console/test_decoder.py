@@ -52,7 +52,7 @@ def digest(recording: Recording) -> str:
     return sha.hexdigest()
 
 
-def test_the_browser_reads_what_python_wrote(decoder: Path, recorded: Path) -> None:
+def test_the_browser_decodes_recordings_of_python(decoder: Path, recorded: Path) -> None:
     recording = Recording.load(recorded)
     (read,) = console.run(decoder, str(recorded))
     assert read["steps"] == 220 and read["sha256"] == digest(recording)
@@ -60,7 +60,7 @@ def test_the_browser_reads_what_python_wrote(decoder: Path, recorded: Path) -> N
     assert read["index"] == recording.index()
 
 
-def test_what_is_cut_off_is_read_as_far_as_it_goes(decoder: Path, recorded: Path, tmp_path: Path) -> None:
+def test_truncated_recordings_are_read_up_to_the_cut(decoder: Path, recorded: Path, tmp_path: Path) -> None:
     recording = Recording.load(recorded)
     cut = tmp_path / "cut.view"
     cut.write_bytes(recorded.read_bytes()[:recording.spans[3][1] + 100])

@@ -55,7 +55,7 @@ def test_one_drafts_against_the_model_to_the_end(watched: Watched, rest: LiveCon
     expect(page.get_by_role("status").filter(has_text="Radiant wins")).to_have_text(final)
 
 
-def test_what_cannot_be_is_said_and_a_ban_is_taken_back(watched: Watched, rest: LiveController) -> None:
+def test_impossible_drafts_are_reported_and_bans_undone(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/draft")
     page.get_by_role("button", name="Ban sniper").click()

@@ -20,7 +20,7 @@ def many(rest: LiveController, first: int, last: int) -> None:
     pipeline.execute()
 
 
-def test_what_comes_between_the_list_and_the_connection_is_shown(watched: Watched, rest: LiveController) -> None:
+def test_events_before_the_stream_connects_are_shown(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
 
     def late(route: Route) -> None:

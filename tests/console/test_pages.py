@@ -27,7 +27,7 @@ def test_a_link_logs_in_and_leaves_the_address(watched: Watched, rest: LiveContr
     expect(page.get_by_label("Token")).to_be_visible()
 
 
-def test_who_has_no_link_gives_a_token(watched: Watched, rest: LiveController) -> None:
+def test_login_without_a_link_takes_a_token(watched: Watched, rest: LiveController) -> None:
     page = watched.page
     page.goto(rest.url + "/events")
     page.get_by_label("Token").fill("nobody's")
@@ -171,7 +171,7 @@ def test_hovering_one_chart_reads_all_of_them_at_that_moment(watched: Watched, r
     assert values() == newest
 
 
-def test_what_is_hostile_is_text(watched: Watched, rest: LiveController) -> None:
+def test_hostile_text_is_shown_as_text(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/events")
     expect(page.get_by_text("<img src=x onerror=").first).to_be_visible()
@@ -268,7 +268,7 @@ def simulated(colour: tuple[int, int, int], kind: str) -> tuple[float, float, fl
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_team_colours_are_told_apart_without_red_or_green(browser: Browser, rest: LiveController, scheme: str) -> None:
+def test_team_colours_differ_for_colour_blind_people(browser: Browser, rest: LiveController, scheme: str) -> None:
     watched = Watched(browser, rest.url, color_scheme=scheme)
     page = watched.log_in(rest, OPERATOR)
     values = page.evaluate("""() => ['--radiant', '--dire'].map((name) =>

@@ -71,7 +71,7 @@ def until(page: Page, found: Callable[[], object], seconds: float = 10) -> objec
     return found()
 
 
-def test_a_game_is_opened_as_it_was_wished(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+def test_a_game_opens_with_the_chosen_settings(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/play")
     expect(page.get_by_role("region", name="Ratings")).to_contain_text("<b>ada</b>")  # a name is text
@@ -205,7 +205,7 @@ def test_abilities_are_aimed_cast_learned_and_cast_on_oneself(
     until(page, lambda: played.orders("toggle"))
 
 
-def test_the_shop_sells_what_the_hero_needs_and_says_why_not(
+def test_the_shop_sells_items_or_shows_the_refusal(
         watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     page.keyboard.press("m")
@@ -309,7 +309,7 @@ def test_a_lost_connection_comes_back_with_the_seat(watched: Watched, rest: Live
     until(page, lambda: data(page, "acks") == "1")
 
 
-def test_who_has_it_open_twice_plays_in_one_window(
+def test_a_game_open_in_two_windows_is_played_in_one(
         watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     played.taken_elsewhere = True
@@ -321,7 +321,7 @@ def test_who_has_it_open_twice_plays_in_one_window(
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
-def test_the_end_is_told_and_the_page_stays(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+def test_the_result_is_shown_and_the_page_stays(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     played.game_over = True
     expect(page.get_by_role("heading", name="Radiant won.")).to_be_visible()
@@ -331,7 +331,7 @@ def test_the_end_is_told_and_the_page_stays(watched: Watched, rest: LiveControll
     assert played.connections == 1
 
 
-def test_a_viewer_sees_the_games_and_opens_none(browser: Browser, rest: LiveController, played: PlayedHere) -> None:
+def test_a_viewer_sees_games_but_cannot_open_one(browser: Browser, rest: LiveController, played: PlayedHere) -> None:
     watched = Watched(browser, rest.url)
     page = watched.log_in(rest, VIEWER)
     watched.visit("/play")
@@ -342,8 +342,9 @@ def test_a_viewer_sees_the_games_and_opens_none(browser: Browser, rest: LiveCont
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 1920])
-def test_it_fits_and_has_no_serious_fault(browser: Browser, rest: LiveController, played: PlayedHere, scheme: str,
-                                          width: int) -> None:
+def test_the_page_fits_and_passes_the_accessibility_check(browser: Browser, rest: LiveController, played: PlayedHere,
+                                                          scheme: str,
+                                                          width: int) -> None:
     watched = Watched(browser, rest.url, color_scheme=scheme, viewport={"width": width, "height": width * 5 // 8})
     page = begin(watched, rest)
     page.wait_for_timeout(300)

@@ -28,7 +28,7 @@ def act(page: Page, button: str, **dialog: str) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_pausing_is_asked_once_after_what_it_would_do(watched: Watched, rest: LiveController) -> None:
+def test_pausing_asks_for_one_confirmation(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/steering")
     page.get_by_role("button", name="Pause", exact=True).click()
@@ -80,7 +80,7 @@ def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest
     expect(page.get_by_role("alert")).to_be_visible()
 
 
-def test_a_plan_is_rehearsed_beside_it_by_whoever_holds_the_run(watched: Watched, rest: LiveController) -> None:
+def test_a_plan_is_rehearsed_by_the_runs_worker(watched: Watched, rest: LiveController) -> None:
     spec, kept = AgentSpec(GAME, MODEL), Rehearsals(rest.state)
     before = rest.state.record()
     assert before is not None

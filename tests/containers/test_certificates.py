@@ -70,7 +70,8 @@ def test_a_further_call_keeps_the_authority(make: Callable[..., subprocess.Compl
     assert sorted(path.name for path in (tmp_path / "env.d/private/authority").iterdir()) == ["ca"], "nothing is left"
 
 
-def test_what_is_wrong_is_said(make: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+def test_invalid_certificates_are_reported(make: Callable[..., subprocess.CompletedProcess[str]],
+                                           tmp_path: Path) -> None:
     for days in ("0", "soon"):
         done = make(days)
         assert done.returncode == 2 and "good for DAYS" in done.stdout

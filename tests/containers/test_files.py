@@ -58,7 +58,7 @@ def test_dockerfile_has_no_frontend_or_compiler() -> None:
         assert ("agent" in chain) == (name in ("inference", "optimizer"))
 
 
-def test_what_is_not_in_the_images_does_not_go_into_a_build() -> None:
+def test_the_build_context_has_only_files_of_the_images() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in lines
     assert {"**/*.so", "**/*_pb2.py", "**/__pycache__"} <= set(lines)
@@ -305,7 +305,7 @@ def test_requirements_of_an_image_are_the_projects() -> None:
         script("requirements").requirements("[project]\ndependencies = []\noptional-dependencies = {}\n")
 
 
-def test_sizes_are_told_by_layer_above_the_base() -> None:
+def test_sizes_are_reported_by_layer_above_the_base() -> None:
     sizes = script("sizes")
     below = [sizes.Layer(80_000_000, "base files")]
     own = [sizes.Layer(0, "USER 10001"), sizes.Layer(2_500_000, "pip install"), *below]

@@ -88,7 +88,7 @@ def test_modules_run_by_the_chart_are_in_the_image(service: str) -> None:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_the_user_is_fixed_and_nobody(service: str) -> None:
+def test_the_image_user_is_fixed_and_unprivileged(service: str) -> None:
     assert inspect(image(service))["Config"]["User"] == "10001:10001"
     assert in_image(service, "sh", "-c", "id -u; id -g").split() == ["10001", "10001"]
     # Nothing of the program can be changed by who runs it.

@@ -38,7 +38,7 @@ def pins(layer: str) -> dict[str, str]:
     return found
 
 
-def test_the_pins_are_of_what_is_asked_for_now(lock: ModuleType) -> None:
+def test_the_pins_match_the_requirements(lock: ModuleType) -> None:
     layers = lock.layers((ROOT / "pyproject.toml").read_text())
     assert {path.stem for path in (IMAGES / "locks").iterdir()} == set(layers)
     for layer, lines in layers.items():

@@ -148,7 +148,7 @@ def test_a_password_is_changed_by_way_of_two(host: Host) -> None:
     assert new not in done.stdout + done.stderr and old not in done.stdout + done.stderr
 
 
-def test_what_broke_off_is_finished_when_it_is_called_again(host: Host) -> None:
+def test_an_interrupted_rotation_is_finished_by_a_repeat(host: Host) -> None:
     old = host.secret("optimizer")
     broken = host.rotate("optimizer", FAILS="yes")
     assert broken.returncode != 0 and "no room" in broken.stderr
@@ -182,7 +182,7 @@ def test_the_admin_and_the_token(host: Host) -> None:
     assert stat.S_IMODE(host.token.parent.parent.stat().st_mode) == 0o700, "others of the machine do not"
 
 
-def test_what_has_no_secret_is_refused(host: Host) -> None:
+def test_users_without_a_secret_are_refused(host: Host) -> None:
     for name in ("dota-env", "default", "nobody"):
         done = host.rotate(name)
         assert done.returncode == 2 and "has no secret" in done.stderr

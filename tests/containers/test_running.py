@@ -48,7 +48,7 @@ def test_two_versions_are_trained(project: Project) -> None:
 
 
 @pytest.mark.parametrize("service", EVERYTHING)
-def test_a_container_may_do_only_what_it_must(project: Project, service: str) -> None:
+def test_containers_have_minimal_rights(project: Project, service: str) -> None:
     (container,) = project.containers(service)
     found = inspect(container)
     host = found["HostConfig"]
@@ -168,7 +168,7 @@ def test_rollouts_come_and_go_while_it_runs(project: Project) -> None:
     project.wait_version(project.version() + 2)
 
 
-def test_it_goes_on_where_it_was_after_down_and_up(project: Project) -> None:
+def test_the_run_continues_after_down_and_up(project: Project) -> None:
     ends = {service: _Ending(project.containers(service)[0]) for service in SERVICES}
     before = project.version()
     project.compose("stop")

@@ -319,7 +319,7 @@ def test_queen_of_pains_blink(duel: Duel, rank: int, away: float, lands: float) 
         arena.field("queenofpain_blink", "cooldown")[rank - 1], abs=0.05)
 
 
-def test_queen_of_pains_blink_shakes_off_what_flies_at_her(duel: Duel) -> None:
+def test_queen_of_pains_blink_evades_projectiles(duel: Duel) -> None:
     """Blinking disjoints a projectile; a rooted hero cannot blink."""
     arena = duel("queenofpain", "sven")
     a, b = arena.unit(0), arena.unit(5)

@@ -9,7 +9,7 @@ from dota.vec_game import Controller, VecGame
 from tests.dota.watching import choose, duel, enemy_slot, field, hero_unit, mask, offered, place, steps, units
 
 
-def test_start_offers_what_can_be_done_and_noop_first() -> None:
+def test_start_offers_the_possible_actions_noop_first() -> None:
     game = VecGame(duel(), 1, seed=1)
     names = offered(game)
     assert names[0] == "noop" and "move" in names
@@ -40,7 +40,7 @@ def test_own_creep_can_be_attacked_when_it_may_be_denied() -> None:
     assert start in mask(game, MaskClass.ATTACK)
 
 
-def test_protected_buildings_are_no_targets() -> None:
+def test_protected_buildings_cannot_be_targeted() -> None:
     game = VecGame(duel(), 1, seed=1)
     group = game.layout.groups["enemy_buildings"]
     towers = sorted((u for u in units(game, "tower", 1) if "mid" in u["name"]), key=lambda u: u["name"])

@@ -25,7 +25,7 @@ def test_action_takes_effect_one_step_later(lane: VecGame) -> None:
     assert after["order"] == 3 and after["act"] == ACT_WALK
 
 
-def test_actions_resolve_to_what_was_observed() -> None:
+def test_actions_resolve_by_the_observed_units() -> None:
     """Slots refer to the observation from which the action was chosen, not to the one at which it takes effect."""
     game = VecGame(duel(), 1, seed=1)
     game.step()

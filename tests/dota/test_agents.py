@@ -13,7 +13,7 @@ from tests.dota.small_games import FORMS, OBSERVATIONS, TEAM
 @pytest.mark.parametrize("heroes", [1, 2])
 @pytest.mark.parametrize("actions", FORMS)
 @pytest.mark.parametrize("observation", OBSERVATIONS)
-def test_what_is_seen_has_the_shapes_that_are_told(observation, actions, heroes):
+def test_observations_have_the_announced_shapes(observation, actions, heroes):
     games = VecGame(TEAM, 3, seed=1)
     view = AgentView(TEAM, games.layout, observation, actions, heroes)
     arrays = {name: array[:, 0] if name.startswith("shared") else array[:, 0, :heroes]

@@ -55,7 +55,7 @@ def uniform(shares, drawn):
     return statistic < len(shares) - 1 + 5 * np.sqrt(2 * (len(shares) - 1))
 
 
-def test_random_takes_what_is_offered_each_as_often(random_play):
+def test_random_bot_samples_actions_uniformly(random_play):
     _, offered, _, orders = random_play
     taken = orders[:, :, ACTION]
     assert (offered == taken[:, :, None]).any(-1).all()
@@ -223,7 +223,7 @@ def test_stronger_teams_win(stronger, weaker, wins):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [0, 1])
-def test_the_strongest_wins_alone_from_either_side(side):
+def test_the_strongest_wins_one_against_one_from_either_side(side):
     """Twenty one-against-one games from each side: behaviour that depends on the direction would be weaker on one."""
     vec = VecGame(MID, 20, seed=1000, observations=False)
     vec.controllers[:, side], vec.controllers[:, 1 - side] = Controller.HARD, Controller.SCRIPTED

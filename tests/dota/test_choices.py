@@ -109,7 +109,7 @@ def test_the_offsets_are_eight_directions():
     assert len(set(AIMS)) == 17 and all(0 <= v < 9 for aim in AIMS for v in aim) and AIMS[0] == (MIDDLE, MIDDLE)
 
 
-def test_what_the_script_keeps_is_not_offered():
+def test_scripted_actions_are_not_offered():
     names = {a.name for a in actions_for(TEAM.model_copy(update={"scripted_actions": ["glyph"], "buyback": False}))}
     assert not names & {"glyph", "buyback", "none"} and {"noop", "attack", "shrine", "lion_impale"} <= names
     assert "axe_berserkers_call" not in names

@@ -18,7 +18,7 @@ def answering(core: Any, data: dict[str, Any], **more: Any) -> Arena:
     return arena
 
 
-def test_two_who_answer_every_blow_stop(core: Any, data: dict[str, Any]) -> None:
+def test_mutual_damage_returns_terminate(core: Any, data: dict[str, Any]) -> None:
     """Neither dies: both lose as much health as the recursion limit allows, and dropped effects are counted."""
     arena = answering(core, data)
     ours, theirs = arena.unit(0), arena.unit(5)

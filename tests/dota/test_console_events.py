@@ -16,7 +16,7 @@ def event(kind: EventKind, **fields: object) -> Event:
     return Event(frame=1, time=0.0, kind=kind, **{"team": 0, **fields})  # type: ignore[arg-type]
 
 
-def test_a_death_names_who_is_credited_with_it_and_nobody_else() -> None:
+def test_a_death_names_only_the_credited_heroes() -> None:
     told = [event(EventKind.HERO_KILL, hero=1, other_hero=7), event(EventKind.HERO_KILL, hero=8, other_hero=2),
             event(EventKind.HERO_DEATH, hero=7, other_hero=1), event(EventKind.HERO_DEATH, hero=2),
             event(EventKind.HERO_DEATH, hero=3), event(EventKind.REINCARNATION, hero=4)]
@@ -24,7 +24,7 @@ def test_a_death_names_who_is_credited_with_it_and_nobody_else() -> None:
                                 {"kind": "death", "hero": 3, "by": []}]
 
 
-def test_what_falls_is_bought_or_ends() -> None:
+def test_buildings_items_and_the_end_are_events() -> None:
     told = [event(EventKind.BUILDING_DEATH, team=1, unit_name="npc_dota_badguys_tower1_mid"),
             event(EventKind.BUILDING_DEATH, team=1, unit_name="npc_dota_badguys_filler"),
             event(EventKind.ROSHAN_DEATH, team=2), event(EventKind.BOUGHT, hero=5, what="item_boots"),
@@ -35,7 +35,7 @@ def test_what_falls_is_bought_or_ends() -> None:
     assert console_events(told)[-1] == {"kind": "end", "winner": 2}
 
 
-def test_an_item_that_was_assembled_is_told_once() -> None:
+def test_an_assembled_item_is_reported_once() -> None:
     """Every assembled item that a hero holds at the end has one event."""
     game = VecGame(DUEL, 1, seed=4, observations=False)
     game.controllers[:] = Controller.HARD

@@ -148,7 +148,7 @@ def test_the_shamans_apprentices_give_lifesteal(new_world: Any) -> None:
 @pytest.mark.parametrize(("creature", "ability", "speed"), [
     ("mud_golem", "mud_golem_hurl_boulder", "speed"), ("mud_golem_split", "mud_golem_hurl_boulder", "speed"),
     ("dark_troll_warlord", "dark_troll_warlord_ensnare", "net_speed")])
-def test_what_is_thrown(new_world: Any, creature: str, ability: str, speed: str) -> None:
+def test_thrown_projectiles_hit(new_world: Any, creature: str, ability: str, speed: str) -> None:
     """Checks projectile speed, effect on impact, and duration. A golem's shard throws like the golem."""
     d = definition(ability)
     away = 480
@@ -274,7 +274,7 @@ def test_the_trickster_purges(new_world: Any) -> None:
     assert not fields.differing(den.world.unit(hero), fields.after(DATA, before, {}))
 
 
-def test_frost_armor_slows_who_strikes(new_world: Any) -> None:
+def test_frost_armor_slows_attackers(new_world: Any) -> None:
     """"ogre_magi_frost_armor": slows units that attack the bearer while it lasts."""
     ability = "ogre_magi_frost_armor"
     d = definition(ability)

@@ -20,7 +20,7 @@ def spawned(a: Arena, kind: str, x: float, y: float = 0) -> int:
     return unit
 
 
-def test_a_camp_creep_stomps_who_attacks_it(new_world: Any, data: dict[str, Any]) -> None:
+def test_a_camp_creep_stomps_attackers(new_world: Any, data: dict[str, Any]) -> None:
     """War Stomp: 25 magical damage and 2 s of stun within 250, for 50 mana, again after 20 s."""
     a = arena(new_world, data, neutrals=True)
     hero = a.unit(0)
@@ -38,7 +38,7 @@ def test_a_camp_creep_stomps_who_attacks_it(new_world: Any, data: dict[str, Any]
     assert ready["ready"] == pytest.approx(a.world.time - 1.0 + 20, abs=1.0)
 
 
-def test_a_boulder_is_hurled_at_whom_it_reaches(new_world: Any, data: dict[str, Any]) -> None:
+def test_a_boulder_is_hurled_at_units_in_range(new_world: Any, data: dict[str, Any]) -> None:
     """Hurl Boulder: 125 magical damage from 800 away, beyond melee range."""
     a = arena(new_world, data, neutrals=True)
     hero = a.unit(0)
@@ -166,7 +166,7 @@ def test_any_unit_uses_an_item(new_world: Any, data: dict[str, Any]) -> None:
     assert hp - a.hp(hero) == pytest.approx(dagon["specials"]["damage"]["v"][0] * a.magic(hero), abs=0.01)
 
 
-def test_a_tied_last_hit_is_nobodys_by_right(new_world: Any, data: dict[str, Any]) -> None:
+def test_a_tied_last_hit_is_random(new_world: Any, data: dict[str, Any]) -> None:
     """Two heroes hit in the same frame: over many kills each side gets a share, instead of Radiant all of them."""
     won = 0
     games = 40

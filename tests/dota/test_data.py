@@ -161,7 +161,7 @@ def test_a_wrong_file_is_named_with_its_key(
         assert word in str(error.value)
 
 
-def test_what_json_cannot_hold_is_refused(core: Any, data: dict[str, Any]) -> None:
+def test_values_outside_json_are_refused(core: Any, data: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="JSON"):
         core.load_tables({"version": object()}, *(data[f] for f in FILES[1:]))
 

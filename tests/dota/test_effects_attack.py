@@ -78,7 +78,7 @@ def test_bash_stuns_and_rests(make: Make) -> None:
     assert stuns in (2, 3)
 
 
-def test_the_bashed_bash_nobody(make: Make) -> None:
+def test_bashed_units_cannot_bash(make: Make) -> None:
     """A projectile in flight loses its attack effects when its shooter is stunned by a bash."""
     arena = make({"p": "bash", "chance_pct": 100, "dur": 0.5, "damage": 80, "type": "physical"}, behavior=("passive",))
     a, b = arena.unit(0), arena.unit(5)

@@ -104,7 +104,7 @@ def test_javelin_finds_the_evasive(new_world: Any, data: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("hero", [MELEE, RANGED])
-def test_morbid_mask_steals_a_share_of_what_is_dealt(new_world: Any, data: dict[str, Any], hero: str) -> None:
+def test_morbid_mask_steals_a_share_of_the_damage(new_world: Any, data: dict[str, Any], hero: str) -> None:
     """15 % of the damage after the target's armor, for melee and ranged attackers."""
     a = arena(new_world, data, hero)
     give(a, "lifesteal")

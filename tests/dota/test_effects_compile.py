@@ -18,7 +18,7 @@ def ability(*effects: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"specials": {"x": {"v": [1, 2, 3]}}, "cast_range": [500], "effects": list(effects)} | more
 
 
-def test_the_closed_set_is_the_datas(core: Any, data: dict[str, Any]) -> None:
+def test_primitive_names_match_the_data(core: Any, data: dict[str, Any]) -> None:
     assert core.primitive_names() == list(data["abilities"]["primitives"])
     assert set(core.built_primitives()) <= set(core.primitive_names())
 
@@ -58,7 +58,7 @@ def test_errors_name_the_ability_and_the_fault(core: Any, effect: Any, says: str
     assert "test_ability" in str(e.value)
 
 
-def test_what_is_not_built_is_told(core: Any) -> None:
+def test_unsupported_effects_are_reported(core: Any) -> None:
     # A part of a built primitive that is not built, at any depth.
     nested = {"p": "projectile", "to": "target", "speed": 5, "then": [{"p": "mod", "dur": 1, "reactivate": 2}]}
     assert core.compile_effects(ability(nested), "test")["missing"] == ["mod.reactivate"]
@@ -78,7 +78,7 @@ def test_every_node_of_the_data_compiles(core: Any, version: str) -> None:
 
 
 @pytest.mark.parametrize("hero", SIX)
-def test_the_six_heroes_are_whole(core: Any, tables: Any, data: dict[str, Any], hero: str) -> None:
+def test_the_six_heroes_are_fully_supported(core: Any, tables: Any, data: dict[str, Any], hero: str) -> None:
     for name in data["heroes"]["heroes"]["npc_dota_hero_" + hero]["abilities"]:
         assert core.ability_program(tables, name)["missing"] == []
 

@@ -45,7 +45,7 @@ def test_execute_kills_below_and_hurts_above(make: Make) -> None:
     assert arena.world.ability(0, HEX)["castable"]
 
 
-def test_delayed_aoe_lands_late_on_who_is_there_then(make: Make) -> None:
+def test_delayed_area_hits_units_present_at_impact(make: Make) -> None:
     arena = make(
         {
             "p": "delayed_aoe",

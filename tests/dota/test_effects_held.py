@@ -260,7 +260,7 @@ def test_monkey_king_bar_never_misses_when_it_procs(arena: Arena) -> None:
     assert hits / attacks == pytest.approx(chance + (1 - chance) * 0.65, abs=0.07)
 
 
-def test_mjollnir_charge_strikes_who_hits_its_bearer(arena: Arena) -> None:
+def test_mjollnir_charge_strikes_attackers_of_its_bearer(arena: Arena) -> None:
     mate, b = arena.unit(1), arena.unit(5)
     slot = give(arena, "mjollnir")
     use(arena, slot, mate)

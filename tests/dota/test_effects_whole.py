@@ -21,7 +21,7 @@ def arena(new_world: Any, data: dict[str, Any], radiant: Any = ("lion",), dire: 
 
 
 @pytest.mark.parametrize("kind", ["physical", "magical", "pure"])
-def test_blade_mail_returns_what_was_dealt(new_world: Any, data: dict[str, Any], kind: str) -> None:
+def test_blade_mail_returns_the_damage(new_world: Any, data: dict[str, Any], kind: str) -> None:
     """Returns the damage before the bearer's armor and resistance, of the same type, for 4.5 s."""
     a = arena(new_world, data)
     use(a, give(a, "blade_mail"))
@@ -96,7 +96,7 @@ def test_lotus_orb_casts_back(new_world: Any, data: dict[str, Any]) -> None:
     assert hp[1] - a.hp(theirs) == pytest.approx(amount * a.magic(theirs) * a.amp(mine), rel=2e-2)
 
 
-def test_smoke_hides_until_somebody_is_near(new_world: Any, data: dict[str, Any]) -> None:
+def test_smoke_hides_until_an_enemy_is_near(new_world: Any, data: dict[str, Any]) -> None:
     """35 s unseen and 15 % faster, until within 1025 of an enemy hero."""
     a = arena(new_world, data)
     mine, theirs = a.unit(0), a.unit(5)
@@ -125,7 +125,7 @@ def test_a_moon_shard_is_eaten_once_and_for_all(new_world: Any, data: dict[str, 
 
 
 @pytest.mark.parametrize("item", ["gem", "rapier"])
-def test_what_falls_when_its_bearer_dies(new_world: Any, data: dict[str, Any], item: str) -> None:
+def test_items_drop_when_their_bearer_dies(new_world: Any, data: dict[str, Any], item: str) -> None:
     """It drops at the place of death; the first hero of either side that passes picks it up."""
     a = arena(new_world, data)
     mine, theirs = a.unit(0), a.unit(5)
@@ -180,7 +180,7 @@ def test_a_branch_becomes_a_tree_in_the_way(new_world: Any, data: dict[str, Any]
     assert off < 10
 
 
-def test_nullifier_slows_whoever_is_struck(new_world: Any, data: dict[str, Any]) -> None:
+def test_nullifier_slows_its_target(new_world: Any, data: dict[str, Any]) -> None:
     """Its bearer is muted for 6 s, and for 0.4 s after every blow slowed by all there is."""
     a = arena(new_world, data)
     mine, theirs = a.unit(0), a.unit(5)
@@ -209,7 +209,7 @@ def test_tomes_teach_more_each_time(new_world: Any, data: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(("item", "left"), [("refresher_shard", False), ("refresher", True)])
-def test_what_refreshes_readies_the_rest(new_world: Any, data: dict[str, Any], item: str, left: bool) -> None:
+def test_refresher_resets_other_cooldowns(new_world: Any, data: dict[str, Any], item: str, left: bool) -> None:
     """Resets every cooldown but its own; the shard is used up, the orb goes on its own cooldown."""
     a = arena(new_world, data, ("sven",))
     refresher = give(a, item, charges=1)
@@ -269,7 +269,7 @@ def test_euls_lifts_its_bearer_or_an_enemy(new_world: Any, data: dict[str, Any],
     assert (a.world.unit(a.unit(0))["mana"] < mana) == (target != 1)
 
 
-def test_an_amulet_hides_who_stands_still(new_world: Any, data: dict[str, Any]) -> None:
+def test_an_amulet_hides_a_unit_that_stands_still(new_world: Any, data: dict[str, Any]) -> None:
     a = arena(new_world, data)
     mine = a.unit(0)
     use(a, give(a, "shadow_amulet"), mine)
@@ -315,7 +315,8 @@ def test_a_golem_breaks_in_two(new_world: Any, data: dict[str, Any]) -> None:
     ({"p": "stun", "dur": 1, "on": "toggle"}, ("no_target",), "no 'toggle'"),
     ({"p": "stun", "dur": 1}, ("passive",), "'behavior' says passive"),
 ])
-def test_what_never_runs_is_refused(core: Any, data: dict[str, Any], effect: Any, behavior: Any, says: str) -> None:
+def test_programs_that_never_run_are_refused(core: Any, data: dict[str, Any], effect: Any, behavior: Any,
+                                             says: str) -> None:
     """With file, ability and reason."""
     with pytest.raises(ValueError, match=says) as error:
         programmed(core, data, effect, behavior=behavior)

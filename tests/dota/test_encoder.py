@@ -96,7 +96,7 @@ def test_history_runs_newest_first() -> None:
     np.testing.assert_allclose(hp[3:], 660, atol=1)
 
 
-def test_fog_hides_units_and_heroes_keep_what_was_seen() -> None:
+def test_fog_hides_units_but_heroes_keep_their_last_values() -> None:
     game = VecGame(duel(), 1, seed=1)
     mine, enemy = hero_unit(game, 0), hero_unit(game, 1)
     place(game, mine, -900, -800)
@@ -178,7 +178,7 @@ def test_dead_hero_is_seen_dead() -> None:
     assert field(game, "units", "hp_history", team=1)[0, 0] == 0
 
 
-def test_turned_map_looks_to_dire_as_it_does_to_radiant() -> None:
+def test_mirrored_map_looks_equal_to_both_sides() -> None:
     """Two heroes on opposite spots see the same numbers when Dire's map is turned."""
     observation = duel().observation.model_copy(update={"mirror_dire": True})
     game = VecGame(duel(observation=observation), 1, seed=1)
@@ -276,7 +276,7 @@ def test_layout_and_observation_shapes_agree() -> None:
         assert game.obs[name].shape == (3, 2, *shape) and game.obs[name].dtype == dtype
 
 
-def test_what_is_not_seen_changes_no_number() -> None:
+def test_unseen_state_changes_no_number() -> None:
     """Moving and hurting all units that a team does not see leaves its observation unchanged."""
     config = GameConfig(heroes_per_team=3, start_seconds=0, observation=ObservationConfig(allied_creeps=20))
     game = VecGame(config, 1, seed=12)
@@ -302,7 +302,7 @@ def test_what_is_not_seen_changes_no_number() -> None:
     assert hidden_units > 20
 
 
-def test_slots_show_only_what_is_seen() -> None:
+def test_slots_show_only_visible_units() -> None:
     game = VecGame(GameConfig(start_seconds=0), 1, seed=13)
     game.controllers[:] = Controller.SCRIPTED
     rows = 0

@@ -25,7 +25,7 @@ def test_the_start_tells_first_skills_and_purchases(new_world: Any) -> None:
     assert spent == {hero: world.hero(hero)["spent"] for hero in (0, 5)}
 
 
-def test_a_kill_names_killer_victim_and_who_helped(new_world: Any) -> None:
+def test_a_kill_names_killer_victim_and_assists(new_world: Any) -> None:
     world = new_world(("nevermore", "lion"), ("sniper",))
     world.step()
     units = [world.hero(h)["unit"] for h in (0, 1, 5)]

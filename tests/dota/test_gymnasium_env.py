@@ -60,7 +60,7 @@ def test_a_game_to_its_end(actions):
 
 
 @pytest.mark.parametrize(("side", "won"), [(0, False), (1, True)])
-def test_infos_say_who_won(side, won):
+def test_infos_name_the_winner(side, won):
     """A hero walks to the enemy's tower and dies; one death loses the game."""
     env = DotaEnv(game={"kills_to_win": 1, "max_game_seconds": 300, "start_seconds": -5}, opponent="scripted")
     dead = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and e.x == e.y == 8)
@@ -126,7 +126,7 @@ def test_wrong_actions_are_refused(actions, action, said):
         env.step(action)
 
 
-def test_what_is_not_allowed_does_nothing_and_is_counted():
+def test_invalid_actions_do_nothing_and_are_counted():
     env, other = DotaEnv(config=MID), DotaEnv(config=MID)
     _, info = env.reset(seed=1)
     other.reset(seed=1)

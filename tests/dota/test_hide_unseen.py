@@ -23,6 +23,6 @@ def test_the_papers_way_shows_an_enemys_cooldowns() -> None:
     assert own > 0.02 and theirs > 0.02
 
 
-def test_a_players_way_does_not() -> None:
+def test_player_visibility_hides_them() -> None:
     own, theirs, items = cooldowns(hide=True)
     assert own > 0.02 and theirs == 0 and items == 0

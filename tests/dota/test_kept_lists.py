@@ -182,7 +182,7 @@ def test_one_that_rests_is_dispelled(core: Any, data: dict[str, Any]) -> None:
     assert frames(arena, 20, lambda: not arena.modifiers(mate, "crystal_maiden_crystal_nova")) < 20
 
 
-def test_what_an_aura_gave_rests_and_ends_when_it_is_left(arena: Arena) -> None:
+def test_an_aura_modifier_ends_after_leaving_the_aura(arena: Arena) -> None:
     """Renewed once a timestep for the half second that the data let it linger: it ends that long after the last
     renewal."""
     mate = arena.unit(0)

@@ -41,7 +41,7 @@ def test_a_value_that_never_changes_is_found() -> None:
     assert "xp" not in found.dead_signals() and "aegis" in found.dead_signals()
 
 
-def test_page_excuses_only_what_there_is() -> None:
+def test_page_excuses_only_existing_entries() -> None:
     assert EXCUSED and SOMETIMES and IN_NO_BUILD, "docs/observations.md lists nothing under 'What never varies'"
     assert {name for names in ENTRIES for name in names} == EXCUSED
     short = play(WHOLE, [(Controller.RANDOM, Controller.RANDOM)], -85.0, every=10)
@@ -50,7 +50,7 @@ def test_page_excuses_only_what_there_is() -> None:
     assert names >= EXCUSED, f"no such field or action: {sorted(EXCUSED - names)}"
 
 
-def test_what_is_in_no_build_is_what_the_data_yield() -> None:
+def test_items_outside_builds_match_the_data() -> None:
     """No hero buys it, inserted or not, no scripted buyer keeps it, it is not dropped, and it is not a component of
     these."""
     tables = load_tables("7.21d")

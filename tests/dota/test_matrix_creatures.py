@@ -159,7 +159,7 @@ def test_it_is_cast_in_a_fight(new_world: Any, creature: str, ability: str) -> N
 
 @pytest.mark.parametrize(("creature", "ability"), [c for c in ACTIVE if c not in FRIENDLY and c[1] != "roshan_slam"],
                          ids=ids([c for c in ACTIVE if c not in FRIENDLY and c[1] != "roshan_slam"]))
-def test_it_is_not_cast_at_whom_it_does_not_reach(new_world: Any, creature: str, ability: str) -> None:
+def test_it_is_not_cast_out_of_range(new_world: Any, creature: str, ability: str) -> None:
     d = definition(ability)
     around = [stated.number(d, n.node["shape"]["r"], 1) for n in stated.nodes(d) if "shape" in n.node]
     reach = stated.at(d["cast_range"], 1) if (creature, ability) in RANGED else max(around)
@@ -212,7 +212,7 @@ AROUND = [(u, a) for u, a in ACTIVE if any(
 
 
 @pytest.mark.parametrize(("creature", "ability"), AROUND, ids=ids(AROUND))
-def test_what_strikes_all_around(new_world: Any, creature: str, ability: str) -> None:
+def test_spells_that_strike_all_around(new_world: Any, creature: str, ability: str) -> None:
     """Checks, for a hero and a creep slightly within the radius: damage after resistance, modifier durations and stats.
     Slightly beyond it: nothing."""
     d = definition(ability)
@@ -248,7 +248,7 @@ GIVEN = [(u, a) for u, a in FRIENDLY if definition(a)["effects"][0]["p"] == "mod
 
 
 @pytest.mark.parametrize(("creature", "ability"), GIVEN, ids=ids(GIVEN))
-def test_what_is_put_on_an_ally(new_world: Any, creature: str, ability: str) -> None:
+def test_spells_cast_on_allies(new_world: Any, creature: str, ability: str) -> None:
     d = definition(ability)
     node = d["effects"][0]
     den = Den(new_world, creature)

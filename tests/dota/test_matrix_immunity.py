@@ -117,7 +117,7 @@ def states_it(subject: str) -> bool:
     return subject not in ELSEWHERE and bool(says or any("pierces_immunity" in n.node for n in stated.nodes(d)))
 
 
-def test_what_is_shown_elsewhere_is() -> None:
+def test_cases_of_other_tests_exist() -> None:
     for ability, where in ELSEWHERE.items():
         (file,) = re.findall(r"tests/dota/\w+\.py", where)
         text = (Path(__file__).parents[2] / file).read_text()

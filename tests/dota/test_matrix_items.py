@@ -30,7 +30,7 @@ HELD = [n for n, i in ITEMS.items() if i.get("stats")]
 
 
 @pytest.mark.parametrize("item", HELD)
-def test_what_is_held(new_world: Any, item: str) -> None:
+def test_effects_of_held_items(new_world: Any, item: str) -> None:
     """Attributes and derived stats, armor, damage, attack speed, health, mana, regeneration, resistance."""
     a = arena(new_world)
     a.world.set_unit(a.unit(0), extra_hp_regen=0, extra_mana_regen=0)

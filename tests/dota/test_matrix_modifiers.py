@@ -93,8 +93,8 @@ def test_it_is_there_for_its_time(core: Any, dispelling: dict[str, Any], subject
 
 
 @pytest.mark.parametrize(("subject", "way"), CASES)
-def test_a_dispel_takes_what_the_data_let_it_take(core: Any, dispelling: dict[str, Any], subject: str,
-                                                  way: str) -> None:
+def test_a_dispel_removes_dispellable_modifiers(core: Any, dispelling: dict[str, Any], subject: str,
+                                                way: str) -> None:
     """An enemy's dispel removes buffs, a friend's removes debuffs. A basic one removes `dispellable` modifiers, a
     strong one `yes_strong` as well; none removes `no`, and no side removes its own effects."""
     fight = Fight(core, dispelling, subject, way, far=True)

@@ -121,7 +121,7 @@ def added(subject: str, n: stated.Stated, fight: Fight, bearer: int) -> dict[str
 
 
 @pytest.mark.parametrize(("subject", "way"), CASES)
-def test_it_changes_what_it_states(core: Any, plain: dict[str, Any], subject: str, way: str) -> None:
+def test_it_changes_the_stated_stats(core: Any, plain: dict[str, Any], subject: str, way: str) -> None:
     nodes = stated.nodes(definition(subject))
     fight = Fight(core, plain, subject, way)
     healthy = {hero: fight.world.unit(fight.unit(hero)) for hero in fight.names}

@@ -197,7 +197,7 @@ STRUCK = [("sniper", "sniper_headshot", 0), ("viper", "viper_poison_attack", 0),
 
 @pytest.mark.parametrize(("hero", "ability", "attacker"), STRUCK, ids=[a for _, a, _ in STRUCK])
 @RANKS
-def test_what_attacks_put_on(new_world: Any, hero: str, ability: str, attacker: int, last: bool) -> None:
+def test_modifiers_applied_by_attacks(new_world: Any, hero: str, ability: str, attacker: int, last: bool) -> None:
     """"sniper_headshot" and "viper_poison_attack" slow the target, "viper_corrosive_skin" slows the attacker."""
     d = definition(ability)
     rank = d["max_level"] if last else 1

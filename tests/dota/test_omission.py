@@ -82,6 +82,6 @@ def test_the_core_finds_every_remaining_field(core) -> None:
      "leave out the block 'minimap' instead"),
     (tuple(f for f in FIELDS if f.startswith("global.")), "keep one of its fields"),
 ])
-def test_what_cannot_be_left_out_is_refused(omit: tuple[str, ...], words: str) -> None:
+def test_required_fields_cannot_be_omitted(omit: tuple[str, ...], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Layout(config(*omit))

@@ -27,7 +27,7 @@ def test_the_quickstart_is_short_and_first():
     assert 5 < len(BLOCKS[0].splitlines()) <= QUICKSTART_LINES
 
 
-def test_the_package_is_the_projects():
+def test_the_package_metadata_match_the_projects():
     """Checks the version, and that numpy is the only dependency."""
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     own = tomllib.loads((ROOT / "libs/dota/pyproject.toml").read_text())["project"]

@@ -82,7 +82,7 @@ def test_a_hero_obeys_its_own_agent():
     assert moved[0, 1] > 10 * max(moved[0, 0], moved[1].max(), 1e-6)
 
 
-def test_the_state_is_what_both_teams_see():
+def test_the_state_joins_both_teams_observations():
     env = DotaParallelEnv(config=TEAM)
     observations, _ = env.reset(seed=1)
     state = env.state()
@@ -112,7 +112,7 @@ def test_wrong_actions_are_refused_by_name(action, said):
         env.step({"dire_1": action})
 
 
-def test_a_choice_that_is_not_allowed_is_told_to_its_agent():
+def test_an_invalid_choice_is_reported_to_its_agent():
     env = DotaParallelEnv(config=TEAM)
     observations, _ = env.reset(seed=1)
     never = int(np.flatnonzero(observations["dire_0"]["action_mask"] == 0)[0])

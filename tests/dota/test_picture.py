@@ -13,7 +13,7 @@ def unit(x, y, kind="lane_creep", team=0, alive=True, hp=100):
     return {"kind": kind, "x": x, "y": y, "team": team, "alive": alive, "hp": hp, "max_hp": 100}
 
 
-def test_a_unit_stands_where_it_is():
+def test_a_unit_is_rendered_at_its_position():
     ground = ground_of("7.21d")
     empty = render_frame("7.21d", frame())
     assert empty.shape == (*(SCALE * n for n in ground.picture.shape[:2]), 3) and empty.dtype == np.uint8

@@ -41,7 +41,7 @@ def test_many_angles_at_a_time_are_the_same_to_the_bit(n: int) -> None:
     np.testing.assert_array_equal(together, one_by_one)
 
 
-def test_what_is_no_angle_counts_as_none() -> None:
+def test_an_invalid_angle_counts_as_none() -> None:
     assert _core.pinned_sin_cos([math.inf, -math.inf, math.nan, 1e30]) == [(0.0, 1.0)] * 4
 
 

@@ -55,7 +55,7 @@ def test_choice_during_frames_equals_choice_at_the_start(after: int) -> None:
         meanwhile.choose(actions)
 
 
-def test_a_late_answer_means_what_its_own_observation_offered() -> None:
+def test_a_late_answer_refers_to_its_own_observation() -> None:
     game = InteractiveGame(TEAM.model_copy(update={"max_game_seconds": 900}), 3)
     chance = np.random.default_rng(2)
     moved = 0
@@ -182,7 +182,7 @@ def test_a_held_hero_ignores_its_bot_and_scripts() -> None:
     assert sum(level for _, level, _ in unit(held, 0)["abilities"]) == ranks[1]
 
 
-def test_orders_to_a_hero_that_nobody_holds_are_refused() -> None:
+def test_orders_to_uncontrolled_heroes_are_refused() -> None:
     game = played()
     assert game.order(5, Order("stop")) == (False, "not_held")
     assert game.order(3, Order("stop")) == (False, "unknown")

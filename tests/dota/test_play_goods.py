@@ -47,7 +47,7 @@ def test_buying_an_item_without_enough_gold_buys_components() -> None:
     assert order(game, "buy", item="item_sange") == (False, "gold")
 
 
-def test_what_the_shop_has_run_out_of_is_refused() -> None:
+def test_items_out_of_stock_are_refused() -> None:
     game = at_home(gold=5000)
     bought, left = 0, in_stock(game)["item_ward_observer"][0]
     while (verdict := order(game, "buy", item="item_ward_observer")).ok:
@@ -134,7 +134,7 @@ def test_remote_purchases_go_to_the_stash_and_by_courier() -> None:
     assert "item_boots" in items(game)[:9]
 
 
-def test_what_only_a_secret_shop_sells() -> None:
+def test_items_of_the_secret_shop() -> None:
     game = at_home(gold=5000, courier="scripted")
     assert order(game, "buy", item="item_mystic_staff") == (False, "shop")
 
@@ -276,7 +276,7 @@ def test_queued_orders_come_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("kind", ["buy", "sell", "swap", "level", "talent", "toggle", "glyph", "courier"])
-def test_what_needs_no_body_does_not_end_what_it_does(kind: str) -> None:
+def test_orders_without_a_body_keep_the_current_order(kind: str) -> None:
     game = played()
     game._vec._core.give_gold(0, 0, 1000)
     order(game, "move", at=(MIDDLE[0] + 600, MIDDLE[1]))
@@ -318,7 +318,7 @@ def test_a_scan_says_whether_an_enemy_hero_is_there() -> None:
     assert scans(game, 0)["ready"] == pytest.approx((began + rule["cooldown_s"] + 100) * 15, abs=1)
 
 
-def test_a_scan_of_nobody_finds_nobody() -> None:
+def test_a_scan_of_an_empty_area_finds_nothing() -> None:
     game = InteractiveGame(duel(), 1)
     game.take(0, True)
     while game.time < RULES["scan"]["ready_first_at_s"]:

@@ -42,7 +42,7 @@ def test_move_goes_there_and_ends() -> None:
     assert math.dist((u["x"], u["y"]), EAST) < 60 and u["order"] == 0
 
 
-def test_stop_stands_still() -> None:
+def test_stop_ends_movement() -> None:
     game = played()
     order(game, "move", at=EAST)
     frames(game, 20)
@@ -62,7 +62,7 @@ def test_follow_stays_with_the_unit() -> None:
     assert gap(game) < 300
 
 
-def test_who_is_followed_is_lost_where_he_is_not_seen() -> None:
+def test_following_ends_when_the_target_is_out_of_sight() -> None:
     game = beside(gap=300)
     assert order(game, "follow", target=handle(unit(game, 5))).ok
     frames(game, 20)
@@ -81,7 +81,7 @@ def test_attack_strikes() -> None:
     assert unit(game, 5)["hp"] < before and unit(game, 0)["order"] == 4
 
 
-def test_attack_move_fights_what_it_meets() -> None:
+def test_attack_move_fights_enemies_on_the_way() -> None:
     game = beside(gap=700)
     before = unit(game, 5)["hp"]
     assert order(game, "attack_move", at=(MIDDLE[0] + 2000, MIDDLE[1])).ok
@@ -164,7 +164,7 @@ def test_unseen_and_stale_units_are_refused_in_the_same_word(kind: str) -> None:
     assert game.order(0, Order("attack")) == (False, "target")
 
 
-def test_orders_at_what_is_not_to_be_attacked_are_refused() -> None:
+def test_attacks_on_invalid_targets_are_refused() -> None:
     game = beside()
     assert order(game, "attack", target=handle(unit(game, 0))) == (False, "target")
     assert order(game, "follow", target=handle(unit(game, 0))) == (False, "target")
@@ -186,7 +186,7 @@ def test_the_dead_do_nothing_and_buy_back() -> None:
     assert order(game, "buyback") == (False, "alive")
 
 
-def test_places_that_are_none_are_refused() -> None:
+def test_invalid_positions_are_refused() -> None:
     game = played()
     for kind in ("move", "attack_move"):
         assert order(game, kind) == (False, "target")

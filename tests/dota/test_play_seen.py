@@ -124,7 +124,7 @@ def play_through(game: InteractiveGame, steps: int, every: int = 1) -> tuple[int
     return told, kept
 
 
-def test_what_a_team_is_shown_is_what_it_sees() -> None:
+def test_a_teams_view_shows_only_visible_units() -> None:
     game = InteractiveGame(TEAM.model_copy(update={"max_game_seconds": 600.0, "start_seconds": 0.0}), 4)
     game.controllers[:] = Controller.HARD
     told, kept = play_through(game, 30)
@@ -133,14 +133,14 @@ def test_what_a_team_is_shown_is_what_it_sees() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_what_a_team_is_shown_in_a_whole_game_is_what_it_sees() -> None:
+def test_a_teams_view_shows_only_visible_units_in_whole_games() -> None:
     game = InteractiveGame(TEAM.model_copy(update={"max_game_seconds": 420.0, "start_seconds": 0.0}), 4)
     game.controllers[:] = Controller.HARD
     told, kept = play_through(game, 7000, every=16)
     assert game.winner and told > 20 and kept > 0
 
 
-def test_everything_is_what_a_spectator_sees() -> None:
+def test_the_full_view_equals_the_spectators() -> None:
     game = played()
     out = SCHEMA.empty()
     game._vec.write_seen(0, out)

@@ -114,7 +114,7 @@ def compare(name: str, lines: list[str]) -> None:
     assert len(lines) == len(was), f"{golden.name}: the game ends elsewhere"
 
 
-def test_the_duel_is_played_as_it_was() -> None:
+def test_golden_duel_is_unchanged() -> None:
     compare("duel", list(duel_lines()))
 
 
@@ -124,7 +124,7 @@ def test_short_games_are_played_as_they_were(name: str) -> None:
 
 
 @pytest.mark.slow  # five seconds
-def test_a_whole_game_is_played_as_it_was() -> None:
+def test_golden_games_are_unchanged() -> None:
     compare("whole", list(whole_lines()))
 
 

@@ -46,7 +46,7 @@ def test_a_package_without_another_core_has_its_own(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.skipif(level() != V3, reason="this processor is older, or none of that kind")
-def test_the_newer_core_is_what_a_program_gets(tmp_path: Path) -> None:
+def test_programs_import_the_newest_supported_core(tmp_path: Path) -> None:
     package = tmp_path / "dota"
     shutil.copytree(Path(dota.__file__).parent, package,
                     ignore=shutil.ignore_patterns("core", "*.so", "__pycache__", "data"))

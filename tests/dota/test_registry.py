@@ -49,7 +49,7 @@ def test_names_are_only_added_behind() -> None:
     assert registry.read(new.to_json()) == new
 
 
-def test_the_files_text_is_what_the_command_writes() -> None:
+def test_the_file_equals_the_commands_output() -> None:
     assert registry.FILE.read_text() == registry.load().to_json()
 
 
@@ -72,12 +72,12 @@ def test_a_list_that_was_edited_by_hand_is_refused(damage: str, said: str) -> No
         registry.read(json.dumps(values))
 
 
-def test_a_name_without_an_id_is_named_with_what_to_do() -> None:
+def test_a_name_without_an_id_is_reported_with_the_fix() -> None:
     with pytest.raises(ValueError, match=r"no item ids for item_new_one: append them with `python -m dota.naming"):
         registry.load().ids("item", ["item_blink", "item_new_one"])
 
 
-def test_the_command_appends_what_is_missing(core, tmp_path, monkeypatch, capsys) -> None:
+def test_the_command_appends_missing_names(core, tmp_path, monkeypatch, capsys) -> None:
     """The same names are found again behind a shorter list, and a second time there is nothing to do."""
     full = registry.load()
     short = {space: names[:-2] for space, names in full.names.items()}

@@ -115,7 +115,7 @@ def test_changed_orders_do_not_pass_for_the_same_game(recorded: tuple[Path, int,
         list(playback.play(changed))
 
 
-def test_what_has_changed_since_is_named(recorded: tuple[Path, int, VecGame]) -> None:
+def test_a_diverged_replay_names_the_changes(recorded: tuple[Path, int, VecGame]) -> None:
     path = recorded[0]
     head, _, body = path.read_bytes().partition(b"\n")
     fields = json.loads(head)

@@ -31,7 +31,7 @@ def test_a_block_comes_off_before_armor(new_world: Any, data: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("part", [True, False])
-def test_nobody_is_paid_for_a_hero_that_creeps_of_a_camp_killed(new_world: Any, part: bool) -> None:
+def test_a_hero_killed_by_neutrals_pays_nobody(new_world: Any, part: bool) -> None:
     """Unless an enemy hero hurt it within 20 s: then that hero gets the kill."""
     world = new_world(("nevermore",), ("nevermore",))
     hero, enemy = world.hero(0)["unit"], world.hero(5)["unit"]
@@ -50,8 +50,8 @@ def test_nobody_is_paid_for_a_hero_that_creeps_of_a_camp_killed(new_world: Any, 
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_no_ward_stands_where_the_map_allows_none(new_world: Any, core: Any, data: dict[str, Any],
-                                                  allowed: bool) -> None:
+def test_wards_are_refused_where_the_map_forbids_them(new_world: Any, core: Any, data: dict[str, Any],
+                                                      allowed: bool) -> None:
     """In no_ward areas of map.json the ward stays in its owner's inventory."""
     lengths = data["map"]["grids"]["no_ward"]
     cells = [v for v, n in zip(lengths[::2], lengths[1::2], strict=True) for _ in range(n)]

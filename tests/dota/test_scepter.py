@@ -91,7 +91,7 @@ def test_battle_hunger_weakens(new_world: Any, data: dict[str, Any]) -> None:
     assert dealt == [pytest.approx(100), pytest.approx(70)]
 
 
-def test_freezing_field_bites_who_stays(new_world: Any, data: dict[str, Any]) -> None:
+def test_freezing_field_damages_units_that_stay(new_world: Any, data: dict[str, Any]) -> None:
     """Frostbite at its rank after 2.5 s within the area; none for a unit that leaves in between."""
     arenas = armed(new_world, data, "crystal_maiden", enemies=("sven", "axe"))
     for arena, bites in zip(arenas, (False, True), strict=True):

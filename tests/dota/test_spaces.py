@@ -142,7 +142,7 @@ def test_allocate_has_wire_shapes() -> None:
     assert arrays["private"].shape == (3, 2, 1, layout.private) and arrays["private"].dtype == np.float16
 
 
-def test_stub_names_what_the_core_has(core) -> None:
+def test_stub_matches_the_core(core) -> None:
     stub = (DOCS.parents[1] / "libs" / "dota" / "_core.pyi").read_text()
     named = set(re.findall(r"^(?:def|class) (\w+)|^(\w+):", stub, re.M))
     missing = [n for n in dir(core) if not n.startswith("_") and n not in {a or b for a, b in named}]

@@ -94,7 +94,7 @@ def test_fog_is_that_of_the_units_own_eyes(game: VecGame) -> None:
         assert 0.02 < lit.mean() < 0.6
 
 
-def test_what_is_encoded_is_decoded_step_by_step(game: VecGame) -> None:
+def test_encoded_steps_decode_unchanged(game: VecGame) -> None:
     schema = game_schema(policy_debug=True)
     writer = ChunkWriter(schema)
     frame, kept = schema.empty(), []
@@ -112,7 +112,7 @@ def test_what_is_encoded_is_decoded_step_by_step(game: VecGame) -> None:
     assert len(chunk) < 40_000  # ten kilobytes a second at the most, where every frame alone has twenty
 
 
-def test_the_first_frame_of_each_chunk_stands_alone(chunks: list[bytes]) -> None:
+def test_the_first_frame_of_each_chunk_is_self_contained(chunks: list[bytes]) -> None:
     schema = game_schema(policy_debug=True)
     assert len(chunks) == 3
     alone = [next(iter(read_chunk(c, schema))).frame for c in chunks]
@@ -179,7 +179,7 @@ def test_a_recording_is_read_with_its_own_schema_and_index(tmp_path: Path) -> No
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_recording_that_was_cut_off_shows_what_is_there(tmp_path: Path, chunks: list[bytes]) -> None:
+def test_a_truncated_recording_plays_up_to_the_cut(tmp_path: Path, chunks: list[bytes]) -> None:
     head = Camera(CONFIG, {}, lambda chunk, facts: None).packed_header()
     whole = head + b"".join(chunks)
     recording = Recording(whole[:-100])
@@ -234,7 +234,7 @@ def test_a_bomb_is_not_unpacked(chunks: list[bytes]) -> None:
     None, {}, {"tables": [["a", 1 << 20, ["x"]]], "bits": []}, {"tables": [["a", 1, []]], "bits": []},
     {"tables": [["a", 1, ["x"]], ["a", 1, ["x"]]], "bits": []}, {"tables": [], "bits": [["b", 1 << 30]]},
     {"tables": [["a", "many", ["x"]]], "bits": []}])
-def test_a_schema_that_is_none_is_refused(described: object) -> None:
+def test_a_malformed_schema_is_refused(described: object) -> None:
     with pytest.raises(ValueError, match="schema"):
         parse_schema(described)
 

@@ -354,7 +354,7 @@ def test_headshot_pushes_in_the_older_patch(core: Any) -> None:
     assert step == pytest.approx(value(data, "sniper", "sniper_3"), abs=6)
 
 
-def test_what_a_talent_brings_goes_with_it(new_world: Any, data: dict[str, Any]) -> None:
+def test_effects_of_a_talent_end_with_it(new_world: Any, data: dict[str, Any]) -> None:
     """A passive that depends on a talent disappears with it."""
     arena = duel(new_world, data, "lich")
     take(arena, "lich_2")

@@ -271,7 +271,7 @@ def test_anchor_smash_weakens_more(new_world: Any, data: dict[str, Any]) -> None
     assert 100 * (shares[1] - shares[0]) == pytest.approx(value(data, "tidehunter", "tidehunter_3"), abs=0.01)
 
 
-def test_a_stab_in_the_back_goes_deeper(new_world: Any, data: dict[str, Any]) -> None:
+def test_talent_raises_backstab_damage(new_world: Any, data: dict[str, Any]) -> None:
     """The same blow of the same game, from behind."""
     def blow(arena: Arena) -> float:
         arena.teach(0, "riki_permanent_invisibility", 1)

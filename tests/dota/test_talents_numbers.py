@@ -84,8 +84,8 @@ def expected(data: dict[str, Any], talent: str, affects: list[list[str]], by: fl
 
 @pytest.mark.parametrize(("patch", "hero", "talent", "affects"), AFFECTS,
                          ids=[f"{p}-{t.removeprefix('special_bonus_unique_')}" for p, _, t, _ in AFFECTS])
-def test_it_changes_what_it_says_and_nothing_else(core: Any, worlds: Any, patch: str, hero: str, talent: str,
-                                                  affects: list[list[str]]) -> None:
+def test_it_changes_only_the_stated_values(core: Any, worlds: Any, patch: str, hero: str, talent: str,
+                                           affects: list[list[str]]) -> None:
     data = PATCHES[patch]
     body = data["heroes"]["heroes"]["npc_dota_hero_" + hero]
     by = next(t["values"]["value"] for t in body["talents"] if t["id"] == talent)
@@ -124,8 +124,8 @@ SCEPTERS = [(p, h, t, a, w) for p, h, t, affects in AFFECTS for a, w in affects 
 
 @pytest.mark.parametrize(("patch", "hero", "talent", "ability", "what"), SCEPTERS,
                          ids=[f"{p}-{w}" for p, _, _, _, w in SCEPTERS])
-def test_it_adds_to_what_the_scepter_gives(core: Any, worlds: Any, patch: str, hero: str, talent: str, ability: str,
-                                           what: str) -> None:
+def test_it_adds_to_the_scepters_bonus(core: Any, worlds: Any, patch: str, hero: str, talent: str, ability: str,
+                                       what: str) -> None:
     data = PATCHES[patch]
     d = data["abilities"]["abilities"][ability]
     body = data["heroes"]["heroes"]["npc_dota_hero_" + hero]

@@ -16,7 +16,7 @@ BEGINS = (7 / 30, 1800 + 1 / 30, 3600 + 7 / 30, 3661 + 20 / 30, 7500 + 13 / 30)
 SLACK = 1e-3  # world.hpp: kTimeSlack
 
 
-def test_no_game_is_longer_than_its_times_are_told_apart() -> None:
+def test_times_stay_distinct_in_the_longest_game() -> None:
     """A time has an error of at most half a float's step; a deadline, the sum of two, of two halves."""
     assert np.spacing(np.float32(MAX_GAME_SECONDS)) < SLACK
     assert GameConfig(max_game_seconds=MAX_GAME_SECONDS).max_game_seconds == 8000

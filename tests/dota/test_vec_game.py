@@ -35,7 +35,7 @@ def play(threads: int, steps: int = 250, games: int = 5) -> tuple[list[int], lis
     return [vec.hash(i) for i in range(games)], observed
 
 
-def test_the_buyer_keeps_what_the_configuration_says() -> None:
+def test_the_buyer_stocks_the_configured_consumables() -> None:
     kept = {"tango": 2, "salve": 3, "clarity": 0, "town_portal": 4, "until_seconds": 300.0}
     vec = VecGame(brawl(consumables=kept, start_seconds=0.0), 1, seed=3)
     told = field(vec, "allied_heroes", "purchase_settings")[0]

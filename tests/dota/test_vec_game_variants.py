@@ -98,7 +98,7 @@ def test_a_variant_may_come_while_games_go_on() -> None:
         vec.add_variant(duel(observation={}))
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_incompatible_variants_are_refused() -> None:
     with pytest.raises(ValueError, match="a variant of the games has the layout"):
         VecGame(duel(), 1, others=[GameConfig(hero_pool=["nevermore", "sniper", "lion", "viper", "sven"])])
     vec = VecGame(duel(), 2, seed=1, others=[duel(patch="7.19")])

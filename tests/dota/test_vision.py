@@ -53,7 +53,7 @@ def test_a_lone_hero_sees_no_farther_than_its_radius(tables: Any, ground: Any) -
     assert not seen[away > unit["vision_day"] + CELL].any()
 
 
-def test_open_level_ground_is_seen_whole(core: Any, tables: Any, ground: Any) -> None:
+def test_open_level_ground_is_fully_visible(core: Any, tables: Any, ground: Any) -> None:
     spots = open_spots(core, tables, 9)
     assert spots
     hero = ground.add(HERO, 0, (0.0, 0.0))

@@ -9,7 +9,7 @@ def buildings(world: Any) -> dict[str, int]:
     return {u["building"]: u["index"] for u in world.units() if u["building"]}
 
 
-def test_every_building_stands_on_the_map(new_world: Any) -> None:
+def test_every_building_is_on_the_map(new_world: Any) -> None:
     world = new_world()
     kinds = [u["kind"] for u in world.units() if u["building"]]
     assert {k: kinds.count(k) for k in set(kinds)} == {
@@ -58,7 +58,7 @@ def test_the_fort_ends_the_game(new_world: Any) -> None:
     assert world.frame == 0
 
 
-def test_winning_is_told_once(new_world: Any) -> None:
+def test_the_win_is_signalled_once(new_world: Any) -> None:
     """A hero destroys the exposed Ancient; the winners get the signal in that step only."""
     world = new_world()
     at = buildings(world)
@@ -166,7 +166,7 @@ def test_first_towers_have_no_backdoor_protection(new_world: Any) -> None:
     assert world.unit(tower)["hp"] == pytest.approx(before)
 
 
-def test_tower_prefers_creeps_and_turns_on_who_attacks_a_hero(new_world: Any) -> None:
+def test_tower_prefers_creeps_then_attackers_of_heroes(new_world: Any) -> None:
     world = new_world()
     at = buildings(world)
     tower = at["dota_badguys_tower1_mid"]

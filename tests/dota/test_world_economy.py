@@ -62,7 +62,7 @@ def test_a_rich_hero_completes_his_build(new_world: Any, tables: Any) -> None:
                                       "item_stout_shield"}
 
 
-def test_gold_spent_is_told_without_the_courier_only(new_world: Any) -> None:
+def test_gold_spent_excludes_the_courier(new_world: Any) -> None:
     world = new_world()
     world.set_gold(0, 300)
     world.clear_signals()
@@ -77,7 +77,7 @@ def test_gold_spent_is_told_without_the_courier_only(new_world: Any) -> None:
     assert away.hero(0)["signals"]["gold_spent"] == 0
 
 
-def test_the_courier_brings_what_was_bought(new_world: Any) -> None:
+def test_the_courier_delivers_purchases(new_world: Any) -> None:
     """Items in the stash leave as soon as the courier flies, and arrive completely."""
     world = new_world(courier_scripted=True, keep_teleport=0)
     hero = world.hero(0)["unit"]
@@ -206,7 +206,7 @@ def test_courier_deaths_cost_the_team(new_world: Any) -> None:
     assert world.team(1)["courier"] >= 0
 
 
-def test_what_the_buyer_skips_is_named(core: Any, tables: Any) -> None:
+def test_items_that_the_buyer_skips_are_named(core: Any, tables: Any) -> None:
     """Skipped: items with unsupported programs. Bought for their stats alone: items with an unsupported active."""
     pool = ["nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper"]
     skipped, useless = core.items_not_bought(tables, pool), core.items_without_use(tables, pool)

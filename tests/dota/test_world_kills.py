@@ -88,7 +88,7 @@ def test_the_team_that_is_behind_gets_more(new_world: Any, near: int, each: list
     assert paid(world)[:near] == pytest.approx(each, abs=1e-3)
 
 
-def test_a_level_more_is_worth_more(new_world: Any) -> None:
+def test_higher_level_victims_give_more_gold(new_world: Any) -> None:
     """Level 6: 110 + 8 * 6 and 150 for first blood for the last hit, 1.2 * (126 + 4.5 * 6) for being near."""
     world = stage(new_world, 1, gold=(5000, 0, 0, 0, 0), victim_gold=100)
     world.give_xp(VICTIM, 2300)
@@ -162,7 +162,7 @@ def test_the_last_to_have_hurt_him_gets_a_creeps_kill(new_world: Any, seconds: f
 
 
 @pytest.mark.parametrize("denier", [VICTIM, 6])
-def test_a_denied_hero_pays_nobody_and_is_nobodys_assist(new_world: Any, denier: int) -> None:
+def test_a_denied_hero_gives_no_bounty_and_no_assist(new_world: Any, denier: int) -> None:
     """Denied by a teammate or by himself (7.19's Bloodstone), shortly after two enemies hit him."""
     world = stage(new_world, 2, gold=(0,) * 5, victim_gold=0)
     for hero in (0, 1):

@@ -84,7 +84,7 @@ def paid(world: Any, victim: int, killer: int) -> list[float]:
     return [world.hero(k)["gold"] + world.hero(k)["reliable"] - was for k, was in enumerate(before)]
 
 
-def test_a_stack_pays_who_drew_it_whatever_camp_it_stands_in(new_world: Any, data: dict[str, Any]) -> None:
+def test_a_stack_pays_its_puller_in_another_camps_box(new_world: Any, data: dict[str, Any]) -> None:
     """Creeps of one camp are in another's box at the spawn time: their own camp refills and they are their hero's
     stack; the other does not, and its creeps are nobody's."""
     world, first, second = drawn_camps(new_world, data, 0.5)
@@ -123,7 +123,7 @@ def test_stack_stays_its_heros_when_a_lane_creep_tanks(new_world: Any, data: dic
     assert paid(world, old[0]["index"], 2)[0] > 0
 
 
-def test_creeps_that_a_wave_drew_are_nobodys_stack(new_world: Any, data: dict[str, Any]) -> None:
+def test_creeps_pulled_by_a_wave_give_no_stack_bounty(new_world: Any, data: dict[str, Any]) -> None:
     """A hero hit them earlier, and they have been home since."""
     world, first, _ = drawn_camps(new_world, data, 30.0)
     old = of_camp(world, first)
@@ -202,7 +202,7 @@ def test_roshan_items_go_to_an_ally_when_the_killer_is_full(new_world: Any) -> N
     assert world.ground_items() == []
 
 
-def test_roshans_items_lie_where_he_fell_when_nobody_has_room(new_world: Any) -> None:
+def test_roshans_items_drop_when_inventories_are_full(new_world: Any) -> None:
     """A hero of either side with a free slot picks them up, and the Aegis's time starts then."""
     world, roshan = dead_roshan(new_world, full=(0, 1))
     assert [held(world, h).count("item_aegis") for h in (0, 1)] == [0, 0]

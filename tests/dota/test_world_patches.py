@@ -37,7 +37,7 @@ def unit(world: Any, hero: int) -> Any:
 
 
 @pytest.mark.parametrize(("patch", "factor", "hp"), [("7.21d", 1.0, 20), ("7.19", 1.25, 18)])
-def test_what_the_primary_attribute_gives(patched: Patched, patch: str, factor: float, hp: float) -> None:
+def test_bonuses_of_the_primary_attribute(patched: Patched, patch: str, factor: float, hp: float) -> None:
     """7.19 gives a quarter more, except damage; the other two attributes give the usual amount."""
     world = patched(patch)
     for hero, name in ((0, "sven"), (5, "nevermore")):
@@ -71,7 +71,7 @@ def test_experience_of_a_kill_in_7_19(patched: Patched, near: int, by_level: flo
     assert got == pytest.approx([each] * near + [0] * (5 - near), abs=0.01)
 
 
-def test_a_team_that_is_ahead_gets_the_levels_part_alone(patched: Patched) -> None:
+def test_a_team_ahead_gets_only_the_level_bounty(patched: Patched) -> None:
     world = patched("7.19")
     world.give_xp(5, 2300)
     world.give_xp(0, 5000)
@@ -82,7 +82,7 @@ def test_a_team_that_is_ahead_gets_the_levels_part_alone(patched: Patched) -> No
 
 
 @pytest.mark.parametrize(("patch", "denier", "enemy", "gold"), [("7.21d", 0.0, 0.35, 0.2), ("7.19", 0.25, 0.25, 0.0)])
-def test_what_a_deny_gives(patched: Patched, patch: str, denier: float, enemy: float, gold: float) -> None:
+def test_experience_of_a_deny(patched: Patched, patch: str, denier: float, enemy: float, gold: float) -> None:
     """Shares of the creep's experience for the heroes of each side nearby, and of its gold for the denier."""
     world = patched(patch)
     for hero in (0, 5):
@@ -120,7 +120,7 @@ def test_armor_that_towers_lend(patched: Patched, patch: str, first: float, othe
 
 
 @pytest.mark.parametrize(("patch", "flat", "share"), [("7.21d", 90, 0.02), ("7.19", 75, 0.0)])
-def test_what_a_shrine_heals(patched: Patched, patch: str, flat: float, share: float) -> None:
+def test_healing_of_a_shrine(patched: Patched, patch: str, flat: float, share: float) -> None:
     """Healing a second, in addition to the hero's own regeneration."""
     world = patched(patch)
     shrine = next(u for u in world.units("shrine") if u["building"] == "good_healer_6")

@@ -172,7 +172,7 @@ def test_a_chance_of_one_in_four_draws_one_in_four(new_world: Any) -> None:
     assert 0.15 < np.mean([u != 300.0 for u in drawn]) < 0.35
 
 
-def test_the_buyer_keeps_what_was_drawn(new_world: Any) -> None:
+def test_the_buyer_stocks_the_sampled_consumables(new_world: Any) -> None:
     """With enough gold for the build: as many salves as its target, and none for a target of zero."""
     stocks = {}
     for seed in SEEDS:
@@ -186,7 +186,7 @@ def test_the_buyer_keeps_what_was_drawn(new_world: Any) -> None:
     assert stocks == {0: 0, 1: 1, 2: 2}
 
 
-def test_what_was_drawn_is_seen() -> None:
+def test_sampled_values_are_observed() -> None:
     game = VecGame(duel(randomisation={"consumables": 1.0}), 16, seed=5)
     seen = np.array([field(game, "allied_heroes", "purchase_settings", index=i)[0] for i in range(16)])
     assert all(set(seen[:, k].tolist()) == {0.0, 1.0, 2.0} for k in range(4))

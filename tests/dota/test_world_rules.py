@@ -40,7 +40,7 @@ def test_a_stack_pays_its_stacker(new_world: Any, data: dict[str, Any]) -> None:
     assert got[1] > 10 and got[0] == pytest.approx(share * got[1], abs=1e-3)
 
 
-def test_who_kills_his_own_stack_gets_its_bounty_once(new_world: Any) -> None:
+def test_killing_ones_own_stack_pays_its_bounty_once(new_world: Any) -> None:
     world = new_world(("sven",), neutrals=True, start_s=30.0)
     world.step(int(31 * 7.5))
     one = world.units("neutral")[0]

@@ -126,14 +126,14 @@ def test_scrolls_of_the_stash_join_the_others(new_world: Any, home: bool) -> Non
 SIDE, SECRET = (7597, -4087), (-4891, 1466)
 
 
-def test_side_shops_sell_what_the_data_say(core: Any, tables: Any, data: dict[str, Any]) -> None:
+def test_side_shops_sell_the_items_of_the_data(core: Any, tables: Any, data: dict[str, Any]) -> None:
     for name, item in data["items"]["items"].items():
         loaded = tables.item(name)
         assert loaded["side_shop"] == bool(item.get("side_shop", 0))
         assert loaded["secret_only"] == bool(item.get("secret_shop", 0) and not item.get("global_shop", 0))
 
 
-def test_beside_a_side_shop_it_is_in_his_hands(away: Any) -> None:
+def test_purchases_at_a_side_shop_need_no_courier(away: Any) -> None:
     """A stick is sold there: the hero has it at once, and the courier is not used."""
     world = away("sven", at=SIDE)
     world.give_item(0, "magic_wand")
@@ -182,7 +182,7 @@ def test_the_courier_goes_to_the_secret_shop(core: Any, data: dict[str, Any]) ->
     assert "demon_edge" in names(world, slots=HAND)
 
 
-def test_beside_a_secret_shop_he_buys_himself(core: Any, data: dict[str, Any]) -> None:
+def test_a_hero_at_a_secret_shop_buys_directly(core: Any, data: dict[str, Any]) -> None:
     tables = build_of(data, core, "sven", "demon_edge")
     world = core.World(tables, {"start_s": 0.0, "courier_scripted": True, "keep_teleport": 0, "lanes": [False] * 3},
                        ["sven"], ["axe"], 1)

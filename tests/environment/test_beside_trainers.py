@@ -27,7 +27,7 @@ def python(peer: str, *arguments: str, folder: Path, timeout: float = 300) -> st
     return ran.stdout
 
 
-def test_alone_it_needs_numpy_only(tmp_path):
+def test_the_game_needs_only_numpy(tmp_path):
     listed = json.loads(python("alone", "-m", "pip", "list", "--format", "json", folder=tmp_path))
     assert {p["name"] for p in listed} - {"pip", "setuptools"} == {"five-dota", "numpy"}
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "libs/dota/README.md").read_text(), re.S)
@@ -37,7 +37,7 @@ def test_alone_it_needs_numpy_only(tmp_path):
         assert python("alone", "-c", block, folder=tmp_path).strip()
 
 
-def test_it_puts_one_name_into_site_packages(tmp_path):
+def test_the_wheel_installs_one_package(tmp_path):
     files = python("alone", "-c", "import importlib.metadata as m; print(*m.files('five-dota'), sep='\\n')",
                    folder=tmp_path).split()
     assert {name.split("/")[0] for name in files if ".dist-info" not in name} == {"dota"}

@@ -90,7 +90,7 @@ def test_every_alert_has_its_place() -> None:
         assert alert in ALERTS, alert
 
 
-def test_no_alert_is_described_that_is_not_there() -> None:
+def test_every_described_alert_exists() -> None:
     described = re.findall(r"\bFive[A-Z]\w+", ALERTS)
     assert described and set(described) <= alerts().keys()
 

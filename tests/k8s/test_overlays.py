@@ -42,7 +42,7 @@ def test_valid_for_every_kubernetes(build: Build, overlay: str) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_only_what_it_names_is_changed(base: Objects, build: Build, overlay: str) -> None:
+def test_an_overlay_changes_only_its_objects(base: Objects, build: Build, overlay: str) -> None:
     built = build(overlay)
     assert built.keys() == base.keys()
     changed = {component_of(built[key]) for key in base if built[key] != base[key]}
@@ -107,8 +107,8 @@ def test_every_patch_meets_something(base: Objects, component: str) -> None:
                    for key, item in base.items()), patch
 
 
-def test_the_post_renderer_gives_what_the_overlay_gives(tree: Path, build: Build, either_helm: Path, kubectl: Path,
-                                                        tmp_path: Path) -> None:
+def test_the_post_renderer_equals_the_overlay(tree: Path, build: Build, either_helm: Path, kubectl: Path,
+                                              tmp_path: Path) -> None:
     """The post-renderer applies the overlay while helm keeps the release, with helm 3 and helm 4."""
     env = {**os.environ, "KUBECTL": str(kubectl), "HELM_DATA_HOME": str(tmp_path), "HELM_CACHE_HOME": str(tmp_path)}
     folder = tree / "k8s/post-renderer"

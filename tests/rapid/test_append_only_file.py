@@ -75,7 +75,7 @@ def test_damaged_base_cannot_be_repaired(tmp_path: Path, part: float) -> None:
     assert path.read_bytes() == bad
 
 
-def test_missing_end_is_no_damage(tmp_path: Path) -> None:
+def test_missing_end_is_not_damage(tmp_path: Path) -> None:
     server = written(tmp_path)
     (path,) = (tmp_path / "appendonlydir").glob("*.incr.*")
     with path.open("r+b") as file:

@@ -76,7 +76,7 @@ def test_archiving_can_be_disabled(database: redis.Redis, store_config: StoreCon
     assert blobs.refs() == []
 
 
-def test_next_publish_archives_what_a_dead_publisher_missed(database: redis.Redis, store_config: StoreConfig,
+def test_next_publish_archives_versions_of_a_dead_publisher(database: redis.Redis, store_config: StoreConfig,
                                                              blobs: BlobStore) -> None:
     ParameterStore(database, database, "r", store_config).publish(0, tensors(0), {"v": 0})
     store = ParameterStore(database, database, "r", store_config, blobs)

@@ -70,7 +70,7 @@ def test_acknowledgement_keeps_its_first_time(state: RunState) -> None:
     assert state.idle_report().acknowledged == {"rollout/0": first}
 
 
-def test_expired_lease_is_no_acknowledgement(state: RunState) -> None:
+def test_expired_lease_is_not_an_acknowledgement(state: RunState) -> None:
     instance(state, "rollout", ttl=0.05)
     pause(state)
     time.sleep(0.1)
@@ -111,7 +111,7 @@ def test_instance_started_in_a_pause_must_acknowledge(state: RunState) -> None:
     assert state.idle_report().waiting_for == []
 
 
-def test_exit_outside_a_pause_is_no_acknowledgement(state: RunState) -> None:
+def test_exit_outside_a_pause_is_not_an_acknowledgement(state: RunState) -> None:
     instance(state, "rollout").release()
     assert not list(state.redis.scan_iter("five:r:quiet:*"))
 

@@ -116,7 +116,7 @@ async def test_error_reports_a_missing_client_certificate(authority: Authority, 
     await server.stop(0)
 
 
-def test_absent_server_is_no_tls_error(authority: Authority, tmp_path: Path) -> None:
+def test_absent_server_is_not_a_tls_error(authority: Authority, tmp_path: Path) -> None:
     tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
     assert diagnose_handshake("127.0.0.1:1", tls) == "" and diagnose_handshake("unix:/nowhere", tls) == ""
 

@@ -36,7 +36,7 @@ def accepted(keys: list[Key], values: tuple[str, ...]) -> list[str]:
             if refused(key.path, value).startswith("no path") or not refused(key.path, value)]
 
 
-def test_every_number_refuses_what_is_no_number() -> None:
+def test_every_number_refuses_non_numbers() -> None:
     assert len(NUMBERS) > 150
     assert accepted(NUMBERS, (".nan", ".inf", "-.inf", "true", "1:30", "1_000", "'1'", "yes")) == []
 

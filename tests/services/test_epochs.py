@@ -124,7 +124,7 @@ async def test_stale_segment_is_dropped_and_its_stream_continues() -> None:
     assert snapshot()["five_optimizer_received_segments_total"] - counted == 4
 
 
-async def test_the_client_counts_what_was_stale_and_goes_on() -> None:
+async def test_the_client_counts_stale_segments_and_continues() -> None:
     optimizer = Optimizer(2)
     address = await optimizer.start()
     try:
@@ -271,7 +271,7 @@ async def test_opponents_service_ignores_other_epochs(redis_client: redis.Redis)
     await rpc.stop(0)
 
 
-async def test_games_belong_to_the_newest_epoch_that_asked_for_any() -> None:
+async def test_games_belong_to_the_newest_requesting_epoch() -> None:
     async with GamesServer() as server:
         async with server.client(epoch=2) as older, server.client(epoch=3) as newer, server.client(epoch=2) as late:
             assert (await older.open(1, 0)).winners.tolist() == [0]
@@ -301,8 +301,8 @@ async def match(address: str, epoch: int | None) -> MatchResult:
         await client.close()
 
 
-async def test_a_match_that_the_next_epoch_overtakes_is_dropped_whole(redis_client: redis.Redis,
-                                                                      tmp_path: Path) -> None:
+async def test_a_match_is_dropped_when_the_next_epoch_begins(redis_client: redis.Redis,
+                                                             tmp_path: Path) -> None:
     ratings = rating_loop(redis_client)
     async with InferenceServer(Versions(3), epoch=2) as server:
         servicer = EvaluatorService(

@@ -77,14 +77,14 @@ def test_a_version_brings_losses_by_term() -> None:
     assert value(optimizer.LEARNING_RATE) == 1e-4
 
 
-def test_the_pool_is_as_wide_as_it_is_played() -> None:
+def test_effective_pool_size_is_shown() -> None:
     opponents.show_pool({10: 0.5, 20: 0.5})
     assert value(opponents.POOL_EFFECTIVE) == pytest.approx(2.0) and value(opponents.POOL_NEWEST) == 20
     opponents.show_pool({10: 0.999, 20: 0.001})
     assert value(opponents.POOL_EFFECTIVE) < 1.05 and value(opponents.POOL_SIZE) == 2
 
 
-def test_versions_are_no_labels() -> None:
+def test_versions_are_not_labels() -> None:
     before = value(evaluator.GAMES, "version", "won")
     for version in (10, 20):
         agent, opponent = (TeamPlayer(f"version-{v}", version=v) for v in (30, version))

@@ -220,7 +220,7 @@ def test_a_revert_waits_until_its_checkpoint_is_the_runs(run: Run) -> None:
     assert waits not in run.backend.not_renewed(published)
 
 
-def test_an_evaluator_that_is_away_is_no_failure(run: Run) -> None:
+def test_an_unavailable_evaluator_is_not_a_failure(run: Run) -> None:
     run.begin()
     run.publish(400)
     for _ in range(20):
@@ -266,7 +266,7 @@ def test_a_revert_by_request_is_not_tried_again(run: Run) -> None:
     assert run.now() is AnnealState.REVERTED
 
 
-def test_what_a_revert_would_undo_is_listed_first(run: Run) -> None:
+def test_the_effects_of_a_revert_are_listed_first(run: Run) -> None:
     run.blobs.set_ref(preserved_checkpoint(RUN, 4, "anneal-1"), run.blobs.put(b"a checkpoint"))
     ScheduleStore(run.state)
     changed = SchedulesConfig(learning_rate=ScheduleConfig(initial=1e-3))
@@ -321,7 +321,7 @@ def test_a_persons_revert_behind_an_anneal_ends_it(run: Run) -> None:
     assert "ada reverted the run to version 5" in anneal.reason
 
 
-def test_unknown_revert_targets_are_not_reported_as_none(run: Run, tmp_path: Path) -> None:
+def test_unknown_revert_targets_are_not_an_empty_list(run: Run, tmp_path: Path) -> None:
     """A missing or silent blob store gives status 503 with the reason, never an empty list."""
     paths = ("/v1/revert/targets", "/v1/revert/4")
     for path in paths:

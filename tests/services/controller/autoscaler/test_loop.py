@@ -182,8 +182,8 @@ def test_after_a_pause_everything_is_measured_again(state: RunState, api: Kubern
     assert set(cluster.run(loop, 90)) == {4} and cluster.run(loop, 60)[-1] == 6
 
 
-def test_a_pod_that_becomes_ready_meanwhile_is_no_conflict(state: RunState, api: KubernetesApi, server: ApiServer
-                                                           ) -> None:
+def test_a_pod_that_becomes_ready_is_not_a_conflict(state: RunState, api: KubernetesApi, server: ApiServer
+                                                    ) -> None:
     """The resource version changes constantly; only another size is an external decision."""
     cluster = Cluster(state.redis, server, needed=10)
     busy = iter([True, True, False] * 10)
@@ -333,7 +333,7 @@ async def test_changed_bounds_apply_at_the_next_check(
     assert seen == [5, 5, 9, 9, 9, 9]
 
 
-def test_another_rule_keeps_what_has_been_done(state: RunState, api: KubernetesApi) -> None:
+def test_a_new_rule_keeps_the_history(state: RunState, api: KubernetesApi) -> None:
     loop = ScalingLoop(settings(), api, state)
     before = dict(loop._autoscaler._scalers)
     loop.update(settings(min=2))

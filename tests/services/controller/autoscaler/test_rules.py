@@ -275,7 +275,7 @@ def test_no_signal_leads_outside_the_bounds(rule: ScalingRule, start: int,
 
 @given(rules(), st.integers(1, 4000), st.floats(0.3, 4000))
 @settings(max_examples=100, deadline=None)
-def test_it_settles_from_any_start_and_then_stays(rule: ScalingRule, start: int, needed: float) -> None:
+def test_sizes_converge_from_any_start(rule: ScalingRule, start: int, needed: float) -> None:
     """Under constant load sizes end within the band or at a bound, without a change of direction."""
     scaler, current, now = Autoscaler(rule, None), start, 0.0
     path = [start]

@@ -74,7 +74,7 @@ def test_range_without_records_is_a_gap() -> None:
     assert downsample(columns, ["version"], 100, None, None)["gaps"] == [(1058.0, 1658.0)]
 
 
-def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_records_are_dropped_above_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("five.services.controller.console.curves.MAX_RECORDS", 2000)
     columns = records(20_000)
     assert 1500 < columns.length <= 2001 and columns.column("version")[-1] == 19_999

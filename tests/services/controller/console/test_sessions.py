@@ -68,7 +68,7 @@ def test_cookie_is_per_run_http_only_and_same_site(rest: LiveController) -> None
     assert answer.status_code == 200 and "Secure" in answer.headers["set-cookie"].split("; ")
 
 
-def test_only_hashes_of_what_opens_something_are_kept(rest: LiveController, redis_client: redis.Redis) -> None:
+def test_only_hashes_of_secrets_are_stored(rest: LiveController, redis_client: redis.Redis) -> None:
     link = rest.ask("POST", "/v1/session/links", headers={"Idempotency-Key": "one"}).json()
     browser = Browser(rest)
     browser.log_in()

@@ -140,7 +140,7 @@ def test_late_viewers_share_one_buffered_feed(redis_url: str) -> None:
         assert player.cameras == 1
 
 
-def test_a_header_that_nobody_heard_is_sent_again(redis_url: str) -> None:
+def test_an_unreceived_header_is_sent_again(redis_url: str) -> None:
     with playing(redis_url) as player:
         player.watching.watch([GAME])  # a controller that is gone
         until(lambda: len(player.made) >= 2)
@@ -155,13 +155,13 @@ def test_a_header_that_nobody_heard_is_sent_again(redis_url: str) -> None:
         assert player.cameras == 1
 
 
-def test_a_game_that_nobody_plays_is_not_found(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_game_is_not_found(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_hub, "FIRST_BYTES_SECONDS", 0.2)
     with live(redis_url) as rest:
         problem(rest.ask("GET", "/v1/games/ffffffffffffffff/live"), 404, "not-found")
 
 
-def test_nobody_watches_without_a_token_and_as_many_as_may(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watching_needs_a_token_and_is_limited(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_hub, "FIRST_BYTES_SECONDS", 3.0)
     with live(redis_url, LimitsConfig(viewers=1)) as rest:
         for path in ("/v1/games", f"/v1/games/{GAME}/live", "/v1/replays", "/v1/replays/a"):
@@ -261,7 +261,7 @@ async def test_source_never_blocks_and_drops_the_oldest(redis_url: str) -> None:
     assert [m.body for m in source._queue] == [str(k).encode() for k in range(10, MAX_QUEUED + 10)]
 
 
-def test_what_somebody_watches_ends_by_itself(redis_url: str) -> None:
+def test_a_watched_games_stream_ends_with_the_game(redis_url: str) -> None:
     watching = LiveChannel(redis.Redis.from_url(redis_url), RUN)
     watching.watch([GAME, "ff" * 8], ["rollout/0"])
     assert watching.watched().games == {GAME, "ff" * 8} and watching.watched().sources == {"rollout/0"}

@@ -99,7 +99,7 @@ def test_broken_token_file_keeps_the_previous_tokens(
         NamedTokenFile(path)
 
 
-def test_a_token_in_place_of_its_hash_is_not_told(path: Path) -> None:
+def test_a_token_in_place_of_its_hash_is_not_repeated(path: Path) -> None:
     token, _ = tokens.make("ada", "operator")
     path.write_text(json.dumps([{"name": "ada", "role": "operator", "sha256": token}]))
     with pytest.raises(ValueError, match=r"0\.sha256") as caught:

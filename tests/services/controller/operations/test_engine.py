@@ -56,7 +56,7 @@ def test_a_surgery_goes_through_its_steps_and_ends_running() -> None:
 
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
 @pytest.mark.parametrize("step", ORDERED)
-def test_a_step_that_cannot_work_out_leaves_the_run_as_it_was(step: str, was: Status) -> None:
+def test_a_failed_step_restores_the_run(step: str, was: Status) -> None:
     run = MemoryBackend(now_is=RunStatus(was, 0.0, "ada", ""), refusing={step})
     failed = carry_on(surgery(run), run)
     untouched(run, failed, was)
@@ -216,7 +216,7 @@ def test_failed_surgery_survives_controller_death_anywhere(step: str, was: Statu
         assert failed.failed_at == step
 
 
-def test_the_controller_may_die_before_anything_is_saved() -> None:
+def test_engine_continues_after_a_crash_before_saving() -> None:
     """Each change of the document is discarded once: the next controller finds the old document."""
     run = MemoryBackend()
     operation = surgery(run)

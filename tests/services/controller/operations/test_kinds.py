@@ -35,7 +35,7 @@ def test_a_revert_goes_through_its_steps() -> None:
 
 
 @pytest.mark.parametrize("kind", [OperationKind.REVERT, OperationKind.ANNEAL])
-def test_a_controller_that_dies_at_any_effect_goes_on(kind: OperationKind) -> None:
+def test_operations_continue_after_a_crash_at_any_effect(kind: OperationKind) -> None:
     for effect in range(1, 30):
         run = MemoryBackend(kill_after=effect)
         done = carry_on(operation(run, kind), run)

@@ -24,7 +24,7 @@ def end(store: OperationStore, operation: Operation) -> Operation:
     return store.change(operation.id, lambda o: o.model_copy(update={"state": OperationState.DONE, "outcome": "done"}))
 
 
-def test_one_at_a_time_and_the_second_is_told_of_the_first(store: OperationStore, run_state: RunState) -> None:
+def test_a_second_operation_is_refused_with_the_first(store: OperationStore, run_state: RunState) -> None:
     first = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
     with pytest.raises(OperationInProgress,
                        match=f"{first.id}.*'wider', begun by ada, at step pause.*only one can be") as refused:

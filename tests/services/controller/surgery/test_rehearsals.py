@@ -66,7 +66,7 @@ def test_rehearsal_without_a_worker_names_the_command(rest: LiveController, plan
     assert told(rest) == []
 
 
-def test_it_is_written_down_once_with_who_asked(rest: LiveController, kept: Rehearsals, plan: dict[str, Any]) -> None:
+def test_a_request_is_stored_once_with_its_author(rest: LiveController, kept: Rehearsals, plan: dict[str, Any]) -> None:
     kept.announce(HERE)
     body = {"plan": plan["plan"], "versions": 5, "games": 20, "reason": "is it worth it?"}
     problem(rest.ask("POST", "/v1/surgery/rehearse", VIEWER, json=body), 403, "forbidden")
@@ -92,8 +92,8 @@ def test_it_is_written_down_once_with_who_asked(rest: LiveController, kept: Rehe
     ({"plan": "x", "versions": 0}, 422, "invalid"),
     ({"plan": "x", "games": 1}, 422, "invalid"),
     ({"plan": "name: wider\nparent: 0123456789abcdef\nsteps:\n- kind: grow_lstm\n  to: 16\n"}, 409, "stale-plan")])
-def test_what_cannot_be_rehearsed_is_refused(rest: LiveController, kept: Rehearsals, body: dict[str, Any], status: int,
-                                             kind: str) -> None:
+def test_invalid_rehearsals_are_refused(rest: LiveController, kept: Rehearsals, body: dict[str, Any], status: int,
+                                        kind: str) -> None:
     kept.announce(HERE)
     problem(rest.ask("POST", "/v1/surgery/rehearse", json=body), status, kind)
     assert kept.all() == []
