@@ -61,9 +61,9 @@ def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                         help="changes a value of it; may be given several times")
     parser.add_argument("--id", default=os.environ.get("RANK", "0"),
-                        help="which instance of the service this is (default: torchrun's rank, or 0); 'hostname' is "
+                        help="which instance of the service this is (default: its rank in a group, or 0); 'hostname' is "
                              "the machine's name")
-    parser.add_argument("--port", type=int, help="port to listen on; by default the configuration's. Under torchrun "
+    parser.add_argument("--port", type=int, help="port to listen on; by default the configuration's. Under an agent "
                         "each process of a machine adds its LOCAL_RANK, to this and to the metrics' port")
     parser.add_argument("--metrics-port", type=int, help="port of the pages /metrics, /healthz and /readyz; 0: any "
                         "free one; by default the configuration's")
@@ -73,7 +73,7 @@ def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
 
 
 def local_rank() -> int:
-    """Return this process's rank among torchrun's processes on this machine; 0 without torchrun."""
+    """Return this process's rank among the processes of this machine's agent; 0 without one."""
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 

@@ -1,6 +1,6 @@
 """Startup and liveness probe of all processes of a machine: ``python -m rapid.telemetry.probe PORT COUNT``.
 
-It is for a pod whose processes an agent such as torchrun starts and restarts. Every process must respond. With
+It is for a pod whose processes an agent starts and restarts. Every process must respond. With
 ``--waiting FILE`` the pod also counts as alive while FILE exists: the agent is not started yet.
 """
 
