@@ -61,7 +61,7 @@ def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                         help="changes a value of it; may be given several times")
     parser.add_argument("--id", default=os.environ.get("RANK", "0"),
-                        help="which instance of the service this is (default: its rank in a group, or 0); 'hostname' is "
+                        help="which instance of the service this is (default: its rank, or 0); 'hostname' is "
                              "the machine's name")
     parser.add_argument("--port", type=int, help="port to listen on; by default the configuration's. Under an agent "
                         "each process of a machine adds its LOCAL_RANK, to this and to the metrics' port")
