@@ -33,9 +33,9 @@ TITLES = {
     "conflict": "Conflict with the current state",
     "key-reused": "Idempotency key used for another request",
     "key-busy": "The first request with this key is still in progress",
-    "epoch-moved": "The run is in another epoch",
-    "operation-under-way": "Another operation is active",
-    "rehearsal-under-way": "Another rehearsal is in progress",
+    "stale-epoch": "The run is in another epoch",
+    "operation-in-progress": "Another operation is active",
+    "rehearsal-in-progress": "Another rehearsal is in progress",
     "no-rehearsal-worker": "No rehearsal worker is available",
     "stale-plan": "The plan no longer fits the run",
     "not-approved": "The plan did not pass its check",
@@ -45,7 +45,7 @@ TITLES = {
     "precondition-required": "If-Match is required",
     "too-many-requests": "Too many requests",
     "internal": "Internal error",
-    "store-away": "The run's Redis does not respond",
+    "store-unavailable": "The run's Redis does not respond",
     "unavailable": "A required service is unavailable",
 }
 _OF_STATUS = {
@@ -106,7 +106,7 @@ class Problem(Exception):
 def store_unavailable(error: Exception) -> Problem:
     """Return a 503 with Retry-After: a Redis of the run does not respond."""
     return Problem(503, f"the run's Redis does not respond: {error}. Training continues where it can; try again",
-                   "store-away", {"Retry-After": str(RETRY_SECONDS)})
+                   "store-unavailable", {"Retry-After": str(RETRY_SECONDS)})
 
 
 def kind_of(status: int) -> str:
@@ -147,7 +147,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(FencedOut)
     def moved(request: Request, error: FencedOut) -> Response:
-        return Problem(409, str(error), "epoch-moved").response(request.url.path)
+        return Problem(409, str(error), "stale-epoch").response(request.url.path)
 
     @app.exception_handler(Exception)
     def failed(request: Request, error: Exception) -> Response:

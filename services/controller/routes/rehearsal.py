@@ -83,7 +83,7 @@ def rehearse_surgery(caller: Operator, context: ContextDep, body: RehearsalReque
         rehearsal = kept.begin(new_rehearsal(body.plan, request.digest, request.name, record.epoch, caller.name, scope,
                                    reason=body.reason), dry_run)
     except RehearsalInProgress as busy:
-        raise Problem(409, str(busy), "rehearsal-under-way", rehearsal=busy.rehearsal.id) from None
+        raise Problem(409, str(busy), "rehearsal-in-progress", rehearsal=busy.rehearsal.id) from None
     if dry_run:
         response.status_code = 200
     else:

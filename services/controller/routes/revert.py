@@ -106,7 +106,7 @@ def revert(caller: Operator, context: ContextDep, body: RevertRequest, response:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
     if body.epoch is not None and body.epoch != record.epoch:
         raise Problem(409, f"the run is in epoch {record.epoch}, this was decided in epoch {body.epoch}: read the "
-                           "revert's preview again", "epoch-moved")
+                           "revert's preview again", "stale-epoch")
     _preview(context, body.to)
     request = OperationRequest(name=f"to version {body.to}", parent=record.schema, epoch=record.epoch,
                                to_version=body.to, warm_up_versions=body.warm_up_versions)

@@ -149,13 +149,13 @@ def begin_operation(context: Context, kind: OperationKind, who: str, request: Op
     if dry_run:
         active = store.active()
         if active is not None:
-            raise Problem(409, str(OperationInProgress(active)), "operation-under-way", operation=active.id)
+            raise Problem(409, str(OperationInProgress(active)), "operation-in-progress", operation=active.id)
         response.status_code = 200
         return new_operation("dry-run", kind, who, request, 0.0, was, reason)
     try:
         operation = store.begin(kind, who, request, was, reason)
     except OperationInProgress as busy:
-        raise Problem(409, str(busy), "operation-under-way", operation=busy.operation.id) from None
+        raise Problem(409, str(busy), "operation-in-progress", operation=busy.operation.id) from None
     response.headers["Location"] = f"/v1/operations/{operation.id}"
     return operation
 

@@ -290,11 +290,11 @@ def test_the_effects_of_a_revert_are_listed_first(run: Run) -> None:
     # Asked for: dry first, then bound to the epoch.
     steps = run.ask("POST", "/v1/revert?dry_run=true", json={"to": 4})["steps"]
     assert steps[0]["name"] == "pause" and run.operations.all() == []
-    assert run.ask("POST", "/v1/revert", 409, json={"to": 4, "epoch": 7})["type"].endswith("epoch-moved")
+    assert run.ask("POST", "/v1/revert", 409, json={"to": 4, "epoch": 7})["type"].endswith("stale-epoch")
     assert run.rest.ask("POST", "/v1/revert", token=VIEWER, json={"to": 4}).status_code == 403
     begun = run.ask("POST", "/v1/revert", 202, json={"to": 4, "epoch": 1, "reason": "worse"})
     assert begun["request"]["to_version"] == 4 and begun["who"] == "ada"
-    assert run.ask("POST", "/v1/revert", 409, json={"to": 4})["type"].endswith("operation-under-way")
+    assert run.ask("POST", "/v1/revert", 409, json={"to": 4})["type"].endswith("operation-in-progress")
 
 
 def test_schedules_go_back_once_with_a_line_in_the_history_each(run: Run) -> None:

@@ -180,7 +180,7 @@ def test_an_unreachable_store_is_reported_within_two_seconds(tmp_path: Path) -> 
         for method, path in (("GET", "/v1/status"), ("POST", "/v1/pause"), ("GET", "/v1/versions")):
             began = time.monotonic()
             answer = rest.ask(method, path, headers={"Idempotency-Key": "k"})
-            problem(answer, 503, "store-away")
+            problem(answer, 503, "store-unavailable")
             assert answer.headers["retry-after"] and time.monotonic() - began < 2.0
         with EmbeddedRedis(tmp_path / "redis", append_only=True).start():
             assert rest.ask("GET", "/v1/status").json()["run"] == RUN
@@ -193,7 +193,7 @@ def test_a_hanging_store_is_reported_within_two_seconds(tmp_path: Path) -> None:
         os.kill(running.pid, signal.SIGSTOP)
         try:
             began = time.monotonic()
-            problem(rest.ask("GET", "/v1/status"), 503, "store-away")
+            problem(rest.ask("GET", "/v1/status"), 503, "store-unavailable")
             assert time.monotonic() - began < 2.0
         finally:
             os.kill(running.pid, signal.SIGCONT)

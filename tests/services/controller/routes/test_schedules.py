@@ -130,8 +130,8 @@ def test_change_for_another_epoch_is_refused(rest: LiveController) -> None:
     record = rest.state.record()
     assert record is not None
     assert put(rest, 10, 0, 1e-6, epoch=record.epoch).status_code == 200
-    problem(put(rest, 12, 0, 2e-6, epoch=record.epoch + 1), 409, "epoch-moved")
-    problem(put(rest, 12, 0, 2e-6, epoch=record.epoch - 1), 409, "epoch-moved")
+    problem(put(rest, 12, 0, 2e-6, epoch=record.epoch + 1), 409, "stale-epoch")
+    problem(put(rest, 12, 0, 2e-6, epoch=record.epoch - 1), 409, "stale-epoch")
     assert [e["epoch"] for e in events(rest)] == [record.epoch]
 
 

@@ -130,7 +130,7 @@ def test_only_one_check_runs_at_a_time(rest: LiveController) -> None:
     assert (operation["kind"], operation["who"], operation["reason"], operation["was"]) == (
         "check", "ada", "a try", "running")
     assert rest.ask("GET", answer.headers["location"], VIEWER).json() == operation
-    second = problem(rest.ask("POST", "/v1/surgery/check", json={"plan": plan["plan"]}), 409, "operation-under-way")
+    second = problem(rest.ask("POST", "/v1/surgery/check", json={"plan": plan["plan"]}), 409, "operation-in-progress")
     assert second["operation"] == operation["id"]
     listed = rest.ask("GET", "/v1/operations", VIEWER).json()["items"]
     assert [o["id"] for o in listed] == [operation["id"]]

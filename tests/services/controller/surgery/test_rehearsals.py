@@ -80,7 +80,7 @@ def test_a_request_is_stored_once_with_its_author(rest: LiveController, kept: Re
     assert rest.ask("GET", first.headers["Location"], VIEWER).json() == made
     listed = rest.ask("GET", "/v1/surgery/rehearsals", VIEWER).json()
     assert listed["items"] == [made] and listed["worker"] == {"host": "workstation", "pid": 4711}
-    other = problem(rest.ask("POST", "/v1/surgery/rehearse", json=body), 409, "rehearsal-under-way")
+    other = problem(rest.ask("POST", "/v1/surgery/rehearse", json=body), 409, "rehearsal-in-progress")
     assert other["rehearsal"] == made["id"]
     event = rest.state.events.last(1)[0]
     assert (event.who, event.what, event.details["digest"]) == ("ada", "rehearsal.asked", plan["digest"])
