@@ -133,6 +133,30 @@ class TelemetryConfig(Section):
     log_json: bool = Field(False, description="Write logs as one JSON object per line instead of text.")
 
 
+class TracingConfig(Section):
+    """OpenTelemetry traces of game steps and of requests to the REST API."""
+
+    endpoint: str | None = Field(None, description="Base URL of a collector that takes OTLP over HTTP, such as "
+                                 "http://collector:4318; null: no traces. Needs the packages of five[tracing]; headers "
+                                 "come from the environment variable OTEL_EXPORTER_OTLP_HEADERS.")
+    sampled_steps: float = Field(0.0001, ge=0, le=1, description="Share of the rollouts' steps that are traced; a step "
+                                 "is one timestep of all games of a group.")
+    sampled_requests: float = Field(0.01, ge=0, le=1, description="Share of the REST requests without a trace context "
+                                    "that are traced; the others follow their caller's.")
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_a_base_url(cls, url: str | None) -> str | None:
+        """Refuse what no exporter can connect to. Errors do not repeat the URL, which may contain a password."""
+        if url is not None:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+                raise ValueError("expected http://HOST:PORT or https://HOST:PORT, to which /v1/traces is appended")
+            if parts.username is not None:
+                raise ValueError("a URL without user and password is allowed: set OTEL_EXPORTER_OTLP_HEADERS instead")
+        return url
+
+
 class AllocatorConfig(Section):
     """The C allocator of the process."""
 

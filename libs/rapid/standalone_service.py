@@ -23,6 +23,7 @@ from rapid.startup import (
 )
 from rapid.telemetry.metrics import identify
 from rapid.telemetry.pages import PagesServer, start_pages
+from rapid.telemetry.tracing import stop_tracing
 
 log = logging.getLogger(__name__)
 C = TypeVar("C", bound=PlatformConfig)
@@ -74,6 +75,7 @@ class StandaloneService(Generic[C]):
         if self._pages is not None:
             self._pages.close()
         self.lifecycle.close()
+        stop_tracing()
         log.info("service ended")
         self.critical_tasks.report_failure()
 

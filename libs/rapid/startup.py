@@ -13,9 +13,18 @@ from typing import NoReturn, Protocol, TypeVar
 from rapid.address import ANY_ADDRESS
 from rapid.allocator import tune_allocator
 from rapid.child_process import SUPERVISED_VARIABLE, die_with_parent
-from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
+from rapid.config import (
+    AllocatorConfig,
+    BlobConfig,
+    LifecycleConfig,
+    RpcConfig,
+    StoreConfig,
+    TelemetryConfig,
+    TracingConfig,
+)
 from rapid.rpc.token import accepted_tokens, load_token
 from rapid.telemetry.logs import configure_logs
+from rapid.telemetry.tracing import start_tracing
 
 OWN_NAME = "hostname"  # as an --id: the machine's name, which is the pod's or container's in a container
 
@@ -33,6 +42,8 @@ class PlatformConfig(Protocol):
     def blobs(self) -> BlobConfig: ...
     @property
     def telemetry(self) -> TelemetryConfig: ...
+    @property
+    def tracing(self) -> TracingConfig: ...
     @property
     def allocator(self) -> AllocatorConfig: ...
     @property
@@ -91,10 +102,11 @@ def _identity(given: str) -> str:
 
 def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequence[str]], C],
            passwords: Sequence[str | None] = ()) -> C:
-    """Load the configuration and apply it to the process: parent death, allocator, logs, stack dumps on SIGUSR1.
+    """Load the configuration and apply it to the process: parent death, allocator, logs, traces, stack dumps on
+    SIGUSR1.
 
     Tokens and ``passwords`` are hidden from the logs. Raises ValueError or OSError for an invalid configuration or
-    token.
+    token, and for traces without their packages.
     """
     if os.environ.get(SUPERVISED_VARIABLE):
         # The supervisor ties its children to itself. This ties their children (an optimizer's ranks) to them.
@@ -104,6 +116,7 @@ def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequ
         tune_allocator()
     secrets = [secret for secret in (*accepted_tokens(load_token(config.rpc)), *passwords) if secret]
     configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
+    start_tracing(config.tracing, config.name, kind, arguments.id)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # dumps all stacks
     return config

@@ -11,11 +11,13 @@ import pydantic
 from dota.config import GameConfig
 from dota.spaces import ActionPart, Layout
 from five.clients import wire
+from five.clients.environment import METHOD
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env import metrics
 from five.services.dota_env.game_batch import BatchOutput, GameBatch
 from rapid.rpc.errors import Exhausted, LayoutMismatch
 from rapid.rpc.fencing_epoch import require_epoch
+from rapid.telemetry import tracing
 
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")
@@ -68,6 +70,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
         requests = aiter(request_iterator)
         try:
             while (request := await self._next(requests)) is not None:
+                began_ns = time.time_ns()
                 kind = request.WhichOneof("kind")
                 if kind == "create":
                     if batch is not None:
@@ -95,7 +98,11 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     shown = await self._reset(batch, request.reset)
                 else:
                     raise ValueError("an empty request: it must create, step or reset games")
-                yield _response(shown, layout.hash, epoch, batch.seen_schema)
+                response = _response(shown, layout.hash, epoch, batch.seen_schema)
+                if request.traceparent:
+                    tracing.record(METHOD, request.traceparent, began_ns, time.time_ns(), "server", {
+                        "five.request": kind, "five.core_us": shown.step_us})
+                yield response
         finally:
             self._streams -= 1
             self._release(reserved)

@@ -227,6 +227,7 @@ class Batcher:
         return True
 
     def _evaluate(self, live: list[PendingRequest], newest: ResidentVersion, now: float) -> list[Reply]:
+        closed_ns = time.time_ns()
         slots = concatenate([p.slots for p in live])
         flags = concatenate([p.request.flags for p in live])
         policies = concatenate([p.request.policies for p in live])
@@ -238,6 +239,7 @@ class Batcher:
         served = {version: held for pending in live for version, held in pending.served.items()}
         served[newest.version] = newest  # even if a request still holds that number with another digest
 
+        launched_ns = time.time_ns()
         began = time.perf_counter()
         launched = [(rows, self._forward.launch(served[version], batch,
                                                 VersionRows.of(rows, slots, want, want_debug, is_greedy, replayed)))
@@ -251,7 +253,8 @@ class Batcher:
         if closing.any():
             sessions = [s for p in live for s in p.request.sessions]
             self._table.close([s for s, c in zip(sessions, closing, strict=True) if c])
-        return self._split(live, merged, versions, want, want_debug, now, forward, newest.reward_std)
+        return self._split(live, merged, versions, want, want_debug, now, forward, newest.reward_std,
+                           closed_ns, launched_ns)
 
     def _replayed_actions(self, live: list[PendingRequest],
                           flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
@@ -266,7 +269,7 @@ class Batcher:
 
     def _split(self, live: list[PendingRequest], merged: Arrays, versions: npt.NDArray[np.int64],
                want: npt.NDArray[np.bool_], want_debug: npt.NDArray[np.bool_], now: float, forward: float,
-               reward_std: float) -> list[Reply]:
+               reward_std: float, closed_ns: int, launched_ns: int) -> list[Reply]:
         replies = []
         start, wanted, debugged = 0, 0, 0
         for pending in live:
@@ -280,7 +283,8 @@ class Batcher:
                 {n[6:]: a[kept] for n, a in merged.items() if some and n.startswith("state/")},
                 {n[4:]: a[kept] for n, a in merged.items() if some and n.startswith("aux/")},
                 int((now - pending.enqueued) * 1e6), int(forward * 1e6), reward_std,
-                {n[6:]: a[watched] for n, a in merged.items() if seen and n.startswith("debug/")}))
+                {n[6:]: a[watched] for n, a in merged.items() if seen and n.startswith("debug/")},
+                closed_ns, launched_ns))
         return replies
 
     def _fail_request(self, pending: PendingRequest, error: BaseException) -> None:

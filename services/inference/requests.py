@@ -44,7 +44,8 @@ class Reply:
     """Reply with rows in the order of the request. If sessions are ``unknown``, nothing was evaluated and it is empty.
 
     ``states`` and ``auxiliary`` have one row for each WANT_STATE row, in their order, and ``policy_debug`` one for each
-    WANT_POLICY_DEBUG row.
+    WANT_POLICY_DEBUG row. The batch was closed at ``closed_ns`` and its forward pass began at
+    ``launched_ns``, nanoseconds since 1970.
     """
 
     unknown: list[int]
@@ -58,6 +59,8 @@ class Reply:
     forward_us: int
     reward_std: float
     policy_debug: Arrays = field(default_factory=dict)
+    closed_ns: int = 0
+    launched_ns: int = 0
 
 
 def unknown_reply(sessions: list[int]) -> Reply:

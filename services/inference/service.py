@@ -2,14 +2,16 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from five.clients import wire
-from five.clients.inference import REPLAY, RESTORE
+from five.clients.inference import METHOD, REPLAY, RESTORE
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from five.services.inference.batcher import Batcher
 from five.services.inference.models import Models
@@ -18,6 +20,7 @@ from five.services.inference.sessions import StateSpecs
 from rapid.packed_array import PackedArray
 from rapid.rpc.errors import Unavailable
 from rapid.rpc.fencing_epoch import require_epoch
+from rapid.telemetry import tracing
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 
@@ -25,6 +28,17 @@ ACTION_PARTS = 6
 KNOWN_FLAGS = 0x7F
 MAX_WANTED = 64
 MAX_REQUESTS_OF_A_STREAM = 64  # read ahead; above it, the transport blocks the client
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A request that waits for its reply, of ``size`` bytes; ``received_ns`` in nanoseconds since 1970."""
+
+    request_id: int
+    reply: asyncio.Future[Reply]
+    size: int
+    traceparent: str
+    received_ns: int
 
 
 class _ReadAheadLimit:
@@ -96,8 +110,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         newer epoch ends it with UNAVAILABLE.
         """
         stream = next(self._streams)
-        waiting: asyncio.Queue[tuple[int, asyncio.Future[Reply], int] | BaseException | None] = asyncio.Queue(
-            MAX_REQUESTS_OF_A_STREAM)
+        waiting: asyncio.Queue[_Waiting | BaseException | None] = asyncio.Queue(MAX_REQUESTS_OF_A_STREAM)
         ahead = _ReadAheadLimit(self._read_ahead)
         reader = asyncio.create_task(self._read(request_iterator, stream, waiting, ahead))
         self._batcher.open_stream(stream)
@@ -105,24 +118,26 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
             while (item := await waiting.get()) is not None:
                 if isinstance(item, BaseException):
                     raise item
-                request_id, future, size = item
-                reply = await future
-                ahead.remove(size)
-                yield self._encode(request_id, reply)
+                reply = await item.reply
+                ahead.remove(item.size)
+                response = self._encode(item.request_id, reply)
+                if item.traceparent:
+                    _trace(item, reply)
+                yield response
         finally:
             self._batcher.close_stream(stream)
             reader.cancel()
             # The client disconnected: its unanswered requests need not be computed.
             while not waiting.empty():
                 left = waiting.get_nowait()
-                if isinstance(left, tuple):
-                    left[1].cancel()
+                if isinstance(left, _Waiting):
+                    left.reply.cancel()
 
     async def _read(self, requests: AsyncIterator[inference_pb2.ActRequest], stream: int,
-                    waiting: "asyncio.Queue[tuple[int, asyncio.Future[Reply], int] | BaseException | None]",
-                    ahead: "_ReadAheadLimit") -> None:
+                    waiting: asyncio.Queue[_Waiting | BaseException | None], ahead: _ReadAheadLimit) -> None:
         try:
             async for message in requests:
+                received_ns = time.time_ns()
                 # Check this first, because a message of another epoch may have another layout.
                 require_epoch(self._epoch, message.epoch)
                 if self._models.newest is None:
@@ -131,7 +146,8 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
                 size = request.nbytes
                 ahead.add(size)
                 future = self._batcher.submit(request)
-                await waiting.put((message.request_id, asyncio.wrap_future(future), size))
+                await waiting.put(_Waiting(message.request_id, asyncio.wrap_future(future), size, message.traceparent,
+                                           received_ns))
                 await ahead.wait()
         except asyncio.CancelledError:
             raise
@@ -182,3 +198,13 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         if reply.policy_debug:
             wire.fill_tensor_set(response.policy_debug, reply.policy_debug, self._layout)
         return response
+
+
+def _trace(request: _Waiting, reply: Reply) -> None:
+    """Trace a request that was answered now: its time in the queue, its batch, and the batch's forward pass."""
+    now = time.time_ns()
+    call = tracing.record(METHOD, request.traceparent, request.received_ns, now, "server")
+    if reply.closed_ns:  # 0 if nothing was evaluated
+        tracing.record("queue", call, reply.closed_ns - reply.queue_us * 1000, reply.closed_ns)
+        batch = tracing.record("batch", call, reply.closed_ns, now)
+        tracing.record("forward pass", batch, reply.launched_ns, reply.launched_ns + reply.forward_us * 1000)

@@ -29,6 +29,7 @@ from five.services.optimizer.run_state_client import RunStateClient
 from five.services.optimizer.sample_recordings import SampleRecordings
 from five.services.optimizer.stored_arrays import SampleCollator
 from five.services.optimizer.surgery_worker import SurgeryWorker
+from five.services.optimizer.traced_collator import TracedCollator
 from five.services.optimizer.training import Training
 from rapid import codec
 from rapid.service import Service, start
@@ -36,6 +37,7 @@ from rapid.startup import local_rank
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.fencing import PublisherLease
 from rapid.store.lineage import current_line_filter
+from rapid.telemetry import tracing
 
 log = logging.getLogger("five.services.optimizer")
 NEXT_ROUND = 75  # exit status (EX_TEMPFAIL) after which the agent starts its ranks again
@@ -50,9 +52,11 @@ def build(service: Service[RunConfig], group: OptimizerGroup, layout: Layout, pu
     policy = Policy(layout, config.model)
     learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20,
                       uses_cuda_graphs(device, config.compute, settings.cuda_graphs))
-    buffer = SampleBuffer(config.buffer, SampleCollator(settings.collate_threads), seed=config.seed * 1000 + group.rank,
+    collate = SampleCollator(settings.collate_threads)
+    traced = TracedCollator(collate) if tracing.is_on() else None
+    buffer = SampleBuffer(config.buffer, traced or collate, seed=config.seed * 1000 + group.rank,
                           allocate=learner.allocate)
-    intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
+    intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples), traced)
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
                             lambda: publisher.fencing_token)
     checkpoints = Checkpoints(service.blobs, config.name, settings.checkpoints_kept,

@@ -10,6 +10,7 @@ import grpc
 from five.agent.anneal.variants import Variant
 from five.agent.learning.segments import Segment
 from five.clients import wire
+from five.clients.experience import METHOD
 from five.clients.raw_tensor_set import RawTensorSet, SplitMessage, TensorHeader, TensorSetReader
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake, Specs
@@ -22,6 +23,7 @@ from five.services.optimizer.stored_arrays import (
     message_format,
 )
 from rapid.rpc.fencing_epoch import StaleEpoch, require_epoch
+from rapid.telemetry import tracing
 
 VERDICTS = {
     "accepted": experience_pb2.PUSH_VERDICT_ACCEPTED,
@@ -75,7 +77,10 @@ class ExperienceService:
         with SENDING.track_inprogress():
             async for data in request_iterator:
                 request, split = self._reader.split(data)
-                verdict, reason = await self._verdict(request, split)
+                with tracing.remote_span(METHOD, request.traceparent) as span:
+                    if span is not None:
+                        request.traceparent = span.traceparent  # the gradient step links to this span
+                    verdict, reason = await self._verdict(request, split)
                 SEGMENTS.labels(verdict).inc()
                 yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=VERDICTS[verdict],
                                                   reason=reason, epoch=self._epoch)
@@ -133,7 +138,7 @@ class ExperienceService:
         arrays = self._parse_known(request.samples, tensors) or self._parse(request.samples, tensors)
         return Segment(arrays, request.samples, request.reward_sum, request.reward_square_sum, request.reward_count,
                        request.oldest_version, request.newest_version, request.variant, request.created_at,
-                       request.segment_id)
+                       request.segment_id, request.traceparent)
 
     def _parse_known(self, samples: int, tensors: RawTensorSet) -> StoredArrays | None:
         """Return the arrays of a message in the last message's format, in which only the data can be invalid; otherwise

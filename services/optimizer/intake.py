@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy.typing as npt
 
@@ -11,6 +11,7 @@ from five.agent.learning.buffer import DropReason, HostBatch, SampleBuffer
 from five.agent.learning.pacing import Pacer
 from five.agent.learning.segments import Segment
 from five.services.optimizer.stored_arrays import StoredArrays
+from five.services.optimizer.traced_collator import TracedCollator
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 REMEMBERED_SEGMENTS = 65536
@@ -29,10 +30,11 @@ class Intake:
     """Admits each segment once, from any number of streams.
 
     Acknowledgements wait while `may_admit` returns False. The training loop calls `take_rewards` before each version
-    and sets `version` after it.
+    and sets `version` after it. ``traced`` is the buffer's collator while tracing is on.
     """
 
-    def __init__(self, buffer: SampleBuffer, pacer: Pacer) -> None:
+    def __init__(self, buffer: SampleBuffer, pacer: Pacer, traced: TracedCollator | None = None) -> None:
+        self._traced = traced
         self.buffer = buffer
         self.pacer = pacer
         self.version = 0
@@ -67,6 +69,8 @@ class Intake:
 
     def _admit(self, segment: Segment[StoredArrays]) -> tuple[str, str]:
         arrays = segment.arrays
+        if self._traced is not None and segment.traceparent:
+            self._traced.expect(arrays, segment.traceparent)
         added = self.buffer.add(arrays, arrays.versions, self.version, arrays.nbytes)
         if added == 0:
             age = self.version - segment.newest_version
@@ -100,6 +104,8 @@ class Intake:
         if batch is not None:
             with self._lock:
                 self.pacer.on_consumed(batch_samples)
+            if self._traced is not None:
+                batch = replace(batch, traceparents=self._traced.take())
         return batch
 
     def take_rewards(self) -> RewardSums:

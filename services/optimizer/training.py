@@ -36,6 +36,7 @@ from five.services.optimizer.version_records import SubmittedStep, VersionRecord
 from rapid import tensorfile
 from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut, is_away
+from rapid.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -306,9 +307,11 @@ class Training:
     def _step(self, batch: HostAndDeviceBatch, hyper: Hyperparameters, previous: DeviceEvent) -> DeviceEvent:
         """Submit a gradient step and return its end. ``previous`` is the end of the device's previous work."""
         host, device = batch
+        submitted_ns = time.time_ns()
         metrics = self.learner.train_step(device, hyper)
         mask = host.arrays["mask"]
-        self._submitted.append(SubmittedStep(metrics, previous, host.staleness, host.uses, int(mask.sum())))
+        self._submitted.append(SubmittedStep(metrics, previous, host.staleness, host.uses, int(mask.sum()),
+                                            host.traceparents, submitted_ns))
         self.learned_hero_steps += int(mask[:, host.uses == 1].sum())
         self.reuse.on_consumed(self.config.batch_samples, time.monotonic())
         page.STEPS.inc()
@@ -324,6 +327,10 @@ class Training:
             page.SKIPPED.inc(step.metrics["skipped"])
             page.STEP_SECONDS.observe(step.metrics.seconds)
             self.window.add_submitted(step)
+            if step.traceparents:
+                tracing.record_linked("gradient step", step.traceparents, step.submitted_ns,
+                                      step.submitted_ns + int(step.metrics.seconds * 1e9), {
+                                          "five.version": self.version + 1})
         self._submitted.clear()
 
     def _count_received(self) -> None:

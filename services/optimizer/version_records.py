@@ -21,7 +21,8 @@ class SubmittedStep:
     """A gradient step submitted to the device, whose metrics are not read yet.
 
     ``previous`` is the end of the device's previous work; ``staleness`` [T, B], ``uses`` [B] and ``hero_steps`` are
-    those of the step's batch.
+    those of the step's batch, ``traceparents`` its trace contexts. The step was submitted at ``submitted_ns``,
+    nanoseconds since 1970.
     """
 
     metrics: StepMetrics
@@ -29,6 +30,8 @@ class SubmittedStep:
     staleness: npt.NDArray[np.int32]
     uses: npt.NDArray[np.int32]
     hero_steps: int
+    traceparents: tuple[str, ...] = ()
+    submitted_ns: int = 0
 
 
 class VersionWindow:

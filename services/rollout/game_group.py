@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -27,6 +27,7 @@ from five.services.rollout.policy_inference import Inference, InferenceLost, Pas
 from five.services.rollout.segment_builder import ScheduleValues, SegmentBuilder
 from five.services.rollout.sender import Sender
 from five.services.rollout.step_buffer import SIDES, StepBuffer
+from rapid.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +72,11 @@ class GroupProgress:
 
     @contextmanager
     def timed(self, stage: Stage) -> Iterator[None]:
-        """Add the time of the block to a stage's seconds."""
+        """Add the time of the block to a stage's seconds, and trace it in a sampled step."""
         began = time.perf_counter()
         try:
-            yield
+            with tracing.span(stage):
+                yield
         finally:
             name = f"{stage}_seconds"
             setattr(self, name, getattr(self, name) + time.perf_counter() - began)
@@ -113,6 +115,7 @@ class GameGroup:
         self._records: list[GameRecord] = []
         self._all_games = np.arange(games, dtype=np.int32)
         self._reward_std = 1.0
+        self._traced: tuple[int, str] | None = None  # a sampled step and its trace, until its segment is cut
         self._net_worth = self.dependencies.environment.statistic_names.index("net_worth")
 
     @property
@@ -133,44 +136,52 @@ class GameGroup:
 
     async def play(self) -> None:
         """Play until the gate stops. Steps of incomplete samples are lost then."""
-        dependencies, timed = self.dependencies, self.progress.timed
         step = 0
         await self._start_games(step, self._all_games, stagger=True)
         await self._wait_while_paused()
-        while not dependencies.gate.is_stopping:
-            with timed("wait"):
-                await dependencies.sender.wait_for_capacity()
-            if dependencies.broadcast is not None:
-                dependencies.broadcast.update_viewers(self._records, self.slots, dependencies.environment)
-            with timed("act"):
-                answer = await self._request_actions(step)
-            if answer is None:
-                break
-            with timed("cut"):
-                self._record_actions(step, answer)
-                if dependencies.broadcast is not None:
-                    dependencies.broadcast.add_policy_debug(step, self.buffer, self.slots, answer,
-                                                            dependencies.environment)
-            # Checked after the request, because a game at a sample boundary has a complete sample only then.
-            with timed("wait"):
-                await self._wait_while_paused()
-            if dependencies.gate.is_stopping:
-                break
-            try:
-                with timed("step"):
-                    outcome = await dependencies.environment.step(
-                        self.buffer.actions[self.buffer.row(step)], self.buffer.observation(step + 1))
-            except ConnectionError as error:
-                log.warning("games lost with their server, starting new ones: %s", error)
-                step += 1
-                await self._abandon_games(step, self._all_games)
-                continue
-            with timed("cut"):
-                if dependencies.broadcast is not None:
-                    dependencies.broadcast.add_step(outcome, dependencies.environment)
-                await self._record_result(step, outcome)
+        while not self.dependencies.gate.is_stopping:
+            with tracing.step_span("game step", {"five.games": self.buffer.games}) as span:
+                if span is not None and (self._traced is None or step - self._traced[0] >= self.buffer.capacity):
+                    self._traced = step, span.traceparent
+                if not await self._play_step(step):
+                    break
             step += 1
         self._cut_all_segments()
+
+    async def _play_step(self, step: int) -> bool:
+        """Play a step; return False when the gate stops before its end."""
+        dependencies, timed = self.dependencies, self.progress.timed
+        with timed("wait"):
+            await dependencies.sender.wait_for_capacity()
+        if dependencies.broadcast is not None:
+            dependencies.broadcast.update_viewers(self._records, self.slots, dependencies.environment)
+        with timed("act"):
+            answer = await self._request_actions(step)
+        if answer is None:
+            return False
+        with timed("cut"):
+            self._record_actions(step, answer)
+            if dependencies.broadcast is not None:
+                dependencies.broadcast.add_policy_debug(step, self.buffer, self.slots, answer,
+                                                        dependencies.environment)
+        # Checked after the request, because a game at a sample boundary has a complete sample only then.
+        with timed("wait"):
+            await self._wait_while_paused()
+        if dependencies.gate.is_stopping:
+            return False
+        try:
+            with timed("step"):
+                outcome = await dependencies.environment.step(
+                    self.buffer.actions[self.buffer.row(step)], self.buffer.observation(step + 1))
+        except ConnectionError as error:
+            log.warning("games lost with their server, starting new ones: %s", error)
+            await self._abandon_games(step + 1, self._all_games)
+            return True
+        with timed("cut"):
+            if dependencies.broadcast is not None:
+                dependencies.broadcast.add_step(outcome, dependencies.environment)
+            await self._record_result(step, outcome)
+        return True
 
     async def _wait_while_paused(self) -> None:
         """Wait while the run is paused, after sending the games' segments.
@@ -295,9 +306,13 @@ class GameGroup:
         start = int(self.slots.start[game])
         train = tuple(np.flatnonzero(self.slots.trains[game]).tolist())
         schedule = self.dependencies.schedule_values(self.progress.newest_version, self._reward_std)
+        began_ns = time.time_ns()
         segments, earned = self.segments.cut(game, start, end - start, train, self.slots.sample_states, schedule,
                                               ends, self._records[game].variant.name)
         self._records[game].earned += earned
+        if self._traced is not None and segments and start <= self._traced[0] < end:
+            traceparent = tracing.record("build segment", self._traced[1], began_ns, time.time_ns())
+            segments[0], self._traced = replace(segments[0], traceparent=traceparent), None
         for segment in segments:
             self.dependencies.sender.put(segment)
         self.progress.segments += len(segments)

@@ -34,7 +34,7 @@ KINDS = ("rollout", "evaluator", "dota_env", "inference", "optimizer", "opponent
 class Containers:
     """The processes by kind of service."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *overrides: str) -> None:
         self.folder = folder
         ports = iter(free_ports(3 + 2 * len(KINDS)))
         self.rest_port = next(ports)
@@ -55,7 +55,7 @@ class Containers:
             f"services.inference.past_addresses=['{at('inference')}']",
             f"services.optimizer.addresses=['{at('optimizer')}']", f"services.opponents.address={at('opponents')}",
             f"services.evaluator.address={at('evaluator')}", "services.controller.keep_serving=true",
-            f"services.controller.port={self.rest_port}"])
+            f"services.controller.port={self.rest_port}", *overrides])
         self.token, entry = tokens.make("tester", "operator")
         tokens.write(folder / "tokens.json", [entry])
         self.file = folder / "run.yaml"

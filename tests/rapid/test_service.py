@@ -26,6 +26,7 @@ from rapid.config import (
     RpcConfig,
     StoreConfig,
     TelemetryConfig,
+    TracingConfig,
 )
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.startup import advertised_host, parse_arguments
@@ -45,6 +46,7 @@ class Config(BaseModel):
     store: StoreConfig = StoreConfig()
     blobs: BlobConfig = BlobConfig()
     telemetry: TelemetryConfig = TelemetryConfig()
+    tracing: TracingConfig = TracingConfig()
     allocator: AllocatorConfig = AllocatorConfig()
     lifecycle: LifecycleConfig = LifecycleConfig(heartbeat_seconds=0.1, lease_seconds=1, poll_seconds=0.05)
 

@@ -22,6 +22,7 @@ from five.agent.schedules import Hyperparameters, hyperparameters_at
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
+from five.services.optimizer.traced_collator import TracedCollator
 from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
 
@@ -102,11 +103,12 @@ class StateInMemory:
         self.events.append(what)
 
 
-def training(folder: Path, versions: Versions, client: StateInMemory | None = None) -> Training:
+def training(folder: Path, versions: Versions, client: StateInMemory | None = None,
+             traced: TracedCollator | None = None) -> Training:
     torch.manual_seed(3)
     learner = Learner(Policy(LAYOUT, MODEL), LEARNING, "cpu")
     checkpoints = Checkpoints(BlobStore(str(folder)), "trial", 2)
-    return Training(learner, intake(), LEARNING, versions, checkpoints, client or StateInMemory(),
+    return Training(learner, intake(traced=traced), LEARNING, versions, checkpoints, client or StateInMemory(),
                     {"schema": "s", "layout": LAYOUT.hash}, checkpoint_every=1)
 
 
@@ -130,8 +132,8 @@ def stored_segment(identity: str, samples: int = 2, version: int = 0, seed: int 
     return Segment(arrays, samples, 2.0, 3.0, samples * UNROLL, version, version, segment_id=identity)
 
 
-def intake(buffer: BufferConfig = BUFFER) -> Intake:
-    return Intake(SampleBuffer(buffer, SampleCollator()), Pacer(buffer, LEARNING.batch_samples))
+def intake(buffer: BufferConfig = BUFFER, traced: TracedCollator | None = None) -> Intake:
+    return Intake(SampleBuffer(buffer, traced or SampleCollator()), Pacer(buffer, LEARNING.batch_samples), traced)
 
 
 def decoded_sample(arrays: StoredArrays, index: int) -> Arrays:

@@ -33,6 +33,7 @@ from five.services.controller.run.setup import require_feasible
 from rapid.blobs import BlobStore
 from rapid.store.connection import safe_url
 from rapid.store.state import ENDED, PAUSE_HOLDS, Status
+from rapid.telemetry.tracing import require_packages
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
     if resume is None:
         config = load(preset or DEFAULT_PRESET, overrides)
         require_feasible(config)
+        _require_tracing(config)
         folder = _new_folder(config, root) if name is None else RunFolder(root / renamed(config, name).name)
     else:
         for option, value in (("--preset", preset), ("--name", name)):
@@ -65,6 +67,7 @@ def prepare(preset: str | None, overrides: Sequence[str], name: str | None, resu
             stored = _load_corrected(folder.config, overrides if accept_changes else ())
             config = validate(apply_overrides(stored.model_dump(mode="json", by_alias=True), overrides), folder.name)
             _confirm_changes(stored, config, accept_changes)
+            _require_tracing(config)
         elif folder.config.exists():
             raise RunUnavailable(f"run {folder.name!r} exists in {root}/: continue it with `five train --resume "
                                  f"{folder.name}`, or choose another --name")
@@ -99,6 +102,14 @@ def _load_corrected(path: Path, overrides: Sequence[str]) -> RunConfig:
         if not corrections:
             raise
     return load_stored(path, corrections)
+
+
+def _require_tracing(config: RunConfig) -> None:
+    """Raise ConfigError for traces without their packages, which every service would refuse."""
+    try:
+        require_packages(config.tracing)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _confirm_changes(stored: RunConfig, config: RunConfig, accepted: bool) -> None:

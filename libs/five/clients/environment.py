@@ -21,6 +21,7 @@ from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
 from rapid.rpc.fencing_epoch import require_same_epoch
 from rapid.rpc.resolve import resolve_servers
 from rapid.rpc.token import Token
+from rapid.telemetry import tracing
 
 Array = npt.NDArray[Any]
 METHOD = "five.v1.EnvService/Play"
@@ -154,11 +155,14 @@ class EnvironmentClient:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @tracing.client_call(METHOD)
     async def _request(self, request: env_pb2.PlayRequest) -> env_pb2.PlayResponse:
         if self._failure is not None:
             raise self._failure
         if self._call is None:
             raise ValueError("no games yet: call open first")
+        if parent := tracing.traceparent():
+            request.traceparent = parent
         check_size("the request to the games", request.ByteSize(), self._config.max_message_bytes)
         future: asyncio.Future[env_pb2.PlayResponse] = asyncio.get_running_loop().create_future()
         async with self._writing:

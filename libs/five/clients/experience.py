@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc
 import grpc.aio
@@ -19,6 +19,10 @@ from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
 from rapid.rpc.token import Token
 from rapid.rpc.unary_client import require_addresses
+from rapid.telemetry import tracing
+
+if TYPE_CHECKING:
+    from rapid.telemetry.tracing_export import Span
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +35,11 @@ STALE_EPOCH = experience_pb2.PUSH_VERDICT_STALE_EPOCH
 
 
 class _PushedSegment(NamedTuple):
-    """A segment's message: ``data`` is a serialized PushRequest."""
+    """A segment's message: ``data`` is a serialized PushRequest. ``span`` ends with the acknowledgement."""
 
     segment_id: str
     data: bytes
+    span: "Span | None"
 
 
 class ExperienceClient:
@@ -104,17 +109,18 @@ class ExperienceClient:
         limit.
         """
         self.start()
+        span = tracing.begin(METHOD, segment.traceparent, "client")
         request = experience_pb2.PushRequest(
             segment_id=segment.segment_id, run=self._run, rollout=self._rollout, samples=segment.samples,
             reward_sum=segment.reward_sum, reward_square_sum=segment.reward_square_sum,
             reward_count=segment.reward_count, oldest_version=segment.oldest_version,
             newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch,
-            variant=segment.variant)
+            variant=segment.variant, traceparent="" if span is None else span.traceparent)
         data = wire.serialize_with_set(request, "tensors", segment.arrays, self._layout_hash, self._sparse, self._zstd,
                              self._changes, self._period)
         check_size("the segment", len(data), self._config.max_message_bytes)
         await self._window.acquire()
-        pushed = self._unacked[segment.segment_id] = _PushedSegment(segment.segment_id, data)
+        pushed = self._unacked[segment.segment_id] = _PushedSegment(segment.segment_id, data, span)
         self._idle.clear()
         self._fresh.put_nowait(pushed)
 
@@ -228,8 +234,11 @@ class ExperienceClient:
         call = channel.stream(METHOD, experience_pb2.PushResponse)(requests(), metadata=channel.metadata)
         try:
             async for answer in call:
-                if self._unacked.pop(answer.segment_id, None) is None:
+                pushed = self._unacked.pop(answer.segment_id, None)
+                if pushed is None:
                     continue
+                if pushed.span is not None:
+                    pushed.span.end()
                 self._sent.discard(answer.segment_id)
                 self.verdicts[answer.verdict] += 1
                 if answer.verdict in (TOO_OLD, STALE_EPOCH):

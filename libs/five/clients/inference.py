@@ -23,6 +23,7 @@ from rapid.rpc.fencing_epoch import require_same_epoch
 from rapid.rpc.resolve import ServerAddress, resolve_servers
 from rapid.rpc.token import Token
 from rapid.rpc.unary_client import UnaryClient, require_addresses
+from rapid.telemetry import tracing
 
 Array = npt.NDArray[Any]
 SERVICE = "five.v1.InferenceService"
@@ -201,6 +202,7 @@ class InferenceClient:
         """The last dialled address."""
         return self._dialled
 
+    @tracing.client_call(METHOD)
     async def act(self, sessions: npt.NDArray[np.int64], policies: npt.NDArray[np.int64],
                   flags: npt.NDArray[np.uint8], observations: Mapping[str, Array | PackedRows],
                   states: Mapping[str, Array] | None = None,
@@ -223,7 +225,7 @@ class InferenceClient:
         message = inference_pb2.ActRequest(
             request_id=next(self._ids), sessions=np.asarray(sessions, np.int64).tobytes(),
             policies=np.asarray(policies, np.int64).tobytes(), flags=np.asarray(flags, np.uint8).tobytes(),
-            epoch=self._epoch)
+            epoch=self._epoch, traceparent=tracing.traceparent())
         if states:
             wire.fill_tensor_set(message.states, states, self._layout_hash)
         if replayed_actions is not None:

@@ -52,6 +52,7 @@ KEY_UNITS: Mapping[str, str] = {
     "services.inference.max_batch": "team-steps", "services.inference.max_sessions": "sessions",
     "services.optimizer.max_optimizers": "optimizers", "services.optimizer.optimizers": "optimizers",
     "services.optimizer.ranks_per_node": "optimizers", "services.optimizer.checkpoints_kept": "checkpoints",
+    "tracing.sampled_steps": "share", "tracing.sampled_requests": "share",
     "services.evaluator.guard_share": "share", "services.evaluator.cpu_share": "cores",
     "services.evaluator.draft_line_ups": "line-ups", "services.evaluator.keep_replays": "files",
     "services.controller.limits.concurrent_requests": "requests",

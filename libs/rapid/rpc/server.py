@@ -17,6 +17,7 @@ from rapid.rpc.errors import StatusCode, status_of
 from rapid.rpc.health import NOT_SERVING, SERVING
 from rapid.rpc.security import is_authorised, presented_token, server_credentials
 from rapid.rpc.token import Token, accepted_tokens, require_token
+from rapid.telemetry import tracing
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -100,7 +101,8 @@ def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any
         if refused:
             await _refuse(context, method)
         try:
-            answer = await behaviour(request, context)
+            with tracing.remote_span(method[1:], _traceparent(context) if tracing.is_on() else ""):
+                answer = await behaviour(request, context)
             CALLS.labels(method, "OK").inc()
             return answer
         except (asyncio.CancelledError, grpc.aio.AbortError):
@@ -131,6 +133,11 @@ def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any
         (True, True): grpc.stream_stream_rpc_method_handler,
     }[bool(handler.request_streaming), bool(streams_answers)]
     return make(guarded, handler.request_deserializer, _unless_bytes(handler.response_serializer))
+
+
+def _traceparent(context: Context) -> str:
+    """Return the trace context of a call; "" without one."""
+    return next((str(value) for key, value in context.invocation_metadata() or () if key == tracing.HEADER), "")
 
 
 def _unless_bytes(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:

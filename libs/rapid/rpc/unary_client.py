@@ -12,6 +12,7 @@ from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, failure_of
 from rapid.rpc.retry_throttle import RetryThrottle
 from rapid.rpc.token import Token
+from rapid.telemetry import tracing
 
 Stub = TypeVar("Stub")
 Response = TypeVar("Response")
@@ -70,7 +71,9 @@ class UnaryClient(Generic[Stub]):
                     sent = False
                     await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.001)))
                     sent = True
-                answer = await make(stub)(request, timeout=max(end - loop.time(), 0.001), metadata=channel.metadata)
+                with tracing.span(f"{self.service}/{method}", "client"):
+                    answer = await make(stub)(request, timeout=max(end - loop.time(), 0.001),
+                                              metadata=(*channel.metadata, *tracing.metadata()))
                 self._throttle.answered()
                 return answer
             except TimeoutError as error:

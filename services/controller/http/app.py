@@ -12,6 +12,7 @@ from five.services.controller.http.idempotency import IdempotencyStore
 from five.services.controller.http.middleware import RequestMiddleware
 from five.services.controller.http.openapi import install_openapi
 from five.services.controller.http.request_limits import RequestLimits
+from five.services.controller.http.traces import TraceMiddleware
 from five.services.controller.routes import (
     anneal,
     config,
@@ -35,6 +36,7 @@ from five.services.controller.routes import (
     surgery,
     versions,
 )
+from rapid.telemetry import tracing
 
 # One per resource, with its own tag and paths below /v1.
 ROUTERS: tuple[APIRouter, ...] = (
@@ -60,6 +62,8 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
     install_openapi(app)
+    if tracing.is_on():
+        app.add_middleware(TraceMiddleware)
     app.add_middleware(RequestMiddleware, authenticator=context.authenticator, sessions=context.sessions,
                        limits=RequestLimits(context.limits), idempotency=IdempotencyStore(context.state.redis,
                                                                                           context.run),

@@ -52,11 +52,13 @@ class HostBatch:
         arrays: time first, [T, B, ...], states [B, ...]; the next call but one of `SampleBuffer.sample` reuses them.
         staleness: int32 [T, B], the present version minus the one that acted; -1 where the step's ``mask`` is 0.
         uses: int32 [B], how often each sample has been used, this batch included.
+        traceparents: W3C trace contexts of traced segments that are used for the first time.
     """
 
     arrays: Arrays
     staleness: npt.NDArray[np.int32]
     uses: npt.NDArray[np.int32]
+    traceparents: tuple[str, ...] = ()
 
 
 @dataclass

@@ -53,6 +53,7 @@ class Segment(Generic[A]):
         variant: variant of the game while a change is annealed ("old" or "new"), else "".
         created_at: seconds since 1970.
         segment_id: identifies the segment when it is sent again.
+        traceparent: W3C trace context of a step in it that is traced; "" otherwise.
     """
 
     arrays: A
@@ -65,6 +66,7 @@ class Segment(Generic[A]):
     variant: str = ""
     created_at: float = field(default_factory=time.time)
     segment_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    traceparent: str = ""
 
 
 def cut_segment(arrays: Mapping[str, IndexableRows], rows: npt.NDArray[np.intp], *, states: Mapping[str, Array],

@@ -27,7 +27,15 @@ from five.run.config.opponents import OpponentsConfig
 from five.run.config.optimizer import OptimizerConfig
 from five.run.config.play import PlayConfig
 from five.run.config.rollout import RolloutConfig
-from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
+from rapid.config import (
+    AllocatorConfig,
+    BlobConfig,
+    LifecycleConfig,
+    RpcConfig,
+    StoreConfig,
+    TelemetryConfig,
+    TracingConfig,
+)
 from rapid.section import Section
 
 
@@ -69,6 +77,7 @@ class RunConfig(Section):
     blobs: BlobConfig = Field(
         default_factory=BlobConfig, description="Blob store: past versions, checkpoints, replays.")
     telemetry: TelemetryConfig = Field(default_factory=TelemetryConfig, description="Metrics and logs.")
+    tracing: TracingConfig = Field(default_factory=TracingConfig, description="OpenTelemetry traces.")
     allocator: AllocatorConfig = Field(default_factory=AllocatorConfig, description="Memory allocator.")
     lifecycle: LifecycleConfig = Field(default_factory=LifecycleConfig, description="Heartbeats and shutdown.")
     services: ServicesConfig = Field(default_factory=ServicesConfig, description="The services.")
