@@ -16,6 +16,7 @@ Schema = dict[str, Any]
 # (charts/templates/_validate.tpl). A test compares this list with the rendered chart.
 COMPUTED = (
     "preset", "name", "rpc.listen_host", "store.state_url", "store.params_url", "blobs.url", "telemetry.metrics_host",
+    "tracing.endpoint",
     "services.dota_env.addresses", "services.rollout.environment", "services.inference.addresses",
     "services.inference.device", "services.optimizer.optimizers", "services.optimizer.ranks_per_node",
     "services.optimizer.addresses", "services.optimizer.device", "services.opponents.address",

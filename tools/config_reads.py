@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "charts/files/reads.yaml"
 ABOUT = "# Written by `python -m tools.config_reads` from the services' source; a test checks it.\n"
 # What rapid.service reads for every service, and rapid.standalone_service for games, which have no store.
-PLATFORM = ("name", "rpc", "store", "blobs", "telemetry", "allocator", "lifecycle")
-STORELESS = ("name", "rpc", "telemetry", "allocator", "lifecycle")
+PLATFORM = ("name", "rpc", "store", "blobs", "telemetry", "tracing", "allocator", "lifecycle")
+STORELESS = ("name", "rpc", "telemetry", "tracing", "allocator", "lifecycle")
 # Sections that run.effective compares with the run's record, for the controller.
 COMPARED = {"controller": ("game", "model")}
 KINDS = ("rollout", "dota_env", "inference", "optimizer", "controller", "opponents", "evaluator", "play")

@@ -88,6 +88,8 @@ blobs:
   url: {{ .Values.blobs.url | default "/var/lib/five/blobs" }}
 telemetry:
   metrics_host: "::"
+tracing:
+  endpoint: {{ .Values.tracing.endpoint | default "null" }}
 services:
   dota_env:
     addresses:

@@ -189,6 +189,15 @@ spec:
             cidr: {{ $endpoint.cidr }}
     {{- end }}
     {{- end }}
+    {{- if and $root.Values.tracing.endpoint (not (has $component (list "test" "backup"))) }}
+    # The collector of traces.
+    - ports:
+        {{- toYaml $policy.tracingPorts | include "five.network.tcp" | trim | nindent 8 }}
+      {{- with $policy.tracingTo }}
+      to:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- end }}
     {{- if and (eq $component "controller") (eq $root.Values.autoscaling.mode "controller") }}
     # The Kubernetes API, for the autoscaler.
     - ports:

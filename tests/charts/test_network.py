@@ -192,6 +192,22 @@ def test_credentials_of_the_object_store_are_reachable(tmp_path: Path) -> None:
     assert len(egress_without_pods(none, "optimizer")) == 1
 
 
+def test_collector_of_traces_is_reachable_for_all_services(tmp_path: Path) -> None:
+    def load_config(values: Values) -> RunConfig:
+        path = tmp_path / "run.yaml"
+        path.write_text(run_config(values))
+        return load(path)
+
+    assert load_config(Values("defaults")).tracing.endpoint is None
+    values = Values("traced", sets=("tracing.endpoint=http://tempo.monitoring:4318",
+                                    "run.overrides.tracing.sampled_steps=0.01"))
+    tracing = load_config(values).tracing
+    assert (tracing.endpoint, tracing.sampled_steps) == ("http://tempo.monitoring:4318", 0.01)
+    traced = {c for c in policies(values) if c and any(port["port"] == 4318 for rule in egress_without_pods(values, c)
+                                                       for port in rule["ports"])}
+    assert traced == {c for c in policies(values) if c in SERVICES}
+
+
 def test_only_pods_with_the_volume_are_bound_to_its_node() -> None:
     notes = (CHART / "templates/NOTES.txt").read_text()
     assert "keeps inference, optimizers and evaluator on one node" in notes
