@@ -2,8 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from five.local.cluster import free_ports, with_addresses
+from five.local.cluster import OPTIMIZER_GRACE, LocalCluster, free_ports, with_addresses
+from five.local.passwords import Passwords
+from five.local.run_folder import RunFolder
+from five.local.run_lock import RunLock
 from five.run.load import load
+from rapid.supervisor import Supervisor
 from tests.ipv6 import needs_loopback
 
 
@@ -40,3 +44,16 @@ def test_services_are_dialled_where_they_listen(tmp_path: Path, listens: str, di
     addresses = [*services.optimizer.addresses, *services.inference.addresses, *services.dota_env.addresses,
                  services.opponents.address, services.evaluator.address, services.play.address]
     assert all(address.startswith(dialled) for address in addresses)
+
+
+def test_services_are_killed_after_their_own_grace_period(tmp_path: Path) -> None:
+    """An optimizer takes as long as its checkpoint; the others end themselves after lifecycle.grace_seconds."""
+    folder = RunFolder(tmp_path / "trial")
+    folder.create()
+    config = with_addresses(load("laptop-1v1", ["lifecycle.grace_seconds=60"]), folder.path)
+    with RunLock(folder.path) as lock, Supervisor(tmp_path / "logs") as supervisor:
+        cluster = LocalCluster(folder, config, supervisor, [], lock)
+        cluster.passwords, cluster.embedded = Passwords(folder.path), ()
+        graces = {spec.name: spec.grace_seconds for spec in cluster._specs()}
+    assert graces.pop("optimizer-0") == OPTIMIZER_GRACE
+    assert len(graces) > 4 and all(60 < seconds < 90 for seconds in graces.values())

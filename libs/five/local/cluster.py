@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, stopped in reverse order
 START_SECONDS = 90.0
 OPTIMIZER_GRACE = 300.0  # seconds until they are killed; they end themselves when their writes are done
+EXIT_SECONDS = 5.0  # until other services are killed, after lifecycle.grace_seconds, at which they end themselves
 # Training goes on without these: rollouts play themselves without opponents; the others watch, rate and steer.
 OPTIONAL = frozenset({"controller", "opponents", "evaluator", "play"})
 FAILING_AFTER = 5  # deaths in a row after which an optional service counts as failing
@@ -236,10 +237,11 @@ class LocalCluster:
                 argv += ["--port", port.rpartition(":")[2]]
             if page is not None:
                 argv += ["--metrics-port", str(page)]
-            if kind in OPTIONAL:
-                return ProcessSpec(f"{kind}-{identity}", argv, env_of(kind), None, stage, required=False,
-                                   give_up_after=FAILING_AFTER)
-            return ProcessSpec(f"{kind}-{identity}", argv, env_of(kind), None, stage)
+            required = kind not in OPTIONAL
+            grace = OPTIMIZER_GRACE if kind == acl.OPTIMIZER else self.config.lifecycle.grace_seconds + EXIT_SECONDS
+            return ProcessSpec(f"{kind}-{identity}", argv, env_of(kind), None, stage, required=required,
+                               give_up_after=ProcessSpec.give_up_after if required else FAILING_AFTER,
+                               grace_seconds=grace)
 
         specs = [spec("controller", 0, SERVERS), spec("opponents", 0, SERVERS)]
         specs += [spec("inference", i, SERVERS, a) for i, a in enumerate(services.inference.addresses)]
@@ -336,9 +338,7 @@ class LocalCluster:
     def stop(self, reason: str) -> None:
         """End players, then servers. The stores stay up, so that the last state can be read."""
         for stage in (PLAYERS, SERVERS):
-            for spec in self._specs():
-                if spec.stage == stage:
-                    self.supervisor.remove(spec.name)
+            self.supervisor.remove(*(spec.name for spec in self._specs() if spec.stage == stage))
         try:
             now = self.state.status()
             if now is not None and now.status not in (Status.STOPPING, Status.STOPPED):
