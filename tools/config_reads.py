@@ -24,7 +24,7 @@ from five.services.controller.autoscaler.live_settings import FIXED_KEYS
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "charts/files/reads.yaml"
 ABOUT = "# Written by `python -m tools.config_reads` from the services' source; a test checks it.\n"
-# What rapid.service reads for every service, and rapid.standalone_service for games, which have no store.
+# Keys that rapid.service reads for every service, and rapid.standalone_service for games, which have no store.
 PLATFORM = ("name", "rpc", "store", "blobs", "telemetry", "tracing", "allocator", "lifecycle")
 STORELESS = ("name", "rpc", "telemetry", "tracing", "allocator", "lifecycle")
 # Sections that run.effective compares with the run's record, for the controller.

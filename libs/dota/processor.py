@@ -6,7 +6,7 @@ Both cores play the same games bit for bit. The environment variable ``DOTA_PORT
 import os
 from pathlib import Path
 
-# What the level demands, by the names that Linux gives them (x86-64 psABI, microarchitecture levels).
+# CPU flags of each level, by their Linux names (x86-64 psABI, microarchitecture levels).
 LEVELS = {"x86-64-v3": frozenset(("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"))}
 CPUINFO = Path("/proc/cpuinfo")
 

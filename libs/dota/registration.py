@@ -13,7 +13,7 @@ def register() -> None:
     """Register the environments that are not registered yet."""
     from gymnasium.envs import registration
 
-    # As a plugin Gymnasium puts the namespace in front.
+    # Gymnasium adds the namespace to plugins' names.
     prefix = "" if registration.current_namespace == NAMESPACE else f"{NAMESPACE}/"
     for name, preset in ENVIRONMENTS.items():
         if f"{NAMESPACE}/{name}" not in registration.registry:

@@ -57,7 +57,7 @@ class TargetType(IntEnum):
 class MaskClass(IntEnum):
     """Row of ``target_mask`` with an action's valid unit targets."""
 
-    ATTACK = 0  # what may be attacked: visible enemies, own units that may be denied
+    ATTACK = 0  # valid attack targets: visible enemies, own units that may be denied
     ENEMY = 1  # visible enemies that a spell may target
     ALLY = 2  # own units that a spell or item may target, oneself included
     TELEPORT = 3  # buildings to teleport to

@@ -9,7 +9,7 @@ import numpy as np
 from five.services.evaluator.matches import Pairing, PairingResult
 
 TABLE = "match_games"
-MATCHES = 4  # whose games are stored; the controller requests one at a time
+MATCHES = 4  # matches whose games are stored; the controller requests one at a time
 
 
 class ProgressTable(Protocol):

@@ -217,7 +217,7 @@ def graph_of(learner: Learner) -> torch.cuda.CUDAGraph | None:
 def test_gpu_replay_equals_the_eager_step(precision: str) -> None:
     one = learner_of(True, precision=precision, device="cuda")
     other = learner_of(False, precision=precision, device="cuda")
-    # As at the start of a run; this backward pass is in another stream.
+    # This backward pass is in another stream, as at the start of a run.
     assert one.count_step_flops(batch_of(2)) == other.count_step_flops(batch_of(2))
     metrics, others = learn(one), learn(other)
     assert graph_of(one) is not None and len(RATES) > WARM_UP_RUNS + 2

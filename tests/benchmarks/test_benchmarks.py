@@ -123,7 +123,7 @@ def test_game():
     rows = game.measure(STRETCH)
     check(rows, "game")
     named = {r.name: r for r in rows}
-    for part in ("views", "bots", "encode"):  # beside the engine's own microseconds for the 4 frames of a timestep
+    for part in ("views", "bots", "encode"):  # compared with the engine's microseconds for the 4 frames of a timestep
         assert named[f"game.{part}"].reference == pytest.approx(4e6 / named["game.frames"].value)
     assert named["game.threads2"].conditions["threads"] == 2
     assert rows[0].conditions["observation_bytes"] == sum(a.nbytes for a in VecGame(STRETCH.game, 1).obs.values())
@@ -236,7 +236,7 @@ def test_publish():
     check(rows, "publish")
     assert [r.conditions["dtype"] for r in rows] == ["float32", "bfloat16"]
     assert rows[0].conditions["megabytes"] > rows[1].conditions["megabytes"]
-    # Of what was published: float32 tensors, and float64 statistics beside them.
+    # Bytes of a published version: float32 tensors and float64 statistics.
     assert 4e-6 * rows[0].conditions["parameters"] <= rows[0].conditions["megabytes"] + 0.1
 
 

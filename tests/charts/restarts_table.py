@@ -79,7 +79,7 @@ def changes() -> Iterator[tuple[str, str]]:
     """Yield the path of each value in those sections, and ``path=other``."""
     for section in SECTIONS:
         for path, default in leaves(section):
-            # What the chart computes is changed by its own values.
+            # Computed values change with the values that they come from.
             computed = path.startswith("services.controller.autoscaler") and path.endswith(
                 (".enabled", ".deployment", ".min", ".max"))
             other = None if computed else another(path, default)

@@ -150,7 +150,7 @@ def test_certificates_are_read_again_and_no_connection_is_lost(server: Server) -
     server.renew()
     server.wait(lambda: server.shown() != first)
     assert client.client_id() == number, "the connection is the same"
-    # Of another authority, which clients know by then.
+    # From another authority, which clients trust by then.
     server.authority = Authority(server.place / "other")
     second = server.shown()
     server.renew()

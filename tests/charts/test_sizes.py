@@ -8,7 +8,7 @@ DEFAULTS = Values("defaults")
 
 def test_the_defaults_fit_two_cores() -> None:
     found = asked(DEFAULTS)
-    # There is room left for what `helm test` runs beside them.
+    # Capacity is left for the pods of `helm test`.
     assert found.cpu <= 1.5 and found.memory <= 4 and found.gpus == 0
     laptop = asked(Values("laptop", (str(CHART / "values-laptop.yaml"),)))
     assert all(one <= other for one, other in zip(laptop, found, strict=True))

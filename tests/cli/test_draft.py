@@ -45,7 +45,7 @@ def test_leaf_is_the_win_heads_first_prediction(archive: ArchivedVersions) -> No
                            policy.initial_state(2))
         ours, theirs = acted.aux["win_probability"].mean(-1).tolist()
         assert win == pytest.approx((ours + 1 - theirs) / 2, abs=1e-5)
-    assert np.unique(leaves.win).size == 12  # who plays is seen from the first observation
+    assert np.unique(leaves.win).size == 12  # the heroes are visible in the first observation
 
 
 def test_table_is_independent_of_workers_and_resumption(archive: ArchivedVersions, tmp_path: Path) -> None:

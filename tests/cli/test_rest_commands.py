@@ -104,7 +104,7 @@ def test_command_calls_its_operation(operation: str, api: Any, tmp_path: Path, m
         path = httpx.URL(url).path
         seen.append(operation_at(api, method, path)["operationId"])
         body = answer_of(api, method, path)
-        if seen[-1] == "operation":  # what is waited for has ended
+        if seen[-1] == "operation":  # the operation has ended
             body = {**body, "state": "done"}
         return httpx.Response(200, json=body, headers={"ETag": '"a"'}, request=httpx.Request(method, url))
 

@@ -94,7 +94,7 @@ def test_one_redis_core_limits_512_readers(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
     worst = nearest(links(c, bfloat16=False))
     assert worst.name == "Redis -> inference, versions" and worst.used is not None and worst.used > 1
-    half = next(link for link in links(c) if link.name == worst.name)  # as the preset has it
+    half = next(link for link in links(c) if link.name == worst.name)  # the preset's value
     assert half.used is not None and 0.5 < half.used < 1
     assert largest_inference_pool(c, False) < 512 < largest_inference_pool(c, True)
     assert not [link for link in links(found["64 GPUs"]) if link.used is not None and link.used > 0.5]
@@ -161,7 +161,7 @@ def test_failed_pods_are_not_requested_twice(outcomes: list[tuple[str, ScenarioR
     for name, o in outcomes:
         if "fail for" in name:
             assert o.before[0] == o.after[0] and o.overshoot == 0 and o.recovered is not None
-            # Of two rollouts the one that is left does more than half: it waits for inference less.
+            # The remaining one of two rollouts does more than half: it waits less for inference.
             assert o.slowest < (0.85 if o.before[0] == 2 else 0.7) and o.recovered < 900
 
 
@@ -216,5 +216,5 @@ def test_doubled_optimizers_double_the_pods(
     (o,) = [o for name, o in outcomes if "double" in name and "512" in name]
     rollouts, inference = (after / before for after, before in zip(o.after, o.before, strict=True))
     assert o.speed > 0.99 and 1.6 < inference < 2.2
-    # What few servers leave undone in their batches, the longer queues of more games make up for.
+    # Longer queues of more games make up for the smaller batches of few servers.
     assert rollouts == pytest.approx(2, rel=0.1) or (inference < 1.9 and 2 < rollouts < 3)

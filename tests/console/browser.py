@@ -16,7 +16,7 @@ from tests.services.live_controller import LiveController
 
 AXE = Path(__file__).parents[2] / "console/node_modules/axe-core/axe.min.js"
 SERIOUS = {"serious", "critical"}
-# How many times longer than usual a page is waited for: on a machine that others keep busy.
+# Factor on the time-outs of pages, for a busy machine.
 PATIENCE = float(os.environ.get("FIVE_BROWSER_PATIENCE", "1"))
 expect.set_options(timeout=5_000 * PATIENCE)
 
@@ -55,7 +55,7 @@ class Watched:
         self.page.on("request", self._asked)
 
     def _said(self, message: Any) -> None:
-        # A status of 4xx or 5xx is in the console besides; what is refused on purpose is no fault of the page.
+        # The browser also logs a status of 4xx or 5xx. A refusal that a test expects is not a fault of the page.
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.wrong.append(f"logged: {message.text}")
 

@@ -18,7 +18,7 @@ def ended(folder: Path) -> Iterator[LiveController]:
     """Serve the run in ``folder``, named like it. Raises ValueError if the folder holds no run."""
     source = folder / "redis" / "state"
     if not source.is_dir():
-        raise ValueError(f"{folder} is no folder of a run: it has no redis/state")
+        raise ValueError(f"{folder} is not the folder of a run: it has no redis/state")
     with TemporaryDirectory() as copy:
         shutil.copytree(source, f"{copy}/redis", ignore=shutil.ignore_patterns("*.sock", "*.acl"))
         shutil.copytree(folder / "blobs", f"{copy}/blobs")

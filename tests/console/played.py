@@ -58,7 +58,7 @@ class PlayedHere:
         self.taken_elsewhere = False
         self.game_over = False
 
-    # What the page asks by HTTP.
+    # Requests of the page by HTTP.
 
     async def offer(self, _: Request) -> JSONResponse:
         """Handle GET /v1/play."""
@@ -179,7 +179,7 @@ class PlayedHere:
         await socket.send_text(json.dumps({"type": "state", "running": True, "winner": 0, "seats": self._seats(),
                                            "version": 120, "late": 0, "delay_ms": 12.5}))
 
-    # What tests ask.
+    # Requests of tests.
 
     def orders(self, kind: str) -> list[dict[str, Any]]:
         """Return the received orders of that kind."""

@@ -37,7 +37,7 @@ FOLDER = Path(__file__).parents[2] / "docs/images/console"
 SCHEMES, WIDTHS = ("light", "dark"), (1280, 1920)
 PAGES = {"run": "/", "steering": "/steering", "league": "/league", "events": "/events", "api": "/docs"}
 KINDS = ("pages", "games", "game", "report", "play", "draft", "entrances")
-OF_ENDED = ("pages", "game", "report", "draft")  # what a run that has ended still shows
+OF_ENDED = ("pages", "game", "report", "draft")  # data that remain visible after the run has ended
 COLOURS, MAP_COLOURS = 48, 128  # of a picture's palette: small files, and text stays sharp
 PLAY_SECONDS = 40  # of a game before its pictures: the first creeps have met
 FILM_FRAMES, FILM_WIDTH = 40, 800
@@ -158,7 +158,7 @@ def report(browser: Browser, file: Path, folder: Path) -> None:
 
 
 def entrances(browser: Browser, controller: ControllerClient, folder: Path) -> None:
-    """What one sees before anything else: the login, and where a game is opened. The controller plays a game."""
+    """Take the pictures of the login and of opening a game, while the controller plays a game."""
     watched = Watched(browser, controller.url)
     watched.page.goto(controller.url)
     watched.page.get_by_label("Token").wait_for()

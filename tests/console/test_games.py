@@ -92,7 +92,7 @@ def test_a_moment_of_a_recording_is_sent_by_its_address(redis_client: redis.Redi
         expect(page.locator(".clock")).to_contain_text("-0:20")
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()  # it waits there
         page.locator(".scores .dire .pick").first.click()
-        expect(page.locator(".beside")).to_contain_text("tower1 mid")  # in sight, and soon gone from it
+        expect(page.locator(".beside")).to_contain_text("tower1 mid")  # visible, and soon hidden again
         page.get_by_role("button", name="+15 s").click()
         expect(page.locator(".clock")).to_contain_text("-0:05")
         page.get_by_role("button", name="Play", exact=True).click()

@@ -113,7 +113,7 @@ def test_url_holds_range_and_position_of_all_charts(
 
 
 def reverted(rest: LiveController) -> tuple[float, float]:
-    """When the branch that was left went on, and when the run did after it: from marks of versions 250 and 661."""
+    """Return the times of the reverted branch and of the run after it, from the marks of versions 250 and 661."""
     marks = {mark["kind"]: mark["at"] for mark in rest.ask("GET", "/v1/console/timeline").json() if mark["version"]}
     a_version = (marks["revert"] - marks["surgery"]) / 411
     return marks["revert"] - 48 * a_version, marks["revert"] - 4 * a_version

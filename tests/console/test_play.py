@@ -99,7 +99,7 @@ def test_a_draft_can_be_played(watched: Watched, rest: LiveController, played: P
     page.wait_for_url(f"{rest.url}/play/{GAME}")
     (asked,) = played.opened
     assert asked["team"] == 1 and asked["lineup"] == [radiant, dire]
-    # What the run does not play is not taken over.
+    # Settings that the run does not play are ignored.
     watched.visit("/play?radiant=nobody&dire=<b>x</b>")
     expect(page.get_by_label("drawn from the pool")).to_be_checked()
 
@@ -212,7 +212,7 @@ def test_the_shop_sells_items_or_shows_the_refusal(
     shop = page.get_by_role("region", name="Shop")
     expect(shop.get_by_role("heading", name="Recommended to begin with")).to_be_visible()
     assert shop.locator(".offer").count() > 130
-    # What the shop has only so many of, as the game tells this side and no other.
+    # Stock of limited items, which the game sends to this side only.
     schema = played.schema.table("stock")
     frame = played.schema.empty()
     played.game.write_seen(0, frame)

@@ -118,7 +118,7 @@ def test_late_spectator_sees_the_whole_game(
         first = int(data(looks, "newest"))
         assert int(data(page, "newest")) - first >= 45  # at 30 a second, of which some are on their way
         until(looks, lambda: int(data(looks, "newest")) > first, 20)  # and it goes on
-        # Who watches has no hero to lead: nothing that he presses becomes an order.
+        # A spectator's keys give no orders.
         assert looks.get_by_role("group", name="Abilities").count() == 0
         looks.locator("[data-field]").focus()
         looks.keyboard.press("s")
@@ -141,7 +141,7 @@ def test_late_spectator_sees_the_whole_game(
         expect(looks.get_by_role("link", name="Watch it again")).to_be_visible(timeout=30_000)
         spectator.close()
 
-        # It is saved as a file, which the page Games opens; what is no recording is refused in words.
+        # It is saved as a file, which the page Games opens; another file is refused with a reason.
         watched.visit("/play")
         played = page.get_by_role("region", name="Recordings")
         expect(played).to_contain_text("ada")

@@ -48,7 +48,7 @@ def test_the_report_shows_charts_marks_and_the_film_from_a_file(browser: Browser
     assert lines_drawn(page) >= 12
     lane = page.get_by_role("region", name="Time line")
     expect(lane.get_by_role("button", name=re.compile("wider"))).to_be_visible()
-    expect(lane).to_contain_text("versions 610 to 660, back to 609 by ada")  # and its lines are ghosts
+    expect(lane).to_contain_text("versions 610 to 660, back to 609 by ada")  # its lines are shown faded
     lane.get_by_role("button", name="1 d", exact=True).click()
     expect(lane.locator("b")).to_have_text("24 h 0 min")
     expect(page.get_by_text("<img src=x onerror=").first).to_be_attached()
@@ -59,7 +59,7 @@ def test_the_report_shows_charts_marks_and_the_film_from_a_file(browser: Browser
     film.get_by_role("button", name="Play", exact=True).click()
     page.wait_for_function("before => Number(document.querySelector('.moving').dataset.step) > before + 5", arg=before)
     film.get_by_role("button", name="Pause", exact=True).click()
-    # Whatever gets into the file besides is refused.
+    # Other content injected into the file is refused.
     page.evaluate("""() => { const script = document.createElement('script');
         script.textContent = "document.title = 'hacked'"; document.body.append(script); }""")
     assert "hacked" not in page.title() and watched.wrong and "Content Security Policy" in watched.wrong[-1]

@@ -148,7 +148,7 @@ def test_guard_evidence_chart_has_both_bounds(watched: Watched, rest: LiveContro
     watched.visit("/steering")
     course = page.get_by_role("img", name=re.compile("evidence under the new rule after 40 pairs"))
     paths = [str(path.get_attribute("d")) for path in course.locator("path").all()]
-    assert [path.count("L") for path in paths] == [40, 40]  # whoever opens the page sees all of it
+    assert [path.count("L") for path in paths] == [40, 40]  # the page shows the whole history to every viewer
     expect(course.get_by_text("fails")).to_be_visible()
     expect(course.get_by_text("passes")).to_be_visible()
     now = rest.ask("GET", "/v1/anneal").json()["findings"][1]

@@ -13,7 +13,7 @@ from tests.console.test_steering import act
 from tests.e2e.running import Run, eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
-# What a policy of a minute passes: it is close to uniform, and so are its values.
+# Bounds that a policy after a minute meets: it is close to uniform.
 LOOSE = "bounds:\n  mean_kl: 0.5\n  mean_value_change: 5.0\n"
 
 

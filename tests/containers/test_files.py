@@ -176,7 +176,7 @@ def test_the_smoke_run_is_valid_and_the_same_for_every_service() -> None:
     sets = [value for flag, value in zip(commands[0], commands[0][1:], strict=False) if flag == "--set"]
     config = load(ROOT / "deploy/compose/run.yaml", sets)
     assert config.learning.batch_samples == 8
-    # What compose starts in earnest begins the command of the smoke run.
+    # The command of each compose service begins that of the smoke run.
     assert commands[0][:4] == COMPOSE["services"]["rollout"]["command"]
 
 

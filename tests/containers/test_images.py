@@ -100,7 +100,7 @@ def test_the_image_user_is_fixed_and_unprivileged(service: str) -> None:
 def test_no_compiler_no_cache_no_source_of_the_core(service: str) -> None:
     for program in ("gcc", "g++", "cc", "c++", "cmake", "ninja", "make"):
         assert in_image(service, "sh", "-c", f"command -v {program} || true") == "", program
-    # What a build mounts leaves an empty folder behind.
+    # A build's mounts leave empty folders behind.
     left = in_image(service, "sh", "-c", "find /root/.cache /var/lib/apt/lists /src /wheels /requirements /opt/build "
                     "-type f 2>/dev/null; echo looked", options=["--user", "0"])
     assert left == "looked\n"

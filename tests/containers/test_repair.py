@@ -57,5 +57,5 @@ def test_documented_commands_repair_a_damaged_state(project: Project) -> None:
     kept = int(size)
     assert 0.3 * VALUES < kept < 0.7 * VALUES
     assert project.as_admin(STORE, f"GET key-{kept - 1}") == [f"{kept - 1:050d}"]
-    # The damaged files are beside the new ones.
+    # The damaged files are kept next to the new ones.
     assert "appendonly.aof.manifest" in project.compose("run", "--rm", "--no-deps", STORE, "ls", "/data/damaged")

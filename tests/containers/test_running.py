@@ -29,7 +29,7 @@ def test_every_container_is_healthy_and_the_api_answers(project: Project) -> Non
     assert project.rest("GET", "status", token="").status_code == 401
     assert project.rest("GET", "status", token="wrong").status_code == 401
     assert project.status()["run"] == "five"
-    # Who only looks may not steer.
+    # A viewer may not control the run.
     viewer = project.secret["FIVE_VIEWER_TOKEN"]
     assert project.rest("GET", "versions", token=viewer).status_code == 200
     assert project.rest("POST", "pause", token=viewer).status_code == 403
@@ -83,7 +83,7 @@ def test_redis_wants_its_password(project: Project) -> None:
     (params,) = project.containers("redis-params")
     assert project.as_admin("redis-state", "config get appendonly") == ["appendonly", "yes"]
     assert project.as_admin("redis-params", "config get appendonly") == ["appendonly", "no"]
-    # What a container of Redis itself holds opens nothing.
+    # Secrets in a Redis container give no access.
     ask = 'REDISCLI_AUTH="$REDIS_PASSWORD" redis-cli --user probe --no-auth-warning '
     for container in (state, params):
         assert docker("exec", container, "sh", "-c", ask + "ping").strip() == "PONG"

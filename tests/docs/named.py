@@ -14,7 +14,7 @@ from tests.repository import ROOT
 # Folders whose files can be named; what a run or a build makes (runs/, build/) is not there to be found.
 FOLDERS = "libs|services|charts|docs|configs|deploy|k8s|tests|protos|tools|benchmarks|console|core|\\.ci"
 PATH = re.compile(rf"(?<![\w/.$-])((?:{FOLDERS})/[\w./*-]*[\w*/])")
-# What a build makes, and names of Deployments.
+# Build outputs, and names of Deployments.
 MADE = re.compile(r"services/controller/console/built|k8s/base/\.?five\.yaml|deploy/five-")
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")

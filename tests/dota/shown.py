@@ -24,7 +24,7 @@ ITEMS_BY_WORD = {
     "used": {i for i in test_matrix_items.USABLE if i not in test_matrix_items.OTHERWISE},
     "stacking": test_matrix_stacking.TWICE,
 }
-# Of abilities and items alike.
+# For abilities and items.
 BY_WORD = {
     "stats": {s for s, _ in test_matrix_stats.SUBJECTS},
     "radius": {s for s, _ in test_matrix_radius.SUBJECTS},
@@ -34,7 +34,7 @@ BY_WORD = {
     "break": set(test_matrix_break.PASSIVE) | set(test_matrix_break.CARRIED),
     "twice": {s for s, _ in test_matrix_stacking.AGAIN},
 }
-# What an ability or item does is seen by these; the others see how it is learned, cast or bought.
+# These show an ability's or item's effects; the others show how it is learned, cast or bought.
 OF_EFFECTS = {"damage", "stats", "radius", "flight", "lasting", "break", "used", "held", "stacking"}
 
 

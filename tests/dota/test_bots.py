@@ -102,7 +102,7 @@ def test_scripted_beats_random():
 def test_scripted_takes_last_hits_and_denies():
     """At least a quarter of the enemy's creeps when uncontested, and some denies."""
     vec = VecGame(MID, 12, seed=3, observations=False)
-    vec.controllers[:6] = (Controller.SCRIPTED, Controller.POLICY)  # a policy that is not told anything stands still
+    vec.controllers[:6] = (Controller.SCRIPTED, Controller.POLICY)  # a policy without commands stands still
     vec.controllers[6:] = (Controller.POLICY, Controller.SCRIPTED)
     seen = np.zeros((12, len(STATS)))
     while vec.game_time.max() < 200:

@@ -109,7 +109,7 @@ def test_morbid_mask_steals_a_share_of_the_damage(new_world: Any, data: dict[str
     a = arena(new_world, data, hero)
     give(a, "lifesteal")
     unit, target = a.unit(0), a.dummy(120, 0, hp=1e5)
-    a.world.set_unit(target, extra_armor=20)  # what is dealt is well below what was meant
+    a.world.set_unit(target, extra_armor=20)  # the damage dealt is well below the raw damage
     mine = a.hp(unit)
     lost = hits(a, target, 5)
     u = a.world.unit(unit)

@@ -52,7 +52,7 @@ def test_a_game_to_its_end(actions):
     while not ended:
         assert info["winner"] == "" and not info["won"]
         _, _, terminated, truncated, info = env.step(allowed(env, info, rng))
-        assert info["invalid_actions"] == 0 or actions == "native"  # whose masks depend on the slot chosen
+        assert info["invalid_actions"] == 0 or actions == "native"  # their masks depend on the chosen slot
         steps, ended = steps + 1, terminated or truncated
     assert truncated and not terminated
     assert info["winner"] == "draw" and not info["won"]

@@ -21,7 +21,7 @@ ENTRIES = {tuple(re.findall(r"`([^`]+)`", names)): " ".join(reason.split())
 SOMETIMES = {name for names, reason in ENTRIES.items() if "in some sets of twelve games only" in reason
              for name in names}
 IN_NO_BUILD = {name for names, reason in ENTRIES.items() if reason == "in no build" for name in names}
-# What the scripted buyer keeps beside builds, and what Roshan drops (economy.cpp, rules.json).
+# Items that the scripted buyer keeps in addition to builds, and Roshan's drops (economy.cpp, rules.json).
 BESIDE_BUILDS = ("tango", "flask", "clarity", "tpscroll", "ward_observer", "ward_sentry", "dust", "gem",
                  "smoke_of_deceit", "infused_raindrop", "aegis", "cheese", "refresher_shard")
 NEVER_AN_ITEM = {"item_courier", "item_ward_dispenser", "item_tango_single"}  # for reasons of their own

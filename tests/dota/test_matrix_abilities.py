@@ -173,7 +173,7 @@ def test_cast_range(new_world: Any, hero: str, ability: str) -> None:
         assert (1 < moved <= 100) == beyond or (blinked and not beyond), (ability, away, moved)
 
 
-# What a cast on one enemy cannot show, and where it is shown.
+# Abilities that a cast on one enemy cannot show, and their tests.
 UNSEEN = {
     "aura": "on its carrier as long as it is; its bearers are in tests/dota/test_effects_modifiers.py",
     "stack_gain": "tests/dota/test_abilities_nevermore.py, test_abilities_lion.py",

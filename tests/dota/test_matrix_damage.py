@@ -11,7 +11,7 @@ from tests.dota import stated
 from tests.dota.arena import Arena
 from tests.dota.test_matrix_abilities import ALL, DATA, Scene, definition
 
-# What deals its damage by chance, by attacks, by distance or through other units, and the test of its numbers.
+# Abilities with damage by chance, attacks, distance or other units, and the tests of their numbers.
 ELSEWHERE = {
     "axe_counter_helix": "tests/dota/test_abilities_in_time.py",
     "crystal_maiden_freezing_field": "tests/dota/test_abilities_crystal_maiden.py",

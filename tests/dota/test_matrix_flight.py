@@ -14,7 +14,7 @@ NEAR, FAR = 220, 900
 OF_AURA = 16  # among a modifier's flags
 FLIES = {"projectile", "bounce", "linear_wave", "expanding_ring", "ring_projectiles", "projectile_point",
          "radial_lines"}
-# Of other kinds, and their tests.
+# Other kinds, and their tests.
 ELSEWHERE = {
     "missile_unit": "speeds up: tests/dota/test_abilities_five.py",
     "spirits": "fly to and fro: tests/dota/test_abilities_five.py",

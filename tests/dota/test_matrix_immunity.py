@@ -16,7 +16,7 @@ DEBUFF = 4  # among a modifier's flags
 CASES = [case(*way) for way in ways() if way[0] != "item_tome_of_knowledge"]  # which teaches other abilities
 # From where a raze strikes.
 AWAY = {"nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
-# What pierces or not in a way that this fight does not show, and the test that does.
+# Abilities whose piercing this fight does not show, and their tests.
 ELSEWHERE = {
     "axe_culling_blade": "its kill pierces, its damage is magical: tests/dota/test_abilities_in_time.py",
     "item_hand_of_midas": "of creeps, which are never immune here: tests/dota/test_effects_items.py",
@@ -47,7 +47,7 @@ def reached(fight: Fight, immune: bool) -> bool:
     if immune:
         for hero in (ENEMY, SECOND):
             shield(fight, hero)
-        fight.seconds(0.6)  # what an aura left on them runs out
+        fight.seconds(0.6)  # modifiers left by an aura run out
     touched = False
     hp = {hero: fight.hp(fight.unit(hero)) for hero in (ENEMY, SECOND)}
 

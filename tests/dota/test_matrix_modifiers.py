@@ -12,7 +12,7 @@ from tests.dota.fight import ranged as is_ranged
 
 AROUND = {"t": "circle", "r": 9000}
 OF_AURA = 16  # among a modifier's flags
-# Whose time is not the bearer's to resist: links and what they took, counts of blows, forced motion.
+# Modifiers that status resistance does not shorten: links, counts of attacks, forced motion.
 UNRESISTED = {"stat_drain", "on_hit_stat_steal", "stack_gain", "knockback", "force_push", "pull_to_caster", "leap",
               "aura"}
 # Immunity cannot be dispelled; hidden units cannot be reached.
@@ -20,7 +20,7 @@ OUT_OF_REACH = {"spell_immune", "banish"}
 # Not put on anybody, or as long as something else is.
 NOT_BORNE = {"vision", "terrain_block", "random_explosions", "spirits", "summon", "periodic_strike", "mana_drain",
              "drain", "random_target_hits", "plant_tree", "ground_area", "missile_unit"}
-# What this fight does not show, and the test that does.
+# Modifiers that this fight does not show, and their tests.
 UNSEEN = {
     ("axe_culling_blade", "mod"): "after a kill: tests/dota/test_abilities_in_time.py",
     ("necrolyte_heartstopper_aura", "stack_gain"): "after a kill: tests/dota/test_abilities_others.py",
@@ -62,7 +62,7 @@ def borne(fight: Fight, subject: str, way: str, keep: bool = False) -> list[tupl
     found = [(nodes[s.index], s) for s in seen.values()
              if "dur" in nodes[s.index].node and nodes[s.index].primitive not in NOT_BORNE
              and not (s.flags & OF_AURA and nodes[s.index].primitive == "aura")]
-    other = {"mate": "enemy"}.get(way, "ally")  # whom this way does not try it on
+    other = {"mate": "enemy"}.get(way, "ally")  # targets that this test does not cover
     for n in lasting(subject):
         if n.node.get("if") == other or (way == "ranged" and "double_attack" in n.way):
             continue

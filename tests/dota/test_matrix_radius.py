@@ -12,7 +12,7 @@ from tests.dota.fight import ENEMY, MATE, SECOND, SEEN_HERO, Fight, case, defini
 EDGE = 12  # units within or beyond; a frame's walk is less
 RAZES = {"nevermore_shadowraze1": 200, "nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
 SIGHT = {"vision", "true_sight", "place_ward"}
-# Who else is there would pass it on, or end it.
+# Other units nearby would pass it on or end it.
 ALONE = {"earthshaker_echo_slam", "item_smoke_of_deceit"}
 # Circles whose centre or pick is not the caster's or the target's, and the tests of them.
 ELSEWHERE = {
@@ -72,13 +72,13 @@ def reached(core: Any, tables: dict[str, Any], subject: str, way: str, n: stated
         if other != who:
             fight.stand(other, 3500, 0)
     fight.world.set_unit(watched, hp=9000, mana=100)
-    fight.seconds(0.7)  # what an aura left on it before runs out
+    fight.seconds(0.7)  # modifiers left by an aura run out
     fight.still(watched)
     fight.world.set_unit(watched, hp=9000, mana=100)
     bare = fight.world.unit(watched)
     if slot >= 0:
         fight.cast(slot)
-    if n.primitive == "multi_attack":  # strikes whom its team sees
+    if n.primitive == "multi_attack":  # strikes only units that its team sees
         fight.world.spawn("npc_dota_observer_wards", 0, bare["x"] + 60, bare["y"] - 60)
         fight.world.step(1)
     if n.trigger == "attacked" or n.primitive == "multi_attack":

@@ -46,7 +46,7 @@ def has(item: str, primitive: str) -> bool:
     return any(n.primitive == primitive for n in stated.nodes(ITEMS[item]))
 
 
-# Of blindness, which is not among a unit's numbers: test_matrix_stats.py.
+# Blindness is not among a unit's numbers: see test_matrix_stats.py.
 AURAS = [i for i in ITEMS if any(n.primitive == "aura" and set(n.node.get("stats", {})) - {"miss_pct"}
                                  for n in stated.nodes(ITEMS[i]))]
 EVASIVE, STEADY = states("evasion_pct"), states("status_res_pct")
@@ -223,7 +223,7 @@ def tireless(core: Any) -> dict[str, Any]:
     return {helper: core.load_tables(*(data[f] for f in FILES)) for helper in HELPERS}
 
 
-# Whose second cast is another one.
+# Abilities whose second cast is a different ability.
 OTHERWISE = {"death_prophet_spirit_siphon": "by charges", "item_cyclone": "out of the world: reached by nobody",
              "item_black_king_bar": "shorter each time: tests/dota/test_effects_items.py",
              "item_smoke_of_deceit": "an enemy is near: tests/dota/test_effects_whole.py"}

@@ -87,7 +87,7 @@ def of_bearers(scene: Scene, ability: str, rank: int, unit: int, share: float) -
     return out
 
 
-# Where the enemy stands, when it is not a sword's length away.
+# The enemy's position, if it is not in melee range.
 AWAY = {"nevermore_requiem": 400, "razor_plasma_field": 250}
 
 

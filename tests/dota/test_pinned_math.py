@@ -12,7 +12,7 @@ import pytest
 from dota import _core
 
 CORE = Path(__file__).resolve().parents[2] / "libs" / "dota" / "core"
-# What a C library rounds as it likes. sqrt, floor, ceil, fabs, fmod and lround have one right answer.
+# Functions that C libraries round differently. sqrt, floor, ceil, fabs, fmod and lround have one right answer.
 INEXACT = ("sin", "cos", "tan", "sincos", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "exp2",
            "exp10", "expm1", "log", "log2", "log10", "log1p", "pow", "hypot", "cbrt", "erf", "erfc", "tgamma", "lgamma")
 

@@ -59,7 +59,7 @@ def check_frame(game: InteractiveGame, team: int, ever: set[int]) -> None:
             of = -1 if table == "ground_item" else int(row[1]) >> 4 & 3
             assert of == team or in_sight(own[fogs[team]], int(row[x]), int(row[y]))
     kinds = len(own["stock"]) // 2
-    mine = slice(kinds * team, kinds * team + kinds)  # what is left in the team's own shop; of the other's nothing
+    mine = slice(kinds * team, kinds * team + kinds)  # stock of the team's own shop only
     np.testing.assert_array_equal(own["stock"][mine], whole["stock"][mine])
     assert own["stock"][mine, 0].all() and not np.delete(own["stock"], np.arange(2 * kinds)[mine], axis=0).any()
     assert own["clock"][0, SCHEMA.table("clock").column("roshan")] == 0

@@ -28,7 +28,7 @@ def test_paper_sizes() -> None:
     layout = Layout(GameConfig(observation=ObservationConfig(generation=1)))
     assert layout.units == 189
     assert layout.paper_values == (14554, 1200)  # Berner et al. 2019, table 4
-    # What differs between the five heroes of a team is little: a team-step is far from five times 15,754 values.
+    # The five heroes of a team share most values: a team-step has far fewer than five times 15,754.
     assert layout.shared + layout.shared_ids == 13758
     assert layout.private + (layout.private_ids - 2) + 256 == 1996
 

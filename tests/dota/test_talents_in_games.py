@@ -68,7 +68,7 @@ def test_more_damage(new_world: Any, data: dict[str, Any], hero: str, talent: st
     assert more == pytest.approx(value(data, hero, talent) * times * share, rel=0.01)
 
 
-# How long what a cast puts on a hero lasts: talent, ability, on the caster or the enemy.
+# Durations of modifiers that a cast applies: talent, ability, on the caster or the enemy.
 LASTING = [
     ("lich", "lich_4", "lich_frost_shield", 0), ("slark", "slark_3", "slark_shadow_dance", 0),
     ("sven", "sven_4", "sven_storm_bolt", 5), ("witch_doctor", "witch_doctor_4", "witch_doctor_maledict", 5),
@@ -285,7 +285,7 @@ def test_talent_raises_backstab_damage(new_world: Any, data: dict[str, Any]) -> 
     assert both(new_world, data, "riki", "riki_1", blow) == pytest.approx(value(data, "riki", "riki_1"), abs=0.01)
 
 
-# Whom an ability strikes: talent, ability, reach without the talent.
+# Range of an ability: talent, ability, range without the talent.
 REACH = [("axe", "axe_2", "axe_berserkers_call", "radius"), ("riki", "riki_4", "riki_tricks_of_the_trade", "range"),
          ("earthshaker", "earthshaker_3", "earthshaker_fissure", "fissure_range")]
 

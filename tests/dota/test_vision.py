@@ -163,7 +163,7 @@ def test_masks_with_felled_trees_equal_a_map_that_never_had_them(core: Any, tabl
     for s in rng.uniform(-7000, 7000, (25, 2)):
         for g in (without, felled):
             g.add(HERO, 0, (float(s[0]), float(s[1])))
-    for half in (down[::2], down[1::2]):  # what was cast with half of them down must not serve for all
+    for half in (down[::2], down[1::2]):  # visibility computed with half of them felled must not be reused
         for i in half:
             felled.cut_tree(i)
         felled.update_vision()

@@ -86,7 +86,7 @@ def test_the_lanes_meet_and_fight(new_world: Any) -> None:
         for u in world.units("lane_creep"):
             lost[u["lane"], u["team"]] = max(lost[u["lane"], u["team"]], u["max_hp"] - u["hp"])
         world.step(5)
-    # In every lane creeps of both sides are struck, by each other: no tower stands where they meet.
+    # In every lane creeps of both sides hit each other: they meet outside the range of towers.
     assert min(lost.values()) > 20, lost
     for lane in range(3):
         fronts = [[u for u in world.units("lane_creep") if u["lane"] == lane and u["team"] == team] for team in (0, 1)]

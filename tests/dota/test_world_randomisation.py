@@ -14,7 +14,7 @@ from tests.dota.watching import duel, field
 
 SEEDS = range(40)
 STATS = ("str", "agi", "int", "armor", "move_speed", "hp_regen", "mana_regen", "magic_resist")
-# Of a hero without items: what each magnitude moves, itself and what follows from attributes.
+# For a hero without items: the stats that each magnitude changes, directly and through attributes.
 MOVES = {"random_attributes": {"str", "agi", "int", "armor", "move_speed", "hp_regen", "mana_regen", "magic_resist"},
          "random_armor": {"armor"}, "random_move_speed": {"move_speed"}, "random_hp_regen": {"hp_regen"},
          "random_mana_regen": {"mana_regen"}, "random_magic_resist": {"magic_resist"}}

@@ -89,13 +89,13 @@ def test_patch_is_annealed_and_promoted(run: Run) -> None:
     base, trial = first["anneal"]["base"], f"{first['anneal']['id']}/1"
     assert first["share"] < 1
 
-    # A share that is set: each game's arm is that of its id, about as many as the share says.
+    # A share that is set: each game's variant is that of its id, about as many as the share says.
     assert run.rest("PUT", "anneal/share", json={"share": 0.4}).status_code == 200
     games(run, 24, newest_game(run))  # those that had begun before, and a look at the document
     drawn = games(run, 60, newest_game(run))
     assert {g["anneal"] for g in drawn} == {trial}
-    assert [g["arm"] for g in drawn] == [assign_variant(trial, g["game"], 0.4) for g in drawn]
-    share = sum(g["arm"] == Variant.NEW for g in drawn) / len(drawn)
+    assert [g["variant"] for g in drawn] == [assign_variant(trial, g["game"], 0.4) for g in drawn]
+    share = sum(g["variant"] == Variant.NEW for g in drawn) / len(drawn)
     assert 0.2 < share < 0.6
     print(f"{len(drawn)} games at a share of 0.4: {share:.2f} have the change")
 
@@ -125,7 +125,7 @@ def test_patch_is_annealed_and_promoted(run: Run) -> None:
     drift = eventually(lambda: run.rest("GET", "status").json()["drift"], 60, "the controller says how it differs")
     assert drift == [{"key": "game.patch", "file": "7.19", "record": "7.21d"}]
     after = games(run, 30, newest_game(run))
-    assert all("arm" not in g for g in after[-12:])
+    assert all("variant" not in g for g in after[-12:])
     run.wait_version(run.head() + 3)
     run.check_versions()
     assert run.end() == 0
@@ -205,7 +205,7 @@ def test_harmful_change_is_reverted_retried_and_given_up(
         "anneal.began", "anneal.failed", "anneal.ramping", "anneal.failed", "anneal.reverted"]
     # Learning continues from the previous parameters, without the change.
     games(run, 12, newest_game(run))
-    assert all("arm" not in game for game in games(run, 12, newest_game(run)))
+    assert all("variant" not in game for game in games(run, 12, newest_game(run)))
     head = run.wait_version(run.head() + 3)
     assert np.abs(tensors(run, head)["heads.offsets.bias"]).max() < 5
     run.check_versions()
@@ -240,7 +240,7 @@ def test_revert_survives_the_optimizers_death(run: Run, monkeypatch: pytest.Monk
     changed = run.command("schedules", "set", "learning_rate", "1e-4", "--reason", "finer")
     assert changed.returncode == 0, changed.stderr
     run.wait_version(run.head() + 4)
-    # What would be undone is listed first, and nothing is changed by asking.
+    # The preview lists the effects of a revert and changes nothing.
     listed = run.rest("GET", f"revert/{target}").json()
     assert listed["versions"][0]["first"] == target + 1
     assert [row["name"] for row in listed["schedules"]] == ["learning_rate"]

@@ -96,7 +96,7 @@ def test_run_learns_pauses_resumes_and_stops(run: Run) -> None:
     assert list((run.folder.path / "tensorboard").glob("events*"))
     assert run.command("status").returncode == 2
 
-    # Of the newest game a film is made, here too where nothing runs any more.
+    # `five watch` renders the newest game after the run has ended too.
     assert re.fullmatch(r"version-\d+", newest(games).stem)
     film = run.place / "film.mp4"
     shown = run.command("watch", "--out", str(film), "--seconds", "1")

@@ -110,7 +110,7 @@ def test_surgery_widens_a_running_agent(run: Run) -> None:
     assert report["ok"]
     assert report["samples"] > 0
 
-    # What would happen, and what is refused.
+    # Dry runs and refusals.
     head = run.head()
     dry = run.rest("POST", "surgery/apply", json={"digest": digest}, params={"dry_run": "true"})
     assert dry.status_code == 200

@@ -13,7 +13,7 @@ from tests.telemetry.otlp_receiver import ReceivedSpan, Receiver, receiving
 pytestmark = pytest.mark.slow
 ACT, PLAY, PUSH = "five.v1.InferenceService/Act", "five.v1.EnvService/Play", "five.v1.ExperienceService/Push"
 KINDS = ("controller", "dota_env", "inference", "optimizer", "opponents", "rollout")
-# Of a step in which no game ends.
+# Spans of a step in which no game ends.
 TREE = ["five-rollout internal game step",
         "  five-rollout internal wait",
         "  five-rollout internal act",
@@ -69,7 +69,7 @@ def test_step_is_one_trace_of_four_services(containers: Containers, receiver: Re
 
     httpx.get(f"http://127.0.0.1:{containers.rest_port}/v1/versions", timeout=30, headers={
         "Authorization": f"Bearer {containers.token}", "traceparent": CALLER}).raise_for_status()
-    # What waits for its export is sent when a process ends.
+    # Spans that wait for export are sent when a process ends.
     containers.processes["controller"].send_signal(signal.SIGTERM)
     assert containers.processes["controller"].wait(60) == 0, containers.logs()
     (request,) = receiver.named("GET /v1/versions")

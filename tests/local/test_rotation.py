@@ -66,17 +66,17 @@ def test_old_password_works_until_processes_restart(local: Local) -> None:
         new = local.passwords.login(user).password
         assert new != old
         seen.extend(local.takes(user, each, role) for each in (old, new) for role in acl.ROLES)
-        assert connected.ping()  # who is in stays in
+        assert connected.ping()  # open connections stay authenticated
 
     local.rotate("optimizer", renew)
     assert seen == [True] * 4
     (new,) = local.passwords.of("optimizer")
     assert all(local.takes("optimizer", new, role) and not local.takes("optimizer", old, role) for role in acl.ROLES)
     with pytest.raises(redis.AuthenticationError):
-        connected.ping()  # told to go, and the old one opens nothing
+        connected.ping()  # asked to restart, and the old password is refused
     login.password = new
     assert connected.ping()
-    for role in acl.ROLES:  # what a server would read that starts now
+    for role in acl.ROLES:  # the tokens that a newly started server would read
         users = (local.folder.path / "redis" / f"{role}.acl").read_text()
         assert acl.hash_password(new) in users and acl.hash_password(old) not in users
 

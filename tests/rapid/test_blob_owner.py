@@ -1,4 +1,4 @@
-"""One of several runs of the same name owns the blobs below it."""
+"""Ownership of the blobs below a name that several runs share."""
 
 import io
 import os

@@ -279,7 +279,7 @@ def test_killed_supervisor_leaves_no_orphans(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_everything_once(tmp_path: Path) -> None:
     process, pids = supervising(tmp_path)
-    # As a terminal does: the signal goes to the foreground group. The children have own groups.
+    # As from a terminal: the signal goes to the foreground group. The children have groups of their own.
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=15) == 0
     assert not any(map(alive, pids))

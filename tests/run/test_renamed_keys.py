@@ -170,7 +170,7 @@ def test_stored_numbers_move_to_their_bounds(tmp_path: Path, caplog: pytest.LogC
     assert f"{path}: game.max_game_seconds 9000.0: at most 8000.0 is allowed, which replaces it" in lines
     assert f"{path}: rating.games_per_rating 1: at least 2 is allowed, which replaces it" in lines
     assert len(lines) == len(BEYOND)
-    with pytest.raises(ConfigError, match="max_game_seconds"):  # what somebody writes today is refused
+    with pytest.raises(ConfigError, match="max_game_seconds"):  # a new file with the old key is refused
         load("laptop-1v1", ["game.max_game_seconds=9000"])
 
 

@@ -144,7 +144,7 @@ class CountingGames:
         self.steps = 0
         self.actions: list[npt.NDArray[np.int16]] = []
         self.controllers = np.zeros((len(lengths), 2), np.uint8)
-        self.rules: dict[int, Any] = {}  # what each place was last begun under
+        self.rules: dict[int, Any] = {}  # configuration of each slot's current game
         self.lose_at: set[int] = set()
         units = LAYOUT.blocks["units"]
         self.building = units.field("max_hp").offset + LAYOUT.groups["allied_buildings"].start * units.stride["shared"]

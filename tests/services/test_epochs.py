@@ -111,7 +111,7 @@ async def test_stale_segment_is_dropped_and_its_stream_continues() -> None:
     try:
         async with grpc.aio.insecure_channel(address) as channel:
             call = experience_pb2_grpc.ExperienceServiceStub(channel).Push()
-            # The old epoch's layout is another: that is no reason to end the stream.
+            # The old epoch has another layout, which must not end the stream.
             for request in (push("a", 1, "feedfacefeedface"), push("b", 2), push("a", 1), push("a", 2)):
                 await call.write(request)
             answers = [await call.read() for _ in range(4)]
@@ -203,7 +203,7 @@ async def test_inference_refuses_older_and_delays_newer_epochs() -> None:
             with pytest.raises(CallFailed, match="at epoch 2, the request at 3") as failure:
                 await act(ahead)
             assert failure.value.code is StatusCode.UNAVAILABLE and not is_stale_epoch(failure.value)
-            assert ahead.connections < 30  # it was asked in pauses
+            assert ahead.connections < 30  # it was queried in pauses
         async with InferenceClient([server.address], RPC, COUNTING_LAYOUT.hash, epoch=2) as level:
             assert (await act(level)).versions.tolist() == [0]
     with pytest.raises(ValueError, match="epoch is missing"):

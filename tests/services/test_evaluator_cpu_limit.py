@@ -78,7 +78,7 @@ def test_newest_versions_keep_one_replay_each(tmp_path: Path) -> None:
             recorder.ended(slot)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["version-1-scripted-7.replay", "version-2.replay",
                                                           "version-3.replay"]
-    assert sum(1 for _ in play(Replay.load(tmp_path / "version-3.replay"))) > 10  # and its final state is the game's
+    assert sum(1 for _ in play(Replay.load(tmp_path / "version-3.replay"))) > 10  # the final state equals the game's
 
 
 def test_restarted_game_is_recorded_again_and_lost_one_dropped(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_past_version_is_reloaded_when_its_digest_changes(
     assert policy(held).bias == 10
     again = models.reserve(1).result(5)
     assert again is not held and policy(again).bias == 11
-    assert models.reserve(2).result(5) is other  # what did not change stays in memory
+    assert models.reserve(2).result(5) is other  # unchanged versions stay in memory
     for served in (held, again, other, other):
         models.release(served)
     models.close()

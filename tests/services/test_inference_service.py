@@ -54,7 +54,7 @@ async def test_policy_debug_is_returned_for_watched_sessions(server: InferenceSe
         assert answer.states["count"].shape[0] == 1 and answer.auxiliary["win_probability"].shape == (1, 1)
         assert answer.policy_debug["choice"].shape == (2, 1, 30)
         assert answer.policy_debug["win_probability"].shape == (2, 1)
-        # Of the second session's second step, and of the third's first.
+        # The second session's second step, and the third's first.
         np.testing.assert_allclose(answer.policy_debug["choice"][:, 0, 0], [1 / 3, 1 / 2], rtol=1e-3)
         assert "aim" not in answer.policy_debug
         assert not (await one(c, 2, 3.0)).policy_debug

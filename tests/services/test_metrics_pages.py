@@ -136,7 +136,7 @@ def test_environment_servers_come_from_rollouts() -> None:
 
     shared = [said("0", "10.0.0.1", "10.0.9.1:50051", "10.0.9.2:50051"), said("1", "10.0.0.2", "10.0.9.2:50051")]
     assert environment_servers(shared) == {"10.0.9.1:50051", "10.0.9.2:50051"}
-    # A server beside each rollout, in its pod.
+    # A server in each rollout's pod.
     assert len(environment_servers([said(str(i), f"10.0.0.{i}", "127.0.0.1:50051") for i in range(3)])) == 3
     # Two rollouts of one machine that play on one server.
     assert len(environment_servers([said(str(i), "127.0.0.1", "127.0.0.1:7000") for i in range(2)])) == 1

@@ -80,5 +80,5 @@ def test_ranks_take_the_same_steps_with_decisions_begun_ahead(tmp_path: Path) ->
     assert states[0][:3] == states[1][:3]
     steps, version, _, ahead, taken = states[0]
     assert 37 <= steps == taken <= 39 and version == steps // STEPS_PER_VERSION
-    # Of the eight steps of a version the first six begin the next one's decision; a pause and the end cost some.
+    # The first six of a version's eight steps begin the next one's decision; a pause and the end cost some.
     assert ahead >= 0.5 * steps and ahead == states[1][3]

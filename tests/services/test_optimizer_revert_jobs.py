@@ -20,7 +20,7 @@ from tests.services.test_optimizer_surgery_jobs import NEW, OLD, PLAN, Bench
 
 
 class Reverting(Bench):
-    """A bench that names each operation anew."""
+    """Bench that gives each operation a new name."""
 
     operation = ""
 
@@ -100,7 +100,7 @@ def test_revert_restores_parameters_and_moments(bench: Reverting) -> None:
     assert record == before.changed(new_epoch=True) and now.status is Status.WARMING
     assert same(bench.tensors(8), bench.tensors(2)) and not same(bench.tensors(7), bench.tensors(2))
     assert bench.state.lineage().branches(8) == [range(3, 8)]
-    assert bench.store.fetch(5)[0], "the branch that was left is there for whoever asks"
+    assert bench.store.fetch(5)[0], "the reverted branch remains available"
 
     bench.go_on(OLD)
     learner = bench.training.learner

@@ -150,7 +150,7 @@ def test_surgery_jobs_change_nothing_before_the_cut_over(bench: Bench) -> None:
     made = bench.order("transform")
     assert (made.answer["version"], made.answer["warm_up_until"]) == (3, 5)
     assert made.answer["schema"] == NEW.schema
-    assert bench.everything() == before, "what is staged lies beside what others read"
+    assert bench.everything() == before, "staging changes nothing that others read"
     assert bench.training.intake.buffer.statistics() == buffer
 
     published = bench.order("publish")

@@ -182,7 +182,7 @@ def test_unavailable_store_blocks_training_without_loss(tmp_path: Path) -> None:
 
     run.beat = beat
     run.run(stop)
-    # Of the two steps to version 2 one is taken, and the loop keeps running.
+    # One of the two steps to version 2 is taken, and the loop keeps running.
     assert {steps for _, steps, _ in blocked} == {3}
     assert blocked[-1][2] - blocked[0][2] >= 99
     assert any("ConnectionError: no Redis answers" in reason for reason, _, _ in blocked)

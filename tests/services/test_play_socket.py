@@ -139,7 +139,7 @@ async def test_spectators_see_the_delayed_game_and_cannot_order(redis_client: re
             reading = asyncio.create_task(player.play(500))
             browser = Browser(socket)
             state = await browser.word("state")
-            assert (state["time"], state["frame"]) == (0.0, 0)  # not how it stands now
+            assert (state["time"], state["frame"]) == (0.0, 0)  # not the present score
             await browser.play(6)
             assert match.game.engine_frame - browser.engine_frame >= 25
             assert browser.header["team"] is None

@@ -74,7 +74,7 @@ def test_a_report_sent_twice_counts_once(redis_client: redis.Redis) -> None:
     assert pairing is not None and rating.on_result(ended(pairing))
     kept = stored(redis_client)
     assert not rating.on_result(ended(pairing, 0.0)) and stored(redis_client) == kept
-    # Nor when another process tells of it.
+    # A report by another process does not count either.
     assert not loop(redis_client).on_result(ended(pairing, 0.0)) and stored(redis_client) == kept
     assert rating.games == 1
 
@@ -139,7 +139,7 @@ def test_crash_leaves_a_rating_with_its_record_or_neither(redis_client: redis.Re
         assert (rated, "open" in rows, series, games) in (
             (True, False, [3], 0), (False, True, [], 5), (False, True, [], 6))
         seen.add((rated, games))
-        again = loop(redis_client)  # who comes after plays what is missing and ends up in the same place
+        again = loop(redis_client)  # the successor plays the missing games and gets the same rating
         play(again)
         standing = again.ladder.standings["version-3"]
         assert standing.games == 6 and [r.values["version"] for r in again.series.read("ratings")] == [3]

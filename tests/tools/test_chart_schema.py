@@ -121,7 +121,7 @@ def test_bounds_apply_to_fractions_as_text(bounds: str) -> None:
             good = False
         taken = re.search(pattern, text) is not None
         assert good or not taken, text
-        # helm hands over whole numbers as numbers, so their text is nobody's.
+        # helm passes whole numbers as numbers, so no pattern is needed for their text.
         if good and re.fullmatch(r"-?[0-9]*\.[0-9]+|[1-9](\.[0-9]+)?e-0*[1-9]", text) and text != "0.0":
             assert taken or number.get("minimum", 0) >= 1, text
 

@@ -10,7 +10,7 @@ from pathlib import Path
 SERVICES = {"dotaEnv": "dota-env", "rollout": "rollout", "opponents": "opponents", "evaluator": "evaluator",
             "play": "play", "controller": "controller", "inference": "inference", "optimizer": "optimizer"}
 CUDA = ("inference", "optimizer")
-# What registries answer for a name or tag that they do not have. Some deny a name that does not exist.
+# Errors of registries for an unknown name or tag. Some deny access to a name that does not exist.
 _ABSENT = ("not found", "manifest unknown", "name unknown", "manifest_unknown", "name_unknown", "does not exist",
            "denied")
 

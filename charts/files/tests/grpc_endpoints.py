@@ -21,7 +21,7 @@ def targets(config):
         found.append(services.evaluator.address)
     if services.play.enabled:
         found.append(services.play.address)
-    # The game containers beside a rollout are its own, and nobody else's.
+    # A rollout's game containers serve only that rollout.
     return [target for target in found if target.partition(":")[0] not in ("localhost", "127.0.0.1")]
 
 

@@ -15,7 +15,7 @@ from dota.spectator.schema import Frame, FrameSchema, game_schema
 
 BORN, BLINKED = 1 << 9, 1 << 10  # bits of a unit's look
 TEAM_HEROES = 5
-UNIT_PER_STEP = 400.0  # what moves further in a timestep was not walking: no charge of the game is half as fast
+UNIT_PER_STEP = 400.0  # units that move further in a timestep were teleported: no charge of the game is half as fast
 WORLD_UNIT = 65535 / 16640  # of a quantised coordinate
 
 Array = npt.NDArray[Any]

@@ -121,7 +121,7 @@ def _radius(thing: Mapping[str, Any]) -> list[float]:
         if node.get("p") in _SIGHT or node.get("at") == "front" or node.get("scepter") or "talent" in node:
             continue
         if enemies_only and str(node.get("to", "")).startswith("all"):
-            continue  # what its caster's side gets of it is not where it is aimed
+            continue  # effects on the caster's side are not at the target
         shape = node.get("shape")
         radius = shape.get("r") if shape and shape.get("t") == "circle" else node.get("r")
         if found := _resolve(thing, radius):

@@ -168,7 +168,7 @@ class Simulation:
         unroll = c.config.learning.lstm_unroll_length
         made = possible.rate * c.trained_share * delivering / unroll * STEP
         room = GROUP_OPTIMIZER_BATCHES * c.config.learning.batch_samples * c.optimizers * self.optimizers
-        # What the worst fed optimizer does not get is of no use to the others: they fill their buffers and hold intake.
+        # Segments of the other optimizers do not help the one with the fewest: they fill their buffers and hold intake.
         usable = made * worst_feed(int(rollouts), round(c.optimizers * self.optimizers),
                                    c.config.services.rollout.optimizers_per_process)
         consumed = 0.0 if held else min(self._backlog + usable, demand * STEP)
@@ -193,7 +193,7 @@ class Simulation:
 
     def _run_autoscaler(self) -> None:
         if self.now < self.held_until:
-            # As the controller's loop, which reads it from the optimizer's heartbeat.
+            # The controller's loop reads it from the optimizer's heartbeat too.
             self._window.clear()
             self.scaler.reset()
             return

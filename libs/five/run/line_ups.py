@@ -9,7 +9,7 @@ from dota.config import GameConfig
 from dota.vec_game import TEAMS, VecGame
 from five.agent.draft.leaves import HeroPool, Ints
 
-# How leaves are read; stored in their table.
+# Method that computes the leaves; stored in their table.
 HOW = {"randomised": False, "observation": "the first of the game, both teams'"}
 
 

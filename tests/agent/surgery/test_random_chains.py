@@ -103,7 +103,7 @@ def test_chain_keeps_the_promise_of_each_step(chain: tuple[AgentSpec, list[dict[
     report = check_plan(of, spec, version, recorded(spec, steps=3, teams=2, seed=seed))
     assert report.ok, report.problems
 
-    # As plans of one step each the result has the same configuration and shapes.
+    # One plan per step gives the same configuration and shapes.
     links, now, made = [], spec, version
     for i, values in enumerate(steps):
         one = Plan.from_values({"name": f"step-{i}", "parent": now.schema, "steps": [values]})

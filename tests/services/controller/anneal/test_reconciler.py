@@ -152,7 +152,7 @@ def test_guard_passes_open_gates_and_finish_the_anneal(run: Run) -> None:
     run.play(0.1, 300, version=90, share=0.5)
     assert run.now() is AnnealState.RAMPING
     run.publish(170)
-    assert run.now() is AnnealState.HOLDING  # pairs of the half are no evidence for the whole
+    assert run.now() is AnnealState.HOLDING  # pairs at half of the games do not pass the gate of all games
     before = run.state.record()
     run.play(0.1, 300, version=170, share=1.0)
     assert run.now() is AnnealState.PROMOTED

@@ -53,7 +53,7 @@ class ApiServer:
                 "spec": {"replicas": replicas},
                 "status": {"replicas": replicas, "selector": f"app.kubernetes.io/component={name}"}}
 
-    # What comes in.
+    # Incoming requests.
 
     def answer(self, method: str, target: str, headers: Any, body: bytes) -> tuple[int, dict[str, Any]]:
         if self.delay:

@@ -55,7 +55,7 @@ def test_unpaced_reuse_is_finite_and_unknown_without_samples() -> None:
     (played(10, 0.3, 0.3), 10, ScaleRequest(10, ScaleReason.IN_BAND)),
     (played(10, 0.35, 0.0), 10, ScaleRequest(7, ScaleReason.THROTTLED)),  # 6.5: rounded up
     (played(1, 0.9, 0.0), 1, ScaleRequest(1, ScaleReason.IN_BAND)),
-    # Half of what was asked for lives: the signal is met once the rest comes.
+    # Half of the requested pods run: the others will satisfy the signal.
     (played(10, 0.0, 0.5), 20, ScaleRequest(20, ScaleReason.PODS_MISSING)),
     (played(10, 0.0, 0.5), 40, ScaleRequest(40, ScaleReason.PODS_MISSING)),
     (played(10, 0.0, 0.75), 20, ScaleRequest(40, ScaleReason.STARVED)),

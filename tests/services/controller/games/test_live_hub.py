@@ -103,7 +103,7 @@ def test_live_game_is_listed_watched_and_ended(redis_url: str) -> None:
         listed = until(lambda: rest.ask("GET", "/v1/games", VIEWER).json()["games"])
         assert (listed[0]["game"], listed[0]["source"]) == (GAME, "rollout/0")
         assert listed[0]["players"][1] == "<b>x</b>"
-        assert player.cameras == 0  # a list is no reason to look at the game
+        assert player.cameras == 0  # listing games starts no camera
         data = b""
         with httpx.stream("GET", f"{rest.url}/v1/games/{GAME}/live", headers=bearer(VIEWER), timeout=20) as answer:
             assert answer.status_code == 200

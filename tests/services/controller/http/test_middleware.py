@@ -98,7 +98,7 @@ def test_forged_and_foreign_tokens(rest: LiveController) -> None:
         assert answer.headers["www-authenticate"].startswith("Bearer")
         assert not token or token not in answer.text
     for path in ("/v1/nothing", "/v1", "/v1/"):
-        problem(rest.ask("GET", path, "forged"), 401, "unauthenticated")  # what there is is not told either
+        problem(rest.ask("GET", path, "forged"), 401, "unauthenticated")  # existing resources are not revealed either
     problem(rest.ask("POST", "/v1/stop", VIEWER), 403, "forbidden")
     now = rest.state.status()
     assert now is not None and now.status is Status.STARTING
@@ -132,7 +132,7 @@ def test_buckets_fill_again() -> None:
     assert bucket.wait_seconds(0.0) == pytest.approx(0.1) and bucket.wait_seconds(0.05) == pytest.approx(0.05)
     assert bucket.wait_seconds(0.11) == 0
     rates = ClientRates(1.0, 1.0, lambda: 0.0)
-    for client in range(10_000):  # what is remembered is bounded
+    for client in range(10_000):  # the memory of clients is bounded
         assert rates.wait_seconds(str(client)) == 0
         rates.take(str(client))
     assert len(rates._buckets) == 4096
@@ -157,7 +157,7 @@ def test_every_error_is_problem_details(rest: LiveController, method: str, path:
 @pytest.mark.parametrize(("body", "status", "kind"), [
     *((body, 422, "invalid") for body in (
         "{", "[1]", '{"reason": 1}', '{"reason": "' + "x" * 501 + '"}', "\x00", '{"reason": "a", "b": 1}')),
-    # What no parser should be made to take.
+    # Malicious inputs for parsers.
     ("[" * 100_000, 400, "bad-request"), ("1" * 5000, 400, "bad-request")], ids=range(8))
 def test_invalid_bodies_are_refused(rest: LiveController, body: str, status: int, kind: str) -> None:
     problem(rest.ask("POST", "/v1/pause", content=body, headers=JSON), status, kind)
@@ -213,7 +213,7 @@ def test_a_repeated_key_changes_once_and_answers_twice(rest: LiveController) -> 
     assert second.headers["idempotency-replayed"] == "true" and "idempotency-replayed" not in first.headers
     now = rest.state.status()
     assert now is not None and now.status is Status.RUNNING
-    # Another body or path under it, or a key that is none.
+    # Another body or path under the key, or an invalid key.
     problem(rest.ask("POST", "/v1/pause", json={"reason": "b"}, headers={"Idempotency-Key": "one"}), 422, "key-reused")
     problem(rest.ask("POST", "/v1/stop", json={"reason": "a"}, headers={"Idempotency-Key": "one"}), 422, "key-reused")
     for key in ("", "a b", "x" * 129):

@@ -41,8 +41,8 @@ UNLIMITED = LimitsConfig(requests_per_second=1e6, burst=1e6, client_requests_per
                          store_seconds=0.5)
 EXAMPLES = 8  # of each operation, right ones and wrong ones
 AWAY_EXAMPLES = 2
-# What takes more than a request that fits its schema: a plan, a change or a version of just this run, an anneal that no
-# request before has ended, or heroes that can be drafted.
+# Requests that need more than a valid schema: a plan, a change or a version of this run, an anneal that no earlier
+# request has ended, or heroes that can be drafted.
 FITTING = {"GET /v1/draft",
            *(f"POST /v1/surgery/{verb}" for verb in ("plan", "read", "check", "apply", "rehearse")),
            "POST /v1/anneal", "POST /v1/revert",
@@ -90,7 +90,7 @@ def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, chec
                          phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
     @hypothesis.given(case=strategy)
     def send(case: Any) -> None:
-        # A tag cannot be guessed; half of the requests go without, and are told so.
+        # A tag cannot be guessed. Half of the requests send none and are refused.
         given = {**bearer(OPERATOR), **({"If-Match": "*"} if next(turn) % 2 else {})}
         check(case, case.call(base_url=rest.url, headers=given, timeout=20))
 
@@ -108,7 +108,7 @@ def ask_all(rest: LiveController, examples: int, checks: list[Callable[..., Any]
     def check(case: Any, answer: Any) -> None:
         label = case.operation.label
         seen.setdefault(label, set()).add(answer.status_code)
-        # Recordings and drafts' tables lie in the blob store, which is there whatever the state's store does.
+        # Recordings and draft tables are in the blob store, which stays available without the state's store.
         refused = expected is None or "/v1/replays" in label or label in BLOBS or (
             answer.status_code in expected or (PLAY in label and answer.status_code in (200, 409)))
         assert refused, (label, answer.status_code, answer.text)

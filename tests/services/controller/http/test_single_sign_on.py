@@ -20,7 +20,7 @@ from tests.services.reverse_proxy import Proxy
 
 PAGE = (ROOT / "docs/single-sign-on.md").read_text()
 PREFIX = "/five"
-# What oauth2-proxy and similar proxies tell their upstream about a person.
+# Headers in which oauth2-proxy and similar proxies name the person.
 IDENTITY = {"X-Forwarded-User": "ada", "X-Forwarded-Email": "ada@example.org", "X-Forwarded-Groups": "five",
             "X-Forwarded-Preferred-Username": "ada", "X-Auth-Request-User": "ada",
             "X-Auth-Request-Email": "ada@example.org"}

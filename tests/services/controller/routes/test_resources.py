@@ -83,6 +83,11 @@ def test_series_are_newest_first(rest: LiveController) -> None:
     assert items(rest, "/v1/series/ratings")[1] == {"items": [], "newer": None, "older": None}
 
 
+def test_game_records_of_earlier_versions_name_the_variant(rest: LiveController) -> None:
+    Series(rest.state.redis, RUN).append("games", {"arm": "new", "anneal": "patch/1"})
+    assert items(rest, "/v1/series/games")[0][0]["values"] == {"variant": "new", "anneal": "patch/1"}
+
+
 def test_versions_are_paged_across_gaps(rest: LiveController) -> None:
     there = [0, 1, 2, 7, 8, 40]
     for v in there:
@@ -261,7 +266,7 @@ def test_openapi_describes_every_response(rest: LiveController) -> None:
             assert operation["security"] and operation["summary"] and operation["tags"], where
             assert operation.get("description"), where
             success = [s for s in operation["responses"] if s.startswith("2")]
-            # What begins something answers 202, and 200 where it is only asked what would happen.
+            # Requests that begin an operation answer 202, or 200 with dry_run.
             assert len(success) == 1 or sorted(success) == ["200", "202"], where
             for status, answer in operation["responses"].items():
                 if status in success:

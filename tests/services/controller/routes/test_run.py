@@ -229,7 +229,7 @@ def test_pause_waits_for_all_and_names_busy_services_once(
     assert not reconcile(state, lambda: 0, list, PauseClock())
     rollouts[0].renew({}, 1, 1, pause, True)
     assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == ["rollout/b"]
-    # However far the machine's clock is put forward, or back.
+    # The machine's clock may jump forward or back.
     clock = PauseClock()
     for jump in (1e6, -1e6):
         with monkeypatch.context() as clocks:
@@ -296,6 +296,6 @@ def test_dry_run_of_every_change_changes_nothing(
     assert answers[3]["schedule"]["ramps"][-1]["to"] == 1e-6 and answers[3]["change"] is None
     assert (answers[6]["state"], answers[7]["state"]) == ("waiting", "cancelled")
     assert everything(redis_client) == before
-    # What could not be is refused dry as well.
+    # Impossible requests are refused with dry_run as well.
     state.transition(Status.STOPPING, "test")
     assert client.post("/v1/pause", params={"dry_run": "true"}, headers=OPERATOR).status_code == 409

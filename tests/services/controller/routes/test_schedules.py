@@ -115,7 +115,7 @@ def test_change_is_recorded_and_reverted(rest: LiveController) -> None:
     problem(rest.ask("POST", back, json={"start": 14}), 422, "invalid")
     answer = rest.ask("POST", back, json={"start": 16, "reason": "no better"})
     assert answer.status_code == 200, answer.text
-    # What lay before stays as it was, and what was before the change holds again.
+    # Earlier values stay, and the value before the change is restored.
     assert at(rest, 15) == pytest.approx((5e-5 + 1e-6) / 2) and at(rest, 16) == at(rest, 1000) == 5e-5
     lines = rest.ask("GET", "/v1/schedules/history").json()["items"]
     assert [entry["reverts"] for entry in lines] == [change, None]

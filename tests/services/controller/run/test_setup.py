@@ -90,7 +90,7 @@ def test_a_file_that_lags_behind_undoes_nothing(state: RunState, resume: bool) -
     assert before is not None
     after = before.changed(new_epoch=False, model={**before.model, "lstm": 2 * CONFIG.model.lstm})
     state.set_record(before, after, "ada", "record.set", {})
-    # What `five train --resume` and `helm upgrade` come with: the old file, or one with a game of its own.
+    # Files of `five train --resume` and `helm upgrade`: the old file, or one with another game.
     set_up_run(state, changed("game.mode=1v1_mid", "game.observation.minimap=3", "model.precision=bfloat16"), "five",
                resume)
     assert state.record() == after

@@ -113,7 +113,7 @@ def test_cancel_ends_queued_and_signals_running_rehearsals(rest: LiveController,
     path = f"/v1/surgery/rehearsals/{going.id}/cancel"
     problem(rest.ask("POST", path, VIEWER), 403, "forbidden")
     answer = rest.ask("POST", path).json()
-    assert answer["state"] == "learning" and answer["cancel"]["who"] == "ada"  # who carries it out has the last word
+    assert answer["state"] == "learning" and answer["cancel"]["who"] == "ada"  # the worker's result takes precedence
     kept.change(going.id, lambda r: r.model_copy(update={"state": RehearsalState.DONE}))
     problem(rest.ask("POST", path), 409, "conflict")
     problem(rest.ask("POST", "/v1/surgery/rehearsals/none/cancel"), 404, "not-found")
@@ -127,7 +127,7 @@ def test_orphaned_rehearsal_is_abandoned_and_blocks_nothing(rest: LiveController
     assert kept.get(waiting.id) == waiting
     kept.withdraw()
     assert [r.state for r in kept.all()] == [RehearsalState.ABANDONED]
-    going = kept.begin(of("deeper", state=RehearsalState.PLAYING))  # what is left does not stand in its way
+    going = kept.begin(of("deeper", state=RehearsalState.PLAYING))  # an abandoned rehearsal does not block it
     assert kept.hold(going.id)
     seen = {r.id: r.state for r in kept.all()}
     assert seen == {waiting.id: RehearsalState.ABANDONED, going.id: RehearsalState.PLAYING}
