@@ -70,7 +70,7 @@ def _unpack_people(rows: npt.NDArray[Any], texts: list[str]) -> list[PersonRow]:
     out = []
     for frame, x, y, slot, to, unit, generation, item, hero, kind, flags in rows.tolist():
         if item >= len(texts):
-            raise ValueError(f"an order names text {item}, it has {len(texts)}")
+            raise ValueError(f"an order uses text {item}, the file has {len(texts)}")
         out.append(PersonRow(frame, hero, None if kind == _TAKEN else kind, (unit, generation) if flags & 1 else None,
                              (x, y) if flags & 2 else None, slot, to, texts[item], bool(flags & 4), bool(flags & 8),
                              bool(flags & 16)))
@@ -141,16 +141,16 @@ class Replay:
                 raise ValueError(f"its version {head['version']} is newer than {VERSION}, the newest supported one")
             steps = int(head["steps"])
             if not 0 <= steps <= _MAX_STEPS:
-                raise ValueError(f"it claims {steps} steps")
+                raise ValueError(f"its header gives {steps} steps, which is out of range")
             people, texts = int(head.get("people", 0)), [str(text)[:_MAX_TEXT] for text in head.get("items", ())]
             if not 0 <= people <= _MAX_PEOPLE or len(texts) > _MAX_TEXTS:
-                raise ValueError(f"it claims {people} orders of people, and {len(texts)} texts")
+                raise ValueError(f"its header gives {people} orders of people and {len(texts)} texts, which is out of range")
             orders_size = steps * _ROW[0] * _ROW[1] * 2
             size = orders_size + people * _PERSON.itemsize
             unpacker = zlib.decompressobj()
             data = unpacker.decompress(body, size + 1)
             if len(data) != size or not unpacker.eof:
-                raise ValueError(f"its orders do not hold {steps} steps and {people} orders of people")
+                raise ValueError(f"its contents are not {steps} steps of commands and {people} orders of people")
             config = GameConfig.model_validate(head["config"])
             lineup = np.array(head["lineup"], np.int16)
             if lineup.shape != (2, config.heroes_per_team):

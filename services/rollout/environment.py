@@ -177,7 +177,7 @@ class RemoteEnvironment:
 
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
                     rules: Sequence[GameConfig | None] = ()) -> LineUps | None:
-        """Raises ConnectionError when no games are available or the present ones are lost."""
+        """Implement Environment. Raises ConnectionError when no games are available or the present ones are lost."""
         try:
             if self._client is None:
                 client = self._connect()

@@ -58,7 +58,7 @@ def tables(config: AblationConfig, outcome: AblationResults, processors: int = 0
 
 
 def at_common_point(config: AblationConfig, outcome: AblationResults, name: str) -> ResultTable:
-    """Return the variants at the last point of an axis (``versions`` or ``samples``) that all of their runs reached."""
+    """Return the table of the variants at the last point of an axis that all runs reached."""
     axis = AXES[name]
     span = common_range(outcome.all(), axis)
     if math.isnan(span[1]):
@@ -78,7 +78,7 @@ def at_common_point(config: AblationConfig, outcome: AblationResults, name: str)
 
 
 def at_end(config: AblationConfig, outcome: AblationResults) -> ResultTable:
-    """Return the last versions of the runs: after equal wall clock, at different versions and samples."""
+    """Return the table of the runs' last versions: after equal wall clock, at different versions and samples."""
     columns: list[Column] = [("version", lambda run: float(run.last.number))]
     columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
     columns += [(f"score against {bot}", _of_last(partial(EvaluatedVersion.score, opponent=bot)))
@@ -114,7 +114,7 @@ def statistics_bot(config: AblationConfig) -> str | None:
 
 
 def training(config: AblationConfig, outcome: AblationResults) -> ResultTable:
-    """Return the measured training statistics."""
+    """Return the table of the runs' training statistics."""
     columns: list[Column] = [
         ("versions", lambda run: float(run.training.version[-1]) if len(run.training.version) else math.nan),
         ("million hero-steps", lambda run: run.training.learned[-1] * 1e-6 if len(run.training.learned) else math.nan),
@@ -161,7 +161,7 @@ def _of_last(figure: Figure) -> Callable[[TrialRun], float]:
 
 
 def bots(outcome: AblationResults) -> ResultTable:
-    """Return the bots' ratings on the scale."""
+    """Return the table of the bots' ratings on the common scale."""
     rows = [[name, f"{skill.mu:.1f}", f"{skill.sigma:.1f}" if name != RANDOM else "0, by definition"]
             for name, skill in outcome.scale.bots().items()]
     scale = outcome.scale
@@ -174,7 +174,7 @@ def bots(outcome: AblationResults) -> ResultTable:
 
 
 def conditions(outcome: AblationResults, processors: int) -> ResultTable:
-    """Return the conditions and commits of each run."""
+    """Return the table of each run's conditions and commits."""
     rows, busy = [], []
     for run in outcome.all():
         kept = run.conditions

@@ -98,7 +98,7 @@ def _tree(size: DraftWorkload) -> list[BenchmarkRow]:
 
 
 def _new_policy(size: DraftWorkload) -> tuple[Policy, GameConfig, HeroPool]:
-    """Return a new policy of the preset's network for a pool of the published pool's heroes."""
+    """Return an untrained policy of the preset's network, its game, and a pool as large as the published one."""
     config = load(size.preset)
     heroes = list(load(POOL).game.hero_pool[:size.heroes])
     game = config.game.model_copy(update={"hero_pool": heroes, "heroes_per_team": size.team})

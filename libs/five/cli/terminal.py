@@ -75,7 +75,7 @@ class TolerantStream:
             except OSError as error:
                 if error.errno in _CLOSED:
                     self._fd = -1
-                    log.info("the terminal is closed (%s); training goes on, `five stop` ends it", error.strerror)
+                    log.info("the terminal is closed (%s); training continues, `five stop` ends it", error.strerror)
                 elif not self._failing:
                     log.info("output is dropped: %s", error.strerror)
                 self._failing = True

@@ -210,7 +210,7 @@ def _train(folder: RunFolder, config: RunConfig, lock: RunLock, terminal: Termin
            interruption: Interruption) -> int:
     terminal.say(f"run [bold]{folder.name}[/bold] in {folder.path}/", markup=True)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # ignored under nohup
-        signal.signal(signal.SIGHUP, lambda *_: log.info("the terminal is closed; training goes on"))
+        signal.signal(signal.SIGHUP, lambda *_: log.info("the terminal is closed; training continues"))
     with LocalCluster.start(folder, config, lambda text: terminal.say(text, "dim"), lock, interruption.raising,
                             interruption.hurried) as cluster:
         before = cluster.series.last("versions")

@@ -208,7 +208,7 @@ class ExperienceClient:
             self.abandoned += 1
             self._window.release()
         if self._sent:
-            log.warning("segments abandoned with their optimizer segments=%d", len(self._sent))
+            log.warning("optimizer is gone, its unacknowledged segments are dropped segments=%d", len(self._sent))
         self._sent.clear()
         if not self._unacked:
             self._idle.set()

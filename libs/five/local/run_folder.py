@@ -85,7 +85,7 @@ class RunFolder:
 
     @property
     def fork_of(self) -> Path:
-        """Name of the run that a rehearsal's fork was made from. Other runs have no such file."""
+        """File with the name of the run from which a rehearsal's fork was made; only forks have it."""
         return self.path / "fork_of"
 
     @property

@@ -1,4 +1,4 @@
-"""Draft tables of a run in its blob store: written by processes with a network, read by the controller.
+"""Draft tables of a run in its blob store: written by processes that have the policy, read by the controller.
 
 Each is one safetensors file of `five.agent.draft.leaves.LeafTable` under ``<run>/draft/``, named by its version, and
 by its pool if that is not the run's.

@@ -132,7 +132,7 @@ class _Handshake(NamedTuple):
 
 
 def _handshake(host: str, port: int, name: str, context: ssl.SSLContext, timeout: float) -> _Handshake:
-    """Raises OSError, of which ssl.SSLError is one."""
+    """Perform a handshake. Raises OSError; ssl.SSLError is one."""
     with socket.create_connection((host, port), timeout) as plain, \
             context.wrap_socket(plain, server_hostname=name) as connection:
         certificate, der = connection.getpeercert() or {}, connection.getpeercert(binary_form=True) or b""

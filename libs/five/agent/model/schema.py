@@ -29,7 +29,7 @@ class TensorSpec(NamedTuple):
 class ModelSchema:
     """Tensors in the order of the state dict, the layout's hash, and the model's configuration.
 
-    It excludes ``precision``, which says how a version is computed and not what it is.
+    It excludes ``precision``, which does not change the contents of a version.
     """
 
     tensors: tuple[TensorSpec, ...]

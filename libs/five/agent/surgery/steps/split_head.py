@@ -10,7 +10,7 @@ from five.agent.surgery.steps.base import Promise, SurgeryStep, replace_model
 class SplitHead(SurgeryStep):
     """Give ``head`` its own parameters, cloned with their moments from the head that it shared. Exact.
 
-    OpenAI Five did this because wards were placed in the direction of walking while both shared a head for offsets.
+    OpenAI Five split its offset head because wards, which shared it with moves, were placed in the walking direction.
     """
 
     kind: Literal["split_head"] = "split_head"
