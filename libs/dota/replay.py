@@ -144,7 +144,7 @@ class Replay:
                 raise ValueError(f"its header gives {steps} steps, which is out of range")
             people, texts = int(head.get("people", 0)), [str(text)[:_MAX_TEXT] for text in head.get("items", ())]
             if not 0 <= people <= _MAX_PEOPLE or len(texts) > _MAX_TEXTS:
-                raise ValueError(f"its header gives {people} orders of people and {len(texts)} texts, which is out of range")
+                raise ValueError(f"its header gives {people} orders and {len(texts)} texts, which is out of range")
             orders_size = steps * _ROW[0] * _ROW[1] * 2
             size = orders_size + people * _PERSON.itemsize
             unpacker = zlib.decompressobj()

@@ -124,10 +124,10 @@ class VecGame:
 
     def _check_variant(self, config: GameConfig) -> None:
         if config.frameskip != self.config.frameskip:
-            raise ValueError(f"a variant of the games has game.frameskip {config.frameskip}, they have "
+            raise ValueError(f"the variant has game.frameskip {config.frameskip}, the games have "
                              f"{self.config.frameskip}: games of one vector share game.frameskip")
         if (layout := Layout(config)).hash != self.layout.hash:
-            raise ValueError(f"a variant of the games has the layout {layout.hash}, they have {self.layout.hash}: "
+            raise ValueError(f"the variant has layout {layout.hash}, the games have {self.layout.hash}: "
                              "games of one vector share game.observation and game.heroes_per_team")
         hero_ids(config)
 

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, restoring: bool) -> int:
     """Run the command. Return the exit status. Raises RuntimeError with a message for the user."""
     try:
         if not restoring and arguments.keep < 1:
-            raise ValueError(f"--keep {arguments.keep}: at least 1")
+            raise ValueError(f"--keep {arguments.keep}: at least 1 is required")
         client, name, blobs = _open_store(arguments.config, arguments.run, _read_admin_login() if arguments.admin
                                           else None)
         if restoring:

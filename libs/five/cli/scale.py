@@ -39,7 +39,7 @@ def number(value: float) -> str:
 
 
 def volume(value: float) -> str:
-    """Return bytes a second with a decimal unit."""
+    """Format bytes a second with a decimal unit."""
     for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
         if value >= size:
             return f"{value / size:.3g} {unit}"

@@ -37,9 +37,9 @@ def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> Game
         now = GameConfig.model_validate(dict(record.game))
         then = GameConfig.model_validate(merge_overrides(now.model_dump(mode="json"), overrides))
     except ValidationError as error:
-        said = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}{type_hint(e['type'], e['input'])}"
+        reason = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}{type_hint(e['type'], e['input'])}"
                          for e in error.errors())
-        raise AnnealError(f"overrides: the resulting game is invalid: {said}") from None
+        raise AnnealError(f"overrides: the resulting game is invalid: {reason}") from None
     if then == now:
         raise AnnealError("overrides: the run's game has these values already, so there is nothing to anneal")
     if Layout(then).hash != Layout(now).hash:
@@ -128,7 +128,7 @@ class AnnealReconciler:
     head: Any  # () -> the newest version, or None
 
     def reconcile(self) -> Anneal | None:
-        """Do what is due and return the anneal afterwards. Raise redis.RedisError."""
+        """Apply every step that is due and return the anneal afterwards. Raise redis.RedisError."""
         anneal = read_anneal(self.state)
         version = self.head()
         if anneal is None or version is None:

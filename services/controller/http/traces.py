@@ -5,7 +5,7 @@ from rapid.telemetry import tracing
 
 
 class TraceMiddleware:
-    """Traces authenticated requests below /v1: as the caller's traceparent says, without one a sampled share."""
+    """Traces authenticated requests below /v1: those that the caller's traceparent samples, and a share of the others."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
