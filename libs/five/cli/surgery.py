@@ -258,7 +258,7 @@ class Surgery:
         return self._print_operation(operation if self._given.dry_run else self._follow(operation))
 
     def go_on(self) -> int:
-        """Continue an operation that holds."""
+        """Continue an operation that waits at its hold."""
         operation = self._request_step("continue")
         return self._print_operation(operation if self._given.dry_run else self._follow(operation))
 

@@ -27,8 +27,8 @@ def first_version_seconds(config: RunConfig) -> float:
 def why_not_ready(supervisor: Supervisor, leases: Leases, page: Callable[[str], str] | None = None) -> list[str]:
     """Return a line for each process that cannot work: its name and the reason. ``page`` reads a readiness page.
 
-    The reason is that it does not run, what its page /readyz says, or, for a process that has not joined the run, the
-    last line of its log. Raises redis.RedisError.
+    The reason is that the process does not run, the text of its page /readyz, or, for a process that has not joined the
+    run, the last line of its log. Raises redis.RedisError.
     """
     live = leases.live()
     reasons = []

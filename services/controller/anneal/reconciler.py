@@ -38,7 +38,7 @@ def game_with_overrides(record: RunRecord, overrides: Mapping[str, Any]) -> Game
         then = GameConfig.model_validate(merge_overrides(now.model_dump(mode="json"), overrides))
     except ValidationError as error:
         reason = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}{type_hint(e['type'], e['input'])}"
-                         for e in error.errors())
+                           for e in error.errors())
         raise AnnealError(f"overrides: the resulting game is invalid: {reason}") from None
     if then == now:
         raise AnnealError("overrides: the run's game has these values already, so there is nothing to anneal")

@@ -150,7 +150,7 @@ class NamedTokenFile:
             except (OSError, ValueError) as error:
                 if str(error) != self._trouble:
                     self._trouble = str(error)
-                    log.warning("tokens are unreadable, keeping the previous ones: %s", error)
+                    log.warning("token file is unreadable, keeping the previous tokens: %s", error)
             return self._entries
 
 

@@ -5,7 +5,7 @@ from rapid.telemetry import tracing
 
 
 class TraceMiddleware:
-    """Traces authenticated requests below /v1: those that the caller's traceparent samples, and a share of the others."""
+    """Traces authenticated requests below /v1: those that the caller's traceparent samples and a share of the rest."""
 
     def __init__(self, app: Application) -> None:
         self._app = app

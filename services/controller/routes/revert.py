@@ -105,7 +105,7 @@ def revert(caller: Operator, context: ContextDep, body: RevertRequest, response:
     if record is None:
         raise Problem(404, f"there is no run {context.run!r} in this store yet")
     if body.epoch is not None and body.epoch != record.epoch:
-        raise Problem(409, f"the run is in epoch {record.epoch}, this was decided in epoch {body.epoch}: read the "
+        raise Problem(409, f"the run is in epoch {record.epoch}, the request names epoch {body.epoch}: read the "
                            "revert's preview again", "stale-epoch")
     _preview(context, body.to)
     request = OperationRequest(name=f"to version {body.to}", parent=record.schema, epoch=record.epoch,

@@ -51,7 +51,7 @@ class Embeddings(nn.Module):
             known = len(registry.load().names[registry.SAME_IDS_AS.get(space, space)]) + (space != "action")
             if known > id_rows(config, space):
                 raise ValueError(f"the game's data have {known} {space} ids, the model has rows for "
-                                 f"{id_rows(config, space)}: add rows by surgery under the release before "
+                                 f"{id_rows(config, space)}: add rows by surgery under the previous release "
                                  f"(kind: add_ids, rows: {{{space}: {known}}})")
             table = nn.Parameter(nn.init.normal_(torch.empty(id_rows(config, space), width)))
             table.data[0].zero_()
