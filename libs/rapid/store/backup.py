@@ -93,7 +93,7 @@ def _manifest(file: IO[bytes]) -> tuple[Backup, list[tuple[str, int]]]:
     if damaged or not whole:
         raise Corrupt(f"the backup is damaged{f' at {damaged}' if damaged else ''}: use another backup")
     if row["format"] != FORMAT:
-        raise Corrupt(f"the backup has format {row['format']}, this version reads {FORMAT}")
+        raise Corrupt(f"the backup has format {row['format']}, this release reads {FORMAT}")
     return Backup(row["run"], row["at"], row["head"], row["keys"], row["bytes"]), [(n, t) for n, t in row["names"]]
 
 

@@ -94,7 +94,7 @@ def test_broken_token_file_keeps_the_previous_tokens(
     else:
         path.write_text(broken)
     assert [authenticator.authenticate(bearer(token)).name for _ in range(3)] == ["ada"] * 3
-    assert len([r for r in caplog.records if "tokens are unreadable, keeping the previous" in r.message]) == 1
+    assert len([r for r in caplog.records if "token file is unreadable, keeping the previous" in r.message]) == 1
     with pytest.raises(ValueError, match=r"tokens\.json"):
         NamedTokenFile(path)
 
