@@ -65,5 +65,5 @@ class AnnealAssignment:
         anneal = self._anneal
         if anneal is None:
             return NO_ANNEAL
-        arm = assign_variant(anneal.trial, game, anneal.share(newest_version))
-        return GameVariant(arm, anneal.trial, self._changed if arm is Variant.NEW else None)
+        variant = assign_variant(anneal.trial, game, anneal.share(newest_version))
+        return GameVariant(variant, anneal.trial, self._changed if variant is Variant.NEW else None)

@@ -145,7 +145,7 @@ class LiveBroadcast:
             bot = match.bot if match.bot is not None and side == match.side else None
             names.append(bot or ("newest" if policy == NEWEST else f"version-{policy}"))
         return {"run": self._run, "source": self._source.name, "players": names, "kind": "training",
-                "arm": record.variant.name}
+                "variant": record.variant.name}
 
     def _send(self, game: str, chunk: bytes, facts: ChunkEntry) -> None:
         self._source.put("chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps})

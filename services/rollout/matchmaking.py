@@ -204,7 +204,7 @@ class GameRecord:
         seen: dict[str, Any] = {} if self.lineup is None else {"lineup": self.lineup.tolist()}
         if None not in self.predicted:
             seen["win_probability"] = [round(p, 4) for p in self.predicted if p is not None]
-        annealed = {"arm": self.variant.name, "anneal": self.variant.trial} if self.variant.name else {}
+        annealed = {"variant": self.variant.name, "anneal": self.variant.trial} if self.variant.name else {}
         return {
             "game": self.match.game_id, "version": version, **against, **annealed, **seen,
             "outcome": "selfplay" if trains.all() else side_outcomes(winner)[learner],

@@ -84,7 +84,7 @@ class RolloutMeter:
         WINNERS.labels(record["winner"]).inc()
         GAME_SECONDS.observe(record["game_seconds"])
         WALL_SECONDS.observe(record["wall_seconds"])
-        variant = record.get("arm")
+        variant = record.get("variant")
         if variant:
             VARIANT_GAMES.labels(variant, record["outcome"]).inc()
             VARIANT_GAME_SECONDS.labels(variant).inc(max(record["game_seconds"], 0.0))

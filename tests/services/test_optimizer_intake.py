@@ -127,15 +127,15 @@ async def stream(*requests: bytes) -> AsyncIterator[bytes]:
 
 async def test_hero_steps_are_counted_by_variant() -> None:
     def counted() -> list[float]:
-        return [VARIANT_HERO_STEPS.labels(arm)._value.get() for arm in ("old", "new")]
+        return [VARIANT_HERO_STEPS.labels(name)._value.get() for name in ("old", "new")]
 
     before, into = counted(), intake()
-    for i, arm in enumerate(("", "new", "new", "old", "new")):
-        (answer,) = [a async for a in service(into).Push(stream(request(segment_id=str(i), variant=arm)), None)]
+    for i, variant in enumerate(("", "new", "new", "old", "new")):
+        (answer,) = [a async for a in service(into).Push(stream(request(segment_id=str(i), variant=variant)), None)]
         assert answer.verdict == experience_pb2.PUSH_VERDICT_ACCEPTED and answer.segment_id == str(i)
     steps = into.hero_steps / 5
     assert [a - b for a, b in zip(counted(), before, strict=True)] == [steps, 3 * steps]
-    with pytest.raises(ValueError, match="variant is 'left'; an anneal has old and new"):
+    with pytest.raises(ValueError, match="variant 'left': allowed are '' and old, new"):
         service(into).check(request(variant="left"))
 
 

@@ -60,18 +60,18 @@ async def test_games_and_segments_carry_their_variant() -> None:
         done = await play(games, 120, [server], draw=annealing.assign)
     assert len(done.records) > 20
     for record in done.records:
-        assert record["arm"] == assign_variant("patch/1", record["game"], 0.5) and record["anneal"] == "patch/1"
-    arms = {record["arm"] for record in done.records}
-    assert arms == {"old", "new"} == done.variants
+        assert record["variant"] == assign_variant("patch/1", record["game"], 0.5) and record["anneal"] == "patch/1"
+    variants = {record["variant"] for record in done.records}
+    assert variants == {"old", "new"} == done.variants
     # Each slot plays its game's variant.
     for place, rules in games.rules.items():
         drawn = done.group._records[place].variant
         assert rules == drawn.config and (rules is None) == (drawn.name == "old")
-    before = {arm: VARIANT_GAMES.labels(arm, "selfplay")._value.get() for arm in arms}
+    before = {name: VARIANT_GAMES.labels(name, "selfplay")._value.get() for name in variants}
     meter = RolloutMeter()
     for record in done.records:
         meter.game(record)
-    counted = {arm: VARIANT_GAMES.labels(arm, "selfplay")._value.get() - before[arm] for arm in arms}
+    counted = {name: VARIANT_GAMES.labels(name, "selfplay")._value.get() - before[name] for name in variants}
     assert sum(counted.values()) == len(done.records) and min(counted.values()) > 0
     assert VARIANT_GAME_SECONDS.labels("new")._value.get() > 0
     assert VARIANT_STATISTICS.labels("old", "net_worth")._value.get() >= 0
@@ -80,4 +80,4 @@ async def test_games_and_segments_carry_their_variant() -> None:
 async def test_no_variant_without_an_anneal() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[9], [13]]), 60, [server])
-    assert done.variants == {""} and all("arm" not in record for record in done.records)
+    assert done.variants == {""} and all("variant" not in record for record in done.records)

@@ -10,6 +10,7 @@ from five.services.controller.http.dependencies import ContextDep, Viewer
 from five.services.controller.http.paging import AfterId, BeforeId, Limit, Page, make_page, require_single_cursor
 
 router = APIRouter(tags=["series"])
+RENAMED = {"arm": "variant"}  # keys in records of earlier versions
 
 
 class SeriesKind(StrEnum):
@@ -41,5 +42,6 @@ def series(caller: Viewer, context: ContextDep, kind: SeriesKind, limit: Limit =
     require_single_cursor(after, before)
     found = (context.series.following(kind, after, limit) if after else
              context.series.latest(kind, limit, before or ""))
-    return make_page([SeriesRecord.model_validate(r._asdict()) for r in found], [r.id for r in found], limit,
-                     after, before)
+    records = [SeriesRecord(id=r.id, at=r.at, values={RENAMED.get(key, key): value for key, value in r.values.items()})
+               for r in found]
+    return make_page(records, [r.id for r in found], limit, after, before)

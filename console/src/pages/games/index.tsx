@@ -10,7 +10,7 @@ import "../../games/games.css";
 
 interface Listed {
   game: string; source: string; players?: unknown; kills?: unknown; net_worth?: unknown; time?: unknown; wall_seconds?: unknown;
-  kind?: unknown; watched?: number; arm?: unknown;
+  kind?: unknown; watched?: number; variant?: unknown;
 }
 interface Replay { name: string; bytes: number; facts: Record<string, unknown> }
 
