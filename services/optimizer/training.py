@@ -14,9 +14,8 @@ from torch import Tensor
 from five.agent.config import LearnerConfig
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import ReuseMeter, WaitMeter
-from five.agent.learning.snapshots import SnapshotCopier
 from five.agent.learning.step_metrics import DeviceEvent
-from five.agent.schedules import Hyperparameters, dump_schedules, hyperparameters_at
+from five.agent.schedules import Hyperparameters, hyperparameters_at
 from five.services.optimizer import metrics as page
 from five.services.optimizer.background_writer import (
     BlockedTimer,
@@ -32,6 +31,7 @@ from five.services.optimizer.intake import Intake
 from five.services.optimizer.interfaces import CheckpointMigrator, Publisher, StateClient
 from five.services.optimizer.prefetch import BatchPrefetcher, HostAndDeviceBatch
 from five.services.optimizer.process_group import SINGLE_OPTIMIZER, OptimizerGroup
+from five.services.optimizer.state_writes import StateWrites
 from five.services.optimizer.version_records import SubmittedStep, VersionRecord, VersionWindow
 from rapid import tensorfile
 from rapid.blobs import BlobMissing
@@ -85,8 +85,7 @@ class Training:
     _writer: VersionWriter = field(default_factory=lambda: VersionWriter(is_away))
     _blocked: BlockedTimer = field(default_factory=BlockedTimer)
     _batches: BatchPrefetcher = field(init=False)
-    _version_copier: SnapshotCopier = field(init=False)
-    _checkpoint_copier: SnapshotCopier = field(init=False)
+    _writes: StateWrites = field(init=False)
     _checkpoint_due: bool = False
     _submitted: list[SubmittedStep] = field(default_factory=list)  # since the newest version
     _flop_per_step: int = 0
@@ -95,8 +94,8 @@ class Training:
 
     def __post_init__(self) -> None:
         self._batches = BatchPrefetcher(self.intake, self.config.batch_samples, self.learner)
-        self._version_copier = SnapshotCopier(self.learner.device)
-        self._checkpoint_copier = SnapshotCopier(self.learner.device)
+        self._writes = StateWrites(self.learner, self.intake, self.publisher, self.checkpoints, self.client, self.meta,
+                                   self.drain_time)
 
     def start(self) -> None:
         """Resume from the newest checkpoint, or publish version 0. Rank 0 reads it, and the others get its state."""
@@ -394,38 +393,12 @@ class Training:
         self.fingerprint = self.version, own
 
     def _checkpoint_write(self, hero_steps: int, flop: float) -> Write:
-        """Copy the present state and return the write that stores it as a checkpoint."""
-        version, snapshot = self.version, self._checkpoint_copier.from_copies(self.learner.state_dict())
-        extra = {
-            "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(),
-            "buffer": self.intake.buffer.state_dict(), "hero_steps": hero_steps,
-            "flop": flop, "schedules": dump_schedules(self.client.schedules()),
-            "schema": self.meta["schema"], "warm_up_until": self.warm_up_until,
-        }
+        return self._writes.checkpoint(self.version, self.warm_up_until, hero_steps, flop)
 
-        def save() -> None:
-            self.checkpoints.save(version, snapshot.arrays(), extra)
-
-        def write() -> None:
-            began = time.monotonic()
-            if self.drain_time is None:
-                save()
-            else:
-                self.drain_time.measure(save, snapshot.nbytes)
-            page.show_checkpoint(time.monotonic() - began)
-
-        return write
+    def _version_write(self) -> Write:
+        return self._writes.version(self.version, self.warm_up_until)
 
     def _write_blocking(self, write: Write) -> None:
         """Run a write that training cannot start without, however long a store is unavailable."""
         self._writer.submit_version(write)
         self._writer.wait()
-
-    def _version_write(self) -> Write:
-        """Copy the present parameters and return the write that publishes them as the present version."""
-        version, hyper = self.version, hyperparameters_at(self.client.schedules(), self.version)
-        snapshot = self._version_copier.copy(self.learner.policy.state_dict())
-        meta = {**self.meta, "reward_std": self.learner.policy.rewards.std(), "hyperparameters": hyper.as_dict(),
-                "gradient_steps": self.learner.gradient_steps,
-                **({"warming": True} if version <= self.warm_up_until else {})}
-        return lambda: self.publisher.publish(version, snapshot.arrays(), meta)

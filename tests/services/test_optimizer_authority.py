@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -258,8 +259,8 @@ def test_training_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStor
     """The process of the previous epoch ends training without an error and is about to restart."""
     group = Group(state, blobs, "optimizer 0")
     group.join(seconds=60 if noticed == "at the next version" else 0.02)
-    run = training(tmp_path, group.publisher, group.client)  # type: ignore[arg-type]
-    run.checkpoints = group.checkpoints
+    run = replace(training(tmp_path, group.publisher, group.client),  # type: ignore[arg-type]
+                  checkpoints=group.checkpoints)
     run.start()
     feed(run, 4)
     until(run, 1)

@@ -1,5 +1,6 @@
 """Estimate of a drain's duration from the measured rate of checkpoint writes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_failed_write_is_not_measured() -> None:
 def test_training_measures_its_checkpoint_writes(tmp_path: Path) -> None:
     run, estimates = training(tmp_path, Versions()), list[float]()
     size = nbytes(run.learner.state_dict())
-    run.drain_time = DrainTime(20.0, size, estimates.append)
+    run = replace(run, drain_time=DrainTime(20.0, size, estimates.append))
     assert estimates == [20 + WRITES * size / ASSUMED_RATE]
     run.start()
     feed(run, 4)
