@@ -70,9 +70,9 @@ class Service(StandaloneService[C]):
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self._stats: Callable[[], dict[str, Any]] = dict
         self._is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
-        self.before_restart: Callable[[], None] = lambda: None  # called just before exec
-        self.exit_status = 0  # of a process that neither fails nor restarts itself
-        self.inherited: dict[str, socket.socket] = {}  # listening sockets that stay open through the exec, by name
+        self._before_restart: Callable[[], None] = lambda: None
+        self._exit_status = 0
+        self._inherited: dict[str, socket.socket] = {}  # listening sockets that stay open through the exec, by name
         self._overlay = overlay
         self._joined = False  # whether ``record`` was read from the run
         self._record_moved = False  # whether the run has a newer record
@@ -213,6 +213,14 @@ class Service(StandaloneService[C]):
         super().report_with(not_ready)
         self._stats, self._is_idle = stats or self._stats, is_idle or self._is_idle
 
+    def end_with(self, exit_status: int, before_restart: Callable[[], None]) -> None:
+        """Set the exit status of a process that neither fails nor restarts itself, and a call just before exec."""
+        self._exit_status, self._before_restart = exit_status, before_restart
+
+    def keep_listening(self, name: str, listening: socket.socket) -> None:
+        """Keep a copy of a listening socket open through a restart, for `rapid.reexec.inherited_socket`."""
+        self._inherited[name] = listening.dup()
+
     def why_not_ready(self) -> str:
         """Return why the service cannot work now; '' when it can."""
         return super().why_not_ready() if self.lifecycle.draining or not self._waits_for else self._waits_for
@@ -278,11 +286,11 @@ class Service(StandaloneService[C]):
         restarting = self._should_restart(error)
         self.close(restarting)
         if restarting:
-            self.before_restart()
-            reexec(self.inherited)
+            self._before_restart()
+            reexec(self._inherited)
         self._exit_on_failure(error)
-        if error is None and self.exit_status:
-            raise SystemExit(self.exit_status)
+        if error is None and self._exit_status:
+            raise SystemExit(self._exit_status)
 
     def _should_restart(self, error: BaseException | None) -> bool:
         """Return whether the process continues under another record instead of ending."""

@@ -115,9 +115,10 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     while not rest.started and not serving.done():
         await asyncio.sleep(0.02)
     if rest.started:
-        # A copy: the server closes its own when it ends. A refused connection would end `kubectl port-forward`.
-        service.inherited[REST_SOCKET] = rest.servers[0].sockets[0].dup()
-        service.announce(rest.servers[0].sockets[0].getsockname()[1], settings.host)
+        listening = rest.servers[0].sockets[0]
+        # The server closes its own when it ends. A refused connection would end `kubectl port-forward`.
+        service.keep_listening(REST_SOCKET, listening)
+        service.announce(listening.getsockname()[1], settings.host)
     # Scaling and playing matches return at once if they are disabled.
     tasks = [service.critical_tasks.task(keep.__name__.replace("_", "-"), keep(service),
                                          may_end=keep in (keep_scaling, keep_playing))

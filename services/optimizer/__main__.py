@@ -167,9 +167,8 @@ def main() -> None:
             client.leave_epoch()
             training.end_epoch()
         publisher.release()
-        if group.size > 1 and not service.lifecycle.signal_received:
-            service.exit_status = NEXT_ROUND  # another rank drains, and the agent takes this one into the next round
-        service.before_restart = leave()
+        # Without a signal another rank drains, and the agent takes this one into the next round.
+        service.end_with(NEXT_ROUND if group.size > 1 and not service.lifecycle.signal_received else 0, leave())
 
 
 if __name__ == "__main__":

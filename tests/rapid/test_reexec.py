@@ -45,7 +45,7 @@ SERVICE = """
     # Passed on by name; the backlog takes one connection, which nobody accepts before the exec.
     kept = inherited_socket("kept") or socket.create_server(("127.0.0.1", 0))
     with service.start(os.environ.get("KIND", "rollout"), load, overlay=overlay) as s:
-        s.inherited["kept"] = kept
+        s.keep_listening("kept", kept)
         s.report_with(stats=lambda: {
             "plays_by": s.config.telemetry.log_level, "file": s.file_config.telemetry.log_level, "epoch": s.epoch,
             "kept": kept.getsockname()[1], "argv": sys.argv[1:], "leaked": leaked.getsockname()[1],

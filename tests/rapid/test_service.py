@@ -10,7 +10,7 @@ import sys
 import textwrap
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +202,7 @@ def test_service_waits_for_its_store(start: Any, tmp_path: Path) -> None:
 
 
 def test_supervised_service_dies_with_its_parent(config: Path, database: redis.Redis) -> None:
-    """Like the ranks of an optimizer with torchrun's agent."""
+    """Like the ranks of an optimizer with their agent."""
     state = RunState(database, "r")
     state.create({}, "t")
     between = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()"
@@ -259,6 +259,26 @@ def test_startup_error_exits_2_without_traceback(start: Any, tmp_path: Path) -> 
     assert process.returncode == 2 and "Traceback" not in err and out == ""
 
 
+def test_exit_status_ends_a_service_that_did_not_fail(config: Path, database: redis.Redis) -> None:
+    def load(path: str, overrides: Sequence[str]) -> Config:
+        return Config.model_validate_json(Path(path).read_text())
+
+    def run(act: Callable[[service.Service[Config]], None]) -> object:
+        with pytest.raises(SystemExit) as caught, service.start("tested", load, ["--config", str(config)]) as running:
+            act(running)
+        return caught.value.code
+
+    RunState(database, "r").create({}, "t")
+    assert run(lambda running: running.end_with(75, lambda: None)) == 75
+
+    def fail(running: service.Service[Config]) -> None:
+        running.end_with(75, lambda: None)
+        running.critical_tasks.thread("x", lambda: None).start()
+        assert running.lifecycle.wait_drain(10)
+
+    assert run(fail) == 1
+
+
 def test_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parse_arguments("rollout", [])
@@ -273,7 +293,7 @@ def test_arguments() -> None:
     assert parse_arguments("rollout", ["--config", "c.yaml"]).port is None
 
 
-def test_torchrun_ranks_have_own_names_and_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_have_own_names_and_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ["--config", "c.yaml", "--id", "hostname", "--port", "50051", "--metrics-port", "9100"]
     found = parse_arguments("optimizer", asked)
     assert (found.id, found.port, found.metrics_port) == (socket.gethostname(), 50051, 9100)

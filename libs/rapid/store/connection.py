@@ -113,13 +113,12 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
             raise ValueError(f"store.tls_authority {config.tls_authority} cannot be read")
         options["ssl_ca_certs"] = config.tls_authority
     try:
-        primary = Primary()
-        redis_url = url
+        locate, redis_url = None, url
         if is_sentinel_url(url):
             found = parse_sentinel_url(url)
             redis_url = found.redis_url
-            primary.locate = Sentinels(found.sentinels, found.primary, config.timeout_seconds, config.tls_authority,
-                                       url.startswith("rediss")).locate
+            locate = Sentinels(found.sentinels, found.primary, config.timeout_seconds, config.tls_authority,
+                               url.startswith("rediss")).locate
         pool: Any = redis.ConnectionPool if most is None else redis.BlockingConnectionPool
         if most is not None:
             options |= {"max_connections": most, "timeout": 2 * config.timeout_seconds}
@@ -131,7 +130,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
     except (ValueError, TypeError) as error:
         raise ValueError(f"{safe_url(url)} is not a Redis URL: {error}") from None
     made.connection_class = CONNECTION_CLASSES[made.connection_class]
-    made.connection_kwargs["primary"] = primary
+    made.connection_kwargs["primary"] = Primary(locate)
     client: redis.Redis = redis.Redis.from_pool(made)
     return client
 
