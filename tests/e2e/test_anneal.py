@@ -198,7 +198,7 @@ def test_harmful_change_is_reverted_retried_and_given_up(
     went_back(2)
     over = until(run, "given up", 120, "reverted", attempt=2)
     assert over["anneal"]["reason"].endswith("Reverted after the last of 2 attempts")
-    assert "the newest version is worse than the one before the change" in over["anneal"]["reason"]
+    assert "the newest version is worse than the last one before the change" in over["anneal"]["reason"]
     assert over["share"] == 0
     events = [e.what for e in run.state().events.last(1000) if e.what.startswith("anneal.")][::-1]
     assert [what for what in events if what != "anneal.holding"] == [
