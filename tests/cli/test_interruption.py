@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -39,6 +42,10 @@ def test_signal_raises_in_a_block_and_once() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
             with pytest.raises(KeyboardInterrupt), interruption.raising():
                 pytest.fail("a signal from before the block raises at its start")
+        with Interruption() as interruption, pytest.raises(KeyboardInterrupt), interruption.raising():
+            with suppress(BaseException):  # as a destructor does
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(5)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -62,3 +69,18 @@ def test_interrupted_command_ends_in_one_line(raised: KeyboardInterrupt, status:
     monkeypatch.setattr(commands, "run", run)
     assert main(["ladder"]) == status
     assert capsys.readouterr().err == f"five ladder: ended by {name}\n"
+
+
+def test_import_that_swallows_exceptions_ends_too() -> None:
+    program = """
+import os, signal, sys, time
+from five.cli.interruption import default_action
+with default_action():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    except BaseException:
+        pass
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGINT and done.stderr == b""

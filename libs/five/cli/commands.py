@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from five.cli import anneal, backup, bench, console, draft, numbers, play, repair, rest_commands, surgery, tokens
+from five.cli.interruption import default_action
 from five.cli.run_selection import controller_of
 from five.local.rest_client import ApiError
 from five.local.run_folder import RunUnavailable, find_run
@@ -117,7 +118,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command. Modules are imported by the command that needs them."""
     match arguments.command:
         case "train":
-            from five.cli.train import train
+            with default_action():
+                from five.cli.train import train  # two seconds
 
             overrides = list(arguments.overrides)
             if arguments.seed is not None:

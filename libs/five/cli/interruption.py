@@ -3,12 +3,26 @@
 import os
 import select
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def default_action() -> Iterator[None]:
+    """Let SIGINT end the process at once within this block. Use it for imports, which may swallow KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 class Interruption:
@@ -37,14 +51,21 @@ class Interruption:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Raise KeyboardInterrupt in this block at the first signal, and at once if it has come before."""
+        """Raise KeyboardInterrupt in this block at the first signal, and at once if it has come before.
+
+        It is raised again at the end of the block, because callbacks and destructors swallow exceptions.
+        """
         self._raising = True
         try:
-            if self.number is not None:
-                raise KeyboardInterrupt(self.number)
+            self._raise_received()
             yield
         finally:
             self._raising = False
+        self._raise_received()
+
+    def _raise_received(self) -> None:
+        if self.number is not None:
+            raise KeyboardInterrupt(self.number)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.number is not None:
@@ -54,7 +75,7 @@ class Interruption:
         os.write(self._write, b"!")
         if self._raising:
             self._raising = False
-            raise KeyboardInterrupt(self.number)
+            self._raise_received()
 
     def __enter__(self) -> Self:
         self._previous = {number: signal.signal(number, self._receive) for number in _SIGNALS}

@@ -6,6 +6,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from five.cli.interruption import default_action
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Return the exit status.
@@ -17,7 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     command = "five"
     try:
-        from five.cli import commands  # takes half a second, in which Ctrl-C must end the command as later
+        with default_action():
+            from five.cli import commands  # half a second
 
         arguments = commands.parser().parse_args(argv)
         command = f"five {arguments.command}"
