@@ -4,7 +4,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -216,12 +216,12 @@ def _train(folder: RunFolder, config: RunConfig, lock: RunLock, terminal: Termin
         before = cluster.series.last("versions")
         reporter = Reporter(cluster)
         cluster.wait_running(interrupted=lambda: interruption.number is not None)
-        if interruption.number is None:
+        with suppress(KeyboardInterrupt), interruption.raising():  # the controller may answer late
             _show_link(folder, terminal)
         until = time.time() + 60 * minutes if minutes else None
         failure, progress = "", Progress(cluster, before.id if before else "")
         try:
-            with RehearsalRunner(folder, cluster.state):
+            with RehearsalRunner(folder, cluster.state, interruption.hurried):
                 reason = _watch(cluster, reporter, terminal, interruption, until, progress)
         except RuntimeError as error:
             reason = failure = str(error)

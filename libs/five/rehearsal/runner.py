@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import redis
 
@@ -24,13 +25,14 @@ NAME = "rehearsal"  # name of its log
 
 
 class RehearsalRunner:
-    """Thread that runs requested rehearsals. As a context manager it ends the current rehearsal on exit."""
+    """Thread that runs requested rehearsals. As a context manager it ends the current rehearsal on exit; ``hurried`` is
+    an argument of Supervisor."""
 
-    def __init__(self, folder: RunFolder, state: RunState) -> None:
+    def __init__(self, folder: RunFolder, state: RunState, hurried: Callable[[], bool] = lambda: False) -> None:
         self._folder = folder
         self._kept = Rehearsals(state)
         self._me = RehearsalWorker(host=socket.gethostname(), pid=os.getpid())
-        self._supervisor = Supervisor(folder.path / "logs")
+        self._supervisor = Supervisor(folder.path / "logs", hurried=hurried)
         self._going = ""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rehearsal-runner", daemon=True)
