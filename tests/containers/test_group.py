@@ -18,23 +18,33 @@ CHANGES = {"services": {**RUN["services"], "optimizer": OPTIMIZERS}}
 
 
 def optimizers(project: Project) -> list[dict[str, Any]]:
-    """Return the statistics of the live optimizers."""
+    """Return the live optimizers."""
     found = project.rest("GET", "services").raise_for_status().json()
-    return [instance["stats"] for instance in found if instance["kind"] == "optimizer"]
+    return [instance for instance in found if instance["kind"] == "optimizer"]
 
 
-def agreed(project: Project, version: int) -> bool:
-    """Return whether both optimizers have compared their parameters, bit by bit, at the same version above this one."""
-    compared = {str(stats.get("compared", "")) for stats in optimizers(project)}
-    both = len(optimizers(project)) == 2 and len(compared) == 1
-    return both and int(compared.pop().partition(":")[0] or -1) > version
+def check_equal(project: Project, above: int) -> None:
+    """Wait until both optimizers have reported the same fingerprint of a version above this one. Heartbeats come at
+    different times, so reports are collected."""
+    seen: dict[int, dict[str, str]] = {}
+
+    def equal() -> bool:
+        for instance in optimizers(project):
+            version, _, fingerprint = str(instance["stats"].get("compared", "")).partition(":")
+            if version and int(version) > above:
+                seen.setdefault(int(version), {})[instance["id"]] = fingerprint
+        both = [set(reports.values()) for reports in seen.values() if len(reports) == 2]
+        assert all(len(fingerprints) == 1 for fingerprints in both)
+        return bool(both)
+
+    eventually(equal, 180, "both optimizers have the same parameters")
 
 
 def test_two_optimizers_train_together(project: Project) -> None:
     assert len(project.containers("optimizer")) == 2
     version = project.wait_version(max(project.version(), 0) + 3)
-    eventually(lambda: agreed(project, 0), 60, "both optimizers compare their parameters")
-    received = [stats["received"] for stats in optimizers(project)]
+    check_equal(project, 0)
+    received = [instance["stats"]["received"] for instance in optimizers(project)]
     assert len(received) == 2 and min(received) > 0, "each gets segments of its own"
     assert project.version() >= version
 
@@ -44,5 +54,5 @@ def test_group_goes_on_after_a_container_is_killed(project: Project, index: int)
     version = project.wait_version(0)
     project.kill("optimizer", index)
     project.wait_version(version + 3, 240)
-    eventually(lambda: agreed(project, version), 60, "both optimizers compare their parameters")
+    check_equal(project, version + 3)
     assert len(project.containers("optimizer")) == 2
