@@ -72,9 +72,9 @@ class Pod:
 def pod(tmp_path: Path) -> Iterator[Pod]:
     """A pod whose Secret was made by an earlier release: rollouts may do everything, and play has no user yet."""
     lines = acl.acl_file("state", PASSWORDS, "five").splitlines()
-    older = [f"user rollout on {acl.hashed(PASSWORDS['rollout'][0])} {acl.hashed('new')} ~* &* +@all"
+    older = [f"user rollout on {acl.hash_password(PASSWORDS['rollout'][0])} {acl.hash_password('new')} ~* &* +@all"
              if line.startswith("user rollout ") else line for line in lines if not line.startswith("user play ")]
-    made = Pod(tmp_path, "\n".join([*older, f"user exporter on {acl.hashed('own')} -@all +info +ping"]) + "\n")
+    made = Pod(tmp_path, "\n".join([*older, f"user exporter on {acl.hash_password('own')} -@all +info +ping"]) + "\n")
     made.wait()
     yield made
     made.stop()

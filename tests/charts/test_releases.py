@@ -179,14 +179,14 @@ def test_rotation_keeps_both_passwords_and_added_tokens(fresh: Release) -> None:
     fresh.done("upgrade five charts --set rollout.replicas=3")
     found = secrets(fresh.objects())
     users = b64decode(found["five-redis-users"]["state.acl"]).decode()
-    assert f"user rollout on {acl.hashed('new')} {acl.hashed(old)} resetchannels" in users
+    assert f"user rollout on {acl.hash_password('new')} {acl.hash_password(old)} resetchannels" in users
     assert b64decode(found["five-redis-rollout"]["state-password-old"]).decode() == old
     assert ada in entries(found) and len(entries(found)) == 4
     # Finished, the old one is gone, and stays so.
     fresh.done("patch secret five-redis-rollout -p", '{"data": {"state-password-old": null}}', program="kubectl")
     fresh.done("upgrade five charts --set rollout.replicas=4")
     users = b64decode(secrets(fresh.objects())["five-redis-users"]["state.acl"]).decode()
-    assert f"user rollout on {acl.hashed('new')} resetchannels" in users
+    assert f"user rollout on {acl.hash_password('new')} resetchannels" in users
 
 
 GIVEN = {"service": {"token"}, "tokens": {"tokens.json"}, "test": {"token"},

@@ -286,7 +286,7 @@ def test_mounted_files_hold_hashes_and_service_token(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text("preset: laptop-1v1\nname: another.one   # mine\n")
     made(tmp_path / "env", FIVE_RUN=str(tmp_path / "run.yaml"))
     text = (folder / "redis-state" / "users.acl").read_text()
-    assert f"user rollout on {acl.hashed(secrets['FIVE_ROLLOUT_PASSWORD'])} {acl.hashed('old')} " in text
+    assert f"user rollout on {acl.hash_password(secrets['FIVE_ROLLOUT_PASSWORD'])} {acl.hash_password('old')} " in text
     assert "~five:another.one:" in text and "five:five:" not in text
     assert (folder / "controller" / "tokens.json").read_text() == "[]"
     (tmp_path / "run.yaml").write_text("preset: laptop-1v1\n")
