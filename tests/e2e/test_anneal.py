@@ -256,7 +256,7 @@ def test_revert_survives_the_optimizers_death(run: Run, monkeypatch: pytest.Monk
     assert answer.status_code == 202, answer.text
     identity = answer.json()["id"]
     at_step(run, identity, "transform")
-    eventually(lambda: "which runs the job" in str(run.rest("GET", f"operations/{identity}").json()), 60, "it is at work")
+    eventually(lambda: "which runs the job" in str(run.rest("GET", f"operations/{identity}").json()), 60, "at work")
     run.kill("optimizer-0")
     (run.place / "faults").write_text("publish die-after\n")
     done = ended(run, identity, 400)
