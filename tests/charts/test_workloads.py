@@ -75,9 +75,9 @@ def test_probes(values: Values) -> None:
                 for kind in ("startupProbe", "livenessProbe"):
                     *probe, port, ranks, waiting = c[kind]["exec"]["command"]
                     assert probe == ["python", "-m", "rapid.telemetry.probe"] and port == "9100"
-                    assert f"--nproc-per-node={ranks}" in c["args"] and waiting in c["command"]
+                    assert f"--ranks={ranks}" in c["args"] and waiting in c["args"]
                     assert c[kind]["timeoutSeconds"] > SECONDS
-                # The agent's join_timeout ends first.
+                # Machines and images may take an hour.
                 assert c["startupProbe"]["periodSeconds"] * c["startupProbe"]["failureThreshold"] > 3600
                 continue
             if c["name"] == "certificates":
