@@ -10,26 +10,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from dota.config import GameConfig
 from dota.tables import load_tables
-from tests.console.browser import Watched, chromium
+from tests.console.browser import Watched
 from tests.console.played import GAME, POOL, PlayedHere
-from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 FIELD = "canvas.moving"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def rest() -> Iterator[LiveController]:
-    with seeded() as found:
-        assert found.context.site.build, "make console"
-        yield found
 
 
 @pytest.fixture

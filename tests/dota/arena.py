@@ -105,6 +105,15 @@ def without_talents_on(heroes: dict[str, Any], ability: str) -> dict[str, Any]:
     return heroes
 
 
+def line_up(world: Any, data: dict[str, Any], places: dict[int, float]) -> Arena:
+    """Return an arena with heroes on a line through the centre, at x by hero; the teams face each other."""
+    arena = Arena(world, data)
+    for hero, x in places.items():
+        arena.place(arena.unit(hero), x, 0, math.pi if hero >= 5 else 0.0)
+    arena.seconds(0.2)
+    return arena
+
+
 def programmed(core: Any, data: dict[str, Any], *effects: dict[str, Any], behavior: tuple[str, ...] = ("unit_target",),
                enemy: str = "nevermore", **more: Any) -> Arena:
     """Return an arena in which Lion's Hex (rank 1, no cast point) runs the given effects; Sniper is Lion's ally."""

@@ -1,23 +1,17 @@
 """Crystal Maiden's abilities in patch 7.21d, worked by hand from abilities.json."""
 
-import math
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena
+from tests.dota.arena import CENTRE, Arena, line_up
 
 ROOTED, DISARMED = 2, 8
 
 
 @pytest.fixture
 def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    arena = Arena(new_world(("crystal_maiden", "lion"), ("nevermore",)), data)
-    arena.place(arena.unit(0), 0, 0, 0.0)
-    arena.place(arena.unit(1), -300, 0, 0.0)
-    arena.place(arena.unit(5), 500, 0, math.pi)
-    arena.seconds(0.2)
-    return arena
+    return line_up(new_world(("crystal_maiden", "lion"), ("nevermore",)), data, {0: 0, 1: -300, 5: 500})
 
 
 @pytest.mark.parametrize("level", [1, 4])

@@ -1,22 +1,17 @@
 """Lion's abilities in patch 7.21d, worked by hand from abilities.json."""
 
-import math
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena
+from tests.dota.arena import CENTRE, Arena, line_up
 
 STUNNED, HEXED = 1, 16
 
 
 @pytest.fixture
 def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    arena = Arena(new_world(("lion",), ("nevermore",)), data)
-    arena.place(arena.unit(0), 0, 0, 0.0)
-    arena.place(arena.unit(5), 400, 0, math.pi)
-    arena.seconds(0.2)
-    return arena
+    return line_up(new_world(("lion",), ("nevermore",)), data, {0: 0, 5: 400})
 
 
 @pytest.mark.parametrize("level", [1, 4])

@@ -1,11 +1,10 @@
 """Sven's abilities in patch 7.21d, worked by hand from abilities.json."""
 
-import math
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena
+from tests.dota.arena import Arena, line_up
 
 STUNNED = 1
 
@@ -16,12 +15,7 @@ def reduction(armor: float) -> float:
 
 @pytest.fixture
 def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    arena = Arena(new_world(("sven", "lion"), ("nevermore",)), data)
-    arena.place(arena.unit(0), 0, 0, 0.0)
-    arena.place(arena.unit(1), -300, 0, 0.0)
-    arena.place(arena.unit(5), 500, 0, math.pi)
-    arena.seconds(0.2)
-    return arena
+    return line_up(new_world(("sven", "lion"), ("nevermore",)), data, {0: 0, 1: -300, 5: 500})
 
 
 @pytest.mark.parametrize("level", [1, 4])

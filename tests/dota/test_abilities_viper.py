@@ -1,22 +1,17 @@
 """Viper's abilities in patch 7.21d, worked by hand from abilities.json."""
 
-import math
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena
+from tests.dota.arena import CENTRE, Arena, line_up
 
 BROKEN = 1 << 12
 
 
 @pytest.fixture
 def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    arena = Arena(new_world(("viper",), ("nevermore",)), data)
-    arena.place(arena.unit(0), 0, 0, 0.0)
-    arena.place(arena.unit(5), 400, 0, math.pi)
-    arena.seconds(0.2)
-    return arena
+    return line_up(new_world(("viper",), ("nevermore",)), data, {0: 0, 5: 400})
 
 
 def test_poison_attack_cast_rides_on_one_attack(arena: Arena) -> None:

@@ -5,20 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena, give, use, wounded
+from tests.dota.arena import CENTRE, Arena, give, line_up, use, wounded
 
 STUNNED, SILENCED, INVISIBLE, SPELL_IMMUNE, BROKEN = 1, 4, 64, 128, 1 << 12
 
 
 @pytest.fixture
 def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    arena = Arena(new_world(("sven", "lion"), ("nevermore", "viper")), data)
-    arena.place(arena.unit(0), 0, 0, 0.0)
-    arena.place(arena.unit(1), -300, 0, 0.0)
-    arena.place(arena.unit(5), 500, 0, math.pi)
-    arena.place(arena.unit(6), 2500, 0, math.pi)
-    arena.seconds(0.2)
-    return arena
+    return line_up(new_world(("sven", "lion"), ("nevermore", "viper")), data, {0: 0, 1: -300, 5: 500, 6: 2500})
 
 
 def test_shadow_blade_fades_and_breaks_with_a_bonus(arena: Arena) -> None:

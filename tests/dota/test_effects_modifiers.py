@@ -5,20 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena
+from tests.dota.arena import CENTRE, Arena, line_up
 
 STUNNED, ROOTED, SPELL_IMMUNE = 1, 2, 128
 
 
 @pytest.fixture
 def arena(new_world: Any, data: dict[str, Any]) -> Arena:
-    arena = Arena(new_world(("crystal_maiden", "crystal_maiden"), ("nevermore", "sven")), data)
-    arena.place(arena.unit(0), 0, 0, 0.0)
-    arena.place(arena.unit(1), -200, 0, 0.0)
-    arena.place(arena.unit(5), 300, 0, math.pi)
-    arena.place(arena.unit(6), 2500, 0, math.pi)
-    arena.seconds(0.2)
-    return arena
+    world = new_world(("crystal_maiden", "crystal_maiden"), ("nevermore", "sven"))
+    return line_up(world, data, {0: 0, 1: -200, 5: 300, 6: 2500})
 
 
 def nova(arena: Arena, hero: int, level: int = 4) -> None:

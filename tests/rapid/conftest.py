@@ -17,6 +17,7 @@ from rapid.config import RpcConfig, StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.parameters import ParameterStore
+from rapid.store.state import RunState, Status
 from tests.rapid.acl_servers import Servers
 from tests.rapid.s3_server import S3Server
 
@@ -144,3 +145,12 @@ def servers(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     found = Servers(tmp_path_factory.mktemp("redis"), os.environ.get("FIVE_REDIS_SERVER", ""), request.param)
     yield found
     found.stop()
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    """State of a running run."""
+    run = RunState(database, "r")
+    run.create({}, "test")
+    run.transition(Status.RUNNING, "test")
+    return run

@@ -3,21 +3,10 @@
 import json
 import time
 
-import pytest
-import redis
-
 from rapid.store.events import event_fields
 from rapid.store.idle import note_overdue
 from rapid.store.leases import Instance, Lease
 from rapid.store.state import RunState, Status
-
-
-@pytest.fixture
-def state(database: redis.Redis) -> RunState:
-    run = RunState(database, "r")
-    run.create({}, "test")
-    run.transition(Status.RUNNING, "test")
-    return run
 
 
 def instance(state: RunState, kind: str, identity: str = "0", ttl: float = 30.0) -> Lease:

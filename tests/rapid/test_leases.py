@@ -10,14 +10,6 @@ from rapid.store.leases import Leases
 from rapid.store.state import RunState, Status
 
 
-@pytest.fixture
-def state(database: redis.Redis) -> RunState:
-    run = RunState(database, "r")
-    run.create({}, "test")
-    run.transition(Status.RUNNING, "test")
-    return run
-
-
 def calls(client: redis.Redis) -> dict[str, int]:
     return {name.removeprefix("cmdstat_"): row["calls"] for name, row in client.info("commandstats").items()}
 

@@ -1,22 +1,11 @@
 import numpy as np
 import pytest
 
-from dota.spaces import Layout
 from five.agent.surgery import convert_observations, convert_state
 from five.agent.surgery.observation_labels import SPACES, cell_labels
 from tests.agent.model_cases import random_arrays
 from tests.agent.surgery.agents import agent, plan
-
-
-def read(layout: Layout, arrays: dict[str, np.ndarray], block: str, name: str, lead: tuple[int, ...],
-         hero: int = 0) -> np.ndarray:
-    """Return a field's values [instances, count] in one team-step."""
-    b = layout.blocks[block]
-    f = b.field(name)
-    row = arrays[f.array][lead]
-    if f.array.startswith("private"):
-        row = row[hero]
-    return row[b.span(f.array)].reshape(b.instances, b.width(f.array))[:, f.offset:f.offset + f.count]
+from tests.dota.watching import read
 
 
 @pytest.mark.parametrize("heroes", [1, 5])

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +17,6 @@ from five.services.controller.autoscaler.kubernetes_api import (
     ResourceConflict,
 )
 from tests.services.controller.autoscaler.kubernetes_server import TOKEN, ApiServer, connected, serving
-
-
-@pytest.fixture
-def server() -> ApiServer:
-    return ApiServer({"five-rollout": 4, "five-inference": 2})
-
-
-@pytest.fixture
-def api(server: ApiServer) -> Iterator[KubernetesApi]:
-    with serving(server) as port:
-        yield connected(port)
 
 
 def test_a_size_is_read_and_set(api: KubernetesApi, server: ApiServer) -> None:

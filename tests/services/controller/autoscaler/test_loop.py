@@ -5,7 +5,6 @@ import json
 import logging
 import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ from rapid.store.keys import Keys
 from rapid.store.leases import Instance
 from rapid.store.state import RunState, Status
 from rapid.telemetry.metrics import REGISTRY
-from tests.services.controller.autoscaler.kubernetes_server import ApiServer, connected, serving
+from tests.services.controller.autoscaler.kubernetes_server import ApiServer
 
 LOOK = 15.0
 
@@ -76,17 +75,6 @@ class Cluster:
             loop.run_once()
             sizes.append(self.server.deployments["five-rollout"])
         return sizes
-
-
-@pytest.fixture
-def server() -> ApiServer:
-    return ApiServer({"five-rollout": 4, "five-inference": 2})
-
-
-@pytest.fixture
-def api(server: ApiServer) -> Iterator[KubernetesApi]:
-    with serving(server) as port:
-        yield connected(port)
 
 
 @pytest.fixture
