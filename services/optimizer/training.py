@@ -151,14 +151,14 @@ class Training:
                 "checkpoint": checkpoint, "version": self.version, "optimizers": self.group.size,
                 "restarts": self.group.restarts})
             if head is None or head < checkpoint:
-                self._write_blocking(self._version_write())
+                self._write_blocking(self._writes.version(self.version, self.warm_up_until))
             return checkpoint
         if head is not None:
             raise RuntimeError(
                 f"the run has version {head} but no checkpoint: blobs.url is not the blob store that the run was "
                 "started with. Set it to that store, or start a run with another name")
-        self._write_blocking(self._checkpoint_write(0, 0.0))
-        self._write_blocking(self._version_write())
+        self._write_blocking(self._writes.checkpoint(self.version, self.warm_up_until, 0, 0.0))
+        self._write_blocking(self._writes.version(self.version, self.warm_up_until))
         return 0
 
     def _load(self, tensors: Mapping[str, Tensor], extra: Mapping[str, Any]) -> None:
@@ -222,9 +222,9 @@ class Training:
         self._run_without_redis(self._writer.finish, "the last version may be missing")
         hero_steps, flop = self.group.sum_over_ranks([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
-            self._run_without_redis(self._checkpoint_write(int(hero_steps), flop),
-                                    f"the checkpoint of version {self.version} is stored but not in the index; the "
-                                    "next optimizer adds it")
+            write = self._writes.checkpoint(self.version, self.warm_up_until, int(hero_steps), flop)
+            self._run_without_redis(write, f"the checkpoint of version {self.version} is stored but not in the index; "
+                                    "the next optimizer adds it")
 
     def _begin_decision(self, stopping: Callable[[], bool], has_batch: bool) -> Callable[[], list[bool]]:
         """Begin to agree whether all ranks run, have a batch, may make the next version, and need no checkpoint."""
@@ -295,7 +295,7 @@ class Training:
             return
         self._run_fenced(self._writer.wait)  # callers must find the newest version published
         with failing_waiters(waiters):
-            write = self._checkpoint_write(int(hero_steps), flop)
+            write = self._writes.checkpoint(self.version, self.warm_up_until, int(hero_steps), flop)
             self._writer.submit_checkpoint(resolve_waiters(waiters, self.version, write))
 
     def _hyperparameters(self) -> Hyperparameters:
@@ -354,8 +354,9 @@ class Training:
         if self.group.rank == 0:
             self._run_fenced(self._writer.wait_for_version)
             if self._checkpoint_due and self._writer.is_checkpoint_idle:
-                self._checkpoint_due, save = False, self._checkpoint_write(int(hero_steps), flop)
-            publish = self._version_write()
+                self._checkpoint_due = False
+                save = self._writes.checkpoint(self.version, self.warm_up_until, int(hero_steps), flop)
+            publish = self._writes.version(self.version, self.warm_up_until)
         self.intake.version = self.version
         now = time.monotonic()
         record = self.window.close(self.version, hyper, stall_seconds=now - began)
@@ -391,12 +392,6 @@ class Training:
             raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({own:x} here, "
                                f"{first:x} on optimizer 0); the group restarts from the last checkpoint")
         self.fingerprint = self.version, own
-
-    def _checkpoint_write(self, hero_steps: int, flop: float) -> Write:
-        return self._writes.checkpoint(self.version, self.warm_up_until, hero_steps, flop)
-
-    def _version_write(self) -> Write:
-        return self._writes.version(self.version, self.warm_up_until)
 
     def _write_blocking(self, write: Write) -> None:
         """Run a write that training cannot start without, however long a store is unavailable."""
