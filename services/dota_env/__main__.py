@@ -6,6 +6,7 @@ import logging
 from dota import packing
 from five.protos.v1 import env_pb2_grpc
 from five.run.config import RunConfig
+from five.run.config.address import own_port
 from five.run.load import load
 from five.services.dota_env.service import EnvService
 from rapid import codec
@@ -19,7 +20,7 @@ async def serve_games(service: StandaloneService[RunConfig]) -> None:
     config, settings = service.config, service.config.services.dota_env
     servicer = EnvService(config.game, settings.threads, settings.max_games, settings.max_streams,
                           settings.idle_seconds)
-    server = await serve(service.listen_address(settings.port),
+    server = await serve(service.listen_address(own_port(settings.addresses)),
                          [(env_pb2_grpc.add_EnvServiceServicer_to_server, servicer)], config.rpc, service.token)
     log.info("serving games port=%d", server.port)
     service.report_with(lambda: "")

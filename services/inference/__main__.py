@@ -15,6 +15,7 @@ from five.agent.model.schema import ModelSchema
 from five.agent.surgery import AgentSpec
 from five.protos.v1 import inference_pb2_grpc
 from five.run.config import RunConfig
+from five.run.config.address import own_port
 from five.run.effective import overlay
 from five.run.load import load
 from five.services.inference.batcher import Batcher, BatcherOptions
@@ -78,7 +79,7 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     config, settings = service.config, service.config.services.inference
     meter = Meter()
     servicer, models, batcher = build(service, meter)
-    server = await serve(service.listen_address(settings.port),
+    server = await serve(service.listen_address(own_port(settings.addresses)),
                          [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, servicer)], config.rpc,
                          service.token, serving=False)
 

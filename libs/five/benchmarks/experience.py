@@ -50,8 +50,8 @@ async def _discard(requests: AsyncIterator[bytes], context: Any) -> AsyncIterato
         yield b"\0"
 
 
-def _serve(pipe: Connection, config: RunConfig) -> None:
-    """Serve the optimizer's intake without a learner, and a service that discards what it receives."""
+def intake_service(run: str, config: RunConfig) -> ExperienceService:
+    """Return the optimizer's intake without a learner."""
     layout, buffer = Layout(config.game), config.buffer
     # Nothing is consumed here. A reuse near 0 keeps the pacing from holding segments back.
     free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
@@ -59,11 +59,14 @@ def _serve(pipe: Connection, config: RunConfig) -> None:
     intake = Intake(SampleBuffer(free, SampleCollator()), Pacer(free, config.learning.batch_samples))
     steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
     states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
-    service = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, steps, states, intake,
-                             epoch=1)
+    return ExperienceService(run, layout.hash, config.learning.lstm_unroll_length, steps, states, intake, epoch=1)
+
+
+def _serve(pipe: Connection, config: RunConfig) -> None:
+    """Serve the optimizer's intake without a learner, and a service that discards what it receives."""
     handler = grpc.method_handlers_generic_handler(OPAQUE, {"Push": grpc.stream_stream_rpc_method_handler(_discard)})
     serve_until_closed(pipe, [
-        (add_to_server, service),
+        (add_to_server, intake_service(config.name, config)),
         (lambda _, server: server.add_generic_rpc_handlers((handler,)), None)])
 
 

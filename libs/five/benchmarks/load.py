@@ -20,14 +20,11 @@ from typing import Any
 import redis
 
 from dota.spaces import Layout
-from five.agent.config import BufferConfig
-from five.agent.learning.buffer import SampleBuffer
-from five.agent.learning.pacing import Pacer
-from five.agent.learning.samples import Arrays, learning_specs
+from five.agent.learning.samples import Arrays
 from five.agent.learning.segments import Segment
-from five.agent.model.recurrent_state import state_specs
 from five.benchmarks import recorded_data
 from five.benchmarks.child_process import RPC, ChildProcess, prepare
+from five.benchmarks.experience import intake_service
 from five.benchmarks.results import BenchmarkRow, machine, row
 from five.capacity import inputs
 from five.capacity.cluster_sizes import clusters
@@ -39,9 +36,7 @@ from five.run.config import RunConfig
 from five.run.load import load
 from five.services.opponents.pool import LAST_ADDED, TABLE, OpponentPool
 from five.services.opponents.service import OpponentService
-from five.services.optimizer.experience_service import ExperienceService, add_to_server
-from five.services.optimizer.intake import Intake
-from five.services.optimizer.stored_arrays import SampleCollator
+from five.services.optimizer.experience_service import add_to_server
 from five.services.rollout.sender import delta_encoded_arrays
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.rpc.server import Register, serve
@@ -89,14 +84,7 @@ def _opponents(pipe: Connection, url: str, config: RunConfig) -> None:
 
 
 def _intake(pipe: Connection, config: RunConfig) -> None:
-    layout, buffer = Layout(config.game), config.buffer
-    free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
-                        minimum_samples=buffer.minimum_samples, sample_reuse=1e-9)
-    intake = Intake(SampleBuffer(free, SampleCollator()), Pacer(free, config.learning.batch_samples))
-    steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
-    states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
-    _serve_and_report(pipe, (add_to_server, ExperienceService(
-        RUN, layout.hash, config.learning.lstm_unroll_length, steps, states, intake, epoch=1)))
+    _serve_and_report(pipe, (add_to_server, intake_service(RUN, config)))
 
 
 def _server_seconds(server: ChildProcess) -> float:

@@ -20,6 +20,18 @@ from rapid.rpc.token import Token, sent_token
 Options = list[tuple[str, Any]]
 
 
+def connection_options(config: RpcConfig) -> Options:
+    """Return the gRPC options that both ends of a connection share: sizes and keepalive."""
+    return [
+        ("grpc.max_send_message_length", config.max_message_bytes),
+        ("grpc.max_receive_message_length", config.max_message_bytes),
+        ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+
+
 def channel_options(config: RpcConfig, server_name: str = "", retries: bool = False) -> Options:
     """Return the gRPC options of every channel: sizes, keepalive, reconnection, round robin over the servers of a name.
 
@@ -40,12 +52,7 @@ def channel_options(config: RpcConfig, server_name: str = "", retries: bool = Fa
         policy["retryPolicy"] = retry
         service_config["retryThrottling"] = {"maxTokens": int(TOKENS), "tokenRatio": TOKEN_RATIO}
     options: Options = [
-        ("grpc.max_send_message_length", config.max_message_bytes),
-        ("grpc.max_receive_message_length", config.max_message_bytes),
-        ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
-        ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.max_pings_without_data", 0),
+        *connection_options(config),
         ("grpc.initial_reconnect_backoff_ms", int(config.backoff_seconds * 1000)),
         ("grpc.min_reconnect_backoff_ms", int(config.backoff_seconds * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(config.max_backoff_seconds * 1000)),

@@ -13,6 +13,7 @@ from grpc_reflection.v1alpha import reflection
 
 from rapid.address import split_address
 from rapid.config import RpcConfig
+from rapid.rpc.channel import connection_options
 from rapid.rpc.errors import StatusCode, status_of
 from rapid.rpc.health import NOT_SERVING, SERVING
 from rapid.rpc.security import is_authorised, presented_token, server_credentials
@@ -34,12 +35,7 @@ CANCELLED_SECONDS = 2.0  # for cancelled calls to end
 def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
     """Return the gRPC options of every server."""
     return [
-        ("grpc.max_send_message_length", config.max_message_bytes),
-        ("grpc.max_receive_message_length", config.max_message_bytes),
-        ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
-        ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.max_pings_without_data", 0),
+        *connection_options(config),
         # Clients ping every keepalive_seconds (5 at least); pings that often are allowed.
         ("grpc.http2.min_ping_interval_without_data_ms", 4000),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 4000),

@@ -5,10 +5,10 @@ Rate, announced size and token are checked before any byte of the body is read, 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Callable
 
 import redis
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from five.services.controller.console.sessions import (
     Sessions,
@@ -29,12 +29,6 @@ from five.services.controller.http.problems import Problem, store_unavailable
 from five.services.controller.http.request_limits import RequestLimits
 
 log = logging.getLogger(__name__)
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PROTECTED = "/v1"
 LOGIN = ("POST", "/v1/session")  # the only request without a caller
@@ -92,7 +86,7 @@ class RequestMiddleware:
     a cookie they must send the console's Origin.
     """
 
-    def __init__(self, app: Application, authenticator: Authenticator, sessions: Sessions,
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, sessions: Sessions,
                  limits: RequestLimits, idempotency: IdempotencyStore,
                  on_change: Callable[[], None] = lambda: None) -> None:
         self._app = app

@@ -1,16 +1,11 @@
 """ASGI middleware for a controller behind a reverse proxy: the client's address, and a path prefix."""
 
 import ipaddress
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class ReverseProxy:
@@ -21,7 +16,7 @@ class ReverseProxy:
     ``Location`` of responses. Paths without it work too: probes send none, and some proxies remove it.
     """
 
-    def __init__(self, app: Application, prefix: str, trusted: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, prefix: str, trusted: Sequence[str]) -> None:
         self._prefix = prefix
         self._app = app
         inner: Any = self._without_prefix if prefix else app

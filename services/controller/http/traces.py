@@ -1,13 +1,15 @@
 """ASGI middleware that traces requests to the REST API."""
 
-from five.services.controller.http.middleware import PROTECTED, Application, Message, Receive, Scope, Send, header
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from five.services.controller.http.middleware import PROTECTED, header
 from rapid.telemetry import tracing
 
 
 class TraceMiddleware:
     """Traces authenticated requests below /v1: those that the caller's traceparent samples and a share of the rest."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

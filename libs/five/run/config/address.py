@@ -1,5 +1,6 @@
 """The type of a service's address."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -13,6 +14,11 @@ def check_address(address: str) -> str:
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
         raise ValueError("expected host:port with an IPv6 host in brackets, such as [::1]:50051")
     return address
+
+
+def own_port(addresses: Sequence[str]) -> int:
+    """Return the port of the only address; 0 (any free port) if there are several or none."""
+    return int(addresses[0].rpartition(":")[2]) if len(addresses) == 1 else 0
 
 
 Address = Annotated[str, AfterValidator(check_address)]

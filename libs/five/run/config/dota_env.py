@@ -19,8 +19,3 @@ class EnvServiceConfig(Section):
     max_streams: int = Field(64, ge=1, description="Streams served at once.")
     idle_seconds: float = Field(600.0, gt=0, description="A stream without a request for this long is closed with its "
                                 "games.")
-
-    @property
-    def port(self) -> int:
-        """Port of the only address; 0 (any free port) if there are several or none."""
-        return int(self.addresses[0].rpartition(":")[2]) if len(self.addresses) == 1 else 0

@@ -37,8 +37,3 @@ class InferenceConfig(Section):
         0.0, ge=0, description="A server starts to read a new version after a random part of this time. Of hundreds "
         "of servers the first then have it early, instead of all of them late.")
     seed: int = Field(0, ge=0, description="Seed of action sampling, mixed with the server's id; 0: from the system.")
-
-    @property
-    def port(self) -> int:
-        """Port of the only address; 0 (any free port) if there are several or none."""
-        return int(self.addresses[0].rpartition(":")[2]) if len(self.addresses) == 1 else 0
