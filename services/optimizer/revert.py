@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from five.agent.config import LearnerConfig
+from five.agent.learning.checkpoint import POLICY_PREFIX
 from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec
@@ -73,7 +74,8 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
         if str(extra.get("schema", spec.schema)) != spec.schema:
             raise VersionNotPreserved(f"the checkpoint of version {version} has model schema {extra['schema']}, the "
                                       f"lineage says {spec.schema}")
-        return RevertSource(record, spec, tensors, extra["learner"], extra.get("schedules"), True)
+        tensors, learner = _at_version(store, version, spec, tensors, extra["learner"])
+        return RevertSource(record, spec, tensors, learner, extra.get("schedules"), True)
     try:
         arrays, meta = store.fetch(version)
     except (VersionMissing, Corrupt) as error:
@@ -87,6 +89,26 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
     fresh = Learner(policy, learning, "cpu")
     extra = {**fresh.extra(), "gradient_steps": int(meta.get("gradient_steps", 0))}
     return RevertSource(record, spec, fresh.state_dict(), extra, None, False)
+
+
+def _at_version(store: ParameterStore, version: int, spec: AgentSpec, tensors: dict[str, Tensor],
+                learner: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return a checkpoint's tensors and counters with the parameters of the published version.
+
+    A checkpoint that was made during a pause may contain gradient steps towards the next version. The version itself
+    may have expired; then the checkpoint is returned as it is.
+    """
+    try:
+        arrays, meta = store.fetch(version)
+    except (VersionMissing, Corrupt):
+        return tensors, learner
+    steps = meta.get("gradient_steps")
+    published = {POLICY_PREFIX + name: torch.from_numpy(array) for name, array in arrays.items()}
+    names = {name for name in tensors if name.startswith(POLICY_PREFIX)}
+    if steps in (None, learner["gradient_steps"]) or meta.get("schema") != spec.schema or published.keys() != names:
+        return tensors, learner
+    log.info("checkpoint is past its version version=%d steps=%d", version, learner["gradient_steps"] - steps)
+    return tensors | published, {**learner, "gradient_steps": steps}
 
 
 def transform(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,

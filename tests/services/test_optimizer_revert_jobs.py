@@ -111,6 +111,21 @@ def test_revert_restores_parameters_and_moments(bench: Reverting) -> None:
     assert bench.store.head() == 10 and not same(bench.tensors(10), bench.tensors(8))
 
 
+def test_revert_drops_steps_taken_after_the_version(bench: Reverting) -> None:
+    learner = bench.training.learner
+    steps = learner.gradient_steps
+    with torch.no_grad():  # a step of the next iteration, which a pause interrupts
+        for parameter in learner.policy.parameters():
+            parameter.add_(0.25)
+    learner.gradient_steps += 1
+    bench.keep("anneal-1")
+    bench.more(2)
+    assert bench.revert("revert-1", 2).state is JobState.DONE
+    assert same(bench.tensors(5), bench.tensors(2))
+    bench.go_on(OLD)
+    assert bench.training.learner.gradient_steps == steps
+
+
 def test_revert_of_a_revert(bench: Reverting) -> None:
     bench.more(3)
     assert bench.revert("revert-1", 3).state is JobState.DONE
