@@ -139,7 +139,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         self._check(request.run)
         return play_pb2.ListGamesResponse(games=[match.state() for match in self.matches.values()])
 
-    async def RecordingStore(self, request: play_pb2.RecordingsRequest, context: Any) -> play_pb2.RecordingsResponse:
+    async def Recordings(self, request: play_pb2.RecordingsRequest, context: Any) -> play_pb2.RecordingsResponse:
         """Return the recordings of ended games."""
         self._check(request.run)
         return play_pb2.RecordingsResponse(recordings=[play_pb2.RecordedGame(

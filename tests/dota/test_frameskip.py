@@ -105,7 +105,7 @@ def test_a_game_that_ends_within_a_step_stays_at_its_end():
 
 
 def test_games_of_different_frameskips_are_not_stepped_together():
-    with pytest.raises(ValueError, match=r"a variant of the games has game\.frameskip 8, they have 4"):
+    with pytest.raises(ValueError, match=r"the variant has game\.frameskip 8, the games have 4"):
         VecGame(MID, 1, others=[MID.model_copy(update={"frameskip": 8})])
 
 

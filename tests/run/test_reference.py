@@ -24,7 +24,7 @@ def test_exactly_the_numbers_have_units() -> None:
 
 
 def test_number_without_a_unit_is_refused() -> None:
-    with pytest.raises(KeyError, match="learning.something_new has no unit"):
+    with pytest.raises(ValueError, match="learning.something_new has no unit"):
         unit_of("learning.something_new")
 
 

@@ -61,14 +61,15 @@ def _git(release: Release, commands: Commands) -> list[str]:
 
 def _files(release: Release) -> list[str]:
     problems = []
-    chart = yaml.safe_load((release.root / "charts/Chart.yaml").read_text())
+    chart = yaml.safe_load((release.root / "charts/Chart.yaml").read_text(encoding="utf-8"))
     found = {f"charts/Chart.yaml: {key}": str(chart[key]) for key in ("version", "appVersion")}
     for file in ("pyproject.toml", "libs/dota/pyproject.toml"):
-        found[f"{file}: version"] = tomllib.loads((release.root / file).read_text())["project"]["version"]
+        project = tomllib.loads((release.root / file).read_text(encoding="utf-8"))["project"]
+        found[f"{file}: version"] = project["version"]
     problems += [f"{where} is {version}: set it to {release.version}" for where, version in found.items()
                  if version != release.version]
     try:
-        changelog_section((release.root / "CHANGELOG.md").read_text(), release.version)
+        changelog_section((release.root / "CHANGELOG.md").read_text(encoding="utf-8"), release.version)
     except ValueError as error:
         problems.append(str(error))
     if not re.fullmatch(r"[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)*", release.registry):

@@ -9,16 +9,16 @@ from tools.release.plan import SERVICES, Image, Record, Release
 
 def write_documents(release: Release, record: Record) -> None:
     """Write images.yaml, images-cuda.yaml, release-notes.md and SHA256SUMS into the release's folder."""
-    (release.folder / "images.yaml").write_text(_values(release, record, ""))
+    (release.folder / "images.yaml").write_text(_values(release, record, ""), encoding="utf-8")
     if any(image.flavour == "cuda" for image in release.images):
-        (release.folder / "images-cuda.yaml").write_text(_values(release, record, "cuda"))
-    (release.folder / "release-notes.md").write_text(release_notes(release, record))
-    (release.folder / "SHA256SUMS").write_text(checksums(release.folder))
+        (release.folder / "images-cuda.yaml").write_text(_values(release, record, "cuda"), encoding="utf-8")
+    (release.folder / "release-notes.md").write_text(release_notes(release, record), encoding="utf-8")
+    (release.folder / "SHA256SUMS").write_text(checksums(release.folder), encoding="utf-8")
 
 
 def release_notes(release: Release, record: Record) -> str:
     """Return the release notes: the CHANGELOG's section, images, installation and signatures."""
-    section = changelog_section((release.root / "CHANGELOG.md").read_text(), release.version)
+    section = changelog_section((release.root / "CHANGELOG.md").read_text(encoding="utf-8"), release.version)
     rows = [f"| `{release.reference(image)}` | `{record.images[image.name]}` |" for image in release.images]
     rows.append(f"| `oci://{release.chart_repository}`, version {release.version} | `{record.chart}` |")
     install = f"helm install five oci://{release.chart_repository} --version {release.version} -f images.yaml"

@@ -89,7 +89,7 @@ class Record:
         """Return the record of an earlier attempt, or an empty one. Raise ReleaseError if it is of another release."""
         record = cls(release.folder / "release.json", release.commit, release.registry)
         if record.path.is_file():
-            stored = json.loads(record.path.read_text())
+            stored = json.loads(record.path.read_text(encoding="utf-8"))
             for key in ("commit", "registry"):
                 if stored[key] != getattr(record, key):
                     raise ReleaseError(f"{record.path} has {key} {stored[key]}, this release {getattr(record, key)}: "
@@ -101,7 +101,8 @@ class Record:
         """Replace the file in one step."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps({key: value for key, value in vars(self).items() if key != "path"}, indent=2))
+        values = {key: value for key, value in vars(self).items() if key != "path"}
+        partial.write_text(json.dumps(values, indent=2), encoding="utf-8")
         partial.replace(self.path)
 
 

@@ -69,8 +69,8 @@ KEY_UNITS: Mapping[str, str] = {
 
 
 def unit_of(key: str) -> str:
-    """Return the unit of a number by its dotted key; "none" for a number without a unit. Raises KeyError for an unknown
-    key."""
+    """Return the unit of a number by its dotted key; "none" for a number without a unit. Raises ValueError for an
+    unknown key."""
     at = key.replace("[]", "")
     for end, unit in (("ramps.start", "versions"), ("ramps.length", "versions")):
         if at.endswith(end):
@@ -82,4 +82,4 @@ def unit_of(key: str) -> str:
     for end, unit in UNITS.items():
         if last.endswith(end) if end.startswith("_") else last == end:
             return unit
-    raise KeyError(f"{key} has no unit: add it to five.run.units")
+    raise ValueError(f"{key} has no unit: add it to five.run.units")
