@@ -121,21 +121,24 @@ def test_view_reads_only_new_records(cluster: FakeCluster) -> None:
 
 
 def test_plain_line_drops_what_exceeds_80_columns(cluster: FakeCluster) -> None:
-    assert plain(cluster.state, {}, {}).startswith("0:00  starting  version -")
+    assert plain(cluster.state, {}, {}) == "0:00  starting  no version yet"
     line = plain(cluster.state, VERSION, RATING)
     assert len(line) <= LINE_WIDTH and "version 12345" in line and "123,456 hero-steps/s" in line
     cluster.state.transition(Status.RUNNING, "test", "")
     assert plain(cluster.state, VERSION, RATING).endswith("TrueSkill 12.3  staleness 1.0")
 
 
-def test_train_prints_one_line_per_report_into_a_pipe(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_train_prints_one_line_per_change_into_a_pipe(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
+    later = threading.Timer(2.5, cluster.series.append, ("versions", VERSION | {"version": 12346}))
+    later.start()
     with open(write, "w") as pipe, Terminal(pipe) as terminal:
-        watch(cluster, terminal, 2.5, monkeypatch)
+        watch(cluster, terminal, 4.5, monkeypatch)
+    later.join()
     with open(read) as pipe:
         lines = pipe.read().splitlines()
-    assert len(lines) == len(set(lines)) == 2
-    assert all("version 12345" in line and len(line) <= 80 and "\x1b" not in line for line in lines)
+    assert [line.split("version ")[1].split()[0] for line in lines] == ["12345", "12346"]
+    assert all(len(line) <= 80 and "\x1b" not in line for line in lines)
     assert all("evaluator-0 fails" in line for line in lines)
 
 

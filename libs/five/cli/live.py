@@ -132,6 +132,8 @@ def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any], fault
     if status is None or status.status != "running":
         parts.append(str(status.status) if status else "not started")
     parts += [f"{name} fails" for name in faults]
+    if not newest:
+        return "  ".join([*parts, "no version yet"])[:LINE_WIDTH]
     parts += [f"version {newest.get('version', '-')}", f"{_number(newest.get('hero_steps_per_second'))} hero-steps/s"]
     if rating.get("mu") is not None:
         parts.append(f"TrueSkill {rating['mu']:.1f}")

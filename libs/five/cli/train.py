@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 DEFAULT_PRESET = "laptop-1v1"
 REPORT_SECONDS = 120.0
 LINE_SECONDS = 15.0
+UNCHANGED_SECONDS = 60.0  # between two lines with the same figures
 DIAGNOSIS_SECONDS = 10.0  # from one search for the reason of a missing version to the next
 NOTHING_LEARNED = 1  # exit status of a training that made no version
 
@@ -326,15 +327,17 @@ def _watch(cluster: LocalCluster, reporter: Reporter, terminal: Terminal, interr
            until: float | None, progress: Progress) -> str:
     """Show progress until the run ends. Return the reason.
 
-    On a terminal it redraws a panel; otherwise it prints one line of at most 80 characters every `LINE_SECONDS`.
+    On a terminal it redraws a panel; otherwise it prints one line of at most 80 characters every `LINE_SECONDS`, and
+    every `UNCHANGED_SECONDS` while its figures do not change.
     """
     view = LiveView(cluster.state, cluster.series, cluster.leases, until)
     part = OptionalTask("progress")
-    began = next_line = next_warning = time.monotonic()
+    began = next_line = next_unchanged = next_warning = time.monotonic()
     next_report = began + REPORT_SECONDS
+    printed = ""
 
     def show(status: Status | None) -> None:
-        nonlocal next_line, next_warning
+        nonlocal next_line, next_unchanged, next_warning, printed
         view.read()
         faults, warnings, now = cluster.faults(), progress.update(status), time.monotonic()
         if terminal.is_terminal:
@@ -344,8 +347,12 @@ def _watch(cluster: LocalCluster, reporter: Reporter, terminal: Terminal, interr
             terminal.say("\n".join(f"warning: {warning}" for warning in warnings))
             next_warning = now + REPORT_SECONDS
         if now >= next_line:
-            terminal.say(plain(cluster.state, view.newest("versions"), view.newest("ratings"), faults, now - began))
+            line = plain(cluster.state, view.newest("versions"), view.newest("ratings"), faults, now - began)
             next_line = now + LINE_SECONDS
+            figures = line.partition("  ")[2]
+            if figures != printed or now >= next_unchanged:
+                terminal.say(line)
+                printed, next_unchanged = figures, now + UNCHANGED_SECONDS
 
     try:
         while True:
