@@ -1,6 +1,5 @@
 """Contents of the images."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -9,9 +8,9 @@ import pytest
 
 from tests.charts.commands import modules_by_image
 from tests.charts.rendering import Values, variants
-from tests.containers.engine import BASE, DOCKER, ROOT, SERVICES, docker, image, in_image, inspect
+from tests.containers.engine import BASE, ROOT, SERVICES, docker, image, in_image, inspect
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800), pytest.mark.usefixtures("built")]
 TORCH = {"inference", "optimizer"}
 # Megabytes above the base image. The client of object stores takes 16 of them, the export of traces 8.
 SIZES = {"dota-env": 178, "rollout": 178, "opponents": 178, "evaluator": 178, "play": 178, "controller": 255}
@@ -25,16 +24,6 @@ def found(name):
         return False
 print(" ".join(name for name in sys.argv[1:] if found(name)))
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def built() -> str:
-    """Build all images and return the table of their sizes."""
-    done = subprocess.run(["deploy/images/build.sh"], cwd=ROOT, env={**os.environ, "DOCKER": DOCKER}, check=False,
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-6000:]
-    print(done.stdout)
-    return done.stdout
 
 
 def build_tag(built: str) -> str:
