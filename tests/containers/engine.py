@@ -131,6 +131,12 @@ class Project:
         return _output([*shlex.split(COMPOSE), "--env-file", str(self._secrets), "-p", self.name, *self._files,
                         *arguments], check, timeout, self._env)
 
+    def shell(self, line: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """Run a shell line with this project's options after each `docker compose`, and ``given`` as standard input."""
+        options = ["--env-file", str(self._secrets), "-p", self.name, *self._files]
+        return subprocess.run(line.replace("docker compose", f"{COMPOSE} {shlex.join(options)}"), shell=True, cwd=ROOT,
+                              env=self._env, input=given, capture_output=True, timeout=120, check=False)
+
     def up(self, *arguments: str) -> None:
         """Start the project and wait until every container is healthy. The error of a failure holds the ends of all
         logs."""
