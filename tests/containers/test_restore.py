@@ -138,5 +138,5 @@ def test_lost_state_is_restored_from_the_cronjobs_backup(project: Project, tmp_p
 
     # Its id is the owner's, so services may use its blobs again.
     assert project.rest("POST", "resume").status_code == 200
-    eventually(lambda: project.status()["services"].keys() == {*SERVICES}, 60, f"all are live: {project.logs()}")
+    eventually(lambda: project.status()["services"].keys() == {*SERVICES}, 60, "both services are live")
     assert shown(project) == view
