@@ -348,7 +348,10 @@ def test_rehearsal_learns_and_plays_the_version_before(run: Run) -> None:
     asked = run.command("surgery", "rehearse", "wider.yaml", "--run", run.folder.name, "--ask", "--versions", "2",
                         "--games", "2", seconds=900)
     assert asked.returncode in (0, 1), asked.stderr
-    assert "warming, version" in asked.stderr and "of 2 games" in asked.stderr and "done: won" in asked.stdout
+    # A state that is shorter than the pause between two requests is not seen.
+    seen = [state for state in ("warming", "learning", "playing") if f", {state}, " in asked.stderr]
+    assert len(seen) >= 2, asked.stderr
+    assert "done: won" in asked.stdout
     # Another one is cancelled while it learns: its fork ends, and the run goes on.
     body = {"plan": (run.place / "wider.yaml").read_text(), "versions": 1000}
     made = run.rest("POST", "surgery/rehearse", json=body).json()
