@@ -6,6 +6,7 @@ of `five scale`.
 """
 
 import asyncio
+import gc
 import itertools
 import tempfile
 import threading
@@ -63,6 +64,8 @@ class LoadWorkload:
 
 def _serve_and_report(pipe: Connection, service: Register) -> None:
     """Serve until the pipe is closed. Send the address, then the processor seconds on each request."""
+    gc.freeze()  # a full collection of the imported modules would take as long as a hundred segments
+
     async def run() -> None:
         server = await serve("127.0.0.1:0", [service], RPC)
         pipe.send(f"127.0.0.1:{server.port}")
