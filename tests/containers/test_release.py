@@ -13,6 +13,7 @@ from tests.charts.rendering import tool
 from tests.containers.engine import DOCKER, ROOT, docker
 from tests.oci_registry import oci_registry
 from tests.tools.test_image_tag import git
+from tests.tools.test_release import commit, create_repository
 from tools.release.__main__ import main
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
@@ -35,16 +36,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(ROOT / name, folder / name)
     text = (folder / "CHANGELOG.md").read_text()
     (folder / "CHANGELOG.md").write_text(text.replace(f"## {VERSION}\n", f"## {VERSION} - 2026-12-01\n"))
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "config", "user.name", "Ada")
-    git(folder, "config", "user.email", "ada@example.org")
-    commit(folder)
+    create_repository(folder)
     return folder
-
-
-def commit(folder: Path) -> None:
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "change")
 
 
 def release(checkout: Path, registry: str, syft: str) -> int:

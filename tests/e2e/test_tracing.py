@@ -1,4 +1,4 @@
-"""One game step traced through rollout, games, inference and optimizer, each a process of its own."""
+"""Trace of one game step through the processes of rollout, games, inference and optimizer."""
 
 import signal
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ LEASE, PATIENCE = 0.4, 0.15
 
 
 class Node:
-    """One node, whose first process would listen at host NAME and port 7."""
+    """Node whose first process would listen at host NAME and port 7."""
 
     def __init__(self, database: redis.Redis, name: str, minimum: int = 1, maximum: int = 3, group: str = "a") -> None:
         self.rendezvous = GroupRendezvous(database, "r", group, name, minimum, maximum, LEASE, PATIENCE)

@@ -25,7 +25,7 @@ SEGMENT_HERO_STEPS = 2 * UNROLL
 
 
 class Nodes:
-    """One agent with one optimizer for each node, as the chart starts them with optimizer.minReplicas 1."""
+    """Nodes of a group, each an agent with one optimizer, as the chart starts them with optimizer.minReplicas 1."""
 
     def __init__(self, folder: Path, cluster: Cluster) -> None:
         self._folder = folder
@@ -34,7 +34,7 @@ class Nodes:
 
     @property
     def count(self) -> int:
-        """How many agents run."""
+        """Number of running agents."""
         return len(self._running)
 
     def start(self, node: int) -> None:

@@ -28,11 +28,16 @@ def checkout(tmp_path: Path) -> Path:
     for file in ("pyproject.toml", "libs/dota/pyproject.toml"):
         (folder / file).write_text('[project]\nversion = "0.2.0"\n')
     (folder / "CHANGELOG.md").write_text(CHANGELOG)
+    create_repository(folder)
+    return folder
+
+
+def create_repository(folder: Path) -> None:
+    """Make a folder a git repository and commit its files."""
     git(folder, "init", "-q", "-b", "main")
     git(folder, "config", "user.name", "Ada")
     git(folder, "config", "user.email", "ada@example.org")
     commit(folder)
-    return folder
 
 
 def commit(folder: Path) -> None:

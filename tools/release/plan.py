@@ -75,7 +75,7 @@ class Release:
 
 @dataclass
 class Record:
-    """What a release has published so far, in release.json. Digests are `sha256:...`."""
+    """Record of what a release has published so far, in release.json. Digests are `sha256:...`."""
 
     path: Path
     commit: str

@@ -115,7 +115,7 @@ class Waiting(NamedTuple):
 
 
 class GroupRendezvous:
-    """One node's view of the rendezvous of ``group``.
+    """Client of one node for the rendezvous of ``group``.
 
     A round has ``minimum`` to ``maximum`` nodes. Fewer than the maximum begin after no node has come for
     ``patience_seconds``. A node without a call for ``lease_seconds`` is lost. Methods raise redis.RedisError.

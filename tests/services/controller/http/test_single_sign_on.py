@@ -1,4 +1,4 @@
-"""What docs/single-sign-on.md says of Five behind a proxy that logs people in."""
+"""Claims of docs/single-sign-on.md about Five behind a proxy that logs people in."""
 
 import re
 from collections.abc import Iterator
