@@ -229,7 +229,7 @@ readinessProbe:
   {{- toYaml (merge dict $ready $timing.readiness) | nindent 2 }}
 {{- end }}
 
-{{/* "true" for a component that reads or writes blobs, wherever they are. */}}
+{{/* "true" for a component that reads or writes blobs, wherever they are. Inference reads alone. */}}
 {{- define "five.usesBlobs" -}}
 {{- if has .component (list "inference" "optimizer" "evaluator" "backup") }}true{{ end }}
 {{- end }}
@@ -328,6 +328,9 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 {{- if include "five.mountsBlobs" . }}
 - name: blobs
   mountPath: /var/lib/five/blobs
+  {{- if eq .component "inference" }}
+  readOnly: true
+  {{- end }}
 {{- end }}
 {{- if eq .component "controller" }}
 - name: tokens

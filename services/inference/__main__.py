@@ -39,7 +39,7 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     layout = Layout(config.game)
     specs = state_specs(layout, config.model)
     loader = PolicyLoader(layout, config.model, device)
-    older = OlderVersions.of(service.state, service.blobs, service.record, AgentSpec(config.game, config.model))
+    older = OlderVersions.of(service.state, service.record, AgentSpec(config.game, config.model))
     models = Models(StoreSource(service.parameters, device.type == "cuda", older), loader,
                     past_bytes=settings.past_mebibytes << 20,
                     poll_seconds=settings.poll_seconds, load_jitter_seconds=settings.load_jitter_seconds,

@@ -14,9 +14,8 @@ from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.native_actor import freeze
 from five.agent.model.policy import Policy
-from five.agent.surgery import AgentSpec
-from five.run.migration import MigratedVersions, chain_of
-from rapid.blobs import BlobStore
+from five.agent.surgery import AgentSpec, MigrationChain
+from five.run.migration import BrokenChain, chain_of
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
@@ -27,20 +26,22 @@ REDUCED = (nn.Linear, nn.Conv2d, nn.LSTM)  # layers that compute in bfloat16 und
 
 
 class OlderVersions:
-    """Versions with earlier schemas of the run, migrated to the current schema by its chain of surgery plans."""
+    """Versions with earlier schemas of the run, migrated to the current schema by its chain of surgery plans.
 
-    def __init__(self, migrated: MigratedVersions, schema: str, layout: str) -> None:
-        self._migrated = migrated
+    Nothing is written: inference may mount the blob store read-only.
+    """
+
+    def __init__(self, chain: MigrationChain, schema: str, layout: str) -> None:
+        self._chain = chain
         self._schema = schema
         self._layout = layout
 
     @classmethod
-    def of(cls, state: RunState, blobs: BlobStore, record: RunRecord, spec: AgentSpec) -> "OlderVersions | None":
+    def of(cls, state: RunState, record: RunRecord, spec: AgentSpec) -> "OlderVersions | None":
         """Return the older versions of a run, or None if no plan was applied to it. Raise BrokenChain."""
         if not record.chain:
             return None
-        chain = chain_of(record, PlanStore(state).all())
-        return cls(MigratedVersions(chain, blobs, state.run, record.epoch), spec.schema, spec.layout.hash)
+        return cls(chain_of(record, PlanStore(state).all()), spec.schema, spec.layout.hash)
 
     def has(self, meta: Mapping[str, Any]) -> bool:
         """Return whether a version with that metadata has an earlier schema."""
@@ -49,8 +50,10 @@ class OlderVersions:
     def fetch(self, store: ParameterStore, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
         """Fetch a version and migrate it to the current schema. Raise BrokenChain, and what the store raises."""
         tensors, meta = store.fetch(version)
-        record = store.record(version)
-        migrated = self._migrated.get(version, "" if record is None else record.digest, tensors, str(meta["schema"]))
+        try:
+            migrated = self._chain.migrate_to_newest(tensors, str(meta["schema"]))
+        except ValueError as error:
+            raise BrokenChain(f"version {version}: {error}") from None
         log.info("version %d was migrated from schema %s to %s", version, meta.get("schema"), self._schema)
         return migrated, {**meta, "schema": self._schema, "layout": self._layout}
 

@@ -63,3 +63,10 @@ def test_the_states_redis_may_hold_a_drain_up() -> None:
     assert "maxUnavailable" in refusal(Values("two", sets=("redis.state.podDisruptionBudget.maxUnavailable=2",)))
     outside = Values("outside", sets=("redis.state.external.host=redis.example.com",))
     assert "five-redis-state" not in {o["metadata"]["name"] for o in objects(outside, "PodDisruptionBudget")}
+
+
+def test_only_writers_of_blobs_may_write_them() -> None:
+    values = Values("backup", sets=("backup.enabled=true",))
+    writes = {c["name"]: not mount.get("readOnly", False) for _, _, spec in pods(objects(values))
+              for c in containers(spec) for mount in c["volumeMounts"] if mount["name"] == "blobs"}
+    assert writes == {"inference": False, "optimizer": True, "evaluator": True, "backup": True}

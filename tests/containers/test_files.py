@@ -210,6 +210,16 @@ def test_prometheus_looks_for_every_service() -> None:
     assert names["port"] == 9100
 
 
+def test_only_writers_of_blobs_may_write_them() -> None:
+    """The controller removes what a cancelled operation staged; the admin writes backups."""
+    mounts = {name: volume.rpartition(":")[2] for name, service in COMPOSE["services"].items()
+              for volume in service.get("volumes", []) if isinstance(volume, str) and volume.startswith("blobs:")}
+    assert mounts == {"inference": "ro", **dict.fromkeys(("optimizer", "evaluator", "controller", "admin"),
+                                                         "/var/lib/five/blobs")}
+    # Docker creates a new volume with the owner of the folder in the image of its first container.
+    assert "install -d -o 10001 -g 10001 /var/lib/five /var/lib/five/blobs" in DOCKERFILE
+
+
 def test_everything_that_compose_mounts_is_there() -> None:
     for file, run in ((COMPOSE, "run.yaml"), (GPU, "run-gpu.yaml")):
         for name in (*SERVICES, "admin"):

@@ -13,8 +13,9 @@ import torch
 
 from five.agent.learning.learner import Learner
 from five.agent.model.policy import Policy
-from five.agent.surgery import AgentSpec, derive_plan
-from five.run.migration import BrokenChain, MigratedVersions, chain_of
+from five.agent.surgery import AgentSpec, AppliedMigration, MigrationChain, derive_plan
+from five.run.migration import BrokenChain, chain_of
+from five.services.inference.loading import OlderVersions
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.leased_publisher import LeasedPublisher
 from five.services.optimizer.migrations import CheckpointMigrations, commit_staged_checkpoint
@@ -197,22 +198,24 @@ def test_missing_staged_checkpoint_is_replaced_by_migration(bench: Bench) -> Non
     training.learner.state_dict()
 
 
-def test_earlier_version_is_migrated_once(bench: Bench) -> None:
+def test_inference_migrates_earlier_version_without_writes(bench: Bench) -> None:
     through(bench)
     record = bench.state.record()
     assert record is not None
     rows = PlanStore(bench.state).all()
-    older = MigratedVersions(chain_of(record, rows), bench.blobs, "trial", record.epoch)
-    tensors, meta = bench.store.fetch(1)
-    digest = bench.store.records()[1].digest
-    made = older.get(1, digest, tensors, meta["schema"])
+    older = OlderVersions.of(bench.state, record, NEW)
+    assert older is not None and older.has(bench.store.fetch_meta(1))
+    before = bench.blobs.refs()
+    made, meta = older.fetch(bench.store, 1)
+    assert meta["schema"] == NEW.schema
     Policy(NEW.layout, NEW.model).load_state_dict({n: torch.from_numpy(a) for n, a in made.items()})
-    (name,) = bench.blobs.refs("trial/migrated/")
-    assert "/0000000001-" in name
-    kept = older.get(1, digest, {}, meta["schema"])  # read from the blob, not computed
-    np.testing.assert_array_equal(kept["core.lstm.weight_hh_l0"], made["core.lstm.weight_hh_l0"])
-    with pytest.raises(BrokenChain, match="schema 0000"):
-        older.get(1, digest, tensors, "0000000000000000")
+    again, _ = older.fetch(bench.store, 1)  # on another server
+    np.testing.assert_array_equal(again["core.lstm.weight_hh_l0"], made["core.lstm.weight_hh_l0"])
+    assert bench.blobs.refs() == before
+    newer = AgentSpec(NEW.game, NEW.model.model_copy(update={"lstm": 32}))
+    other = MigrationChain([AppliedMigration(derive_plan(NEW, newer, "wider-still"), NEW)])
+    with pytest.raises(BrokenChain, match=f"version 1: schema {OLD.schema} is not in this run's chain"):
+        OlderVersions(other, newer.schema, newer.layout.hash).fetch(bench.store, 1)
 
     edited = {PLAN.digest: {**rows[PLAN.digest], "plan": rows[PLAN.digest]["plan"].replace("to: 16", "to: 20")}}
     with pytest.raises(BrokenChain, match="edited or replaced"):

@@ -1,28 +1,20 @@
 """Migration of stored versions and checkpoints to the present model schema by the chain of applied plans.
 
 The run's record names the applied plans by digest; a table holds their texts and the agents they started from. A
-text with another digest, or one that does not follow its predecessor, is refused. A migrated version is stored as a
-blob, named by its own digest and the chain's, so that it is migrated once for all servers.
+text with another digest, or one that does not follow its predecessor, is refused.
 """
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from five.agent.surgery import AgentSpec, AppliedMigration, MigrationChain, Plan, migrate_learner
 from five.run.renamed_keys import migrate
 from rapid import tensorfile
-from rapid.blobs import BlobMissing, BlobStore, Ref
-from rapid.store.errors import Corrupt
+from rapid.blobs import BlobStore, Ref
 from rapid.store.record import RunRecord
-
-log = logging.getLogger(__name__)
-Array = npt.NDArray[Any]
-KEPT = 64  # migrated versions in the blob store
 
 
 class BrokenChain(ValueError):
@@ -69,40 +61,3 @@ def newest_learner(chain: MigrationChain, state: Mapping[str, Tensor], extra: Ma
     except ValueError as error:
         raise BrokenChain(str(error)) from None
     return tensors, values
-
-
-class MigratedVersions:
-    """Older versions in the newest schema, each migrated once and stored as a blob."""
-
-    def __init__(self, chain: MigrationChain, blobs: BlobStore, run: str, epoch: int) -> None:
-        self._chain = chain
-        self._blobs = blobs
-        self._prefix = f"{run}/migrated/"
-        self._epoch = epoch
-
-    def get(self, version: int, digest: str, tensors: Mapping[str, Array], schema: str) -> dict[str, Array]:
-        """Return a version of ``schema`` (float32 arrays with ``digest``) in the newest schema. Raises BrokenChain."""
-        try:
-            way = self._chain.digest_from(schema)
-        except ValueError as error:
-            raise BrokenChain(f"version {version}: {error}") from None
-        name = f"{self._prefix}{self._epoch:06d}/{version:010d}-{digest[:16]}-{way[:16]}"
-        try:
-            return tensorfile.parse(self._blobs.get_array(name))[0]
-        except BlobMissing:
-            pass
-        except (Corrupt, ValueError) as error:
-            log.warning("stored migration unreadable, migrating again: version=%d: %s", version, error)
-        try:
-            made = self._chain.migrate_to_newest(tensors, schema)
-        except ValueError as error:
-            raise BrokenChain(f"version {version}: {error}") from None
-        try:
-            index = tensorfile.index_of(made, {"version": version, "schema": self._chain.newest})
-            self._blobs.put([index.header(), *tensorfile.pieces_of(index, made)], name)
-            # Versions of earlier epochs sort first, then the oldest.
-            for old in self._blobs.refs(self._prefix)[:-KEPT]:
-                self._blobs.remove_ref(old)
-        except OSError as error:
-            log.warning("migrated version cannot be stored: version=%d: %s", version, error)
-        return made

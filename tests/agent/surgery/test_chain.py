@@ -38,8 +38,6 @@ def test_every_schema_migrates_to_the_newest() -> None:
     assert chain.migrate_to_newest(made, chain.newest).keys() == made.keys()
     assert chain.migrations_from(chain.newest) == ()
     assert len(chain.migrations_from(specs[0].schema)) == 4 and len(chain.migrations_from(specs[1].schema)) == 2
-    assert len({chain.digest_from(s.schema) for s in specs}) == 4
-    assert chain.digest_from(specs[0].schema) == chain.digest
 
 
 def test_repeated_schema_counts_at_its_last_position() -> None:

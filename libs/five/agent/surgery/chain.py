@@ -82,7 +82,7 @@ class MigrationChain:
     @property
     def digest(self) -> str:
         """sha256 over the plans' digests, 64 hex digits."""
-        return self._digest(0)
+        return hashlib.sha256("\n".join(link.plan.digest for link in self.links).encode()).hexdigest()
 
     def append(self, plan: Plan, old: AgentSpec) -> "MigrationChain":
         """Return the chain with one more plan. Raise ValueError as the constructor does."""
@@ -101,10 +101,6 @@ class MigrationChain:
             raise ValueError(f"schema {schema} is not in this run's chain ({known}), so the version cannot be migrated")
         return self.links[len(self.schemas) - 1 - self.schemas[::-1].index(schema):]
 
-    def digest_from(self, schema: str) -> str:
-        """Return the digest of the migrations from a schema: together with a version's own, a cache key."""
-        return self._digest(len(self.links) - len(self.migrations_from(schema)))
-
     def migrate_to_newest(self, tensors: Mapping[str, Array], schema: str) -> dict[str, Array]:
         """Return a version of any of the run's schemas migrated to the newest one.
 
@@ -121,7 +117,3 @@ class MigrationChain:
             return ValueError(f"plan {plan.name} is a second plan on schema {plan.parent}: {first.name} was applied to "
                               f"it, and the run is at {self.schemas[-1]}; derive the plan again from there")
         return ValueError(f"plan {plan.name} is for schema {plan.parent}, but plan {at} led to {self.schemas[-1]}")
-
-    def _digest(self, start: int) -> str:
-        text = "\n".join(link.plan.digest for link in self.links[start:])
-        return hashlib.sha256(text.encode()).hexdigest()
