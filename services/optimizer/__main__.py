@@ -140,6 +140,7 @@ def main() -> None:
         training, client = build(service, group, layout, publisher, watchdog.beat)
         if group.rank == 0:
             training.checkpoints.commit_unindexed()
+            training.checkpoints.recover(settings.recover_checkpoint, client.event)
             commit_staged_checkpoint(service.state, service.record, training.checkpoints, client.event)
         training.start()
         client.start_polling(service.critical_tasks)

@@ -190,11 +190,13 @@ def test_checkpoint_that_redis_missed_is_found(state: RunState, blobs: BlobStore
                                                ) -> None:
     """Redis ended before the optimizer's last checkpoint. Its successor continues from the file, unless another
     optimizer held the lease between them."""
-    checkpoints, fencing_token = held(state, blobs)
+    _, fencing_token = held(state, blobs)
+    client = redis.Redis(connection_pool=state.redis.connection_pool)
+    checkpoints = Checkpoints(blobs, RUN, 2, CheckpointIndex(client, RUN), lambda: fencing_token)
     put(checkpoints, 1, 2)
-    gone = CheckpointIndex(redis.Redis(port=closed_port(), retry=None), RUN)
+    client.connection_pool = redis.ConnectionPool(port=closed_port(), retry=None)
     with pytest.raises(redis.ConnectionError):
-        put(Checkpoints(blobs, RUN, 2, gone, lambda: fencing_token), 3)
+        put(checkpoints, 3)
     for _ in range(later_holders):
         lease = state.keys.publisher
         state.redis.set(lease, state.redis.get(lease).replace(b'"released":false', b'"released":true'))  # type: ignore[union-attr]
@@ -219,16 +221,18 @@ def test_files_replace_a_lost_index(state: RunState, blobs: BlobStore, lost: str
     assert checkpoints.versions() == [5, 6] and newest(checkpoints) == 6
 
 
-def test_restored_index_falls_back_to_existing_files(
-        state: RunState, blobs: BlobStore) -> None:
+def test_restored_index_ignores_files_that_it_lacks(state: RunState, blobs: BlobStore) -> None:
     checkpoints, _ = held(state, blobs)
     put(checkpoints, 1, 2)
     before = state.redis.dump(state.keys.checkpoints)
     put(checkpoints, 3, 4)
     state.redis.restore(state.keys.checkpoints, 0, before, replace=True)  # type: ignore[arg-type]
-    assert checkpoints.versions() == [1, 2] and newest(checkpoints) == 4
-    with pytest.raises(BlobMissing):
-        checkpoints.load(2)
+    assert checkpoints.versions() == [1, 2]
+    with pytest.raises(Corrupt, match=r"recover_checkpoint continues from .*: 000000000003\S+, 000000000004"):
+        checkpoints.newest()
+    for version in (2, 4):
+        with pytest.raises(BlobMissing):
+            checkpoints.load(version)
 
 
 def test_damaged_indexed_checkpoint_is_skipped(state: RunState, blobs: BlobStore) -> None:

@@ -5,6 +5,7 @@ Redis was lost, the files themselves are the only source.
 """
 
 import json
+import secrets
 import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -39,6 +40,19 @@ class CheckpointIndex:
         rows: Any = self._redis.hgetall(self._keys.checkpoints)
         found = {int(version): _read(text) for version, text in rows.items()}
         return dict(sorted(found.items()))
+
+    def signing_key(self, fencing_token: FencingToken) -> bytes:
+        """Return the key that signs the names of checkpoint files; create it if it is missing. Raise FencedOut.
+
+        Backups lack it, because they may be in the blob store.
+        """
+        key = self._keys.checkpoint_key
+        found: Any = self._redis.get(key)
+        if found is None:
+            fenced_write(self._redis, self._keys, fencing_token, [("SET", key, secrets.token_hex(32), "NX")],
+                         "the key of checkpoints")
+            found = self._redis.get(key)
+        return bytes.fromhex(found.decode())
 
     def commit(self, fencing_token: FencingToken, version: int, name: str, ref: Ref,
                dropped: Iterable[int] = ()) -> None:

@@ -32,6 +32,7 @@ class Keys:
         self.publisher = self.prefix + "publisher"
         self.pause = self.prefix + "pause"
         self.checkpoints = self.prefix + "checkpoints"
+        self.checkpoint_key = self.prefix + "checkpoint-key"
         self.watched = self.prefix + "watched"
         self.live_channel = self.prefix + "live"
         self.rehearser = self.prefix + "rehearser"
