@@ -72,9 +72,11 @@ class StoreConfig(Section):
     """Redis servers of a run's state and parameters."""
 
     state_url: str = Field("", description="Redis of the run's state, append-only file on; empty: embedded. Its "
-                           "password comes from the environment variable FIVE_STATE_PASSWORD.")
+                           "password comes from the variable FIVE_STATE_PASSWORD or the file of "
+                           "FIVE_STATE_PASSWORD_FILE.")
     params_url: str = Field("", description="Redis of the newest parameters, no persistence; empty: embedded. Its "
-                            "password comes from the environment variable FIVE_PARAMS_PASSWORD.")
+                            "password comes from the variable FIVE_PARAMS_PASSWORD or the file of "
+                            "FIVE_PARAMS_PASSWORD_FILE.")
     tls_authority: str = Field("", description="File with the certificates that rediss:// URLs are checked against; "
                                "empty: the machine's own.")
     timeout_seconds: float = Field(10.0, gt=0, description="Timeout of one exchange with Redis. All its "

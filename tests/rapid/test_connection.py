@@ -66,7 +66,7 @@ def test_user_needs_its_password(guarded: str, monkeypatch: pytest.MonkeyPatch) 
     admin.execute_command("ACL", "SETUSER", "rollout", "on", ">of-the-rollouts", "+ping", "resetchannels")
     admin.execute_command("ACL", "SETUSER", "mute", "on", ">of-the-mute", "resetchannels")
     monkeypatch.setenv("FIVE_STATE_USER", "rollout")
-    with pytest.raises(ValueError, match="FIVE_STATE_USER is 'rollout', but FIVE_STATE_PASSWORD is not set"):
+    with pytest.raises(ValueError, match="FIVE_STATE_USER is 'rollout', but neither FIVE_STATE_PASSWORD nor"):
         connect(guarded, CONFIG, "state")
     monkeypatch.setenv("FIVE_STATE_PASSWORD", "of-the-rollouts")
     assert user_of("state") == "rollout" and connect(guarded, CONFIG, "state").ping()
@@ -81,6 +81,51 @@ def test_user_needs_its_password(guarded: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("FIVE_STATE_PASSWORD", "of-the-mute")
     with pytest.raises(StoreRefused, match=r"accepts user 'mute' \(FIVE_STATE_USER\) .* without any rights"):
         require_reachable(connect(guarded, CONFIG, "state"), guarded, "state")
+
+
+def test_password_file_is_read_by_each_connection(guarded: str, tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "password"
+    file.write_text(f"{SECRET}\n")
+    monkeypatch.setenv("FIVE_STATE_PASSWORD_FILE", str(file))
+    assert password_of("state") == SECRET
+    client = connect(guarded, CONFIG, "state")
+    require_reachable(client, guarded, "state")
+    admin = connect(guarded, CONFIG, "state", Login("default", SECRET))
+    admin.execute_command("ACL", "SETUSER", "rollout", "on", ">first", "+ping", "+client|kill", "resetchannels")
+    monkeypatch.setenv("FIVE_STATE_USER", "rollout")
+    file.write_text("first")
+    client = connect(guarded, CONFIG, "state")
+    assert client.ping()
+    # Rotation: the new password is accepted, the file is replaced, the old one is revoked and its clients are killed.
+    admin.execute_command("ACL", "SETUSER", "rollout", ">second")
+    file.write_text("second")
+    admin.execute_command("ACL", "SETUSER", "rollout", "<first")
+    admin.execute_command("CLIENT", "KILL", "USER", "rollout")
+    assert client.ping()
+    # A file that is replaced is missing or empty for a moment: connections retry.
+    file.unlink()
+    with pytest.raises(StoreUnreachable, match=r"password file .*No such file"):
+        require_reachable(client, guarded, "state")
+    file.write_text("wrong")
+    with pytest.raises(StoreRefused, match=r"user 'rollout' \(FIVE_STATE_USER\) with the password of "
+                       "FIVE_STATE_PASSWORD_FILE") as caught:
+        require_reachable(client, guarded, "state")
+    assert "wrong" not in str(caught.value).replace("WRONGPASS", "")
+
+
+def test_password_file_yields_to_variable_and_url(guarded: str, tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIVE_STATE_PASSWORD_FILE", str(tmp_path / "missing"))
+    with pytest.raises(ValueError, match=r"password file .*missing: No such file"):
+        password_of("state")
+    assert connect(guarded.replace("redis://", f"redis://:{SECRET}@"), CONFIG).ping()
+    monkeypatch.setenv("FIVE_STATE_PASSWORD", SECRET)
+    assert password_of("state") == SECRET and connect(guarded, CONFIG).ping()
+    monkeypatch.delenv("FIVE_STATE_PASSWORD")
+    (tmp_path / "missing").write_text(" \n")
+    with pytest.raises(ValueError, match="is empty"):
+        password_of("state")
 
 
 def test_embedded_redis_needs_no_password(redis_server: RunningRedis, monkeypatch: pytest.MonkeyPatch) -> None:

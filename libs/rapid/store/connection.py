@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import redis
@@ -17,6 +18,7 @@ from rapid.config import StoreConfig
 from rapid.store.errors import StoreRefused, StoreUnreachable
 from rapid.store.primary import CONNECTION_CLASSES, Primary
 from rapid.store.sentinel import Sentinels, SentinelsRefused, is_sentinel_url, parse_sentinel_url
+from rapid.telemetry.logs import hide_secrets
 from rapid.telemetry.metrics import counter
 
 RETRIES = 10
@@ -34,6 +36,7 @@ FAILED = counter("redis", "failed_tries", "Failed attempts of an exchange with R
                  ("role",))
 USER_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_USER", "params": "FIVE_PARAMS_USER"}
 PASSWORD_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_PASSWORD", "params": "FIVE_PARAMS_PASSWORD"}
+FILE_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_PASSWORD_FILE", "params": "FIVE_PARAMS_PASSWORD_FILE"}
 
 
 @dataclass
@@ -46,6 +49,32 @@ class Login(CredentialProvider):
     def get_credentials(self) -> tuple[str, str]:
         """Implement CredentialProvider."""
         return self.user, self.password
+
+
+@dataclass
+class FileLogin(CredentialProvider):
+    """A user of a Redis, None for the default user, and the file of its password.
+
+    Every connection reads the file, so that a rotated password needs no restart.
+    """
+
+    user: str | None
+    path: Path
+
+    def password(self) -> str:
+        """Return the password. Raises ValueError for an unreadable or empty file."""
+        password = read_password(self.path)
+        hide_secrets(password)
+        return password
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        """Implement CredentialProvider. Raises redis.ConnectionError, so that a file that is being replaced is read
+        again."""
+        try:
+            password = self.password()
+        except ValueError as error:
+            raise redis.ConnectionError(str(error)) from None
+        return (password,) if self.user is None else (self.user, password)
 
 
 class CountedRetry(Retry):
@@ -71,8 +100,31 @@ class CountedRetry(Retry):
         return super().call_with_retry(do, failed, *arguments, **options)
 
 
+def read_password(path: Path) -> str:
+    """Return the password in a file. Raises ValueError for an unreadable or empty file."""
+    try:
+        password = path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"password file {path}: {error.strerror or error}") from None
+    if not password:
+        raise ValueError(f"password file {path} is empty")
+    return password
+
+
+def password_file(role: Role) -> Path | None:
+    """Return the file of the password of the Redis in that role; None when the password itself is in the environment,
+    which takes precedence, or when there is neither."""
+    path = os.environ.get(FILE_VARIABLES[role], "").strip()
+    return Path(path) if path and not os.environ.get(PASSWORD_VARIABLES[role], "").strip() else None
+
+
 def password_of(role: Role) -> str | None:
-    """Return the password of the Redis in that role, from the environment; None without one."""
+    """Return the password of the Redis in that role, from the environment or its file; None without one.
+
+    Raises ValueError for an unreadable or empty file.
+    """
+    if (path := password_file(role)) is not None:
+        return read_password(path)
     return os.environ.get(PASSWORD_VARIABLES[role], "").strip() or None
 
 
@@ -87,13 +139,13 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
     (`rapid.store.sentinel`). Safe to share between threads.
 
     Its connections follow the primary through a failover (`rapid.store.primary`).
-    User and password come from the URL, from ``login``, or from the environment by ``role``. A server behind a unix
-    socket gets a password only together with a user. A failed exchange is retried ``retries`` times, and no retry
-    starts later than ``store.timeout_seconds`` after the first attempt. So a restarting server is waited for, and a
-    silent one costs at most twice the timeout. The client holds at most ``most`` connections, for which threads wait;
-    by default one per thread.
+    User and password come from the URL, from ``login``, or by ``role`` from the environment and the password's file. A
+    server behind a unix socket gets a password only together with a user. A failed exchange is retried ``retries``
+    times, and no retry starts later than ``store.timeout_seconds`` after the first attempt. So a restarting server is
+    waited for, and a silent one costs at most twice the timeout. The client holds at most ``most`` connections, for
+    which threads wait; by default one per thread.
 
-    Raises ValueError for an invalid URL, an unreadable certificate file, or a user without a password.
+    Raises ValueError for an invalid URL, an unreadable certificate or password file, or a user without a password.
     """
     FAILED.labels(role)  # exported as 0 before the first failure
     if not url:
@@ -106,8 +158,13 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
         options["credential_provider"] = login
     elif user_of(role) is not None or not url.startswith("unix"):
         if user_of(role) is not None and password_of(role) is None:
-            raise ValueError(f"{USER_VARIABLES[role]} is {user_of(role)!r}, but {PASSWORD_VARIABLES[role]} is not set")
-        options |= {"username": user_of(role), "password": password_of(role)}  # the URL's take precedence
+            raise ValueError(f"{USER_VARIABLES[role]} is {user_of(role)!r}, but neither {PASSWORD_VARIABLES[role]} nor "
+                             f"{FILE_VARIABLES[role]} is set")
+        path = password_file(role)
+        if path is None:
+            options |= {"username": user_of(role), "password": password_of(role)}  # the URL's take precedence
+        elif "@" not in url.partition("://")[2].partition("?")[0]:
+            options["credential_provider"] = FileLogin(user_of(role), path)
     if url.startswith("rediss") and config.tls_authority:
         if not os.access(config.tls_authority, os.R_OK):
             raise ValueError(f"store.tls_authority {config.tls_authority} cannot be read")
@@ -180,6 +237,9 @@ def require_no_eviction(client: redis.Redis, url: str, role: Role) -> None:
 def _describe_user(options: dict[str, Any], role: Role) -> str:
     """Describe the client's user without its password."""
     login = options.get("credential_provider")
+    if isinstance(login, FileLogin):
+        named = "" if login.user is None else f"user {login.user!r} ({USER_VARIABLES[role]}) with "
+        return f"{named}the password of {FILE_VARIABLES[role]} ({login.path})"
     if login is not None:
         return f"user {login.user!r} with the password of the run's folder"
     user = options.get("username")
