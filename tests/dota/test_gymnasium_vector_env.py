@@ -110,6 +110,45 @@ def test_a_mask_restarts_only_some():
         env.reset(options={"mask": 1})
 
 
+@pytest.mark.parametrize("autoreset", ["next_step", "same_step"])
+def test_lineup_holds_for_all_later_games(autoreset):
+    """For those that follow by themselves, and for those of later resets, until another lineup is given."""
+    env = DotaVectorEnv(2, game={"hero_pool": ["nevermore", "sniper"], "max_game_seconds": 5, "start_seconds": -1},
+                        autoreset=autoreset)
+
+    def lineups():
+        names = env.team.games.heroes
+        return [[[names[i] for i in team] for team in game] for game in env.team.games.lineups.tolist()]
+
+    def play_next_games():
+        for _ in range(100):
+            _, _, _, truncated, infos = env.step(masked(env.team.observe()[1], rng))
+            if truncated.any():
+                break
+        assert truncated.all()
+        if autoreset == "next_step":
+            env.step(masked(infos, rng))
+        assert (env.team.games.game_time < 0).all()
+
+    rng, mirrored = np.random.default_rng(0), [["sniper"], ["sniper"]]
+    env.reset(seed=1, options={"lineup": mirrored})
+    for _ in range(4):
+        assert lineups() == [mirrored] * 2
+        play_next_games()
+    env.reset(seed=2)
+    assert lineups() == [mirrored] * 2
+    other = [["nevermore"], ["sniper"]]
+    env.reset(options={"lineup": other, "reset_mask": np.array([False, True])})
+    assert lineups() == [mirrored, other]
+    play_next_games()
+    assert lineups() == [other] * 2
+    env.reset(options={"lineup": None})  # heroes are sampled again
+    seen = set()
+    for seed in range(10):
+        env.reset(seed=seed)
+        seen |= {str(lineup) for lineup in lineups()}
+    assert len(seen) > 1
+
 def test_self_play_moves_both_sides():
     """Rows are the sides of a game: rewards sum to zero, both move, both end, at most one wins."""
     env = DotaVectorEnv(4, "laptop-1v1", game={"max_game_seconds": 20, "start_seconds": -2}, rewards="gist",

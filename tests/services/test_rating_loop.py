@@ -176,6 +176,37 @@ def test_a_restart_keeps_ratings_and_the_games_played(redis_client: redis.Redis)
     assert play(later, games=100)[-1].agent.version == 9
 
 
+def test_version_is_pinned_before_it_is_named_as_a_reference(redis_client: redis.Redis) -> None:
+    """A pin that fails leaves no reference whose parameters may be deleted; the next attempt completes both."""
+    play(loop(redis_client))
+    rows = RunState(redis_client, "trial").table(TABLE)
+    pinned: list[int] = []
+    failures = [ConnectionError("the blob store is down")]
+
+    def pin(version: int) -> None:
+        standing = rows.get(f"rated:version-{version}")
+        assert standing is None or not standing["reference"], "version named before it was pinned"
+        if failures:
+            raise failures.pop()
+        pinned.append(version)
+
+    rating = loop(redis_client, newest=9)
+    rating.pin = pin
+
+    def won(pairing: Pairing) -> float:
+        return float(pairing.agent.version == 9)
+
+    with pytest.raises(ConnectionError):
+        play(rating, score=won)
+    assert pinned == [] and rows.get("rated:version-9") is None
+    assert "version-9" not in loop(redis_client).ladder.references
+    again = loop(redis_client, newest=9)  # the process restarts
+    again.pin = pin
+    play(again, score=won)
+    assert pinned == [9] and "version-9" in loop(redis_client).ladder.references
+    standing = rows.get("rated:version-9")
+    assert standing is not None and standing["reference"]
+
 def test_reverted_versions_keep_ratings_but_are_not_references(redis_client: redis.Redis) -> None:
     PINNED.clear()
     play(loop(redis_client))

@@ -11,7 +11,11 @@ from rapid.store.state import RunStatus, Status
 
 @dataclass(frozen=True)
 class StepLimits:
-    """Deadlines of steps in seconds, and the number of attempts. A step without an entry has no deadline."""
+    """Deadlines of steps in seconds, and the number of attempts.
+
+    A deadline covers all attempts of a step before the cut-over; after it, each attempt has one. A step without an entry
+    has none.
+    """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     attempts: int = 3

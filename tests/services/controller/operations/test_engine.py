@@ -148,6 +148,52 @@ def test_awaited_services_are_named_also_at_the_deadline() -> None:
     untouched(run, failed)
 
 
+def test_deadline_of_a_step_covers_all_its_attempts() -> None:
+    run = MemoryBackend(limits=StepLimits({"transform": 10.0}, attempts=50), failing={"transform": 50})
+    operation = until(surgery(run), run, "transform")
+    first = operation.step("transform")
+    assert first is not None and first.deadline == run.clock + 10.0
+    attempts = set()
+    while not operation.is_over:
+        step = operation.step("transform")
+        assert step is not None and step.deadline == first.deadline
+        attempts.add(step.attempt)
+        after = advance(operation, run)
+        if after == operation:
+            run.live()
+        operation = after
+    assert len(attempts) > 3
+    assert "timed out after 10 s, waiting for optimizer 0 to claim the job 'transform'" in operation.outcome
+    assert run.clock <= first.deadline + 2.0
+    untouched(run, operation)
+
+
+def test_step_may_end_at_its_deadline_but_not_later() -> None:
+    for late in (0.0, 0.5):
+        run = MemoryBackend(busy=["rollout-3"], limits=StepLimits({"pause": 10.0}))
+        operation = until(surgery(run), run, "pause")
+        step = operation.step("pause")
+        assert step is not None and step.deadline is not None
+        run.clock = step.deadline + late
+        operation = advance(operation, run)
+        assert operation.state is (OperationState.ROLLING_BACK if late else OperationState.GOING), late
+
+
+def test_each_attempt_after_the_cut_over_has_a_deadline_of_its_own() -> None:
+    run = MemoryBackend(behind=["rollout-1"], limits=StepLimits({"renew": 5.0}))
+    operation = until(surgery(run), run, "renew")
+    deadlines = []
+    for _ in range(20):
+        step = operation.step("renew")
+        assert step is not None and step.deadline is not None
+        if step.deadline not in deadlines:
+            assert step.deadline == run.clock + 5.0
+            deadlines.append(step.deadline)
+        before, operation = operation, advance(operation, run)
+        if operation == before:
+            run.clock += 1.0
+    assert len(deadlines) >= 3
+
 def test_resume_or_stop_by_others_during_surgery_is_kept() -> None:
     run = MemoryBackend(busy=["rollout-0"])
     operation = until(surgery(run), run, "pause")

@@ -1,0 +1,278 @@
+"""Versions in an inference server's memory: which past ones stay or are evicted, failed loads, and the newest's swaps."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from five.services.inference.models import Models, ResidentVersion, VersionNotFound, VersionUnavailable
+from tests.rapid.process_helpers import eventually
+from tests.services.counting import CountingBuilder, Versions
+
+Start = Callable[..., Models]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Create models that serve the newest of some versions, each of one byte. They are closed at the end."""
+    created: list[Models] = []
+
+    def begin(versions: Versions, past: int = 2, **options: Any) -> Models:
+        models = Models(versions, CountingBuilder(), past_bytes=past, poll_seconds=options.pop("poll_seconds", 60),
+                        **options)
+        created.append(models)
+        models.refresh()
+        return models
+
+    yield begin
+    for models in created:
+        models.close()
+
+
+def load(models: Models, version: int) -> None:
+    """Announce a version, as a rollout does, until it is in memory."""
+    eventually(lambda: models.want(version), 5.0)
+
+
+def hold(models: Models, version: int) -> ResidentVersion:
+    return models.reserve(version).result(5)
+
+
+class GatedVersions(Versions):
+    """Versions whose next reads wait for ``go``."""
+
+    def __init__(self, *versions: int) -> None:
+        super().__init__(*versions)
+        self.go = threading.Event()
+        self.go.set()
+
+    def fetch(self, version: int) -> Any:
+        assert self.go.wait(5), f"the read of version {version} was never let go"
+        return super().fetch(version)
+
+
+@pytest.mark.parametrize("use", [Models.want, Models.reserve], ids=["want", "reserve"])
+def test_each_use_of_a_past_version_postpones_its_eviction(start: Start, use: Callable[[Models, int], object]) -> None:
+    models = start(Versions(0, 1, 2, 9), play_seconds=0.0)
+    load(models, 0)
+    load(models, 1)
+    used = use(models, 0)
+    if isinstance(used, Future):
+        models.release(used.result(5))
+    load(models, 2)
+    assert models.resident == [0, 2, 9]  # version 1 was used least recently, although it was loaded later
+
+
+def test_each_request_keeps_a_version_in_play(start: Start) -> None:
+    models = start(Versions(0, 1, 9), past=1, play_seconds=0.3)
+    load(models, 0)
+    end = time.monotonic() + 0.6
+    while time.monotonic() < end:
+        assert models.want(0)
+        assert not models.want(1)
+        time.sleep(0.05)
+    assert models.resident == [0, 9]
+    eventually(lambda: models.want(1), 5.0)  # nobody requested version 0 for 0.3 s
+    assert models.resident == [1, 9]
+
+
+def test_version_in_use_is_in_play_for_any_time(start: Start) -> None:
+    models = start(Versions(0, 1, 9), past=1, play_seconds=0.0)
+    held = hold(models, 0)
+    for _ in range(5):
+        assert not models.want(1)
+        time.sleep(0.01)
+    models.release(held)
+    load(models, 1)
+
+
+def test_newest_version_uses_none_of_the_budget_for_past_ones(start: Start) -> None:
+    models = start(Versions(0, 9), past=1)
+    assert models.want(9) and models.past_bytes == 0
+    load(models, 0)
+    assert models.resident == [0, 9] and models.past_bytes == 1
+
+
+def test_loads_under_way_count_towards_the_budget(start: Start) -> None:
+    versions = GatedVersions(0, 1, 2, 9)
+    models = start(versions, past=2)
+    load(models, 0)
+    versions.go.clear()
+    assert not models.want(1)  # one byte in play, one on its way: no more fits
+    assert not models.want(2)
+    versions.go.set()
+    load(models, 1)
+    assert models.resident == [0, 1, 9] and versions.fetches.count(2) == 0
+
+
+def test_version_is_loaded_once_for_all_that_wait(start: Start) -> None:
+    versions = GatedVersions(0, 9)
+    models = start(versions, past=0)
+    versions.go.clear()
+    assert not models.want(0) and not models.want(0)
+    waiting = [models.reserve(0) for _ in range(3)]
+    assert not any(w.done() for w in waiting)
+    versions.go.set()
+    served = {id(w.result(5)) for w in waiting}
+    assert len(served) == 1 and versions.fetches.count(0) == 1
+    held = waiting[0].result()
+    assert held.users == 3
+    for left in (2, 1, 0):
+        assert models.resident == [0, 9]  # larger than the budget, but in use
+        models.release(held)
+        assert held.users == left
+    assert models.resident == [9]
+
+
+def test_version_in_use_is_not_evicted_for_another(start: Start) -> None:
+    models = start(Versions(0, 1, 2, 9), past=1)
+    held, other = hold(models, 0), hold(models, 1)
+    models.release(other)
+    assert models.resident == [0, 9]
+    assert hold(models, 0) is held
+    models.release(held)
+    models.release(held)
+    assert models.resident == [0, 9] and held.users == 0
+
+
+def test_newest_version_stays_while_a_batch_uses_it_and_then_counts_as_past(start: Start) -> None:
+    versions = Versions(0)
+    models = start(versions, past=0)
+    with models.use_newest() as served:
+        assert (served.version, served.users) == (0, 1)
+        versions.publish(1)
+        assert models.refresh() and models.newest == 1
+        assert models.resident == [0, 1] and models.past_bytes == 1
+    assert served.users == 0 and models.resident == [1]
+
+
+def test_no_version_is_unavailable_until_the_first_is_published(start: Start) -> None:
+    versions = Versions()
+    models = start(versions)
+    assert models.newest is None and not models.refresh()
+    with pytest.raises(VersionUnavailable, match="no version has been published yet"), models.use_newest():
+        pytest.fail("there is no version to use")
+    versions.publish(0)
+    assert models.refresh() and models.newest == 0
+
+
+def test_failed_load_fails_its_requests_and_is_tried_again(start: Start) -> None:
+    versions = GatedVersions(9)
+    models = start(versions)
+    for unavailable in (False, True):
+        versions.go.clear()
+        if unavailable:
+            versions.published[5] = None  # type: ignore[assignment]  # the read fails, but not because it is unknown
+        waiting = [models.reserve(5), models.reserve(5)]
+        versions.go.set()
+        for failed in waiting:
+            with pytest.raises(VersionUnavailable if unavailable else VersionNotFound,
+                               match="version 5 could not be loaded: ") as error:
+                failed.result(5)
+            assert error.value.__cause__ is not None
+    versions.publish(5)
+    assert hold(models, 5).version == 5
+
+
+def test_version_replaced_during_every_read_is_unavailable(start: Start) -> None:
+    class Changing(Versions):
+        def fetch(self, version: int) -> Any:
+            found = super().fetch(version)
+            if version == 0 and len(self.fetches) < self.stable_after:
+                self.bias += 1
+                self.publish(version)
+            return found
+
+        stable_after = 1 << 30
+
+    versions = Changing(0, 9)
+    models = start(versions)
+    with pytest.raises(VersionUnavailable, match="version 0 was replaced 5 times while it was being read"):
+        models.reserve(0).result(5)
+    versions.stable_after = len(versions.fetches) + 5  # only the fifth read finds it unchanged
+    served = hold(models, 0)
+    assert served.digest == versions.digests([0])[0] and served.policy.bias == versions.bias  # type: ignore[attr-defined]
+
+
+def test_evicted_policy_is_used_again(start: Start) -> None:
+    """A policy of past versions is not used for the newest, whose memory may be laid out differently."""
+    versions = Versions(0, 1, 2, 9)
+    models = start(versions, past=1, play_seconds=0.0)
+    builder: Any = models._builder
+    for version in (0, 1, 2, 0, 1):
+        load(models, version)
+    assert len(builder.created) == 3  # the newest, the past one in memory, and the one that is loaded meanwhile
+    past = set(map(id, builder.created[1:]))
+    versions.publish(10)
+    models.refresh()
+    with models.use_newest() as served:
+        assert id(served.policy) not in past
+    # Nothing holds version 9 any more, so its policy serves the newest version after 10.
+    versions.publish(11)
+    models.refresh()
+    with models.use_newest() as served:
+        assert id(served.policy) == id(builder.created[0])
+    assert len(builder.created) == 4
+
+
+def test_past_version_in_memory_becomes_the_newest_without_a_read(start: Start) -> None:
+    """A revert publishes older contents under their number: they are served again."""
+    versions = Versions(0, 9)
+    swapped: list[int] = []
+    models = start(versions, on_swap=lambda served, seconds: swapped.append(served.version))
+    load(models, 0)
+    del versions.published[9]
+    assert models.refresh() and models.newest == 0
+    assert versions.fetches == [9, 0] and swapped == [9, 0]
+
+
+def test_callbacks_report_swaps_and_past_loads(start: Start) -> None:
+    swaps: list[tuple[int, float]] = []
+    past: list[int] = []
+    newest: list[int | None] = []
+    versions = GatedVersions(0, 9)
+    models = start(versions, on_swap=lambda served, seconds: swaps.append((served.version, seconds)),
+                   on_past=lambda served: past.append(served.version), on_newest=lambda: newest.append(9))
+    assert [v for v, _ in swaps] == [9] and newest == [9] and past == []
+    load(models, 0)
+    assert past == [0]
+    assert not models.refresh() and newest == [9]
+    versions.publish(10)
+    versions.go.clear()
+    threading.Timer(0.2, versions.go.set).start()
+    assert models.refresh()
+    assert swaps[1][0] == 10 and 0.15 < swaps[1][1] < 5.0  # the seconds that reading took
+
+
+def test_watcher_loads_a_version_when_woken_and_survives_an_unavailable_store(start: Start) -> None:
+    class Failing(Versions):
+        down = False
+
+        def head(self) -> int | None:
+            if self.down:
+                raise ConnectionError("the store is down")
+            return super().head()
+
+    versions = Failing(0)
+    models = start(versions, poll_seconds=30)
+    models.start()
+    builder: Any = models._builder
+    eventually(lambda: len(builder.created) == 2, 5.0)  # a spare policy for the next version
+    versions.publish(1)
+    time.sleep(0.1)
+    assert models.newest == 0  # it polls every 30 s
+    models.wake()
+    eventually(lambda: models.newest == 1, 5.0)
+    versions.down = True
+    models.wake()
+    time.sleep(0.1)
+    versions.down = False
+    versions.publish(2)
+    models.wake()
+    eventually(lambda: models.newest == 2, 5.0)
+    began = time.monotonic()
+    models.close()
+    assert time.monotonic() - began < 2.0  # it does not wait for the next poll
