@@ -24,10 +24,10 @@ from rapid.startup import (
     exit_with_error,
     parse_arguments,
 )
-from rapid.store import acl
+from rapid.store import acl, functions
 from rapid.store.blob_owner import claim_blobs
 from rapid.store.connection import MAX_CONNECTIONS, Role, connect, password_of, require_no_eviction, require_reachable
-from rapid.store.errors import Corrupt, FencedOut, StoreRefused, StoreUnreachable
+from rapid.store.errors import Corrupt, FencedOut, FunctionsMissing, StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState, Status
@@ -66,7 +66,7 @@ class Service(StandaloneService[C]):
         most = MAX_CONNECTIONS.get(kind)
         state = connect(config.store.state_url, config.store, "state", most=most)
         self._params = connect(config.store.params_url, config.store, "params", most=most)
-        self.state = RunState(state, config.name)
+        self.state = RunState(state, config.name, kind)
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self._stats: Callable[[], dict[str, Any]] = dict
         self._is_idle: Callable[[], bool] = lambda: False  # busy until the service knows better
@@ -83,6 +83,7 @@ class Service(StandaloneService[C]):
         self._ends_with_run = ends_with_run
         self._waits_for = "starting"
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
+        self._missing_functions = ""  # reported by the last heartbeat
         self._ended = threading.Event()
         self._wake = threading.Event()  # ends the heartbeat's wait
         self._heartbeat_thread = self.critical_tasks.thread("heartbeat", self._heartbeat, may_end=True)
@@ -94,6 +95,7 @@ class Service(StandaloneService[C]):
         if "params" in acl.roles_of(self.kind) or self.kind not in acl.SERVICES:
             self._wait_for_store(self._params, store.params_url, "params")
         if self._open_run is not None:
+        self._wait_for_functions()
             self._open_run(self)
         else:
             self._wait_for_run()
@@ -125,6 +127,17 @@ class Service(StandaloneService[C]):
                 self._wait(str(error))
 
     def _wait_for_run(self) -> None:
+    def _wait_for_functions(self) -> None:
+        """Wait until the state Redis has this release's functions, which the controller loads."""
+        while not self.lifecycle.draining:
+            try:
+                functions.require(self.state.redis)
+                return
+            except FunctionsMissing as error:
+                self._wait(str(error))
+            except redis.RedisError as error:
+                self._wait(f"the state Redis does not respond: {error}")
+
         """Wait until the run exists and is not stopped."""
         name = self.config.name
         while not self.lifecycle.draining:
@@ -223,7 +236,8 @@ class Service(StandaloneService[C]):
 
     def why_not_ready(self) -> str:
         """Return why the service cannot work now; '' when it can."""
-        return super().why_not_ready() if self.lifecycle.draining or not self._waits_for else self._waits_for
+        waits_for = self._waits_for or self._missing_functions
+        return super().why_not_ready() if self.lifecycle.draining or not waits_for else waits_for
 
     def folder_for(self, name: str, configured: str = "") -> Path:
         """Return the folder for files called ``name``: the configured one, else one in the run's folder.
@@ -248,7 +262,9 @@ class Service(StandaloneService[C]):
             self._lease.renew(self._stats(), *self.record.run_revision, pause, quiet)
             self._acknowledged_pause = pause if quiet else 0
         except redis.RedisError as error:
+            self._missing_functions = ""
             log.warning("heartbeat failed: %s", error)
+            self._missing_functions = str(error) if isinstance(error, FunctionsMissing) else ""
 
     def _heartbeat(self) -> None:
         while not self._ended.is_set():

@@ -14,6 +14,7 @@ from five.services.controller.anneal.metrics import show_anneal
 from five.services.controller.anneal.reconciler import AnnealReconciler
 from five.services.controller.games.matches import MatchQueue, MatchRunner, RequestedMatch
 from five.services.controller.http.app import create_app
+from five.services.controller.http.connections import raise_file_limit
 from five.services.controller.http.server import create_context, create_server
 from five.services.controller.metrics_updater import keep_metrics_current
 from five.services.controller.operations.backend import StepLimits
@@ -26,10 +27,13 @@ from five.services.controller.surgery.plans import model_schema
 from rapid.reexec import inherited_socket
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
+from rapid.store import functions
 from rapid.store.errors import FencedOut
+from rapid.store.event_merger import EventMerger
 from rapid.store.leases import Leases
 
 log = logging.getLogger("five.services.controller")
+MERGE_SECONDS = 0.25  # between two merges of events; readers poll twice a second
 REST_SOCKET = "rest"  # name under which the listening socket is passed on through a restart
 
 
@@ -43,6 +47,22 @@ async def keep_reconciling(service: Service[RunConfig]) -> None:
         except (redis.RedisError, Unavailable) as error:
             log.warning("run state is unreadable: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
+
+
+def merge_events(merger: EventMerger) -> None:
+    """Move the other services' events into the run's log; log why that is impossible now."""
+    try:
+        merger.merge()
+    except redis.RedisError as error:
+        log.warning("events are not merged: %s", error)
+
+
+async def keep_merging(service: Service[RunConfig]) -> None:
+    """Move the other services' events into the run's log until the service drains."""
+    merger = EventMerger(service.state.redis, service.config.name)
+    while not service.lifecycle.draining:
+        await asyncio.to_thread(merge_events, merger)
+        await asyncio.sleep(MERGE_SECONDS)
 
 
 async def keep_operating(service: Service[RunConfig]) -> None:
@@ -82,7 +102,7 @@ async def keep_playing(service: Service[RunConfig]) -> None:
     config = service.config
     if not config.services.evaluator.enabled:
         return
-    client = EvaluatorClient([config.services.evaluator.address], config.rpc, config.name, service.token)
+    client = EvaluatorClient([config.services.evaluator.address], config.rpc, config.name, service.caller_secret)
 
     def play(match: RequestedMatch) -> Awaitable[MatchResult]:
         asked = match.request
@@ -107,7 +127,7 @@ async def serve_rest(service: Service[RunConfig]) -> None:
         return ""
 
     port = settings.port if service.arguments.port is None else service.arguments.port
-    service.report_with(not_ready)
+    raise_file_limit(settings.limits.connections)
     rest = create_server(create_app(context, service.why_not_ready, service.critical_tasks.failure_reason),
                          settings.limits, settings.host, port, settings.trusted_proxies)
     listening = inherited_socket(REST_SOCKET)
@@ -115,6 +135,7 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     while not rest.started and not serving.done():
         await asyncio.sleep(0.02)
     if rest.started:
+        service.report_with(not_ready)
         listening = rest.servers[0].sockets[0]
         # The server closes its own when it ends. A refused connection would end `kubectl port-forward`.
         service.keep_listening(REST_SOCKET, listening)
@@ -122,18 +143,20 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     # Scaling and playing matches return at once if they are disabled.
     tasks = [service.critical_tasks.task(keep.__name__.replace("_", "-"), keep(service),
                                          may_end=keep in (keep_scaling, keep_playing))
-             for keep in (keep_reconciling, keep_operating, keep_annealing, keep_metrics_current, keep_scaling,
-                          keep_playing)]
+             for keep in (keep_reconciling, keep_merging, keep_operating, keep_annealing, keep_metrics_current,
+                          keep_scaling, keep_playing)]
     drained = asyncio.create_task(service.lifecycle.wait_drained())
     await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)
     rest.should_exit = True
     for task in tasks:
         task.cancel()
     await serving
+    await asyncio.to_thread(merge_events, EventMerger(service.state.redis, config.name))
 
 
 def make_run(service: Service[RunConfig]) -> None:
     """Create the run that the other services wait for. Repeating it has no further effect."""
+    functions.delete_old_libraries(service.state.redis, service.state.keys)
     set_up_run(service.state, service.file_config, "controller")
 
 

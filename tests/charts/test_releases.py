@@ -217,7 +217,7 @@ def test_given_secrets_are_used_and_none_is_made(fresh: Release) -> None:
     for role in acl.ROLES:
         passwords = {user: [f"redis.{user}-{role}-password"] for user in acl.users(role)}
         made = b64decode(found["five-redis-users"][f"{role}.acl"]).decode()
-        assert made == acl.acl_file(role, passwords, "five", reads_apart=True)
+        assert made == acl.acl_file(role, passwords, "five")
 
 
 @pytest.mark.parametrize("values, reason", [

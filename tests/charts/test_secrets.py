@@ -86,7 +86,7 @@ def test_redis_knows_the_passwords_and_everybodys_rights() -> None:
         files = data(values, "redis-users")
         for role in acl.ROLES:
             passwords = {user: [data(values, f"redis-{user}")[f"{role}-password"]] for user in acl.users(role)}
-            assert files[f"{role}.acl"] == acl.acl_file(role, passwords, run, reads_apart=True)
+            assert files[f"{role}.acl"] == acl.acl_file(role, passwords, run)
 
 
 def test_the_controller_knows_the_hashes_of_the_tokens() -> None:

@@ -286,7 +286,7 @@ def test_mounted_files_hold_hashes_and_service_token(tmp_path: Path) -> None:
     for role in acl.ROLES:
         passwords = {user: [secrets[f"FIVE_{user.upper()}_PASSWORD"]] for user in acl.users(role)}
         written = (folder / f"redis-{role}" / "users.acl").read_text()
-        assert written == acl.acl_file(role, passwords, "five", reads_apart=True)
+        assert written == acl.acl_file(role, passwords, "five")
     entries = {entry.name: entry for entry in tokens.read(folder / "controller" / "tokens.json")}
     assert entries["operator"].role == "operator" and entries["viewer"].role == "viewer"
     assert entries["operator"].sha256 == tokens.token_hash(secrets["FIVE_OPERATOR_TOKEN"])

@@ -1,4 +1,4 @@
-"""State and params Redis servers with a run's users, in both forms of the ACL rules."""
+"""State and params Redis servers with a run's users."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import redis
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.store import acl
+from rapid.store import acl, functions
 from rapid.store.connection import Login, connect
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
@@ -20,23 +20,23 @@ CONFIG = StoreConfig(timeout_seconds=5, reconnect_seconds=0, chunk_mebibytes=0.0
 class Servers:
     """State and params Redis with the users of run ``r``. A user's password is its name."""
 
-    def __init__(self, folder: Path, binary: str, reads_apart: bool) -> None:
-        self.reads_apart = reads_apart
+    def __init__(self, folder: Path, binary: str) -> None:
         self.servers: dict[str, EmbeddedRedis] = {}
         self.running: list[RunningRedis] = []
         self.blobs = BlobStore(str(folder / "blobs"))
         for role in acl.ROLES:
             path = folder / f"{role}.acl"
-            path.write_text(acl.acl_file(role, {user: [user] for user in acl.users(role)}, "r", reads_apart))
+            path.write_text(acl.acl_file(role, {user: [user] for user in acl.users(role)}, "r"))
             server = EmbeddedRedis(folder / role, False, path, Login(acl.PROBE, acl.PROBE), binary)
             self.running.append(server.start())
             self.servers[role] = server
+        functions.load(self.client(acl.CONTROLLER))
 
     def client(self, user: str, role: str = "state") -> redis.Redis:
         return connect(self.servers[role].url, CONFIG, "state", Login(user, user))
 
     def state(self, user: str) -> RunState:
-        return RunState(self.client(user), "r")
+        return RunState(self.client(user), "r", user)
 
     def store(self, user: str) -> ParameterStore:
         return ParameterStore(self.client(user, "params"), self.client(user), "r", CONFIG, self.blobs)

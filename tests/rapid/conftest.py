@@ -15,13 +15,28 @@ import redis
 from rapid.blobs import BlobStore
 from rapid.config import RpcConfig, StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.rpc.access import ACCESS, Audience, Caller
+from rapid.rpc.callers import KnownCallers
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState, Status
 from tests.rapid.acl_servers import Servers
 from tests.rapid.s3_server import S3Server
 
-TOKEN = "a-token-of-the-tests"  # noqa: S105
+SECRET, CLI_SECRET = "a-secret-of-the-tests", "another-secret-of-the-tests"
+# Callers of the servers of each kind, other than the `five` command.
+CALLERS = {audience: Caller.CONTROLLER if audience in (Audience.EVALUATOR, Audience.PLAY) else Caller.ROLLOUT
+           for audience in Audience}
+
+
+def known_callers(audience: Audience) -> KnownCallers:
+    """Return the callers of a test's server: the audience's own with SECRET, the `five` command with CLI_SECRET."""
+    return KnownCallers.from_secrets(audience, {CALLERS[audience]: SECRET, Caller.CLI: CLI_SECRET})
+
+
+def audience_of(add: Any) -> Audience:
+    """Return the audience of the service that a generated function adds, from its name."""
+    return ACCESS[f"five.v1.{add.__name__.removeprefix('add_').removesuffix('Servicer_to_server')}"].audience
 
 
 def at(server: Any) -> str:
@@ -127,11 +142,12 @@ def rpc_config() -> RpcConfig:
 
 @pytest.fixture
 async def start_server(rpc_config: RpcConfig) -> AsyncIterator[Callable[..., Any]]:
-    """Start gRPC servers with the tests' token, and stop them at the end."""
+    """Start gRPC servers with the tests' callers, and stop them at the end."""
     started: list[RpcServer] = []
 
     async def start(add: Any, servicer: Any, port: int = 0, config: RpcConfig | None = None) -> RpcServer:
-        server = await serve(f"127.0.0.1:{port}", [(add, servicer)], config or rpc_config, TOKEN)
+        server = await serve(f"127.0.0.1:{port}", [(add, servicer)], config or rpc_config,
+                             known_callers(audience_of(add)))
         started.append(server)
         return server
 
@@ -140,9 +156,9 @@ async def start_server(rpc_config: RpcConfig) -> AsyncIterator[Callable[..., Any
         await server.stop(0)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["reads apart", "as before Redis 7"])
-def servers(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    found = Servers(tmp_path_factory.mktemp("redis"), os.environ.get("FIVE_REDIS_SERVER", ""), request.param)
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    found = Servers(tmp_path_factory.mktemp("redis"), os.environ.get("FIVE_REDIS_SERVER", ""))
     yield found
     found.stop()
 

@@ -28,6 +28,7 @@ from rapid.store import acl
 from rapid.store.blob_owner import claim_blobs
 from rapid.store.connection import Login, Role, connect, require_no_eviction, require_reachable
 from rapid.store.errors import Corrupt
+from rapid.store.event_merger import EventMerger
 from rapid.store.faults import report_faults
 from rapid.store.leases import Leases
 from rapid.store.series import Series
@@ -345,6 +346,7 @@ class LocalCluster:
                 self.state.transition(Status.STOPPING, WHO, reason)
             if now is not None and now.status is not Status.STOPPED:
                 self.state.transition(Status.STOPPED, WHO, reason)
+            EventMerger(self.state.redis, self.config.name).merge()  # of services that ended after the controller
         except redis.RedisError:
             pass  # an embedded Redis stops with this process
         self.folder.withdraw()

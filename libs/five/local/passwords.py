@@ -66,8 +66,7 @@ class Passwords:
         """Write a server's ACL file with password hashes. Return its path."""
         found = self._read()
         path = self._folder / "redis" / f"{role}.acl"
-        replace_file(path, acl.acl_file(role, {user: found.get(user, []) for user in acl.users(role)}, run,
-                                         reads_apart=True))
+        replace_file(path, acl.acl_file(role, {user: found.get(user, []) for user in acl.users(role)}, run))
         return path
 
     def _read(self) -> dict[str, list[str]]:

@@ -110,7 +110,8 @@ def status_of(error: BaseException) -> tuple[StatusCode, str]:
         if isinstance(error, kind):
             return code, str(error)
     # Redis exceptions are matched by name, because a server without a store does not import redis.
-    if type(error).__module__.startswith("redis.") and type(error).__name__ in ("ConnectionError", "TimeoutError"):
+    if any(kind.__module__.startswith("redis.") and kind.__name__ in ("ConnectionError", "TimeoutError")
+           for kind in type(error).__mro__):
         return StatusCode.UNAVAILABLE, f"the run's Redis does not respond: {error}"
     return StatusCode.INTERNAL, f"internal error ({type(error).__name__}); the server's log has the details"
 

@@ -4,8 +4,8 @@
 rules of the embedded server, of compose and of the chart are generated from it. A key that it lacks fails a test, and
 services cannot use it.
 
-Redis 7 and newer separate reading from writing per key. Redis 6.2 does not: a user who may read a key of some kind, and
-write another of that kind, can write both.
+A user may send the commands of its entries to all of its keys: one that may delete a key of one kind may delete every
+key that it may write.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from rapid.store.connection import Role
+from rapid.store.events import WRITERS
 from rapid.store.keys import Keys
 
 ROLES: tuple[Role, ...] = ("state", "params")
@@ -55,9 +56,9 @@ WRITES: Mapping[Kind, tuple[str, ...]] = {
     Kind.CHANNEL: ("publish",),
 }
 CONNECTION = ("ping", "hello", "select")
-# Redis checks each command in a transaction or a script as it does outside.
+# Redis checks each command in a transaction or a function as it does outside.
 TRANSACTION = ("multi", "exec", "discard", "watch", "unwatch")
-SCRIPT = ("eval", "evalsha", "script|load")
+FUNCTION = ("fcall",)  # of the library that the controller loads; only the admin may run Lua of its own (EVAL)
 
 
 @dataclass(frozen=True)
@@ -151,10 +152,12 @@ ENTRIES: Sequence[AclEntry] = (
     AclEntry("rehearser", "rehearser", Kind.EXPIRING, _users(CONTROLLER)),
     AclEntry("rehearsing", "rehearsing", Kind.EXPIRING, _users(CONTROLLER)),
     AclEntry("counters", "counters", Kind.COUNTERS, _users(ROLLOUT, CONTROLLER)),
-    AclEntry("events", "events", Kind.STREAM, _users(OPTIMIZER, OPPONENTS, EVALUATOR), _users(CONTROLLER),
-             write_only=True),
     AclEntry("events", "events", Kind.STREAM, _users(CONTROLLER)),
     AclEntry("idempotency", "idempotency:*", Kind.EXPIRING, _users(CONTROLLER)),
+    # Events of other services until the controller has moved them into the log.
+    *(AclEntry("events_of", f"events:{service}", Kind.STREAM, _users(service, CONTROLLER)) for service in WRITERS),
+    AclEntry("events_removed", "events-removed", Kind.FIELDS, _users(CONTROLLER)),
+    AclEntry("libraries", "libraries", Kind.SORTED, _users(CONTROLLER)),
     AclEntry("idempotency_index", "idempotency-index", Kind.SORTED, _users(CONTROLLER)),
     AclEntry("login", "login:*", Kind.EXPIRING, _users(CONTROLLER)),
     AclEntry("session", "session:*", Kind.EXPIRING, _users(CONTROLLER)),
@@ -170,10 +173,12 @@ ENTRIES: Sequence[AclEntry] = (
     AclEntry("manifest", "params:*", Kind.EXPIRING, _users(OPTIMIZER), _users(INFERENCE, CONTROLLER), "params"),
     AclEntry("chunk", "params:*", Kind.EXPIRING, _users(OPTIMIZER), _users(INFERENCE), "params"),
 )
-# Commands without keys: scripts, the server's clock for leases, and server info for the controller's status.
+# Further commands: functions, the server's clock for leases, and server info for the controller's status. The
+# controller also loads the functions and moves events.
 EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {
-    **{(service, "state"): (*SCRIPT, "time") for service in SERVICES},
-    (CONTROLLER, "state"): (*SCRIPT, "info", "time"),
+    **{(service, "state"): (*FUNCTION, "time") for service in SERVICES},
+    (CONTROLLER, "state"): (*FUNCTION, "function|delete", "function|load", "info", "memory|usage", "time", "xdel",
+                            "xinfo|stream", "xtrim"),
     (CONTROLLER, "params"): ("info",),
 }
 
@@ -201,11 +206,10 @@ def commands(user: str, role: Role) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def rules(user: str, role: Role, run: str = "*", reads_apart: bool = False) -> list[str]:
+def rules(user: str, role: Role, run: str = "*") -> list[str]:
     """Return a user's ACL rules without passwords: the part after ``on #HASH`` in an ACL file.
 
-    ``run`` limits them to that run's keys ('*': any run). ``reads_apart`` makes keys that are only read read-only,
-    which Redis before 7 does not support. Raises ValueError for an unknown user or an invalid run.
+    ``run`` limits them to that run's keys ('*': any run). Raises ValueError for an unknown user or an invalid run.
     """
     if user not in users(role):
         raise ValueError(f"{user!r} has no user in the {role} Redis; there are {', '.join(users(role))}")
@@ -224,7 +228,7 @@ def rules(user: str, role: Role, run: str = "*", reads_apart: bool = False) -> l
             channels.add(f"&{prefix}{entry.pattern}")
         else:
             keys.setdefault(prefix + entry.pattern, set()).update(access)
-    patterns = [f"%{''.join(sorted(access))}~{key}" if reads_apart and len(access) == 1 else f"~{key}"
+    patterns = [f"%{''.join(sorted(access))}~{key}" if len(access) == 1 else f"~{key}"
                 for key, access in sorted(keys.items())]
     return ["resetchannels", *sorted(channels), "-@all", *(f"+{name}" for name in commands(user, role)), *patterns]
 
@@ -241,7 +245,7 @@ def hash_password(password: str) -> str:
 DEFAULT_USER = "user default off resetpass ~* &* +@all"
 
 
-def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*", reads_apart: bool = False) -> str:
+def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*") -> str:
     """Return the users of a server as the text of its ``aclfile``, with hashed passwords only.
 
     ``passwords`` are those of each user, any of which is accepted (two during a rotation). A user without a password is
@@ -253,17 +257,17 @@ def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*",
     lines = [DEFAULT_USER]
     for user in users(role):
         given = [hash_password(password) for password in passwords.get(user, ())]
-        lines.append(" ".join(["user", user, "on" if given else "off", *given, *rules(user, role, run, reads_apart)]))
+        lines.append(" ".join(["user", user, "on" if given else "off", *given, *rules(user, role, run)]))
     return "".join(f"{line}\n" for line in lines)
 
 
 def template(role: Role) -> str:
-    """Return the users of a server of Redis 7 or newer as a template for tools without Python.
+    """Return the users of a server as a template for tools without Python.
 
     ``@run@`` stands for the run's name, ``@USER@`` for ``on`` and the hashes of a user's passwords.
     """
     lines = [DEFAULT_USER]
     for user in users(role):
-        rest = " ".join(rules(user, role, "RUN", reads_apart=True)).replace(f"{Keys('RUN').prefix}", "five:@run@:")
+        rest = " ".join(rules(user, role, "RUN")).replace(f"{Keys('RUN').prefix}", "five:@run@:")
         lines.append(f"user {user} @{user}@ {rest}")
     return "".join(f"{line}\n" for line in lines)

@@ -43,7 +43,7 @@ class AnnealStore:
                 return False
             document, what, details = made
             pipeline.set(keys.anneal, json.dumps(document, allow_nan=False))
-            pipeline.xadd(keys.events, event_fields(who, what, details))
+            pipeline.xadd(self._state.events.appended_key, event_fields(who, what, details))
             return True
 
         return bool(transaction(self._state.redis, attempt, keys.anneal))

@@ -15,22 +15,12 @@ import redis
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.config import StoreConfig
+from rapid.store import functions
 from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
 
 Array = npt.NDArray[Any]
 Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, names of bfloat16 arrays
-
-# Adds the blob's address to a version's record.
-_ARCHIVED = """
-local known = redis.call('HGET', KEYS[1], ARGV[1])
-if not known then return 0 end
-local record = cjson.decode(known)
-record['blob'] = ARGV[2]
-record['blob_bytes'] = tonumber(ARGV[3])
-redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(record))
-return 1
-"""
 
 
 @dataclass(frozen=True)
@@ -113,8 +103,8 @@ class VersionArchive:
         self._state.delete(self._keys.staged)
 
     def _record_blob(self, version: int, ref: Ref | None) -> None:
-        self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest if ref else "",
-                         str(ref.size if ref else 0))
+        functions.call(self._state, "record_blob", [self._keys.versions], str(version), ref.digest if ref else "",
+                       str(ref.size if ref else 0))
 
     def _ref(self, version: int) -> Ref:
         record = self._record(version)

@@ -34,6 +34,10 @@ class StoreUnreachable(ConnectionError):
     """No Redis responds at the configured address."""
 
 
+class FunctionsMissing(redis.ConnectionError):
+    """A Redis has no functions of this release yet, and this user may not load them. Waiting helps."""
+
+
 class StoreRefused(StoreUnreachable):
     """A Redis responds and refuses the password. Waiting does not help."""
 

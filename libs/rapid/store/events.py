@@ -1,4 +1,8 @@
-"""Event log of a run: an append-only stream of decisions with their time and author."""
+"""Event log of a run: an append-only stream of decisions with their time and author.
+
+Only the controller writes the log. Other services append to streams of their own, in the transaction of the change that
+an event describes. The controller moves their events into the log (`rapid.store.event_merger`).
+"""
 
 import json
 from typing import Any, NamedTuple
@@ -7,11 +11,13 @@ import redis
 
 from rapid.store.keys import Keys
 
+WRITERS = ("opponents", "optimizer")  # kinds of services with a stream of their own
 _PAGE = 1000
 
 
 class Event(NamedTuple):
-    """An event. ``id`` orders events; ``at`` is in seconds since 1970; ``details`` are JSON values."""
+    """An event. ``id`` orders events by the time of recording; ``at`` is when it happened, in seconds since 1970;
+    ``details`` are JSON values."""
 
     id: str
     at: float
@@ -28,15 +34,19 @@ def event_fields(who: str, what: str, details: dict[str, Any] | None) -> dict[st
 
 
 class Events:
-    """The event stream of a run. Events are never changed or removed."""
+    """The event log of a run. Events are never changed or removed.
 
-    def __init__(self, state: redis.Redis, run: str) -> None:
+    ``writer`` is the kind of service that appends. Events of the kinds in `WRITERS` appear in the log after the merge.
+    """
+
+    def __init__(self, state: redis.Redis, run: str, writer: str = "") -> None:
         self._redis = state
         self._key = Keys(run).events
+        self.appended_key = Keys(run).events_of(writer) if writer in WRITERS else self._key
 
     def append(self, who: str, what: str, details: dict[str, Any] | None = None) -> str:
         """Append an event. Return its id."""
-        return _text(self._redis.xadd(self._key, event_fields(who, what, details)))  # type: ignore[arg-type]
+        return _text(self._redis.xadd(self.appended_key, event_fields(who, what, details)))  # type: ignore[arg-type]
 
     def read(self, after: str = "", limit: int = _PAGE) -> list[Event]:
         """Return at most ``limit`` events after an id ('' is from the first), oldest first."""
@@ -58,5 +68,5 @@ def _text(value: Any) -> str:
 def _event(row: Any) -> Event:
     identity = _text(row[0])
     fields = {_text(k): _text(v) for k, v in row[1].items()}
-    return Event(identity, int(identity.split("-")[0]) / 1000, fields["who"], fields["what"],
-                 json.loads(fields["details"]))
+    at = float(fields["at"]) if "at" in fields else int(identity.split("-")[0]) / 1000
+    return Event(identity, at, fields["who"], fields["what"], json.loads(fields["details"]))

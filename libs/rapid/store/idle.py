@@ -11,42 +11,12 @@ from typing import Any, NamedTuple
 
 import redis
 
+from rapid.store import functions
 from rapid.store.keys import Keys
 from rapid.store.leases import ANSWER_MS, Instance, Leases
 
 # Kinds that play or learn, and must be idle before a run is paused.
 IDLE_KINDS = ("evaluator", "inference", "optimizer", "play", "rollout")
-
-# Enrols live instances in a pause, and deletes acknowledgements of earlier pauses. Keys: pause, record. Arguments:
-# number, now, the run's prefix, expiry of acknowledgements in ms, kinds.
-ENROL = """
-local waited = cjson.encode({pause = tonumber(ARGV[1]), quiet = false, at = tonumber(ARGV[2])})
-local t = redis.call('TIME')
-local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
-for i = 5, #ARGV do
-  local prefix = ARGV[3] .. 'quiet:' .. ARGV[i] .. ':'
-  local names = ARGV[3] .. 'quiet-names:' .. ARGV[i]
-  for _, name in ipairs(redis.call('ZRANGE', names, 0, -1)) do redis.call('DEL', prefix .. name) end
-  redis.call('DEL', names)
-  for _, name in ipairs(redis.call('ZRANGEBYSCORE', ARGV[3] .. 'leases:' .. ARGV[i], now, '+inf')) do
-    redis.call('SET', prefix .. name, waited, 'PX', ARGV[4])
-    redis.call('ZADD', names, now, name)
-  end
-end
-local run = redis.call('GET', KEYS[2])
-redis.call('SET', KEYS[1], cjson.encode({number = tonumber(ARGV[1]), asked_at = tonumber(ARGV[2]),
-                                         epoch = run and cjson.decode(run)['epoch'] or 0, overdue = false}))
-"""
-# Appends one event when a pause takes too long. Keys: pause, events. Arguments: number, then the event's fields.
-_OVERDUE = """
-local text = redis.call('GET', KEYS[1])
-local pause = text and cjson.decode(text)
-if not pause or pause['overdue'] or pause['number'] ~= tonumber(ARGV[1]) then return 0 end
-pause['overdue'] = true
-redis.call('SET', KEYS[1], cjson.encode(pause))
-redis.call('XADD', KEYS[2], '*', unpack(ARGV, 2))
-return 1
-"""
 
 
 class IdleReport(NamedTuple):
@@ -114,10 +84,31 @@ def _is_valid(row: dict[str, Any], now: Instance | None, epoch: int) -> bool:
 def note_overdue(state: redis.Redis, run: str, number: int, fields: dict[str, str]) -> bool:
     """Append the event ``fields`` once per pause. Return whether it was written now."""
     keys = Keys(run)
-    flat = [part for pair in fields.items() for part in pair]
-    return bool(state.eval(_OVERDUE, 2, keys.pause, keys.events, str(number), *flat))
+    return bool(functions.call(state, "note_overdue", [keys.pause, keys.events], str(number), *_flat(fields)))
 
 
-def enrol_arguments(keys: Keys, number: int) -> tuple[str, ...]:
-    """Return the arguments of ENROL after the number of its keys."""
-    return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, str(ANSWER_MS), *IDLE_KINDS)
+class PauseStart(NamedTuple):
+    """Change of the status that begins a pause, as texts. ``number`` is the pause's; ``event`` has an event's
+    fields."""
+
+    status_before: bytes
+    record_before: bytes | None
+    status_after: str
+    name: str
+    number: int
+    event: dict[str, str]
+
+
+def begin_pause(state: redis.Redis, keys: Keys, start: PauseStart) -> bool:
+    """Set the status, enrol every live instance and append the event, in one step.
+
+    Returns False, and changes nothing, when status or record have changed since they were read.
+    """
+    return bool(functions.call(
+        state, "begin_pause", [keys.status, keys.pause, keys.events], keys.record, start.status_before.decode(),
+        (start.record_before or b"").decode(), start.status_after, keys.status_channel, start.name, str(start.number),
+        repr(time.time()), keys.prefix, str(ANSWER_MS), str(len(IDLE_KINDS)), *IDLE_KINDS, *_flat(start.event)))
+
+
+def _flat(fields: dict[str, str]) -> list[str]:
+    return [part for pair in fields.items() for part in pair]

@@ -26,6 +26,8 @@ class Keys:
         self.anneal = self.prefix + "anneal"
         self.counters = self.prefix + "counters"
         self.events = self.prefix + "events"
+        self.events_removed = self.prefix + "events-removed"
+        self.libraries = self.prefix + "libraries"
         self.idempotency_index = self.prefix + "idempotency-index"
         self.record = self.prefix + "record"
         self.lineage = self.prefix + "lineage"
@@ -61,6 +63,10 @@ class Keys:
         return f"{self.prefix}series:{kind}"
 
     def once(self, name: str) -> str:
+    def events_of(self, writer: str) -> str:
+        """Return the key of a service's events until the controller has merged them."""
+        return f"{self.prefix}events:{writer}"
+
         """Return the key of a table's idempotency keys."""
         return f"{self.prefix}once:{name}"
 

@@ -7,40 +7,12 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.process_identity import ProcessIdentity
+from rapid.store import functions
 from rapid.store.keys import Keys
 
 ANSWER_MS = 30 * 24 * 3600 * 1000  # expiry of a pause's acknowledgements, longer than any pause
 # Kinds of services with leases, in the order of listings.
 KINDS = ("controller", "evaluator", "inference", "opponents", "optimizer", "play", "rollout")
-# Renews a lease. A sorted set holds the names of live instances by lease expiry, on the server's clock, so listing them
-# needs no scan. Each renewal removes expired names. Keys: lease, names of the kind, acknowledgement, names of
-# acknowledgements. Arguments: name, lease text, its expiry in ms, acknowledgement ('' without a pause), its expiry.
-_RENEW = """
-local t = redis.call('TIME')
-local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-if ARGV[4] ~= '' then
-  redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5])
-  redis.call('ZADD', KEYS[4], now, ARGV[1])
-end
-"""
-# Ends a lease. A clean exit acknowledges a pause; an instance that restarts ('1') is still waited for. Keys: lease,
-# names of the kind, acknowledgement, its names. The status key is only read, so it is an argument: the ACL
-# requires write access to a script's keys.
-LEAVE = """
-redis.call('DEL', KEYS[1])
-redis.call('ZREM', KEYS[2], ARGV[4])
-local text = redis.call('GET', ARGV[3])
-local now = text and cjson.decode(text) or {}
-local number = now['pause'] or 0
-if number > 0 and (now['status'] == 'pausing' or now['status'] == 'paused' or now['status'] == 'operating') then
-  local answer = {pause = number, quiet = ARGV[2] == '0', gone = true, at = tonumber(ARGV[1])}
-  redis.call('SET', KEYS[3], cjson.encode(answer), 'PX', ARGV[5])
-  redis.call('ZADD', KEYS[4], ARGV[1], ARGV[4])
-end
-"""
 
 
 class Instance(NamedTuple):
@@ -70,10 +42,8 @@ class Lease:
                  address: str = "", metrics_address: str = "") -> None:
         self._redis = state
         self._keys = Keys(run)
-        self._key = self._keys.lease(kind, identity)
-        self._names = self._keys.leases(kind)
-        self._answer = self._keys.quiet(kind, identity)
-        self._answers = self._keys.quiet_names(kind)
+        self._written = (self._keys.lease(kind, identity), self._keys.leases(kind), self._keys.quiet(kind, identity),
+                         self._keys.quiet_names(kind))
         self._ttl_ms = max(int(ttl_seconds * 1000), 1)
         self.kind = kind
         self.id = identity
@@ -98,13 +68,13 @@ class Lease:
             self._acknowledgement, self._acknowledged_at = acknowledgement, now
         # Sent every time, because a killed Redis may have lost it.
         answer = json.dumps({**acknowledgement, "at": self._acknowledged_at}) if pause else ""
-        self._redis.eval(_RENEW, 4, self._key, self._names, self._answer, self._answers, self.id,
-                         json.dumps(instance._asdict(), allow_nan=False), str(self._ttl_ms), answer, str(ANSWER_MS))
+        functions.call(self._redis, "renew_lease", self._written, self.id,
+                       json.dumps(instance._asdict(), allow_nan=False), str(self._ttl_ms), answer, str(ANSWER_MS))
 
     def release(self, restarting: bool = False) -> None:
         """End the lease, which acknowledges a pause unless the instance is ``restarting``."""
-        self._redis.eval(LEAVE, 4, self._key, self._names, self._answer, self._answers, repr(time.time()),
-                         str(int(restarting)), self._keys.status, self.id, str(ANSWER_MS))
+        functions.call(self._redis, "end_lease", self._written, repr(time.time()), str(int(restarting)),
+                       self._keys.status, self.id, str(ANSWER_MS))
 
 
 class Leases:

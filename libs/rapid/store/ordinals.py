@@ -4,36 +4,9 @@ from typing import Any, NamedTuple
 
 import redis
 
+from rapid.store import functions
 from rapid.store.keys import Keys
 
-# Gives an instance the lowest free ordinal and keeps it. Ordinals of instances without a lease become free, and the
-# instance with the highest one moves into the hole, so one instance moves for each that ends. The first branch is the
-# usual one and independent of the number of instances. Keys: ordinals, names of live instances. Argument: name.
-_CLAIM = """
-local own = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or -1)
-local count = redis.call('ZCARD', KEYS[1])
-if own >= 0 and own < count and count <= redis.call('ZCARD', KEYS[2]) then
-  return {own, count}
-end
-for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  if name ~= ARGV[1] and not redis.call('ZSCORE', KEYS[2], name) then
-    redis.call('ZREM', KEYS[1], name)
-  end
-end
-local held = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-count = #held / 2
-if own < 0 then
-  count = count + 1
-end
-if own < 0 or own >= count then
-  own = 0
-  while held[2 * own + 2] and tonumber(held[2 * own + 2]) == own do
-    own = own + 1
-  end
-  redis.call('ZADD', KEYS[1], own, ARGV[1])
-end
-return {own, count}
-"""
 
 
 class Ordinal(NamedTuple):
@@ -57,4 +30,5 @@ class Ordinals:
 
         Call it periodically: an instance may get a lower ordinal after others have ended. Raises redis.RedisError.
         """
-        return Ordinal(*map(int, self._redis.eval(_CLAIM, 2, self._key, self._leases, identity)))
+        return Ordinal(*map(int, functions.call(self._redis, "claim_ordinal", [self._key, self._leases],
+                                                identity)))

@@ -20,10 +20,10 @@ from rapid import tensorfile
 from rapid.bfloat16 import from_bfloat16
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
-from rapid.store import bulk_transfer
+from rapid.store import bulk_transfer, functions
 from rapid.store.archive import Contents, VersionArchive, VersionRecord, parse_record
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
-from rapid.store.fencing import CHECK, FencingToken, fenced_out
+from rapid.store.fencing import FencingToken, fenced_out
 from rapid.store.head_version import HeadVersion, HeadWatcher, StagedVersion
 from rapid.store.keys import Keys
 from rapid.store.node_cache import NodeCache
@@ -36,24 +36,6 @@ Array = npt.NDArray[Any]
 
 PAGE = 500  # records per round trip
 MAX_VALUE_BYTES = 512 << 20  # limit of a Redis value; beyond it the server drops the connection
-
-# Writes a version's record and makes it the head, unless it exists with another digest or the token is not valid. It is
-# atomic for readers of the state. Returns 'conflict', 'head', 'below' (recorded below the head), or why the token is
-# invalid. Without an epoch no token is required.
-_FLIP = CHECK + """
-if ARGV[5] ~= '' then
-  local why = refused(KEYS[3], KEYS[4], ARGV[5], ARGV[6], ARGV[7])
-  if why then return why end
-end
-local known = redis.call('HGET', KEYS[1], ARGV[1])
-if known and cjson.decode(known)['digest'] ~= ARGV[2] then return 'conflict' end
-if not known then redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
-local head = redis.call('GET', KEYS[2])
-if head and tonumber(string.match(head, '^%d+')) >= tonumber(ARGV[1]) then return 'below' end
-redis.call('SET', KEYS[2], ARGV[1] .. ':' .. ARGV[2])
-redis.call('PUBLISH', ARGV[4], ARGV[1] .. ':' .. ARGV[2])
-return 'head'
-"""
 
 
 class ParameterStore:
@@ -166,9 +148,10 @@ class ParameterStore:
 
     def _flip(self, version: int, digest: str, record: str, fencing_token: FencingToken | None) -> None:
         right = ("", "", "") if fencing_token is None else fencing_token.arguments()
-        outcome: Any = self._state.eval(_FLIP, 4, self._keys.versions, self._keys.head, self._keys.record,
-                                        self._keys.publisher, str(version), digest, record, self._keys.heads_channel,
-                                        *right)
+        keys = self._keys
+        outcome: Any = functions.call(self._state, "publish_version",
+                                      [keys.versions, keys.head, keys.record, keys.publisher], str(version), digest,
+                                      record, keys.heads_channel, *right)
         if outcome in (b"head", b"below"):
             return
         self._remove(version, digest, 0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rapid.store.events import event_fields
-from rapid.store.idempotency import is_recorded, record_key
+from rapid.store.idempotency import is_recorded, next_position, record_key
 from rapid.store.state import RunState
 from rapid.store.tables import Json, transaction
 
@@ -111,6 +111,8 @@ class ReplicatedTable:
                event: tuple[str, str, dict[str, Json]] | None, also: Sequence[tuple[str, ...]]
                ) -> Callable[[list[Any]], bool]:
         fields = {_CHANGES: _text(changed)}
+        once_key = self._state.keys.once(self._name)
+        position = next_position(pipeline, once_key) if once else 0
         pipeline.multi()
         pipeline.xadd(self._log, fields, maxlen=LOG_ENTRIES, approximate=True)
         for field, value in changed.items():
@@ -119,9 +121,9 @@ class ReplicatedTable:
             else:
                 pipeline.hset(self._key, field, _text(value))
         if once:
-            record_key(pipeline, self._state.keys.once(self._name), once)
+            record_key(pipeline, once_key, once, position)
         if event:
-            pipeline.xadd(self._state.keys.events, event_fields(*event))
+            pipeline.xadd(self._state.events.appended_key, event_fields(*event))
         for command in also:
             pipeline.execute_command(*command)
 

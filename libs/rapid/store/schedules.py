@@ -42,7 +42,7 @@ class ScheduleStore:
         Returns the id of the history entry, '' without a change. Raises FencedOut when the run is in another epoch.
         """
         state = self._state
-        documents, history, events = state.keys.documents, self._series.key(KIND), state.keys.events
+        documents, history, events = state.keys.documents, self._series.key(KIND), state.events.appended_key
 
         def attempt(pipeline: Any) -> str | Callable[[list[Any]], str]:
             stored = pipeline.get(state.keys.record)

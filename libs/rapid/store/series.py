@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import redis
 
-from rapid.store.idempotency import apply_once
+from rapid.store import functions, idempotency
 from rapid.store.keys import Keys
+
+_BATCH = 200  # records of one call
 
 
 class Record(NamedTuple):
@@ -51,8 +53,13 @@ class Series:
 
         Records whose response was lost may therefore be sent again.
         """
-        texts = json.dumps([[name, self.command(kind, values)] for name, values in records])
-        return apply_once(self._redis, self._keys.once_in(kind), texts)
+        appended = 0
+        keys = [self._keys.once_in(kind), self.key(kind)]
+        for start in range(0, len(records), _BATCH):
+            pairs = [text for name, values in records[start:start + _BATCH] for text in (name, _body(values))]
+            appended += int(functions.call(self._redis, "append_once", keys, str(idempotency.MAX_KEYS),
+                                           str(self._length), *pairs))
+        return appended
 
     def once_command(self, kind: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:
         """Return the command of `fenced_write` that appends one record once under an idempotency key."""
@@ -60,8 +67,7 @@ class Series:
 
     def command(self, kind: str, values: dict[str, Any]) -> tuple[str, ...]:
         """Return the Redis command that appends one record, for `rapid.store.fencing.fenced_write`."""
-        body = json.dumps(values, separators=(",", ":"), allow_nan=False)
-        return "XADD", self.key(kind), "MAXLEN", "~", str(self._length), "*", "v", body
+        return "XADD", self.key(kind), "MAXLEN", "~", str(self._length), "*", "v", _body(values)
 
     def read(self, kind: str, after: str = "-", page: int = 2000) -> Iterator[Record]:
         """Yield records in order, from the one after id ``after`` ('-': all)."""
@@ -89,6 +95,10 @@ class Series:
         """Return records of a kind after an id ('': from the first), oldest first."""
         rows: Any = self._redis.xrange(self.key(kind), min=f"({after}" if after else "-", count=limit)
         return [_record(row) for row in rows]
+
+
+def _body(values: dict[str, Any]) -> str:
+    return json.dumps(values, separators=(",", ":"), allow_nan=False)
 
 
 def _record(row: Any) -> Record:

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, cast
 
 import redis
 
+from rapid.blobs import Ref
 from rapid.store import idle
 from rapid.store.errors import FencedOut, IllegalTransition
 from rapid.store.events import Events, event_fields
 from rapid.store.fencing import Command, FencingToken, fenced_out, fenced_write
 from rapid.store.head_version import HeadVersion, StagedVersion
-from rapid.store.idle import ENROL, IdleReport
+from rapid.store.idle import IdleReport, PauseStart, begin_pause
 from rapid.store.keys import Keys
 from rapid.store.leases import Instance, Lease, Leases
 from rapid.store.lineage import Lineage, new_segment, read_lineage
@@ -88,13 +89,16 @@ def new_identity() -> str:
 
 
 class RunState:
-    """State of one run in Redis. Blocking; safe to share between threads."""
+    """State of one run in Redis. Blocking; safe to share between threads.
 
-    def __init__(self, state: redis.Redis, run: str) -> None:
+    ``writer`` is the kind of service that appends events.
+    """
+
+    def __init__(self, state: redis.Redis, run: str, writer: str = "") -> None:
         self.redis = state
         self.run = run
         self.keys = Keys(run)
-        self.events = Events(state, run)
+        self.events = Events(state, run, writer)
 
     # Services.
 
@@ -175,10 +179,10 @@ class RunState:
             raise ValueError("a transition needs its author (who)")
 
         def change(pipeline: Any) -> RunStatus:
-            text = pipeline.get(self.keys.status)
+            text, record = pipeline.mget(self.keys.status, self.keys.record)
             if text is None:
                 raise IllegalTransition(f"run {self.run!r} does not exist")
-            if epoch is not None and epoch != self._epoch(pipeline.get(self.keys.record)):
+            if epoch is not None and epoch != self._epoch(record):
                 raise fenced_out(self.run, "epoch", FencingToken(who, epoch, None), f"going to {target}")
             now = _status(text)
             if now.status is target:
@@ -188,15 +192,20 @@ class RunState:
                 possible = ", ".join(s for s in Status if s in TRANSITIONS[now.status])
                 raise IllegalTransition(f"run {self.run!r} is {now.status}: it cannot go to {target}, only to "
                                         f"{possible}")
-            pipeline.multi()
             pause = now.pause + (target is Status.PAUSING)
             result = RunStatus(target, time.time(), who, reason, pause)
+            what, details = "run." + target, {"from": now.status, "reason": reason}
+            if target is Status.PAUSING and not dry_run:
+                start = PauseStart(text, record, json.dumps(result._asdict()), target, pause,
+                                   event_fields(who, what, details))
+                if not begin_pause(self.redis, self.keys, start):
+                    raise redis.WatchError
+                return result
+            pipeline.multi()
             if dry_run:
                 return result
             self._put_status(pipeline, result)
-            if target is Status.PAUSING:
-                pipeline.eval(ENROL, 2, *idle.enrol_arguments(self.keys, pause))
-            self._event(pipeline, who, "run." + target, {"from": now.status, "reason": reason})
+            self._event(pipeline, who, what, details)
             return result
 
         result: RunStatus = transaction(self.redis, change, self.keys.status, self.keys.record)
@@ -271,18 +280,18 @@ class RunState:
     def event_command(self, who: str, what: str, details: dict[str, Json]) -> Command:
         """Return the command that appends an event, for ``fenced_write``."""
         fields = event_fields(who, what, details)
-        return ("XADD", self.keys.events, "*", *(part for pair in fields.items() for part in pair))
+        return ("XADD", self.events.appended_key, "*", *(part for pair in fields.items() for part in pair))
 
     def cut_over(self, fencing_token: FencingToken, staged: StagedVersion, before: RunRecord, after: RunRecord,
                  to: Status, who: str, details: dict[str, Json], expected: Status = Status.OPERATING,
-                 parent: int | None = None) -> FencingToken:
+                 parent: int | None = None, checkpoint: Ref | None = None) -> FencingToken:
         """Begin the next epoch: change head, version record, run record and status, and append an event, in one atomic
         step.
 
         Returns the token of the new epoch under the same lease. A repeated call changes nothing. ``parent`` is the
-        version that the new one continues, if it is not the previous one: a revert. Raises ValueError when ``after``
-        does not follow ``before`` into the next epoch, FencedOut when epoch, lease, record, head or status have
-        changed.
+        version that the new one continues, if it is not the previous one: a revert, which continues from
+        ``checkpoint``. Raises ValueError when ``after`` does not follow ``before`` into the next epoch, FencedOut when
+        epoch, lease, record, head or status have changed.
         """
         if after.run_revision != (before.epoch + 1, before.revision + 1) or fencing_token.epoch != before.epoch:
             raise ValueError(f"the record at {after.run_revision} does not follow {before.run_revision} into the epoch "
@@ -298,7 +307,8 @@ class RunState:
                 RunRecord.from_json(record) != before):
             raise fenced_out(self.run, "moved", fencing_token, f"the cut-over to epoch {after.epoch}")
         then = RunStatus(to, time.time(), who, str(details.get("reason", "")), now.pause)
-        segment = new_segment(staged.version, after, "run.cut_over", who, parent, str(details.get("operation", "")))
+        segment = new_segment(staged.version, after, "run.cut_over", who, parent, str(details.get("operation", "")),
+                              checkpoint)
         commands: list[Command] = [
             ("HSET", self.keys.versions, str(staged.version), staged.record),
             ("SET", self.keys.head, staged.head.text()),
@@ -373,10 +383,10 @@ class RunState:
 
     def table(self, name: str) -> Table:
         """Return a table of JSON values by field, for one part's own state (an opponent pool, ratings)."""
-        return Table(self.redis, self.keys, name)
+        return Table(self.redis, self.keys, name, self.events.appended_key)
 
     def _event(self, pipeline: Any, who: str, what: str, details: dict[str, Json]) -> None:
-        pipeline.xadd(self.keys.events, event_fields(who, what, details))
+        pipeline.xadd(self.events.appended_key, event_fields(who, what, details))
 
 
 def _status(text: bytes | str) -> RunStatus:

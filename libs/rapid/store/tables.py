@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from rapid.store.events import event_fields
-from rapid.store.idempotency import is_recorded, record_key
+from rapid.store.idempotency import is_recorded, next_position, record_key
 from rapid.store.keys import Keys
 
 Json = Any
@@ -35,10 +35,11 @@ def transaction(state: redis.Redis, change: Callable[[Any], Any], *watched: str)
 
 
 class Table:
-    """Fields of JSON values with atomic updates."""
+    """Fields of JSON values with atomic updates. ``events`` is the key to which events are appended."""
 
-    def __init__(self, state: redis.Redis, keys: Keys, name: str) -> None:
+    def __init__(self, state: redis.Redis, keys: Keys, name: str, events: str) -> None:
         self._redis = state
+        self._events = events
         self._keys = keys
         self._name = name
         self._key = keys.table(name)
@@ -81,6 +82,7 @@ class Table:
                 return False
             rows = {k.decode(): json.loads(v) for k, v in pipeline.hgetall(self._key).items()}
             changed = change(rows)
+            position = next_position(pipeline, marks) if once else 0
             pipeline.multi()
             if changed is None:
                 return False
@@ -90,9 +92,9 @@ class Table:
                 else:
                     pipeline.hset(self._key, field, json.dumps(value, allow_nan=False))
             if once:
-                record_key(pipeline, marks, once)
+                record_key(pipeline, marks, once, position)
             if event:
-                pipeline.xadd(self._keys.events, event_fields(*event))
+                pipeline.xadd(self._events, event_fields(*event))
             return True
 
         return bool(transaction(self._redis, attempt, self._key, *((marks,) if once else ())))
