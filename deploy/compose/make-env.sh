@@ -25,7 +25,7 @@ put() {
 for name in FIVE_TOKEN FIVE_OPERATOR_TOKEN FIVE_VIEWER_TOKEN FIVE_CONTROLLER_PASSWORD FIVE_EVALUATOR_PASSWORD \
   FIVE_INFERENCE_PASSWORD FIVE_OPPONENTS_PASSWORD FIVE_OPTIMIZER_PASSWORD FIVE_PLAY_PASSWORD FIVE_ROLLOUT_PASSWORD \
   FIVE_PROBE_PASSWORD FIVE_ADMIN_PASSWORD GRAFANA_PASSWORD; do
-  grep -q "^$name=" "$file" && continue
+  [ -z "$(value "$name")" ] || continue
   put "$name" "$(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')"
   echo "$file: new $name"
 done
@@ -61,6 +61,21 @@ for role in state params; do
   printf '%s\n' "$text" >"$folder/redis-$role/.users.acl"
   mv "$folder/redis-$role/.users.acl" "$folder/redis-$role/users.acl"
 done
+
+# Passwords, each in a folder of its own, which one kind of container mounts. The folder above keeps others of this machine
+# out; containers read them as another user.
+mkdir -p "$folder/private"
+chmod 700 "$folder/private"
+# password_file FOLDER VARIABLE
+password_file() {
+  mkdir -p "$folder/private/$1"
+  value "$2" >"$folder/private/$1/.password"
+  mv "$folder/private/$1/.password" "$folder/private/$1/password"
+}
+for user in controller evaluator inference opponents optimizer play rollout probe admin; do
+  password_file "redis/$user" "FIVE_$(echo "$user" | tr a-z A-Z)_PASSWORD"
+done
+password_file grafana GRAFANA_PASSWORD
 
 # The first is sent, each is taken. The folder above keeps others of this machine out; containers read it as user 10001.
 mkdir -p "$folder/private"

@@ -4,8 +4,8 @@
 #   deploy/compose/rotate.sh rollout [optimizer ...]    Redis passwords: of a component, admin or probe
 #   deploy/compose/rotate.sh token                      the token of calls between services
 #
-# The new secret is accepted in addition to the old one, the containers that use it are replaced (or reread the token),
-# then the old one is revoked. Run the command again to finish an interrupted rotation. REST API tokens are changed in
+# The new secret is accepted in addition to the old one, the containers reread its file, then the old one is revoked. No
+# container is replaced. Run the command again to finish an interrupted rotation. REST API tokens are changed in
 # tokens.json, which the controller rereads by itself: docs/operations.md.
 #
 # ENV_FILE (.env) is make-env.sh's file; COMPOSE is the command with its files and project (docker compose).
@@ -47,15 +47,6 @@ ask() {
   fi
 }
 
-# replace SERVICE...: new containers in place of those there are, as many as there are.
-replace() {
-  for service; do
-    count=$($compose --env-file "$env_file" ps -q "$service" | wc -l)
-    [ "$count" -gt 0 ] || continue
-    $compose --env-file "$env_file" up -d --no-build --no-deps --wait --scale "$service=$count" "$service"
-  done
-}
-
 password() {
   user=$1
   upper=$(echo "$user" | tr a-z A-Z)
@@ -72,23 +63,16 @@ password() {
   else
     echo "rotate: goes on with the change of $user's password that was begun"
     for store in $stores; do ask "$store" "ACL SETUSER $user #$(hash_of "$(value "$current")")"; done
+    deploy/compose/make-env.sh "$env_file" >/dev/null
   fi
-  case $user in
-    admin) ;;
-    probe) replace redis-state redis-params ;;
-    *) replace "$user" ;;
-  esac
-  old=$(hash_of "$(value "${current}_OLD")")
+  sleep "${PAUSE:-1}"  # a mounted file may change late
+  # Clients connected with the old password stay connected until they are killed; they reconnect at once with the file's.
+  for store in $stores; do
+    ask "$store" "ACL SETUSER $user resetpass #$(hash_of "$(value "$current")")"
+    [ "$user" = admin ] || ask "$store" "CLIENT KILL USER $user"
+  done
   set_values "${current}_OLD="
   deploy/compose/make-env.sh "$env_file" >/dev/null
-  # Clients connected with the old password stay connected until they are killed; other clients reconnect at once.
-  for store in $stores; do
-    if [ "$user" = admin ]; then
-      ask "$store" "ACL SETUSER $user !$old"
-    else
-      ask "$store" "ACL SETUSER $user !$old" "CLIENT KILL USER $user"
-    fi
-  done
   echo "rotate: $user has a new password, and the old one is refused"
 }
 

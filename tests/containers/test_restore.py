@@ -86,9 +86,9 @@ def project(tmp_path: Path) -> Iterator[Project]:
     project.down()
     try:
         project.up(*STORES, *SERVICES)
-        password = project.secret["FIVE_ADMIN_PASSWORD"]
-        done = project.shell(f"docker compose run --rm -T --no-deps -e FIVE_PARAMS_USER=admin -e FIVE_PARAMS_PASSWORD="
-                             f"{password} --entrypoint python admin -c {shlex.quote(FILL)}")
+        done = project.shell("docker compose run --rm -T --no-deps -e FIVE_PARAMS_USER=admin -e "
+                             "FIVE_PARAMS_PASSWORD_FILE=/etc/five/redis/password --entrypoint python admin "
+                             f"-c {shlex.quote(FILL)}")
         assert done.returncode == 0, done.stderr
         yield project
     finally:

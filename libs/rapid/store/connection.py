@@ -133,7 +133,7 @@ def user_of(role: Role) -> str | None:
     return os.environ.get(USER_VARIABLES[role], "").strip() or None
 
 
-def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | None = None,
+def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | FileLogin | None = None,
             retries: int = RETRIES, most: int | None = None) -> redis.Redis:
     """Create a client for ``url`` without sending anything: redis://, rediss://, unix://, or Sentinels
     (`rapid.store.sentinel`). Safe to share between threads.
