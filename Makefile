@@ -28,13 +28,14 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train test test-slow test-mutations asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images image-tag release env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
 	@echo "make console                                   the console's pages; \`make train\` does it by itself"
 	@echo "make test                                      the tests, minutes"
 	@echo "make test-slow | test-asan                     long runs; native code under sanitizers"
+	@echo "make test-mutations [MODULES=...] [SAMPLE=25]  which small changes of the code no test notices"
 	@echo "make fuzz [MINUTES=60] | test-asan-games       random cases and games, under sanitizers"
 	@echo "make test-compilers                            the golden games on a core built by clang"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
@@ -172,6 +173,13 @@ test: build
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
+
+# Mutation tests: change the code a little and see whether the tests notice (tools/mutations/). MODULES are modules of
+# tools/mutations/modules.toml or source files, SAMPLE the mutants of each file (0: all), WORKERS the copies of the tree.
+test-mutations: build
+	@$(PY) -c 'import coverage, cosmic_ray' 2> /dev/null || $(PY) -m pip install -q --no-build-isolation -e ".[dev,mutations]"
+	@$(PY) -m tools.mutations $(MODULES) $(and $(SAMPLE),--sample $(SAMPLE)) $(and $(SEED),--seed $(SEED)) \
+	  $(and $(WORKERS),--workers $(WORKERS))
 
 # A run under partitions, slow peers, full disks, an unreachable Redis and kills. Needs root for small volumes. Losses are
 # written to docs/reliability.md.

@@ -1,0 +1,101 @@
+"""Code whose mutants are skipped: it says something to people or to the type checker, and tests do not pin that.
+
+Skipped are log messages, docstrings, texts of errors and assertions, printed text, type annotations and aliases,
+``__repr__`` and ``__str__``, code for the type checker and for the command line of a file, options of dataclasses that
+forbid use, and ``strict`` of zip.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+DECLARATIONS = {"abstractmethod", "override", "overload", "final", "runtime_checkable"}
+DATACLASS_OPTIONS = {"frozen", "slots", "kw_only", "repr"}
+DISPLAY_METHODS = {"__repr__", "__str__"}
+
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Part of a file from ``start`` to ``end``: lines from 1 and columns from 0, in characters."""
+
+    start: Position
+    end: Position
+
+    def contains(self, position: Position) -> bool:
+        return self.start <= position < self.end
+
+
+def skipped_spans(source: str) -> list[Span]:
+    """Return the parts of a Python source text whose mutants are skipped."""
+    lines = source.splitlines(keepends=True)
+    tree = ast.parse(source)
+    skipped = [node for parent in ast.walk(tree) for node in _skipped_nodes(parent)]
+    skipped += [node.value for node in tree.body if isinstance(node, ast.Assign) and _is_type(node.value)]
+    return [Span(_position(lines, node.lineno, node.col_offset),
+                 _position(lines, node.end_lineno or node.lineno, node.end_col_offset or 0)) for node in skipped]
+
+
+def _skipped_nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            if node.name in DISPLAY_METHODS:
+                yield node
+            if node.returns:
+                yield node.returns
+            yield from (decorator for decorator in node.decorator_list if _name(decorator) in DECLARATIONS)
+        case ast.ClassDef():
+            yield from (decorator for decorator in node.decorator_list if _name(decorator) in DECLARATIONS)
+            yield from (keyword.value for decorator in node.decorator_list if isinstance(decorator, ast.Call)
+                        if _name(decorator.func) == "dataclass" for keyword in decorator.keywords
+                        if keyword.arg in DATACLASS_OPTIONS)
+        case ast.arg(annotation=ast.expr() as annotation) | ast.AnnAssign(annotation=annotation):
+            yield annotation
+        case ast.Raise(exc=ast.Call() as error):
+            yield from (argument for argument in [*error.args, *(keyword.value for keyword in error.keywords)]
+                        if _has_text(argument))
+        case ast.Assert(msg=ast.expr() as message):
+            yield message
+        case ast.If(test=test) if _name(test) == "TYPE_CHECKING" or _is_main(test):
+            yield node
+        case ast.Call():
+            if _is_log(node.func) or _name(node.func) == "print":
+                yield node
+            if _name(node.func) == "cast" and node.args:
+                yield node.args[0]
+            yield from (keyword.value for keyword in node.keywords
+                        if _name(node.func) == "zip" and keyword.arg == "strict")
+
+
+def _name(node: ast.expr) -> str:
+    """Return the last part of a name such as ``abc.abstractmethod``, empty for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_log(function: ast.expr) -> bool:
+    return (isinstance(function, ast.Attribute) and function.attr in LOG_METHODS
+            and _name(function.value).lower().lstrip("_") in ("log", "logger", "logging"))
+
+
+def _is_main(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and _name(test.left) == "__name__"
+
+
+def _is_type(value: ast.expr) -> bool:
+    """Return whether the value is a union of types, written as ``A | B``."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
+        return all(isinstance(side, ast.Name | ast.Attribute | ast.Subscript | ast.Constant) or _is_type(side)
+                   for side in (value.left, value.right))
+    return False
+
+
+def _has_text(argument: ast.expr) -> bool:
+    return any(isinstance(part, ast.JoinedStr) or (isinstance(part, ast.Constant) and isinstance(part.value, str))
+               for part in ast.walk(argument))
+
+
+def _position(lines: list[str], line: int, column: int) -> Position:
+    """Convert ast's column, which counts bytes of UTF-8, into one that counts characters."""
+    return line, len(lines[line - 1].encode()[:column].decode(errors="ignore"))
