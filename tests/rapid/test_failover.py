@@ -12,11 +12,13 @@ import redis
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.rpc.errors import Unavailable
+from rapid.store import functions
 from rapid.store.bulk_transfer import set_values
 from rapid.store.connection import connect, require_reachable
 from rapid.store.errors import StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.sentinel import parse_sentinel_url
+from rapid.store.state import RunState
 from tests.rapid.conftest import same, tensors
 from tests.rapid.process_helpers import eventually
 from tests.rapid.replicated_redis import Node, Writer
@@ -65,14 +67,19 @@ def test_writes_go_on_after_a_demotion(pair: Pair) -> None:
     assert pipeline.set("x", 1).get("x").execute() == [True, b"1"]
 
 
-def test_transactions_and_scripts_move_too(pair: Pair) -> None:
-    transactions, scripts = connect(pair.url, CONFIG), connect(pair.url, CONFIG)
-    assert transactions.ping() and scripts.ping()
+def test_transactions_and_functions_move_too(pair: Pair) -> None:
+    """The replica has the functions, which nobody loads again."""
+    transactions, caller = connect(pair.url, CONFIG), connect(pair.url, CONFIG)
+    lease = RunState(caller, "r").lease("rollout", "0", 60)
+    lease.renew({"steps": 1})
+    assert transactions.ping()
     pair.fail_over()
+    assert pair.second.admin.fcall(f"{functions.LIBRARY}_probe", 0)
     pipeline: Any = transactions.pipeline(transaction=True)
     assert pipeline.set("x", 1).get("x").execute() == [True, b"1"]
-    assert scripts.eval("return redis.call('SET', KEYS[1], ARGV[1])", 1, "y", "2") == b"OK"
-    assert pair.second.admin.mget("x", "y") == [b"1", b"2"]
+    lease.renew({"steps": 2})
+    assert pair.second.admin.get("x") == b"1"
+    assert [i.stats for i in RunState(pair.second.admin, "r").services()] == [{"steps": 2}]
 
 
 def test_load_loses_no_replicated_write(pair: Pair) -> None:

@@ -30,7 +30,9 @@ from rapid.config import (
 )
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.startup import advertised_host, parse_arguments
+from rapid.store import acl, functions
 from rapid.store.state import RunState
+from tests.rapid.acl_servers import Servers
 from tests.rapid.process_helpers import alive, eventually
 from tests.tcp_forwarder import free_port
 
@@ -162,6 +164,25 @@ def test_controller_refuses_a_redis_that_evicts(start: Any, tmp_path: Path) -> N
         _, err = process.communicate(timeout=60)
         assert process.returncode == 2
         assert [line for line in err.splitlines() if "maxmemory-policy allkeys-lru" in line] == err.splitlines()[-1:]
+
+
+def test_service_waits_for_functions(start: Any, servers: Servers, tmp_path: Path) -> None:
+    """At its start, and when they are lost later."""
+    admin, port, url = servers.client(acl.ADMIN), free_port(), servers.servers["state"].url
+    admin.flushall()
+    admin.function_flush()
+    RunState(admin, "r").create({}, "t")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"store": {"state_url": url, "params_url": url, "timeout_seconds": 0.2}}))
+    start(path, "--metrics-port", str(port), KIND="opponents", FIVE_STATE_USER="opponents",
+          FIVE_STATE_PASSWORD="opponents")  # noqa: S106
+    missing = (503, f"the state Redis lacks this release's functions ({functions.LIBRARY}); the controller loads them")
+    eventually(lambda: page(port, "readyz") == missing, 60)
+    functions.load(servers.client(acl.CONTROLLER))
+    eventually(lambda: page(port, "readyz") == (200, "ready"))
+    admin.function_flush()
+    eventually(lambda: page(port, "readyz") == missing)
+    functions.load(servers.client(acl.CONTROLLER))
 
 
 def test_service_waits_while_the_run_is_stopped(start: Any, config: Path, database: redis.Redis

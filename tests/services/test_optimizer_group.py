@@ -34,6 +34,7 @@ from rapid.store.fencing import publisher_name
 from rapid.store.leases import Instance
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
+from rapid.store.event_merger import EventMerger
 from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessState, Supervisor
 from tests.services.optimizer_cases import GAME, LAYOUT, MODEL, UNROLL, segment
@@ -144,6 +145,11 @@ class Cluster:
         return [r.values for r in self.series.read("versions")]
 
     def close(self) -> None:
+    def events(self, what: str) -> list[dict[str, Any]]:
+        """Return the details of the group's events of that kind. There is no controller, so this merges them."""
+        EventMerger(self.state.redis, "trial").merge()
+        return [e.details for e in self.state.events.last(100) if e.what == what]
+
         self._ending.set()
         self._feeder.join()
         self.supervisor.stop()
@@ -239,9 +245,9 @@ def test_lost_rank_restarts_group_from_checkpoint(cluster: Cluster, rank: str) -
     cluster.wait(lambda: not any(psutil.pid_exists(p.pid) and p.is_running() for p in before.values()), 30)
     cluster.wait(cluster.reached(killed_at + 5))
     assert cluster.wait(cluster.compared)[0] > killed_at
-    resumed = [e for e in cluster.state.events.last(100) if e.what == "optimizer.resumed"]
-    assert [(e.details["optimizers"], e.details["restarts"]) for e in resumed] == [(2, 1)]
-    assert 0 <= resumed[0].details["version"] - resumed[0].details["checkpoint"] < 5
+    resumed = cluster.events("optimizer.resumed")
+    assert [(e["optimizers"], e["restarts"]) for e in resumed] == [(2, 1)]
+    assert 0 <= resumed[0]["version"] - resumed[0]["checkpoint"] < 5
     (agent,) = cluster.supervisor.status()
     assert agent.restarts == 0 and agent.state is ProcessState.READY
     versions = [r["version"] for r in cluster.records()]
@@ -283,7 +289,7 @@ def test_ranks_restart_in_the_next_epoch_without_agent(cluster: Cluster) -> None
     at = cluster.head()
     cluster.wait(cluster.reached(at + 3))
     assert {rank: p.pid for rank, p in cluster.processes().items()} == {rank: p.pid for rank, p in before.items()}
-    resumed = [e.details for e in cluster.state.events.last(100) if e.what == "optimizer.resumed"]
+    resumed = cluster.events("optimizer.resumed")
     assert [(e["optimizers"], e["restarts"]) for e in resumed] == [(2, 0)]
     assert resumed[0]["checkpoint"] == resumed[0]["version"]  # after the drain no step is lost
     assert publisher_name(cluster.state.redis, "trial") is not None

@@ -130,7 +130,7 @@ def test_group_learns_on_while_nodes_come_and_go(cluster: Cluster, nodes: Nodes,
 
     def starts() -> list[dict[str, Any]]:
         """Return the group's starts from a checkpoint, newest first."""
-        return [e.details for e in cluster.state.events.last(100) if e.what == "optimizer.resumed"]
+        return cluster.events("optimizer.resumed")
 
     def resumed(since: int) -> Callable[[], bool]:
         """Whether the group has started again, with all running nodes."""

@@ -23,7 +23,7 @@ register('pending_events', 4, function(keys, args)
   end
   local due = length > 0 or removed ~= tonumber(redis.call('HGET', keys[2], args[1]) or 0)
   return {due and 1 or 0, length > 0 and redis.call('XRANGE', keys[1], '-', '+', 'COUNT', args[4]) or {}}
-end)
+end, {'allow-oom'})  -- it only removes
 
 -- Moves entries of a writer's stream to the run's events. An entry that is no longer there was moved before. Appends an
 -- event when entries are gone that were never moved. Keys: events, the writer's stream, removed entries by writer.
