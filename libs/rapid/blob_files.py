@@ -5,11 +5,14 @@ A key is a relative path with '/' between its parts. Every write is atomic: read
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from rapid.atomic_file import replacing
+from rapid.store.errors import Corrupt
 
 Buffer = bytes | bytearray | memoryview
 BLOCK_BYTES = 8 << 20
@@ -62,24 +65,59 @@ def _raise_unless_missing(error: OSError) -> None:
         raise error
 
 
+def _link(path: Path) -> Corrupt:
+    return Corrupt(f"{path} is a symbolic link, or below one or below a file: remove it")
+
+
 class LocalFiles:
     """Files in a folder.
 
     Each file is written under a hidden name, synced and renamed, because a reported checkpoint must survive a power
-    failure.
+    failure. Symbolic links below the folder are refused as Corrupt: other components write there too, and a link would
+    show or change a file outside.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    def _path(self, key: str) -> Path:
+        """Return the path of a file or folder whose parents are no links."""
+        path = self._root
+        for part in PurePosixPath(key).parts:
+            if path != self._root and path.is_symlink():
+                raise _link(path)
+            path /= part
+        return path
+
+    def _open(self, key: str) -> BufferedReader:
+        """Open a regular file for reading without following links."""
+        *folders, name = PurePosixPath(key).parts
+        flags, at = os.O_RDONLY | os.O_CLOEXEC, os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for folder in folders:
+                inner = os.open(folder, flags | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+                os.close(at)
+                at = inner
+            descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                raise _link(self._root / key) from None
+            raise type(error)(error.errno, error.strerror, str(self._root / key)) from None
+        finally:
+            os.close(at)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a device or a pipe could block
+            os.close(descriptor)
+            raise Corrupt(f"{self._root / key} is no regular file: remove it")
+        return os.fdopen(descriptor, "rb")
+
     def write(self, key: str, pieces: Iterable[Buffer]) -> None:
         """Implement BlobFiles."""
-        self._write(self._root / key, pieces, exclusive=False)
+        self._write(self._path(key), pieces, exclusive=False)
 
     def create(self, key: str, data: bytes) -> bool:
         """Implement BlobFiles."""
         try:
-            self._write(self._root / key, [data], exclusive=True)
+            self._write(self._path(key), [data], exclusive=True)
         except FileExistsError:
             return False
         return True
@@ -95,19 +133,20 @@ class LocalFiles:
     def size(self, key: str) -> int | None:
         """Implement BlobFiles."""
         try:
-            return (self._root / key).stat().st_size
+            with self._open(key) as file:
+                return os.fstat(file.fileno()).st_size
         except FileNotFoundError:
             return None
 
     def read(self, key: str, most: int | None = None) -> bytes:
         """Implement BlobFiles."""
-        with (self._root / key).open("rb") as file:
+        with self._open(key) as file:
             return file.read() if most is None else file.read(most)
 
     def read_into(self, key: str, target: memoryview) -> Iterator[memoryview]:
         """Implement BlobFiles."""
         done = 0
-        with (self._root / key).open("rb", buffering=0) as file:
+        with self._open(key) as file:
             while done < len(target) and (count := file.readinto(target[done:done + BLOCK_BYTES])):
                 yield target[done:done + count]
                 done += count
@@ -115,16 +154,16 @@ class LocalFiles:
     def names(self, prefix: str) -> list[str]:
         """Implement BlobFiles."""
         return [(Path(folder) / name).relative_to(self._root).as_posix()
-                for folder, _, files in os.walk(self._root / prefix, onerror=_raise_unless_missing)
+                for folder, _, files in os.walk(self._path(f"{prefix}/file").parent, onerror=_raise_unless_missing)
                 for name in files if not name.startswith(".")]
 
     def remove(self, key: str) -> None:
         """Implement BlobFiles."""
-        (self._root / key).unlink(missing_ok=True)
+        self._path(key).unlink(missing_ok=True)
 
     def remove_folder(self, prefix: str) -> None:
         """Implement BlobFiles. A folder with an unfinished file stays."""
         try:
-            (self._root / prefix).rmdir()
+            self._path(prefix).rmdir()
         except OSError:
             pass

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
@@ -21,6 +21,8 @@ from rapid.object_store import SCHEMES, BucketFiles, redact
 from rapid.store.errors import Corrupt
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+MAX_BYTES = 1 << 40  # of one blob; a checkpoint of the paper's model has 2.5 GB
+MAX_NAME_BYTES = 1 << 10  # of a name's file, which holds a reference
 
 
 class BlobMissing(LookupError):
@@ -33,6 +35,18 @@ class Ref(NamedTuple):
     digest: str
     size: int
 
+    @classmethod
+    def parse(cls, digest: Any, size: Any) -> "Ref":
+        """Return the reference in stored text, such as a row of Redis. Raise Corrupt for an invalid one."""
+        try:
+            if isinstance(size, bool) or int(size) != size:  # Redis' JSON may write an integer as 5e9
+                raise ValueError(f"blob size {size!r}: must be an integer")
+            found = cls(digest, int(size))
+            _check_ref(found)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Corrupt(f"a stored reference to a blob is damaged: {error}") from None
+        return found
+
 
 def _check_name(name: str) -> None:
     path = PurePosixPath(name)
@@ -42,10 +56,10 @@ def _check_name(name: str) -> None:
 
 def _check_ref(ref: Ref) -> None:
     """Raise ValueError for an invalid reference. Its digest becomes a part of a path."""
-    if not _DIGEST.fullmatch(ref.digest):
-        raise ValueError(f"blob digest {ref.digest!r}: must be 64 hex digits in lower case")
-    if ref.size < 0:
-        raise ValueError(f"blob size {ref.size}: must not be negative")
+    if not isinstance(ref.digest, str) or not _DIGEST.fullmatch(ref.digest):
+        raise ValueError(f"blob digest {str(ref.digest)[:200]!r}: must be 64 hex digits in lower case")
+    if not 0 <= ref.size <= MAX_BYTES:
+        raise ValueError(f"blob size {ref.size}: must not be negative, or above {MAX_BYTES}")
 
 
 def _read_pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
@@ -134,18 +148,14 @@ class BlobStore:
 
     def ref(self, name: str) -> Ref:
         """Return the target of ``name``. Raise BlobMissing, or Corrupt for a damaged name."""
+        key = self._ref(name)
         try:
-            row = json.loads(self._files.read(self._ref(name)))
+            row = json.loads(self._files.read(key, MAX_NAME_BYTES))
+            return Ref.parse(row["digest"], row["size"])
         except FileNotFoundError:
             raise BlobMissing(f"{self.url} has no {name!r}") from None
-        except json.JSONDecodeError as error:
+        except (KeyError, TypeError, ValueError, RecursionError, Corrupt) as error:
             raise Corrupt(f"{self.url}: name {name!r} is damaged: {error}") from None
-        try:
-            ref = Ref(str(row["digest"]), int(row["size"]))
-            _check_ref(ref)
-        except (KeyError, TypeError, ValueError) as error:
-            raise Corrupt(f"{self.url}: name {name!r} is damaged: {error}") from None
-        return ref
 
     def refs(self, prefix: str = "") -> list[str]:
         """Return the names below a folder-like prefix, sorted."""

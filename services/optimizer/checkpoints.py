@@ -14,6 +14,7 @@ from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.errors import Corrupt, FencedOut
 from rapid.store.fencing import FencingToken
+from rapid.store.operation_blobs import preserved_folder, preserved_version
 from rapid.tensorfile import Array
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class Checkpoints:
         self._blobs = blobs
         self._keep = keep
         self._prefix = f"{run}/checkpoints/"
+        self._preserved = preserved_folder(run)
         self._index = index
         self._fencing_token = fencing_token
         self._key = b""  # of signatures; read once, because Redis may be unavailable when the last checkpoint is written
@@ -93,9 +95,23 @@ class Checkpoints:
         self._blobs.get_prefix(ref, 8)
         self._commit(version, ref)
 
-    def staged_ref(self, name: str) -> Ref:
-        """Return the blob that an operation staged under a name. Raises BlobMissing."""
-        return self._blobs.ref(name)
+    def preserve(self, name: str, ref: Ref) -> None:
+        """Preserve a checkpoint under a blob name (`preserved_checkpoint`); newer ones do not replace it. Idempotent.
+
+        Raises FencedOut as `save`.
+        """
+        self._blobs.set_ref(name, ref)
+        if self._index is not None:
+            stored = set(self._blobs.refs(self._preserved))
+            self._index.preserve(self._require_fencing_token(), name, ref, self._index.preserved().keys() - stored)
+
+    def preserved(self, version: int) -> list[Ref]:
+        """Return the preserved checkpoints of a version; without an index those that have a name in the blob store."""
+        if self._index is None:
+            rows = {name: self._blobs.ref(name) for name in self._blobs.refs(self._preserved)}
+        else:
+            rows = self._index.preserved()
+        return [ref for name, ref in rows.items() if preserved_version(name) == version]
 
     def _commit(self, version: int, contents: Ref | list[Any]) -> None:
         self._confirm_owner()

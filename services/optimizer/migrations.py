@@ -10,7 +10,6 @@ from five.run.migration import chain_of, newest_learner
 from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blobs import BlobMissing, Ref
 from rapid.store.errors import Corrupt
-from rapid.store.operation_blobs import operation_checkpoint
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
 from rapid.store.surgery_plans import PlanStore
@@ -54,14 +53,11 @@ def _staged_checkpoint(state: RunState, record: RunRecord, checkpoints: Checkpoi
         last = reverts[-1]
         if any(known >= last.first for known in checkpoints.versions()):
             return None
-        try:
-            ref = checkpoints.staged_ref(operation_checkpoint(state.run, last.operation))
-        except BlobMissing:
-            ref = Ref("0" * 64, 0)  # no blob has this digest
+        ref = last.checkpoint or Ref("0" * 64, 0)  # no blob has this digest
         return last.first, ref, {"operation": last.operation, "to_version": last.parent}
     if row is None:
         return None
-    ref = Ref(str(row["checkpoint"]["digest"]), int(row["checkpoint"]["size"]))
+    ref = Ref.parse(row["checkpoint"]["digest"], row["checkpoint"]["size"])
     return int(row["version"]), ref, {"operation": row["operation"], "plan": row["name"]}
 
 

@@ -22,7 +22,7 @@ from five.services.optimizer.checkpoints import Checkpoints
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.errors import Corrupt, VersionMissing
-from rapid.store.operation_blobs import operation_checkpoint, preserved_folder, preserved_version
+from rapid.store.operation_blobs import operation_checkpoint
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
@@ -60,7 +60,7 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
     VersionNotPreserved."""
     record = record_of(state, version)
     spec = AgentSpec.from_trees(record.game, record.model)
-    refs = [blobs.ref(name) for name in blobs.refs(preserved_folder(state.run)) if preserved_version(name) == version]
+    refs = checkpoints.preserved(version)
     try:
         refs.append(checkpoints.ref(version))
     except BlobMissing:
@@ -116,7 +116,7 @@ def transform(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
     """Stage the checkpoint from which the run continues and return the job's result. Raises VersionNotPreserved."""
     made, target = payload["made"]["checkpoint"], int(payload["to_version"])
     source = source_of(state, store, blobs, checkpoints, learning, target)
-    _, present = checkpoint_tensors(blobs, Ref(made["digest"], int(made["bytes"])))
+    _, present = checkpoint_tensors(blobs, Ref.parse(made["digest"], made["bytes"]))
     version = max(int(made["head"]), int(made["checkpoint"])) + 1
     if target >= int(made["head"]):
         raise VersionNotPreserved(f"to_version {target}: must be older than the newest version {made['head']}")

@@ -159,14 +159,14 @@ class SurgeryWorker:
             self.store.pin(head, pin_reason(payload["operation"]))
         ref = self.training.checkpoints.ref(version)
         # Newer checkpoints replace this one; a revert needs it.
-        self.blobs.set_ref(preserved_checkpoint(self.state.run, version, payload["operation"]), ref)
+        self.training.checkpoints.preserve(preserved_checkpoint(self.state.run, version, payload["operation"]), ref)
         return {"checkpoint": version, "digest": ref.digest, "bytes": ref.size, "head": head,
                 "gradient_steps": self.training.learner.gradient_steps}
 
     def transform(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
         """Stage the checkpoint in the new schema and measure the plan on the parameters to be published."""
         made = payload["made"]["checkpoint"]
-        tensors, extra = checkpoint_tensors(self.blobs, Ref(made["digest"], int(made["bytes"])))
+        tensors, extra = checkpoint_tensors(self.blobs, Ref.parse(made["digest"], made["bytes"]))
         recorded, _ = self.recordings.take(payload["operation"])
         policy = {n.removeprefix(POLICY): t.numpy() for n, t in tensors.items() if n.startswith(POLICY)}
         report = check_plan(bounded(plan, payload), self.spec, policy, recorded)
@@ -189,7 +189,7 @@ class SurgeryWorker:
     def publish(self, plan: Plan, payload: Mapping[str, Any], job: Job, fencing_token: FencingToken) -> Answer:
         """Upload the new version next to the head, then cut the run over to it in one transaction."""
         made = payload["made"]["transform"]
-        version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
+        version, ref = int(made["version"]), Ref.parse(made["checkpoint"]["digest"], made["checkpoint"]["size"])
         before = self.state.record()
         if before is None:
             raise JobRefused("the run has no record")
@@ -216,7 +216,7 @@ class SurgeryWorker:
         """Upload the version that continues from an earlier one, then cut the run over to it and its record in one
         transaction."""
         made = payload["made"]["transform"]
-        version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
+        version, ref = int(made["version"]), Ref.parse(made["checkpoint"]["digest"], made["checkpoint"]["size"])
         target = int(payload["to_version"])
         before = self.state.record()
         if before is None:
@@ -232,7 +232,7 @@ class SurgeryWorker:
             raise JobRefused("the job was cancelled")
         self.state.cut_over(fencing_token, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "to_version": target, "schema": made["schema"],
-            "warm_up_until": int(made["warm_up_until"])}, parent=target)
+            "warm_up_until": int(made["warm_up_until"])}, parent=target, checkpoint=ref)
         return {"version": version}
 
     def _version(self, target: AgentSpec, ref: Ref, version: int

@@ -73,9 +73,56 @@ def test_digest_cannot_leave_the_store(blobs: BlobStore, digest: str) -> None:
     for use in (blobs.get, blobs.get_array, lambda ref: blobs.get_prefix(ref, 8), lambda ref: blobs.set_ref("a", ref)):
         with pytest.raises(ValueError, match="must be 64 hex digits"):
             use(Ref(digest, 3))
-    with pytest.raises(ValueError, match="must not be negative"):
-        blobs.get(Ref("0" * 64, -1))
+        with pytest.raises(Corrupt, match="must be 64 hex digits"):
+            Ref.parse(digest, 3)
+    for size in (-1, 1 << 41):
+        with pytest.raises(ValueError, match="must not be negative, or above"):
+            blobs.get(Ref("0" * 64, size))
     assert blobs.refs() == []
+
+
+@pytest.mark.parametrize(("digest", "size"), [
+    (None, 3), (["0" * 64], 3), ("0" * 64, -1), ("0" * 64, 1 << 41), ("0" * 64, "3"), ("0" * 64, 3.5),
+    ("0" * 64, None), ("0" * 64, True), ("0" * 64, float("inf"))])
+def test_damaged_stored_references_are_refused(digest: object, size: object) -> None:
+    with pytest.raises(Corrupt, match="a stored reference to a blob is damaged"):
+        Ref.parse(digest, size)
+    assert Ref.parse("0" * 64, 5e9) == Ref("0" * 64, 5_000_000_000)
+
+
+@pytest.mark.parametrize("at", ["objects", "objects/{digest:.2}", "objects/{digest:.2}/{digest}"])
+def test_planted_links_do_not_leave_the_store(tmp_path: Path, at: str) -> None:
+    """A reference to another component's file, whose contents are not verified when only its beginning is read."""
+    blobs = BlobStore(str(tmp_path / "blobs"))
+    ref = blobs.put(b"{}", "name")
+    planted = tmp_path / "blobs" / at.format(digest=ref.digest)
+    planted.rename(tmp_path / "outside")
+    planted.symlink_to(tmp_path / "outside")
+    for use in (lambda: blobs.get_prefix(ref, 2), lambda: blobs.get(ref), lambda: blobs.put(b"{}")):
+        with pytest.raises(Corrupt, match="symbolic link"):
+            use()
+
+
+def test_planted_folder_link_is_not_listed_or_written(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path / "blobs"))
+    blobs.put(b"x", "name")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("mine")
+    (tmp_path / "blobs/refs/replays").symlink_to(tmp_path / "outside")
+    for use in (lambda: blobs.refs("replays/"), lambda: blobs.ref("replays/secret"),
+                lambda: blobs.put(b"x", "replays/secret")):
+        with pytest.raises(Corrupt, match="symbolic link"):
+            use()
+    assert blobs.refs() == ["name"] and (tmp_path / "outside" / "secret").read_text() == "mine"
+
+
+def test_planted_pipe_does_not_block(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path))
+    blobs.put(b"x", "name")
+    (tmp_path / "refs/name").unlink()
+    os.mkfifo(tmp_path / "refs/name")
+    with pytest.raises(Corrupt, match="no regular file"):
+        blobs.ref("name")
 
 
 def test_damaged_name_removes_nothing(tmp_path: Path) -> None:

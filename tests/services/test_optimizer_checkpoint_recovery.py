@@ -14,6 +14,7 @@ from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.errors import Corrupt
 from rapid.store.fencing import FencingToken, PublisherLease
 from rapid.store.keys import Keys
+from rapid.store.operation_blobs import preserved_checkpoint
 from rapid.store.state import RunState
 
 RUN = "trial"
@@ -171,3 +172,21 @@ def test_recovering_an_unknown_file_is_refused(state: RunState, blobs: BlobStore
     remove_listed(checkpoints, blobs)
     with pytest.raises(Corrupt, match="services.optimizer.recover_checkpoint"):
         checkpoints.recover(name, lambda *_: None)
+
+
+def test_planted_name_is_not_a_preserved_checkpoint(state: RunState, blobs: BlobStore) -> None:
+    """A revert continues from the contents in the run's state, whatever the name in the blob store points to."""
+    checkpoints, _ = writer(state, blobs, 1)
+    ref, name = checkpoints.ref(1), preserved_checkpoint(RUN, 1, "anneal-1")
+    for _ in range(2):
+        checkpoints.preserve(name, ref)
+    plant(blobs, "000000000009")
+    forged = blobs.ref(FOLDER + "000000000009")
+    blobs.set_ref(name, forged)
+    blobs.set_ref(preserved_checkpoint(RUN, 1, "anneal-2"), forged)
+    blobs.set_ref(f"{RUN}/kept/latest", forged)
+    assert checkpoints.preserved(1) == [ref]
+    blobs.remove_ref(name)
+    other = preserved_checkpoint(RUN, 1, "anneal-3")
+    checkpoints.preserve(other, ref)
+    assert CheckpointIndex(state.redis, RUN).preserved() == {other: ref}

@@ -207,7 +207,9 @@ def test_repeated_revert_jobs_change_nothing(bench: Reverting) -> None:
 def test_resume_without_the_reverted_checkpoint_is_refused(bench: Reverting) -> None:
     bench.more(3)
     assert bench.revert("revert-1", 3).state is JobState.DONE
-    bench.blobs.remove_ref(operation_checkpoint("trial", "revert-1"))
+    name = operation_checkpoint("trial", "revert-1")
+    bench.blobs.remove_ref(name)
+    bench.blobs.put(b"forged by another process", name)
     with pytest.raises(Corrupt, match="reverted to version 3"):
         bench.go_on(OLD)
     assert bench.blobs.ref(preserved_checkpoint("trial", 5, "revert-1"))

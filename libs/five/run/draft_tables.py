@@ -19,6 +19,7 @@ from rapid.blobs import BlobStore
 
 ARRAY = "win"
 MAX_HEADER = 1 << 16  # largest header of a table's file
+MAX_TABLE = 1 << 30  # largest table that is read
 KEPT = 8  # newest tables of the run's own pool
 
 
@@ -92,7 +93,10 @@ class DraftTableStore:
 
     def read(self, name: str) -> LeafTable:
         """Return a table. Raises BlobMissing, Corrupt, ValueError for a malformed file."""
-        return parse(self._blobs.get_array(self._blobs.ref(self._folder + name)))
+        ref = self._blobs.ref(self._folder + name)
+        if ref.size > MAX_TABLE:
+            raise ValueError(f"draft table {name!r} has {ref.size} bytes: at most {MAX_TABLE} are allowed")
+        return parse(self._blobs.get_array(ref))
 
     def about(self, name: str) -> dict[str, Any]:
         """Return a table's ``heroes``, ``team``, ``shared`` and ``facts`` without reading its values. Raises

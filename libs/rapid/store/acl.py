@@ -143,6 +143,7 @@ ENTRIES: Sequence[AclEntry] = (
                _users(service, CONTROLLER)) for service in SERVICES),
     AclEntry("checkpoints", "checkpoints", Kind.FIELDS, _users(OPTIMIZER), _users(CONTROLLER)),
     AclEntry("checkpoint_key", "checkpoint-key", Kind.VALUE, _users(OPTIMIZER)),
+    AclEntry("preserved", "checkpoints:preserved", Kind.FIELDS, _users(OPTIMIZER)),
     AclEntry("staged", "versions:staged", Kind.EXPIRING, _users(OPTIMIZER)),
     AclEntry("documents", "documents", Kind.FIELDS, _users(CONTROLLER), _users(OPTIMIZER, ROLLOUT)),
     AclEntry("anneal", "anneal", Kind.VALUE, _users(CONTROLLER), _users(ROLLOUT, EVALUATOR)),

@@ -40,9 +40,9 @@ class VersionRecord:
 
 
 def parse_record(version: int, text: bytes) -> VersionRecord:
-    """Parse a version's JSON record."""
+    """Parse a version's JSON record. Raise Corrupt for an invalid reference."""
     row = json.loads(text)
-    blob = Ref(row["blob"], int(row["blob_bytes"])) if row.get("blob") else None
+    blob = Ref.parse(row["blob"], row["blob_bytes"]) if row.get("blob") else None
     return VersionRecord(version, row["digest"], int(row["bytes"]), float(row["created_at"]), blob,
                          bool(row.get("warming", False)))
 
@@ -94,7 +94,7 @@ class VersionArchive:
         if text is None:
             return
         row = json.loads(text)
-        version, ref = int(row["version"]), Ref(row["digest"], int(row["bytes"]))
+        version, ref = int(row["version"]), Ref.parse(row["digest"], row["bytes"])
         record = self._record(version)
         if record is not None and record.blob == ref:
             self._mark_temporary(version)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.blobs import Ref
+from rapid.store.errors import FencedOut
 from rapid.store.fencing import Command, FencingToken, fenced_write
 from rapid.store.keys import Keys
 
@@ -36,7 +37,7 @@ class CheckpointIndex:
         self._keys = Keys(run)
 
     def all(self) -> dict[int, CheckpointEntry]:
-        """Return every valid checkpoint in order of version."""
+        """Return every valid checkpoint in order of version. Raise Corrupt for a damaged one."""
         rows: Any = self._redis.hgetall(self._keys.checkpoints)
         found = {int(version): _read(text) for version, text in rows.items()}
         return dict(sorted(found.items()))
@@ -49,8 +50,12 @@ class CheckpointIndex:
         key = self._keys.checkpoint_key
         found: Any = self._redis.get(key)
         if found is None:
-            fenced_write(self._redis, self._keys, fencing_token, [("SET", key, secrets.token_hex(32), "NX")],
-                         "the key of checkpoints")
+            try:
+                fenced_write(self._redis, self._keys, fencing_token, [("SET", key, secrets.token_hex(32))],
+                             "the key of checkpoints", {key: None})
+            except FencedOut as error:
+                if error.reason != "moved":  # another holder of the lease was faster
+                    raise
             found = self._redis.get(key)
         return bytes.fromhex(found.decode())
 
@@ -64,7 +69,20 @@ class CheckpointIndex:
         commands += [("HDEL", self._keys.checkpoints, str(old)) for old in dropped]
         fenced_write(self._redis, self._keys, fencing_token, commands, f"the checkpoint of version {version}")
 
+    def preserve(self, fencing_token: FencingToken, name: str, ref: Ref, dropped: Iterable[str] = ()) -> None:
+        """Record the contents of a preserved checkpoint by its name, and forget ``dropped`` names. Raise FencedOut."""
+        commands: list[Command] = [("HSET", self._keys.preserved, name, json.dumps(ref._asdict()))]
+        commands += [("HDEL", self._keys.preserved, old) for old in dropped]
+        fenced_write(self._redis, self._keys, fencing_token, commands, f"the preserved checkpoint {name}")
+
+    def preserved(self) -> dict[str, Ref]:
+        """Return the contents of the preserved checkpoints by name. Raise Corrupt for a damaged one."""
+        rows: Any = self._redis.hgetall(self._keys.preserved)
+        parsed = {name.decode(): json.loads(text) for name, text in rows.items()}
+        return {name: Ref.parse(row["digest"], row["size"]) for name, row in sorted(parsed.items())}
+
 
 def _read(text: bytes) -> CheckpointEntry:
     row = json.loads(text)
-    return CheckpointEntry(row["name"], Ref(**row["ref"]), int(row["epoch"]), int(row["fence"]), float(row["at"]))
+    ref = Ref.parse(row["ref"]["digest"], row["ref"]["size"])
+    return CheckpointEntry(row["name"], ref, int(row["epoch"]), int(row["fence"]), float(row["at"]))

@@ -35,6 +35,7 @@ class Keys:
         self.pause = self.prefix + "pause"
         self.checkpoints = self.prefix + "checkpoints"
         self.checkpoint_key = self.prefix + "checkpoint-key"
+        self.preserved = self.prefix + "checkpoints:preserved"
         self.watched = self.prefix + "watched"
         self.live_channel = self.prefix + "live"
         self.rehearser = self.prefix + "rehearser"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from rapid.blobs import Ref
 from rapid.store.record import RunRecord
 
 
@@ -22,6 +23,7 @@ class LineageSegment:
 
     ``parent`` is the version that the first of them continues, -1 at the run's beginning. ``what`` is the event that
     began the segment, by ``who`` and ``at`` (seconds since 1970), with the ``operation`` that caused it, if any.
+    ``checkpoint`` is the blob of the staged checkpoint from which a reverted run continues.
     """
 
     first: int
@@ -31,24 +33,28 @@ class LineageSegment:
     who: str = ""
     at: float = 0.0
     operation: str = ""
+    checkpoint: Ref | None = None
 
     def to_json(self) -> str:
         """Return text for ``of``, which is stored under the first version."""
         return json.dumps({"parent": self.parent, "record": self.record.to_json(), "what": self.what, "who": self.who,
-                           "at": self.at, "operation": self.operation})
+                           "at": self.at, "operation": self.operation,
+                           "checkpoint": None if self.checkpoint is None else self.checkpoint._asdict()})
 
     @classmethod
     def of(cls, first: int, text: str | bytes) -> "LineageSegment":
         """Parse ``to_json``'s text."""
         row = json.loads(text)
+        staged = row.get("checkpoint")
         return cls(first, int(row["parent"]), RunRecord.from_json(row["record"]), row["what"], row["who"],
-                   float(row["at"]), row["operation"])
+                   float(row["at"]), row["operation"], staged and Ref.parse(staged["digest"], staged["size"]))
 
 
 def new_segment(first: int, record: RunRecord, what: str, who: str, parent: int | None = None,
-          operation: str = "") -> LineageSegment:
+          operation: str = "", checkpoint: Ref | None = None) -> LineageSegment:
     """Create a segment that begins now. Without a ``parent`` it continues the previous version."""
-    return LineageSegment(first, first - 1 if parent is None else parent, record, what, who, time.time(), operation)
+    return LineageSegment(first, first - 1 if parent is None else parent, record, what, who, time.time(), operation,
+                          checkpoint)
 
 
 class Lineage:

@@ -22,8 +22,9 @@ def preserved_checkpoint(run: str, version: int, operation: str) -> str:
 
 
 def preserved_version(name: str) -> int:
-    """Return the version in the name of a preserved checkpoint."""
-    return int(name.rpartition("/")[2].partition(".")[0])
+    """Return the version in the name of a preserved checkpoint; -1 for any other name."""
+    version = name.rpartition("/")[2].partition(".")[0]
+    return int(version) if len(version) == 12 and version.isascii() and version.isdigit() else -1
 
 
 def pin_reason(operation: str) -> str:

@@ -40,6 +40,9 @@ class RecordingReader:
                 facts = self._read_facts(name.removesuffix(SUFFIX) + FACTS)
             except BlobMissing:
                 continue  # removed concurrently
+            except (Corrupt, ValueError) as error:
+                log.warning("recording not listed: %s", error)
+                continue
             found.append({"name": name.removeprefix(FOLDER).removesuffix(SUFFIX), "bytes": size, "facts": facts})
         return sorted(found, key=lambda entry: -_number(entry["facts"].get("at")))
 

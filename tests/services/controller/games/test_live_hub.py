@@ -185,6 +185,14 @@ def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: P
     blobs.put(b"no facts", "replays/version-9.view")
     blobs.put(b"{", "replays/version-8.json")
     blobs.put(b"secret", "checkpoints/1")
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.json"
+    outside.write_text('{"password": "of another component"}')
+    for name, planted in (("version-6", '{"digest": "../../../etc/passwd", "size": 9}'), ("version-7", "{")):
+        (tmp_path / f"refs/replays/{name}.view").write_text(planted)
+        (tmp_path / f"refs/replays/{name}.json").write_text(planted)
+    facts = blobs.put(b'{"at": -1}', "replays/version-9.json").digest
+    (tmp_path / f"objects/{facts[:2]}/{facts}").unlink()
+    (tmp_path / f"objects/{facts[:2]}/{facts}").symlink_to(outside)
     with live(redis_url, blobs=blobs) as rest:
         found = rest.ask("GET", "/v1/replays", VIEWER).json()["replays"]
         assert [entry["name"] for entry in found] == ["version-2-scripted-5", "version-2", "version-1", "version-9"]
@@ -192,6 +200,7 @@ def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: P
         answer = rest.ask("GET", "/v1/replays/version-2", VIEWER)
         assert answer.content == header + b"version-2" and answer.headers["x-content-type-options"] == "nosniff"
         assert read_header(answer.content)[0]["about"] == {"players": ["a", "b"]}
+        assert "another component" not in rest.ask("GET", "/v1/replays", VIEWER).text
         problem(rest.ask("GET", "/v1/replays/version-3"), 404, "not-found")
         for name in ("..", "%2e%2e%2fcheckpoints%2f1", "a%00b", "x" * 300):
             assert rest.ask("GET", f"/v1/replays/{name}").status_code in (404, 422)
