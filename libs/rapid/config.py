@@ -32,7 +32,8 @@ class TlsConfig(Section):
 class RpcConfig(Section):
     """gRPC connections between the services."""
 
-    max_message_mebibytes: int = Field(64, ge=1, le=1024, description="Largest message that is sent or accepted.")
+    max_message_mebibytes: int = Field(64, ge=1, le=1024, description="Largest message that is sent or accepted. "
+                                       "Servers of small requests accept less: dota_env, evaluator, opponents, play.")
     deadline_seconds: float = Field(20.0, gt=0, description="Deadline of a call, or of one request on a stream.")
     retries: int = Field(4, ge=0, le=20, description="Retries of a call that found no server.")
     backoff_seconds: float = Field(0.1, gt=0, description="Pause before the first retry or reconnection.")
@@ -51,10 +52,14 @@ class RpcConfig(Section):
                                       "refused with RESOURCE_EXHAUSTED.")
     read_ahead_mebibytes: float = Field(32.0, gt=0, description="Unanswered requests that a stream's server buffers; "
                                         "beyond it flow control blocks the client.")
-    token_file: str = Field("", description="File with the services' token, read again when it changes: its first "
-                            "line is sent, every line is accepted. Empty: environment variable FIVE_TOKEN_FILE, or "
-                            "FIVE_TOKEN for the token itself.")
-    require_token: bool = Field(True, description="Whether servers need a token to start, and refuse calls without it.")
+    caller_secret_file: str = Field("", description="File with the secret of this process, of which the tokens of its "
+                                    "calls are made; read again when it changes. Empty: environment variable "
+                                    "FIVE_CALLER_SECRET_FILE.")
+    callers_file: str = Field("", description="JSON file with the callers of each kind of server and the hashes of "
+                              "their tokens, read again when it changes. Empty: environment variable "
+                              "FIVE_CALLERS_FILE.")
+    require_token: bool = Field(True, description="Whether servers need the file of callers to start, and refuse calls "
+                                "that it does not allow.")
     tls: TlsConfig | None = Field(None, description="TLS of the connections; none: plain text.")
 
     @property

@@ -41,7 +41,8 @@ class Service(StandaloneService[C]):
 
     Attributes: ``config`` is the file's configuration with the run record's values in place, once the service is
     entered; ``file_config`` is the file's own; ``record`` is the run record that it works under, ``epoch`` its epoch;
-    ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None without one); ``lifecycle``; ``state`` and
+    ``arguments``; ``kind`` and ``id``; ``caller_secret`` for calls and ``callers`` of its server
+    (None without them); ``lifecycle``; ``state`` and
     ``parameters`` of the run; ``blobs``; ``folder`` of the run; ``critical_tasks``, which starts threads and tasks
     whose death ends the process.
 
@@ -82,8 +83,8 @@ class Service(StandaloneService[C]):
         self._identity: str | None = None  # of the run, once its blobs are claimed
         self._ends_with_run = ends_with_run
         self._waits_for = "starting"
-        self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
         self._missing_functions = ""  # reported by the last heartbeat
+        self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
         self._ended = threading.Event()
         self._wake = threading.Event()  # ends the heartbeat's wait
         self._heartbeat_thread = self.critical_tasks.thread("heartbeat", self._heartbeat, may_end=True)
@@ -94,8 +95,8 @@ class Service(StandaloneService[C]):
         self._wait_for_store(self.state.redis, store.state_url, "state")
         if "params" in acl.roles_of(self.kind) or self.kind not in acl.SERVICES:
             self._wait_for_store(self._params, store.params_url, "params")
-        if self._open_run is not None:
         self._wait_for_functions()
+        if self._open_run is not None:
             self._open_run(self)
         else:
             self._wait_for_run()
@@ -126,7 +127,6 @@ class Service(StandaloneService[C]):
                     raise
                 self._wait(str(error))
 
-    def _wait_for_run(self) -> None:
     def _wait_for_functions(self) -> None:
         """Wait until the state Redis has this release's functions, which the controller loads."""
         while not self.lifecycle.draining:
@@ -138,6 +138,7 @@ class Service(StandaloneService[C]):
             except redis.RedisError as error:
                 self._wait(f"the state Redis does not respond: {error}")
 
+    def _wait_for_run(self) -> None:
         """Wait until the run exists and is not stopped."""
         name = self.config.name
         while not self.lifecycle.draining:
@@ -261,10 +262,10 @@ class Service(StandaloneService[C]):
         try:
             self._lease.renew(self._stats(), *self.record.run_revision, pause, quiet)
             self._acknowledged_pause = pause if quiet else 0
-        except redis.RedisError as error:
             self._missing_functions = ""
-            log.warning("heartbeat failed: %s", error)
+        except redis.RedisError as error:
             self._missing_functions = str(error) if isinstance(error, FunctionsMissing) else ""
+            log.warning("heartbeat failed: %s", error)
 
     def _heartbeat(self) -> None:
         while not self._ended.is_set():
@@ -334,7 +335,7 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
     """Create a service from its command line, to be entered as a context.
 
     ``load`` reads the configuration; ``overlay`` applies the run record to it. Any error in the configuration, the
-    token or the stores is one line on standard error and exit code 2, here or on entering. A service that is told to
+    secret or the stores is one line on standard error and exit code 2, here or on entering. A service that is told to
     end while it waits for its stores or its run exits with 0.
     """
     arguments = parse_arguments(kind, argv)

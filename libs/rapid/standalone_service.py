@@ -1,4 +1,4 @@
-"""Startup of a service that has no store and follows no run: configuration, logs, token, health pages, draining.
+"""Startup of a service that has no store and follows no run: configuration, logs, callers, health pages, draining.
 
 It holds no Redis password and knows of the run only what its callers send. It lives until a signal ends it, whatever
 the run's status is.
@@ -11,7 +11,8 @@ from typing import Generic, Self, TypeVar
 
 from rapid.address import join_address
 from rapid.lifecycle import Lifecycle
-from rapid.rpc.token import load_token
+from rapid.rpc.caller_secret import load_secret
+from rapid.rpc.callers import load_callers
 from rapid.startup import (
     Arguments,
     PlatformConfig,
@@ -32,9 +33,9 @@ C = TypeVar("C", bound=PlatformConfig)
 class StandaloneService(Generic[C]):
     """A started service without a store. Use it as a context in the main thread.
 
-    Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None without one); ``lifecycle``;
-    ``critical_tasks``, which starts threads and tasks whose death ends the process. /readyz says "starting" until
-    ``report_with`` is called.
+    Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``caller_secret`` for calls and ``callers`` of
+    its server (None without them); ``lifecycle``; ``critical_tasks``, which starts threads and tasks whose death ends the
+    process. /readyz says "starting" until ``report_with`` is called.
     """
 
     def __init__(self, kind: str, config: C, arguments: Arguments) -> None:
@@ -42,7 +43,8 @@ class StandaloneService(Generic[C]):
         self.id = arguments.id
         self.config = config
         self.arguments = arguments
-        self.token = load_token(config.rpc)
+        self.caller_secret = load_secret(config.rpc)
+        self.callers = load_callers(config.rpc, kind)
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, watchdog_seconds=config.lifecycle.watchdog_seconds)
         self.critical_tasks = self.lifecycle.critical_tasks
         self._not_ready: Callable[[], str] = lambda: "starting"
@@ -100,7 +102,8 @@ def start_standalone(kind: str, load: Callable[[str, Sequence[str]], C], argv: S
                     ) -> StandaloneService[C]:
     """Create a service from its command line, to be entered as a context. ``load`` reads the configuration.
 
-    Any error in the configuration or the token is one line on standard error and exit code 2, here or on entering.
+    Any error in the configuration, the secret or the callers is one line on standard error and exit code 2, here or on
+    entering.
     """
     arguments = parse_arguments(kind, argv)
     try:

@@ -22,7 +22,7 @@ from rapid.config import (
     TelemetryConfig,
     TracingConfig,
 )
-from rapid.rpc.token import accepted_tokens, load_token
+from rapid.rpc.caller_secret import load_secret
 from rapid.telemetry.logs import configure_logs
 from rapid.telemetry.tracing import start_tracing
 
@@ -105,8 +105,8 @@ def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequ
     """Load the configuration and apply it to the process: parent death, allocator, logs, traces, stack dumps on
     SIGUSR1.
 
-    Tokens and ``passwords`` are hidden from the logs. Raises ValueError or OSError for an invalid configuration or
-    token, and for traces without their packages.
+    The caller's secret and ``passwords`` are hidden from the logs. Raises ValueError or OSError for an invalid
+    configuration or secret, and for traces without their packages.
     """
     if os.environ.get(SUPERVISED_VARIABLE):
         # The supervisor ties its children to itself. This ties their children (an optimizer's ranks) to them.
@@ -114,7 +114,8 @@ def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequ
     config = load(arguments.config, arguments.overrides)
     if config.allocator.tune:
         tune_allocator()
-    secrets = [secret for secret in (*accepted_tokens(load_token(config.rpc)), *passwords) if secret]
+    load_secret(config.rpc)  # which hides it
+    secrets = [secret for secret in passwords if secret]
     configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
     start_tracing(config.tracing, config.name, kind, arguments.id)
     if hasattr(signal, "SIGUSR1"):

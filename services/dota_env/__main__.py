@@ -21,7 +21,7 @@ async def serve_games(service: StandaloneService[RunConfig]) -> None:
     servicer = EnvService(config.game, settings.threads, settings.max_games, settings.max_streams,
                           settings.idle_seconds)
     server = await serve(service.listen_address(own_port(settings.addresses)),
-                         [(env_pb2_grpc.add_EnvServiceServicer_to_server, servicer)], config.rpc, service.token)
+                         [(env_pb2_grpc.add_EnvServiceServicer_to_server, servicer)], config.rpc, service.callers)
     log.info("serving games port=%d", server.port)
     service.report_with(lambda: "")
     await service.lifecycle.wait_drained()

@@ -146,7 +146,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     pools = config.services.inference
 
     def connect(addresses: Sequence[str], name: str) -> InferenceClient:
-        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE, name=name,
+        return InferenceClient(addresses, config.rpc, layout_hash, service.caller_secret, SPARSE, name=name,
                                epoch=service.epoch)
 
     def client() -> InferencePools:
@@ -178,7 +178,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                                 service.state.table(MATCH_GAMES))
     address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,
-                         service.token)
+                         service.callers)
     service.announce(server.port)
     service.report_with(lambda: "", is_idle=is_idle, stats=lambda: {
         "rating version": loop.version, "games": loop.games, "guard pairs": guard.played})

@@ -81,7 +81,7 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     servicer, models, batcher = build(service, meter)
     server = await serve(service.listen_address(own_port(settings.addresses)),
                          [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, servicer)], config.rpc,
-                         service.token, serving=False)
+                         service.callers, serving=False)
 
     def is_idle() -> bool:
         """Return whether the run is paused and no request is unanswered."""

@@ -57,7 +57,7 @@ async def serve_pool(service: Service[RunConfig]) -> None:
     address = service.listen_address(port_of(config.services.opponents.address))
     servicer = OpponentService(config.name, pool, epoch=service.epoch)
     server = await serve(address, [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, servicer)], config.rpc,
-                         service.token)
+                         service.callers)
     service.announce(server.port)
     service.report_with(lambda: "")
     following = service.critical_tasks.task("version-follower", follow(service, pool))

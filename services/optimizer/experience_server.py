@@ -27,7 +27,7 @@ async def serve_experience(service: Service[RunConfig], training: Training, layo
     sample_specs = {f"state/{n}": spec for n, spec in state_specs(layout, config.model).items()}
     servicer = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, step_specs, sample_specs,
                                  training.intake, epoch=service.epoch, active=lambda: service.lifecycle.active)
-    server = await serve(service.listen_address(port), [(add_to_server, servicer)], config.rpc, service.token)
+    server = await serve(service.listen_address(port), [(add_to_server, servicer)], config.rpc, service.callers)
     log.info("accepting segments address=%s heroes=%d", service.announce(server.port), layout.heroes)
     service.report_with(lambda: "")
     meter = BufferMeter()

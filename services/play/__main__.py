@@ -34,7 +34,7 @@ async def play(service: Service[RunConfig]) -> None:
     layout_hash = Layout(game).hash
 
     def connect(addresses: Sequence[str], name: str) -> InferenceClient:
-        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE, name=name,
+        return InferenceClient(addresses, config.rpc, layout_hash, service.caller_secret, SPARSE, name=name,
                                epoch=service.epoch)
 
     def versions() -> list[int]:
@@ -50,7 +50,7 @@ async def play(service: Service[RunConfig]) -> None:
                            lambda: service.lifecycle.active, lambda: service.lifecycle.draining,
                            service.folder_for("played", settings.recordings_folder))
     server = await serve(service.listen_address(port_of(settings.address)),
-                         [(play_pb2_grpc.add_PlayServiceServicer_to_server, servicer)], config.rpc, service.token)
+                         [(play_pb2_grpc.add_PlayServiceServicer_to_server, servicer)], config.rpc, service.callers)
     service.announce(server.port)
     service.report_with(
         lambda: "", is_idle=lambda: not service.lifecycle.active and servicer.is_idle,

@@ -66,7 +66,7 @@ class RolloutBuilder:
         sender = Sender(self._experience_client, settings.max_unsent_segments)
         assignment = OptimizerAssignment(Ordinals(service.state.redis, config.name, "rollout"), service.id,
                                          config.services.optimizer.optimizers, settings.optimizers_per_process)
-        opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token,
+        opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.caller_secret,
                                     epoch=service.epoch)
         matchmaker = Matchmaker(opponents, settings.scripted_fraction, settings.scripted_bots,
                                 np.random.default_rng(self._seeds.spawn(1)[0]))
@@ -97,7 +97,7 @@ class RolloutBuilder:
         service, config = self._service, self._service.config
         return ExperienceClient(
             [config.services.optimizer.address(rank)], config.rpc, self._layout.hash, config.name,
-            f"rollout-{service.id}", service.token, config.services.rollout.in_flight_segments, self._sparse,
+            f"rollout-{service.id}", service.caller_secret, config.services.rollout.in_flight_segments, self._sparse,
             self._zstd, epoch=service.epoch, changes=delta_encoded_arrays(self._layout),
             period=config.learning.lstm_unroll_length)
 
@@ -105,8 +105,9 @@ class RolloutBuilder:
         service, config = self._service, self._service.config
 
         def connect(addresses: Sequence[str], name: str) -> InferenceClient:
-            return InferenceClient(addresses, config.rpc, self._layout.hash, service.token, self._sparse, self._zstd,
-                                   first=self._process_hash + group, moves=True, name=name, epoch=service.epoch)
+            return InferenceClient(addresses, config.rpc, self._layout.hash, service.caller_secret, self._sparse,
+                                   self._zstd, first=self._process_hash + group, moves=True, name=name,
+                                   epoch=service.epoch)
 
         pools = config.services.inference
         return inference_pools(connect, pools.addresses, pools.past_addresses)
@@ -133,7 +134,7 @@ class RolloutBuilder:
         target = targets[(self._process_hash + index) % len(targets)]
 
         def connect() -> EnvironmentClient:
-            return EnvironmentClient(target, config.rpc, self._layout.heroes, self._layout.hash, service.token,
+            return EnvironmentClient(target, config.rpc, self._layout.heroes, self._layout.hash, service.caller_secret,
                                      epoch=service.epoch, packed=bool(self._sparse))
 
         return RemoteEnvironment(connect, games, seed, config.game.model_dump_json(), settings.game_threads)

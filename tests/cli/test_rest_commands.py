@@ -177,7 +177,6 @@ def test_viewer_token_from_a_file(controller: LiveController, tmp_path: Path, ca
 
 def test_missing_token_sends_no_request(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("FIVE_OPERATOR_TOKEN", raising=False)
-    monkeypatch.setenv("FIVE_TOKEN", "the services' own")
     assert main(["status", "--url", "http://127.0.0.1:1"]) == 2
     assert "FIVE_OPERATOR_TOKEN" in capsys.readouterr().err
 

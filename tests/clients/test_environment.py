@@ -14,7 +14,7 @@ from rapid.config import RpcConfig
 from rapid.packed_array import PackedArray
 from rapid.rpc.errors import CallFailed, LayoutMismatch, StatusCode
 from tests.clients.tensor_sets import encode_set
-from tests.rapid.conftest import TOKEN, at
+from tests.rapid.conftest import SECRET, at
 
 LAYOUT = "0011223344556677"
 H = 2
@@ -59,7 +59,7 @@ def actions(k: int) -> np.ndarray:
 
 async def test_games_are_stepped_and_reset(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
-    async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1) as games:
+    async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, SECRET, epoch=1) as games:
         shown = await games.open(4, seed=1)
         assert shown.observations["count"].shape == (4, 2) and games.games == 4
         some, others = np.array([0, 2], np.int32), np.array([1, 3], np.int32)
@@ -82,7 +82,7 @@ async def test_games_are_stepped_and_reset(start_server: Any, rpc_config: RpcCon
 async def test_observations_stay_packed_on_request(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames(sparse=("count",)))
     for packed in (False, True):
-        async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1, packed=packed) as games:
+        async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, SECRET, epoch=1, packed=packed) as games:
             await games.open(3, seed=1)
             shown = (await games.step(np.array([0, 2], np.int32), actions(2))).observations["count"]
             assert shown.shape == (2, 2) and isinstance(shown, PackedArray) == packed
@@ -91,7 +91,7 @@ async def test_observations_stay_packed_on_request(start_server: Any, rpc_config
 
 async def test_lost_server_fails_every_call(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
-    games = EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1)
+    games = EnvironmentClient(at(server), rpc_config, H, LAYOUT, SECRET, epoch=1)
     with pytest.raises(ValueError, match="call open first"):
         await games.step(np.zeros(1, np.int32), actions(1))
     await games.open(1, seed=1)
@@ -109,6 +109,6 @@ async def test_lost_server_fails_every_call(start_server: Any, rpc_config: RpcCo
 
 async def test_another_layout_is_refused(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
-    async with EnvironmentClient(at(server), rpc_config, H, "f" * 16, TOKEN, epoch=1) as games:
+    async with EnvironmentClient(at(server), rpc_config, H, "f" * 16, SECRET, epoch=1) as games:
         with pytest.raises(CallFailed, match=f"ffffffffffffffff.*{LAYOUT}"):
             await games.open(1, seed=1)

@@ -13,7 +13,7 @@ from five.clients.experience import ACCEPTED, DUPLICATE, ExperienceClient
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, Unavailable
-from tests.rapid.conftest import TOKEN, at
+from tests.rapid.conftest import SECRET, at
 
 LAYOUT = "0011223344556677"
 
@@ -53,7 +53,7 @@ def segment(i: int, size: int = 10) -> Segment[Any]:
 async def test_segments_arrive_once_in_order(start_server: Any, rpc_config: RpcConfig) -> None:
     buffer = Buffer()
     server = await start_server(ADD_EXPERIENCE, buffer)
-    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "rollout-0", TOKEN, in_flight=3,
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "rollout-0", SECRET, in_flight=3,
                                 sparse=("x",), epoch=1) as client:
         for i in range(20):
             await client.push(segment(i))
@@ -67,7 +67,7 @@ async def test_segment_above_4_mb_is_sent(start_server: Any) -> None:
     """gRPC's default limit is 4 MB on both sides."""
     buffer, config = Buffer(), RpcConfig(deadline_seconds=10)
     server = await start_server(ADD_EXPERIENCE, buffer, config=config)
-    async with ExperienceClient([at(server)], config, LAYOUT, "r", "rollout-0", TOKEN, epoch=1) as client:
+    async with ExperienceClient([at(server)], config, LAYOUT, "r", "rollout-0", SECRET, epoch=1) as client:
         noise = np.random.default_rng(0).random(9 << 17, np.float32)
         assert noise.nbytes > 4 << 20
         await client.push(Segment({"x": noise}, 1, 1.0, 2.0, 3, 4, 5))
@@ -79,7 +79,7 @@ async def test_full_window_blocks_push(start_server: Any, rpc_config: RpcConfig)
     buffer = Buffer()
     buffer.gate.clear()
     server = await start_server(ADD_EXPERIENCE, buffer)
-    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=2, epoch=1) as client:
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", SECRET, in_flight=2, epoch=1) as client:
         await client.push(segment(0))
         await client.push(segment(1))
         third = asyncio.create_task(client.push(segment(2)))
@@ -96,7 +96,7 @@ async def test_unacknowledged_segments_are_resent_and_count_once(start_server: A
     buffer = Buffer()
     buffer.break_after = 5
     server = await start_server(ADD_EXPERIENCE, buffer)
-    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=4, epoch=1) as client:
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", SECRET, in_flight=4, epoch=1) as client:
         for i in range(12):
             await client.push(segment(i))
         assert await client.flush(5)
@@ -108,7 +108,8 @@ async def test_unacknowledged_segments_are_resent_and_count_once(start_server: A
 async def test_segments_wait_for_a_late_optimizer(start_server: Any, rpc_config: RpcConfig) -> None:
     placeholder = await start_server(ADD_EXPERIENCE, Buffer())
     await placeholder.stop(0)
-    async with ExperienceClient([at(placeholder)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=8, epoch=1) as client:
+    async with ExperienceClient([at(placeholder)], rpc_config, LAYOUT, "r", "0", SECRET, in_flight=8,
+                                epoch=1) as client:
         for i in range(5):
             await client.push(segment(i))
         await asyncio.sleep(0.3)
@@ -123,7 +124,7 @@ async def test_client_fails_over_to_another_optimizer(start_server: Any,
     buffer = Buffer()
     server = await start_server(ADD_EXPERIENCE, buffer)
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2})
-    async with ExperienceClient(["127.0.0.1:1", at(server)], config, LAYOUT, "r", "0", TOKEN,
+    async with ExperienceClient(["127.0.0.1:1", at(server)], config, LAYOUT, "r", "0", SECRET,
                                 failover_seconds=0.5, epoch=1) as client:
         await client.push(segment(0))
         assert await client.flush(5)
@@ -137,7 +138,7 @@ async def test_possibly_accepted_segments_are_not_sent_elsewhere(start_server: A
     taken.break_after = 1
     first, second = await start_server(ADD_EXPERIENCE, taken), await start_server(ADD_EXPERIENCE, other)
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2})
-    async with ExperienceClient([at(first), at(second)], config, LAYOUT, "r", "0", TOKEN, in_flight=4,
+    async with ExperienceClient([at(first), at(second)], config, LAYOUT, "r", "0", SECRET, in_flight=4,
                                 failover_seconds=0.3, epoch=1) as client:
         taken.gate.clear()  # accepted and never answered
         await client.push(segment(0))
@@ -153,7 +154,7 @@ async def test_possibly_accepted_segments_are_not_sent_elsewhere(start_server: A
 
 async def test_push_raises_after_a_refusal(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_EXPERIENCE, Buffer())
-    async with ExperienceClient([at(server)], rpc_config, "f" * 16, "r", "0", TOKEN, in_flight=1, epoch=1) as client:
+    async with ExperienceClient([at(server)], rpc_config, "f" * 16, "r", "0", SECRET, in_flight=1, epoch=1) as client:
         await client.push(segment(0))
         with pytest.raises(CallFailed, match=f"ffffffffffffffff.*{LAYOUT}"):
             await asyncio.wait_for(client.push(segment(1)), 5)
@@ -163,7 +164,7 @@ async def test_push_raises_after_a_refusal(start_server: Any, rpc_config: RpcCon
         await client.push(segment(0))
         with pytest.raises(CallFailed, match="UNAUTHENTICATED"):
             await client.flush(5)
-    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, epoch=1) as client:
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", SECRET, epoch=1) as client:
         with pytest.raises(MessageTooLarge, match="the segment has"):
             await client.push(segment(0, 1_000_000))
         await client.push(segment(1))

@@ -13,7 +13,7 @@ from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, StatusCode
 from tests.clients.tensor_sets import encode_set
-from tests.rapid.conftest import TOKEN, at
+from tests.rapid.conftest import SECRET, at
 
 LAYOUT = "0011223344556677"
 H = 2
@@ -88,7 +88,7 @@ def fast(rpc_config: RpcConfig) -> RpcConfig:
 
 async def test_server_keeps_state_between_steps(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference())
-    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, sparse=("x",), epoch=1) as client:
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, SECRET, sparse=("x",), epoch=1) as client:
         result = await step(client, [7, 9], RESET | WANT_STATE)
         assert result.values.tolist() == [[1.0, 1.0], [1.0, 1.0]]
         assert result.states["count"].tolist() == [0, 0]
@@ -101,7 +101,7 @@ async def test_server_keeps_state_between_steps(start_server: Any, rpc_config: R
 
 async def test_concurrent_requests_get_their_own_responses(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference())
-    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, SECRET, epoch=1) as client:
         results = await asyncio.gather(*(step(client, [s] * (1 + s % 3), RESET) for s in range(100)))
         assert [len(r.values) for r in results] == [1 + s % 3 for s in range(100)]
 
@@ -110,7 +110,7 @@ async def test_lost_server_reports_unknown_sessions(start_server: Any,
                                                                              fast: RpcConfig) -> None:
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
-    async with InferenceClient([at(one), at(two)], fast, LAYOUT, TOKEN, epoch=1) as client:
+    async with InferenceClient([at(one), at(two)], fast, LAYOUT, SECRET, epoch=1) as client:
         result = await step(client, [1, 2], RESET)
         for _ in range(3):
             result = await step(client, [1, 2])
@@ -128,7 +128,7 @@ async def test_requests_in_flight_when_the_server_dies(start_server: Any, fast: 
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
     config = fast.model_copy(update={"deadline_seconds": 5.0})
-    async with InferenceClient([at(one), at(two)], config, LAYOUT, TOKEN, epoch=1) as client:
+    async with InferenceClient([at(one), at(two)], config, LAYOUT, SECRET, epoch=1) as client:
         await step(client, [1], RESET)
         first.hang = True
         stepping = asyncio.create_task(step(client, [1]))
@@ -147,7 +147,7 @@ async def test_requests_in_flight_when_the_server_dies(start_server: Any, fast: 
 async def test_hanging_server_is_left_after_the_deadline(start_server: Any, fast: RpcConfig) -> None:
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
-    async with InferenceClient([at(one), at(two)], fast, LAYOUT, TOKEN, epoch=1) as client:
+    async with InferenceClient([at(one), at(two)], fast, LAYOUT, SECRET, epoch=1) as client:
         await step(client, [1], RESET)
         first.hang = True
         assert (await step(client, [1])).unknown_sessions.tolist() == [1]
@@ -156,7 +156,7 @@ async def test_hanging_server_is_left_after_the_deadline(start_server: Any, fast
 
 async def test_restarted_server_is_found_again(start_server: Any, fast: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference(1))
-    async with InferenceClient([at(server)], fast, LAYOUT, TOKEN, epoch=1) as client:
+    async with InferenceClient([at(server)], fast, LAYOUT, SECRET, epoch=1) as client:
         await step(client, [1], RESET)
         await server.stop(0)
         asking = asyncio.create_task(step(client, [1]))
@@ -168,22 +168,22 @@ async def test_restarted_server_is_found_again(start_server: Any, fast: RpcConfi
 
 async def test_no_server_is_an_error_within_the_deadline(rpc_config: RpcConfig) -> None:
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2, "reconnect_seconds": 0.6})
-    async with InferenceClient(["127.0.0.1:1"], config, LAYOUT, TOKEN, epoch=1) as client:
+    async with InferenceClient(["127.0.0.1:1"], config, LAYOUT, SECRET, epoch=1) as client:
         async with asyncio.timeout(3):
             with pytest.raises(CallFailed, match="127.0.0.1:1") as caught:
                 await step(client, [1], RESET)
         assert caught.value.may_retry
 
 
-@pytest.mark.parametrize(("token", "layout", "code", "says"), [
-    ("wrong", LAYOUT, StatusCode.UNAUTHENTICATED, "FIVE_TOKEN"),
-    (TOKEN, "f" * 16, StatusCode.FAILED_PRECONDITION, f"ffffffffffffffff.*{LAYOUT}"),
+@pytest.mark.parametrize(("secret", "layout", "code", "says"), [
+    ("wrong", LAYOUT, StatusCode.UNAUTHENTICATED, "FIVE_CALLER_SECRET_FILE"),
+    (SECRET, "f" * 16, StatusCode.FAILED_PRECONDITION, f"ffffffffffffffff.*{LAYOUT}"),
 ])
-async def test_refusals_are_not_retried(token: str, layout: str, code: Any, says: str, start_server: Any,
+async def test_refusals_are_not_retried(secret: str, layout: str, code: Any, says: str, start_server: Any,
                                                rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
-    async with InferenceClient([at(server)], rpc_config, layout, token, epoch=1) as client:
+    async with InferenceClient([at(server)], rpc_config, layout, secret, epoch=1) as client:
         with pytest.raises(CallFailed, match=says) as caught:
             await step(client, [1], RESET)
         assert caught.value.code is code and servicer.counts == {}
@@ -192,7 +192,7 @@ async def test_refusals_are_not_retried(token: str, layout: str, code: Any, says
 async def test_invalid_request_is_refused_before_sending(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
-    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, SECRET, epoch=1) as client:
         with pytest.raises(MessageTooLarge, match=r"request for actions has 2,0.* over the limit of 1,048,576"):
             await client.act(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.uint8),
                              {"x": np.ones((1, 1_000_000), np.float16)})
@@ -211,7 +211,7 @@ async def test_invalid_request_is_refused_before_sending(start_server: Any, rpc_
 async def test_replayed_actions_are_sent(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
-    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, SECRET, epoch=1) as client:
         actions = np.arange(H * 6, dtype=np.int16).reshape(1, H, 6)
         await step(client, [1], RESET | REPLAY, replayed_actions=actions)
         assert servicer.requests[0].replayed_actions == actions.tobytes()

@@ -14,7 +14,7 @@ from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.resolve import ServerAddress
 from tests.clients.test_inference import ADD_INFERENCE, LAYOUT, CountingInference
-from tests.rapid.conftest import TOKEN, at
+from tests.rapid.conftest import SECRET, at
 
 SESSIONS = np.array([11, 21, 12, 22], np.int64)
 POLICIES = np.array([NEWEST, 3, NEWEST, 4], np.int64)
@@ -39,7 +39,7 @@ async def pools(start_server: Any, rpc_config: RpcConfig) -> AsyncIterator[Pools
 
 def connecting(rpc_config: RpcConfig) -> Any:
     config = rpc_config.model_copy(update={"reconnect_seconds": 0.5})
-    return lambda addresses, name: InferenceClient(addresses, config, LAYOUT, TOKEN, name=name, epoch=1)
+    return lambda addresses, name: InferenceClient(addresses, config, LAYOUT, SECRET, name=name, epoch=1)
 
 
 async def test_sessions_use_their_versions_server(pools: Pools) -> None:

@@ -9,13 +9,14 @@ import pytest
 from five.clients.environment import EnvironmentClient
 from five.clients.inference import RESET, RESTORE, InferenceClient
 from rapid.config import RpcConfig, TlsConfig
+from rapid.rpc.access import Audience
 from rapid.rpc.channel import channel_options
 from rapid.rpc.resolve import ServerAddress, resolve_servers
 from rapid.rpc.server import RpcServer, serve
 from tests.clients.test_environment import ADD_ENV, CountingGames
 from tests.clients.test_environment import LAYOUT as GAMES_LAYOUT
 from tests.clients.test_inference import ADD_INFERENCE, LAYOUT, CountingInference, step
-from tests.rapid.conftest import TOKEN
+from tests.rapid.conftest import SECRET, known_callers
 
 
 class Names:
@@ -76,7 +77,8 @@ class Servers:
 
     async def start(self, host: str) -> None:
         self.policies[host] = CountingInference(len(self.policies))
-        server = await serve(f"{host}:{self._port}", [(ADD_INFERENCE, self.policies[host])], self._config, TOKEN)
+        server = await serve(f"{host}:{self._port}", [(ADD_INFERENCE, self.policies[host])], self._config,
+                             known_callers(Audience.INFERENCE))
         self._port, self.started[host] = server.port, server
 
     @property
@@ -93,7 +95,7 @@ async def test_streams_spread_over_the_servers_of_a_name(names: Names, rpc_confi
     names.addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     for host in names.addresses:
         await servers.start(host)
-    clients = [InferenceClient([servers.address], rpc_config, LAYOUT, TOKEN, first=i, epoch=1) for i in range(6)]
+    clients = [InferenceClient([servers.address], rpc_config, LAYOUT, SECRET, first=i, epoch=1) for i in range(6)]
     for i, client in enumerate(clients):
         assert (await step(client, [i], RESET)).versions.tolist() == [i % 3]
     assert [len(policy.counts) for policy in servers.policies.values()] == [2, 2, 2]
@@ -113,8 +115,8 @@ async def test_expired_stream_moves_to_a_new_server(names: Names, rpc_config: Rp
     servers = Servers(config)
     names.addresses = ["127.0.0.1"]
     await servers.start("127.0.0.1")
-    moving = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, moves=True, epoch=1)
-    staying = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, epoch=1)
+    moving = InferenceClient([servers.address], config, LAYOUT, SECRET, first=1, moves=True, epoch=1)
+    staying = InferenceClient([servers.address], config, LAYOUT, SECRET, first=1, epoch=1)
     for client, session in ((moving, 1), (staying, 2)):
         await step(client, [session], RESET)
         assert (await step(client, [session])).values[0, 0] == 2 and client.connections == 1
@@ -135,7 +137,7 @@ async def test_stream_moves_can_be_disabled(names: Names, rpc_config: RpcConfig)
     servers = Servers(config)
     names.addresses = ["127.0.0.1"]
     await servers.start("127.0.0.1")
-    client = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, moves=True, epoch=1)
+    client = InferenceClient([servers.address], config, LAYOUT, SECRET, first=1, moves=True, epoch=1)
     await step(client, [1], RESET)
     await servers.start("127.0.0.2")
     names.addresses = ["127.0.0.1", "127.0.0.2"]
@@ -145,8 +147,10 @@ async def test_stream_moves_can_be_disabled(names: Names, rpc_config: RpcConfig)
 
 
 async def test_games_open_on_any_server_of_a_name(names: Names, rpc_config: RpcConfig) -> None:
-    server = await serve("127.0.0.3:0", [(ADD_ENV, CountingGames())], rpc_config, TOKEN)
+    server = await serve("127.0.0.3:0", [(ADD_ENV, CountingGames())], rpc_config,
+                         known_callers(Audience.DOTA_ENV))
     names.addresses = ["127.0.0.3"]
-    async with EnvironmentClient(f"five-inference:{server.port}", rpc_config, 2, GAMES_LAYOUT, TOKEN, epoch=1) as games:
+    async with EnvironmentClient(f"five-inference:{server.port}", rpc_config, 2, GAMES_LAYOUT, SECRET,
+                                 epoch=1) as games:
         assert (await games.open(4, seed=1)).observations["count"].shape == (4, 2)
     await server.stop(0)

@@ -13,7 +13,7 @@ from rapid.config import RpcConfig
 from rapid.rpc.channel import channel_options
 from rapid.rpc.errors import CallFailed, Unavailable
 from rapid.rpc.retry_throttle import RetryThrottle
-from tests.rapid.conftest import TOKEN, at
+from tests.rapid.conftest import CLI_SECRET, SECRET, at
 
 ADD_OPPONENTS = opponents_pb2_grpc.add_OpponentServiceServicer_to_server
 ADD_EVALUATOR = evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server
@@ -44,7 +44,7 @@ async def test_attempts_are_not_multiplied(start_server: Any, rpc_config: RpcCon
                                                                          ) -> None:
     servicer = Away()
     server = await start_server(ADD_OPPONENTS, servicer)
-    client = OpponentsClient([at(server)], rpc_config, "r", TOKEN, epoch=1)
+    client = OpponentsClient([at(server)], rpc_config, "r", SECRET, epoch=1)
     with pytest.raises(CallFailed, match="overloaded"):
         await client.assign("g")
     assert servicer.asked == 1 + rpc_config.retries
@@ -54,7 +54,7 @@ async def test_attempts_are_not_multiplied(start_server: Any, rpc_config: RpcCon
 async def test_no_retries_while_most_calls_fail(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = Away()
     server = await start_server(ADD_OPPONENTS, servicer)
-    client = OpponentsClient([at(server)], rpc_config, "r", TOKEN, epoch=1)
+    client = OpponentsClient([at(server)], rpc_config, "r", SECRET, epoch=1)
     asked = []
     for _ in range(6):
         before = servicer.asked
@@ -96,7 +96,7 @@ class Playing(evaluator_pb2_grpc.EvaluatorServiceServicer):
 async def test_match_is_sent_once(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = Playing()
     server = await start_server(ADD_EVALUATOR, servicer)
-    client = EvaluatorClient([at(server)], rpc_config, "r", TOKEN)
+    client = EvaluatorClient([at(server)], rpc_config, "r", SECRET)
     with pytest.raises(CallFailed, match="connection broke"):
         await client.play_match(1, "random", 100)
     assert servicer.matches == 1
@@ -107,7 +107,7 @@ async def test_match_finds_an_evaluator_at_another_address(start_server: Any, rp
     servicer = Playing()
     server = await start_server(ADD_EVALUATOR, servicer)
     quick = rpc_config.model_copy(update={"deadline_seconds": 1.0})
-    client = EvaluatorClient(["127.0.0.1:1", at(server)], quick, "r", TOKEN, epoch=7)
+    client = EvaluatorClient(["127.0.0.1:1", at(server)], quick, "r", SECRET, epoch=7)
     with pytest.raises(CallFailed, match="connection broke"):  # the first server got nothing
         await client.play_match(1, "random", 100)
     assert servicer.matches == 1
@@ -130,7 +130,7 @@ async def test_server_limits_concurrent_calls(start_server: Any, rpc_config: Rpc
     servicer = Slow()
     server = await start_server(ADD_OPPONENTS, servicer, config=rpc_config.model_copy(
         update={"max_concurrent_calls": 2}))
-    client = OpponentsClient([at(server)], rpc_config, "r", TOKEN, epoch=1)
+    client = OpponentsClient([at(server)], rpc_config, "r", CLI_SECRET, epoch=1)
     calls = [asyncio.create_task(client.pool()) for _ in range(6)]
     done, waiting = await asyncio.wait(calls, timeout=5, return_when=asyncio.FIRST_EXCEPTION)
     while len(done) < 4:

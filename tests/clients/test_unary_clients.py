@@ -9,7 +9,7 @@ from five.clients.opponents import WON, OpponentsClient
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc, opponents_pb2, opponents_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, Unavailable
-from tests.rapid.conftest import TOKEN, at
+from tests.rapid.conftest import CLI_SECRET, SECRET, at
 
 
 class Opponents(opponents_pb2_grpc.OpponentServiceServicer):
@@ -35,14 +35,16 @@ class Opponents(opponents_pb2_grpc.OpponentServiceServicer):
 async def test_opponents(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = Opponents()
     server = await start_server(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, servicer)
-    client = OpponentsClient(["127.0.0.1:1", at(server)], rpc_config, "r", TOKEN, epoch=1)  # the first address is dead
+    client = OpponentsClient(["127.0.0.1:1", at(server)], rpc_config, "r", SECRET, epoch=1)  # the first address is dead
     opponent = await client.assign("g")
     assert (opponent.version, opponent.side) == (12, 1)
     servicer.fail = 1
     assert (await client.assign("g")).version == 12
     assert await client.report("g", 12, WON, 60.0) and not await client.report("g", 12, WON, 60.0)
-    assert (await client.pool())[0].version == 3
     await client.close()
+    people = OpponentsClient([at(server)], rpc_config, "r", CLI_SECRET, epoch=1)
+    assert (await people.pool())[0].version == 3
+    await people.close()
 
 
 async def test_evaluator(start_server: Any, rpc_config: RpcConfig) -> None:
@@ -59,7 +61,7 @@ async def test_evaluator(start_server: Any, rpc_config: RpcConfig) -> None:
                 epoch=7, ratings=[evaluator_pb2.VersionRating(name="random", mu=0)])
 
     server = await start_server(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, Evaluator())
-    client = EvaluatorClient([at(server)], rpc_config, "r", TOKEN)
+    client = EvaluatorClient([at(server)], rpc_config, "r", SECRET)
     result = await client.play_match(-1, "random", 4)
     assert (result.won, result.lost, result.statistics, result.opponent_statistics) == (
         3, 1, {"last_hits": 20.0}, {"last_hits": 4.0})

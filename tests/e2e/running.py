@@ -77,8 +77,8 @@ class Run:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return an environment with this source tree on the path, one thread, and without the caller's token."""
-        env = {k: v for k, v in os.environ.items() if k not in ("FIVE_TOKEN", "FIVE_TOKEN_FILE")}
+        """Return an environment with this source tree on the path, one thread, and without the caller's secret."""
+        env = {k: v for k, v in os.environ.items() if k not in ("FIVE_CALLER_SECRET_FILE", "FIVE_CALLERS_FILE")}
         path = [ROOT / "tests/e2e/faulty_optimizer", ROOT / "libs", ROOT]
         return env | {"PYTHONPATH": os.pathsep.join(map(str, path)), "OMP_NUM_THREADS": "1"}
 

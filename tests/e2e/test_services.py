@@ -21,12 +21,15 @@ from five.run.load import apply_overrides, load
 from five.services.controller.http import tokens
 from rapid.config import StoreConfig
 from rapid.embedded_redis import server_binary
+from rapid.rpc.access import Audience, Caller
+from rapid.rpc.caller_secret import write_secret
+from rapid.rpc.callers import callers_text
 from rapid.store import acl
 from rapid.store.connection import PASSWORD_VARIABLES, USER_VARIABLES, Login, Role, connect
 from rapid.store.state import RunState, Status
 from tests.e2e.running import ROOT, TINY, eventually
 
-TOKEN = "a-token-of-the-tests"  # noqa: S105
+SECRETS = {caller: f"the-secret-of-the-{caller}" for caller in Caller}
 # In an order in which nobody finds what it needs.
 KINDS = ("rollout", "evaluator", "dota_env", "inference", "optimizer", "opponents", "controller")
 
@@ -58,6 +61,9 @@ class Containers:
             f"services.controller.port={self.rest_port}", *overrides])
         self.token, entry = tokens.make("tester", "operator")
         tokens.write(folder / "tokens.json", [entry])
+        (folder / "callers.json").write_text(callers_text({caller: [secret] for caller, secret in SECRETS.items()}))
+        for caller, secret in SECRETS.items():
+            write_secret(folder / f"{caller}.secret", secret)
         self.file = folder / "run.yaml"
         self.file.write_text(yaml.safe_dump(tree))
         self.config = load(self.file)
@@ -71,8 +77,13 @@ class Containers:
                  "--aclfile", str(users), "--dir", str(self.folder)], stdout=subprocess.DEVNULL)
 
     def secrets(self, kind: str) -> dict[str, str]:
-        """Return a service's secrets: its Redis user and password if it has one, and the services' token."""
-        given = {"FIVE_TOKEN": TOKEN}
+        """Return a service's secrets: its Redis user and password, and the secret of its calls, if it has them. A
+        server also gets the hashes of its callers."""
+        given = {}
+        if kind in SECRETS:
+            given["FIVE_CALLER_SECRET_FILE"] = str(self.folder / f"{kind}.secret")
+        if kind in list(Audience):
+            given["FIVE_CALLERS_FILE"] = str(self.folder / "callers.json")
         if kind == "controller":
             given[tokens.FILE_VARIABLE] = str(self.folder / "tokens.json")
         for role in acl.roles_of(kind):
@@ -187,7 +198,7 @@ def test_services_connect_stop_and_restart(containers: Containers) -> None:
     # No secret is written anywhere: not into the run's documents, not into a log.
     state: Any = containers.state()
     kept = [str(state.config()).encode()] + [path.read_bytes() for path in containers.folder.glob("*.log")]
-    secrets = (TOKEN, containers.token, *containers.passwords.values())
+    secrets = (*SECRETS.values(), containers.token, *containers.passwords.values())
     assert not any(secret.encode() in text for secret in secrets for text in kept)
     with pytest.raises(redis.AuthenticationError):
         redis.Redis(port=containers.redis_ports["state"]).ping()

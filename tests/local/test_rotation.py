@@ -16,10 +16,17 @@ from five.local.rotation import RotationFailed, rotate
 from five.local.run_folder import ClusterInfo, RunFolder
 from five.run.config import RunConfig
 from rapid.embedded_redis import RunningRedis
+from rapid.rpc.access import Audience, Caller
+from rapid.rpc.caller_secret import derive_token
+from rapid.rpc.callers import CallersFile, callers_text, token_hash
 from rapid.store import acl
 from rapid.store.connection import Login, Role, connect
 
 STORE = RunConfig().store
+
+
+def secrets_of(folder: RunFolder) -> dict[Caller, str]:
+    return {caller: folder.caller_secret(caller).read_text().strip() for caller in Caller}
 
 
 class Local:
@@ -108,30 +115,65 @@ def test_admin_rotates_its_own_password(local: Local) -> None:
         local.rotate("dota_env", lambda user: None)
 
 
-def test_token_rotates_in_its_file(tmp_path: Path) -> None:
+def test_secrets_rotate_while_both_are_accepted(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "r")
     folder.create()
-    path, old, seen = folder.path / "token", folder.token(), []
+    path, seen, ends = folder.caller_secret(Caller.ROLLOUT), [], threading.Event()
+    old, others = secrets_of(folder), set(Caller) - {Caller.ROLLOUT}
 
     def watch() -> None:
-        while not seen or len(seen[-1]) > 1 or seen[-1] == (old,):
-            tokens = tuple(path.read_text().split())
-            if not seen or tokens != seen[-1]:
-                seen.append(tokens)
-            time.sleep(0.001)
+        while not ends.wait(0.002):
+            now = path.read_text().strip(), tuple(json.loads(folder.callers.read_text())["inference"]["rollout"])
+            if not seen or now != seen[-1]:
+                seen.append(now)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    rotation.rotate_token(path, pause=0.1)
+    while not seen:
+        time.sleep(0.001)
+    rotation.rotate_secrets(folder, [Caller.ROLLOUT], pause=0.1)
+    while len(seen) < 4:
+        time.sleep(0.001)
+    ends.set()
     watcher.join()
-    new = folder.token()
-    # Taken by all before anybody sends it; the old one is taken until nobody does.
-    assert new != old and seen == [(old,), (old, new), (new, old), (new,)]
-    path.write_text(f"{new}\nwhat-broke-off\n")
-    rotation.rotate_token(path, pause=0.0)
-    assert folder.token() not in (old, new, "what-broke-off") and len(path.read_text().split()) == 1
-    with pytest.raises(ValueError, match="No such file"):
-        rotation.rotate_token(tmp_path / "none")
+    new = secrets_of(folder)
+    before, after = (token_hash(held[Caller.ROLLOUT], Audience.INFERENCE) for held in (old, new))
+    # Servers accept the new secret before a client sends it, and the old one until none does.
+    assert before != after and seen == [
+        (old[Caller.ROLLOUT], (before,)), (old[Caller.ROLLOUT], (before, after)),
+        (new[Caller.ROLLOUT], (before, after)), (new[Caller.ROLLOUT], (after,))]
+    assert {caller: old[caller] for caller in others} == {caller: new[caller] for caller in others}
+    assert path.stat().st_mode & 0o077 == folder.callers.stat().st_mode & 0o077 == 0
+
+
+def test_interrupted_secret_rotation_refuses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = RunFolder(tmp_path / "r")
+    folder.create()
+    sent = [secrets_of(folder)[Caller.PLAY]]
+    accepted: list[list[bool]] = []
+
+    def pause(_: float) -> None:
+        known = CallersFile(str(folder.callers), Audience.INFERENCE)
+        accepted.append([known.find(derive_token(secret, Audience.INFERENCE)) is Caller.PLAY for secret in sent])
+        if (now := secrets_of(folder)[Caller.PLAY]) not in sent:
+            sent.append(now)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(rotation.time, "sleep", pause)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            rotation.rotate_secrets(folder, list(Caller), pause=0)
+    assert len(sent) == 3 and all(all(row) for row in accepted), "each that a process may still send is accepted"
+    monkeypatch.undo()
+    rotation.rotate_secrets(folder, list(Caller), pause=0)
+    assert folder.callers.read_text() == callers_text({c: [secret] for c, secret in secrets_of(folder).items()})
+
+
+def test_words_name_the_callers_of_a_rotation() -> None:
+    assert rotation.callers_of("rollout") is None and rotation.callers_of("token") == list(Caller)
+    assert rotation.callers_of("token:play") == [Caller.PLAY]
+    with pytest.raises(RotationFailed, match="'dota_env' is not a caller; callers are controller, evaluator"):
+        rotation.callers_of("token:dota_env")
 
 
 def test_rotation_request_is_completed(tmp_path: Path) -> None:

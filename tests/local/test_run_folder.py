@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from five.local.run_folder import ClusterInfo, RunFolder, RunUnavailable, find_run, free_name
+from rapid.rpc.access import Caller
+from rapid.rpc.callers import callers_text
 
 
 def made(root: Path, name: str) -> RunFolder:
@@ -13,12 +15,21 @@ def made(root: Path, name: str) -> RunFolder:
     return folder
 
 
-def test_token_is_created_once_and_private(tmp_path: Path) -> None:
+def test_secrets_are_created_once_and_private(tmp_path: Path) -> None:
+    with pytest.raises(RunUnavailable, match="`five train` creates it"):
+        RunFolder(tmp_path / "a").cli_secret()
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "token").write_text("of a release with one token for all\n")
     folder = made(tmp_path, "a")
-    token = folder.token()
+    secrets = {caller: folder.caller_secret(caller).read_text().strip() for caller in Caller}
+    assert len(set(secrets.values())) == len(Caller) and all(len(secret) > 30 for secret in secrets.values())
+    callers = folder.callers.read_text()
     folder.create()
-    assert folder.token() == token and len(token) > 30
-    assert (tmp_path / "a" / "token").stat().st_mode & 0o077 == 0
+    assert folder.callers.read_text() == callers == callers_text({c: [secret] for c, secret in secrets.items()})
+    assert folder.cli_secret().secret() == secrets[Caller.CLI]
+    names = {path.name for path in folder.callers.parent.iterdir()}
+    assert names == {"callers.json", *Caller} and not (folder.path / "token").exists()
+    assert not [path for path in folder.callers.parent.iterdir() if path.stat().st_mode & 0o077]
 
 
 def test_last_run_is_found_without_a_name(tmp_path: Path) -> None:

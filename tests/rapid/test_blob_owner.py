@@ -143,7 +143,7 @@ def test_service_opens_only_its_own_blobs(first: RunState, second: RunState, red
     def start(url: str, adopt: str = "") -> "subprocess.Popen[str]":
         return subprocess.Popen([sys.executable, "-c", SERVICE, "--config", str(config), redis_server.url, url, adopt],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-                                env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "a-token-of-the-tests"})
+                                env={**os.environ, "PYTHONPATH": "libs:."})
 
     out, err = (process := start(blobs.url)).communicate(timeout=60)
     assert process.returncode == 2 and out == "", err

@@ -167,7 +167,7 @@ def test_service_logs_the_fatal_reason_last(
     config.write_text(f'{{"store": {{"state_url": "{redis_server.url}", "params_url": "{redis_server.url}"}}}}')
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(SERVICE), "--config", str(config)], text=True,
                           capture_output=True, timeout=60, cwd=ROOT,
-                          env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "the-token-itself"})
+                          env={**os.environ, "PYTHONPATH": "libs:."})
     assert done.returncode == 1, done.stderr
     assert done.stderr.splitlines()[-1].endswith(
         "process ended: forward-passes died: RuntimeError: CUDA error: out of memory")

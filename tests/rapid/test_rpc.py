@@ -11,12 +11,13 @@ import grpc
 import grpc.aio
 import numpy as np
 import pytest
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from five.clients import wire
 from five.clients.inference import RESET, InferenceClient
 from five.protos.v1 import inference_pb2, inference_pb2_grpc, opponents_pb2, opponents_pb2_grpc
 from rapid.config import RpcConfig
+from rapid.rpc.access import Audience
+from rapid.rpc.caller_secret import CallToken, derive_token
 from rapid.rpc.channel import aio_channel, backoff, channel
 from rapid.rpc.errors import (
     CallFailed,
@@ -32,13 +33,14 @@ from rapid.rpc.errors import (
     status_of,
 )
 from rapid.rpc.health import is_serving
+from rapid.rpc.security import token_metadata
 from rapid.rpc.server import serve
 from rapid.rpc.unary_client import UnaryClient
 from rapid.store.errors import IllegalTransition, VersionMissing
 from tests.clients.tensor_sets import encode_set
 from tests.clients.test_inference import ADD_INFERENCE, CountingInference, step
 from tests.clients.test_inference import LAYOUT as COUNTING_LAYOUT
-from tests.rapid.conftest import TOKEN
+from tests.rapid.conftest import CLI_SECRET, SECRET, known_callers
 
 LAYOUT = "00112233aabbccdd"
 CODE = grpc.StatusCode
@@ -86,13 +88,14 @@ def servicer() -> Inference:
     return Inference()
 
 
-def stub_of(port: int, config: RpcConfig, token: str | None = TOKEN) -> tuple[Any, Any, Any]:
-    connection = aio_channel(f"127.0.0.1:{port}", config, token)
+def stub_of(port: int, config: RpcConfig, secret: str | None = SECRET) -> tuple[Any, Any, Any]:
+    connection = aio_channel(f"127.0.0.1:{port}", config, CallToken(secret, Audience.INFERENCE))
     return connection, inference_pb2_grpc.InferenceServiceStub(connection.grpc), connection.metadata
 
 
 def unary_client(port: int, config: RpcConfig) -> UnaryClient[Any]:
-    return UnaryClient([f"127.0.0.1:{port}"], inference_pb2_grpc.InferenceServiceStub, "inference", config, TOKEN)
+    return UnaryClient([f"127.0.0.1:{port}"], inference_pb2_grpc.InferenceServiceStub, "inference", config,
+                       CallToken(SECRET, Audience.INFERENCE))
 
 
 def request(array: np.ndarray, layout: str = LAYOUT) -> Any:
@@ -121,16 +124,21 @@ async def test_call_and_stream_succeed(start_server: Any, servicer: Inference, r
     await connection.close()
 
 
-@pytest.mark.parametrize("token", [None, "wrong", TOKEN + "x", TOKEN[:-1], "Bearer " + TOKEN])
+OWN = derive_token(SECRET, Audience.INFERENCE)
+
+
+@pytest.mark.parametrize("token", [None, "wrong", OWN + "x", OWN[:-1], "Bearer " + OWN, SECRET,
+                                   derive_token(SECRET, Audience.OPTIMIZER)])
 async def test_wrong_token_is_refused(
         token: str | None, start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
-    connection, stub, metadata = stub_of(server.port, rpc_config, token)
+    connection, stub, _ = stub_of(server.port, rpc_config, None)
+    metadata = token_metadata(token)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
     assert caught.value.code() is CODE.UNAUTHENTICATED
-    assert "FIVE_TOKEN" in (caught.value.details() or "")
-    assert TOKEN not in str(caught.value)
+    assert "FIVE_CALLER_SECRET_FILE" in (caught.value.details() or "")
+    assert SECRET not in str(caught.value)
     with pytest.raises(CallFailed) as stream:
         await act(stub, metadata, request(np.zeros(1, np.float32)))
     assert stream.value.code is CODE.UNAUTHENTICATED
@@ -186,7 +194,7 @@ async def test_streaming_coroutine_is_guarded(start_server: Any, rpc_config: Rpc
     with pytest.raises(CallFailed, match="no sessions") as caught:
         await act(stub, metadata, inference_pb2.ActRequest(request_id=5))
     assert caught.value.code is CODE.INVALID_ARGUMENT
-    with pytest.raises(CallFailed, match="FIVE_TOKEN"):
+    with pytest.raises(CallFailed, match="FIVE_CALLER_SECRET_FILE"):
         await act(stub, None, inference_pb2.ActRequest(request_id=5, sessions=b"12345678"))
     await connection.close()
 
@@ -241,25 +249,8 @@ async def test_health_needs_no_token_and_follows_the_server(start_server: Any, s
     assert not await asyncio.to_thread(is_serving, target, rpc_config)
 
 
-async def test_reflection_lists_the_services_to_those_with_the_token(start_server: Any, servicer: Inference,
-                                                                     rpc_config: RpcConfig) -> None:
-    server = await start_server(ADD, servicer)
-    connection = aio_channel(f"127.0.0.1:{server.port}", rpc_config, TOKEN)
-    ask: Any = reflection_pb2_grpc.ServerReflectionStub(connection.grpc).ServerReflectionInfo
-    for metadata in (connection.metadata, None):
-        call = ask(iter([reflection_pb2.ServerReflectionRequest(list_services="")]), metadata=metadata)
-        if metadata is None:
-            with pytest.raises(grpc.aio.AioRpcError, match="token"):
-                async for _ in call:
-                    pass
-        else:
-            names = [s.name async for answer in call for s in answer.list_services_response.service]
-            assert "five.v1.InferenceService" in names and "grpc.health.v1.Health" in names
-    await connection.close()
-
-
-async def test_server_needs_a_token_by_default(rpc_config: RpcConfig) -> None:
-    with pytest.raises(ValueError, match="FIVE_TOKEN or rpc.token_file"):
+async def test_server_needs_its_callers_by_default(rpc_config: RpcConfig) -> None:
+    with pytest.raises(ValueError, match="FIVE_CALLERS_FILE or rpc.callers_file"):
         await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config)
     server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config.model_copy(update={"require_token": False}))
     connection, stub, _ = stub_of(server.port, rpc_config, None)
@@ -306,9 +297,9 @@ def test_silent_server_ends_in_deadline_exceeded(rpc_config: RpcConfig) -> None:
                 await asyncio.sleep(60)
 
         add = opponents_pb2_grpc.add_OpponentServiceServicer_to_server
-        server = await serve("127.0.0.1:0", [(add, Stuck())], rpc_config, TOKEN)
+        server = await serve("127.0.0.1:0", [(add, Stuck())], rpc_config, known_callers(Audience.OPPONENTS))
         client = UnaryClient([f"127.0.0.1:{server.port}"], opponents_pb2_grpc.OpponentServiceStub, "opponents",
-                             rpc_config, TOKEN)
+                             rpc_config, CallToken(CLI_SECRET, Audience.OPPONENTS))
         with pytest.raises(CallFailed) as caught:
             await client.call("GetPool", lambda stub: stub.GetPool, opponents_pb2.GetPoolRequest(), 0.3)
         assert caught.value.code is CODE.DEADLINE_EXCEEDED
@@ -322,12 +313,13 @@ async def test_blocking_channel_carries_the_token(start_server: Any, servicer: I
                                                       rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
 
-    def call(token: str) -> int:
+    def call(secret: str) -> int:
+        token = CallToken(secret, Audience.INFERENCE)
         with channel(f"127.0.0.1:{server.port}", rpc_config, token) as connection:
             stub: Any = inference_pb2_grpc.InferenceServiceStub(connection)  # type: ignore[arg-type]
             return int(stub.GetModel(inference_pb2.GetModelRequest(), timeout=5).newest_version)
 
-    assert await asyncio.to_thread(call, TOKEN) == 7
+    assert await asyncio.to_thread(call, SECRET) == 7
     with pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"):
         await asyncio.to_thread(call, "wrong")
 

@@ -9,23 +9,25 @@ import pytest
 from five.protos.v1 import inference_pb2
 from rapid.config import RpcConfig, TlsConfig
 from rapid.rpc import security
+from rapid.rpc.access import Audience
 from rapid.rpc.server import serve
-from tests.rapid.conftest import TOKEN
+from tests.rapid.conftest import known_callers
 from tests.rapid.test_rpc import ADD, CODE, Inference, stub_of
 
 
-def test_tokens_must_match_completely() -> None:
-    assert security.is_authorised((), None)
-    assert security.is_authorised(("t",), "Bearer t")
-    assert security.is_authorised(("t", "next"), "Bearer t") and security.is_authorised(("t", "next"), "Bearer next")
-    for presented in (None, "", "t", "bearer t", "Bearer ", "Bearer tt", "Basic t", "Bearer é"):
-        assert not security.is_authorised(("t", "next"), presented)
+def test_only_a_bearer_token_is_read() -> None:
+    assert security.presented_token(security.token_metadata("t")) == "t" and security.token_metadata(None) == ()
+    assert security.presented_token((("x", b"y"), ("authorization", b"Bearer \xff"))) == "\ufffd"
+    for header in ("", "t", "bearer t", "Bearer ", "Basic t"):
+        assert security.presented_token((("authorization", header),)) == "", header
+    assert security.presented_token(None) == ""
 
 
 async def test_tls_switch(certificates: Path, rpc_config: RpcConfig) -> None:
     tls = TlsConfig(authority=str(certificates / "ca.pem"), certificate=str(certificates / "server.pem"),
                     key=str(certificates / "server.key"), require_client_certificate=True)
-    server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config.model_copy(update={"tls": tls}), TOKEN)
+    server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config.model_copy(update={"tls": tls}),
+                         known_callers(Audience.INFERENCE))
 
     async def newest(client: TlsConfig | None) -> int:
         config = rpc_config.model_copy(update={"tls": client, "retries": 0})

@@ -85,7 +85,7 @@ class Started:
         self.process = subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(SERVICE), "--config", str(config), *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "the-token-itself", **env})
+            env={**os.environ, "PYTHONPATH": "libs:.", **env})
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_service_starts_and_drains(start: Any, config: Path, database: redis.Red
     assert f"files {config.parent}/played /elsewhere\n" in out
     assert f"folder {config.parent}" in out and "drained: SIGTERM" in out
     assert state.services("tested") == []
-    assert "started, process" in err and "the-token-itself" not in err
+    assert "started, process" in err
 
 
 def test_stopping_run_drains_its_services(start: Any, config: Path, database: redis.Redis) -> None:
@@ -230,7 +230,7 @@ def test_supervised_service_dies_with_its_parent(config: Path, database: redis.R
     agent = subprocess.Popen(
         [sys.executable, "-c", between, sys.executable, "-c", textwrap.dedent(SERVICE), "--config", str(config)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "t", "FIVE_SUPERVISED": "1"})
+        env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_SUPERVISED": "1"})
     assert agent.stdout is not None
     pid = int(agent.stdout.readline())
     eventually(lambda: state.services("tested"))
@@ -255,7 +255,7 @@ WRONG = {
         '"reconnect_seconds": 0}}'),
     r"tested: the Redis URL is empty": "{}",
     r"tested: (?s:.)*store.state_url": '{"store": {"state_url": "http://x", "params_url": "http://x"}}',
-    r"tested: rpc.token_file /nowhere: No such file": '{"rpc": {"token_file": "/nowhere"}}',
+    r"tested: rpc.caller_secret_file /nowhere: No such file": '{"rpc": {"caller_secret_file": "/nowhere"}}',
 }
 
 

@@ -29,17 +29,19 @@ from five.services.optimizer.process_group import join
 from five.services.rollout.sender import Sender
 from rapid.blobs import BlobStore
 from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
+from rapid.rpc.access import Caller
+from rapid.rpc.callers import callers_text
 from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.event_merger import EventMerger
 from rapid.store.fencing import publisher_name
 from rapid.store.leases import Instance
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
-from rapid.store.event_merger import EventMerger
 from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessState, Supervisor
 from tests.services.optimizer_cases import GAME, LAYOUT, MODEL, UNROLL, segment
 
-TOKEN = "a-token-of-the-tests"  # noqa: S105
+SECRET = "a-secret-of-the-tests"
 RANKS = ("0", "1")
 GRACE = 20.0
 
@@ -64,7 +66,9 @@ class Cluster:
                                       poll_seconds=0.1),
             services=ServicesConfig(optimizer=OptimizerConfig(
                 optimizers=optimizers, addresses=[f"127.0.0.1:{p}" for p in ports], checkpoint_every_versions=5)))
-        self.environment = {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"}
+        callers = folder / "callers.json"
+        callers.write_text(callers_text({Caller.ROLLOUT: [SECRET]}))
+        self.environment = {"FIVE_CALLERS_FILE": str(callers), "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"}
         self.config_path = folder / "cluster.yaml"
         save(self.config, self.config_path)
         self.state = RunState(client, "trial")
@@ -85,7 +89,7 @@ class Cluster:
     async def _feed(self) -> None:
         optimizer = self.config.services.optimizer
         clients = [ExperienceClient([optimizer.address(rank)], self.config.rpc, LAYOUT.hash, "trial", "rollout-0",
-                                    TOKEN, 2, ("shared", "private"), epoch=1) for rank in range(optimizer.optimizers)]
+                                    SECRET, 2, ("shared", "private"), epoch=1) for rank in range(optimizer.optimizers)]
         sender = Sender(clients.__getitem__, 2)
         sender.assign(range(optimizer.optimizers))
         feeding = asyncio.create_task(self._put(sender))
@@ -141,15 +145,15 @@ class Cluster:
         return {p.environ()["RANK"]: p for p in psutil.Process(agent.pid).children()
                 if "five.services.optimizer" in p.cmdline()}
 
-    def records(self) -> list[dict[str, Any]]:
-        return [r.values for r in self.series.read("versions")]
-
-    def close(self) -> None:
     def events(self, what: str) -> list[dict[str, Any]]:
         """Return the details of the group's events of that kind. There is no controller, so this merges them."""
         EventMerger(self.state.redis, "trial").merge()
         return [e.details for e in self.state.events.last(100) if e.what == what]
 
+    def records(self) -> list[dict[str, Any]]:
+        return [r.values for r in self.series.read("versions")]
+
+    def close(self) -> None:
         self._ending.set()
         self._feeder.join()
         self.supervisor.stop()

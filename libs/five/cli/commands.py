@@ -102,9 +102,10 @@ def parser() -> argparse.ArgumentParser:
     scaling.add_argument("--json", action="store_true", help="print the tables as JSON")
     scaling.add_argument("--into", metavar="PAGE", help="write the tables into a page, between its markers")
 
-    rotating = commands.add_parser("rotate", help="rotate Redis passwords or the services' token of a running run of "
-                                   "this machine")
-    rotating.add_argument("users", nargs="+", metavar="USER", help="a component, admin or probe; or token")
+    rotating = commands.add_parser("rotate", help="rotate Redis passwords or the secrets of calls between services, "
+                                   "of a running run of this machine")
+    rotating.add_argument("users", nargs="+", metavar="USER", help="a component, admin or probe; token: the secrets "
+                          "of all callers; token:CALLER: the secret of one")
     rotating.add_argument("--run", help="name of the run; by default the last one")
 
     reporting = commands.add_parser("report", help="write the report of a run")
@@ -182,15 +183,16 @@ def run(arguments: argparse.Namespace) -> int:
 
             return scale(arguments.markdown, arguments.json, arguments.into)
         case "rotate":
-            from five.local.rotation import TOKEN, request_rotation, rotate_token
+            from five.local.rotation import callers_of, request_rotation, rotate_secrets
 
-            folder, users = find_run(arguments.run), [user for user in arguments.users if user != TOKEN]
+            folder, named = find_run(arguments.run), {user: callers_of(user) for user in arguments.users}
+            users = [user for user, callers in named.items() if callers is None]
             if users:
                 request_rotation(folder, users)
                 print(f"passwords changed: {', '.join(users)}; the old ones are now refused")
-            if TOKEN in arguments.users:
-                rotate_token(folder.path / "token")
-                print("token changed; the old one is now refused")
+            if callers := sorted({caller for found in named.values() for caller in found or ()}):
+                rotate_secrets(folder, callers)
+                print(f"secrets changed: {', '.join(callers)}; the old ones are now refused")
             return 0
         case "report":
             from five.cli.evaluate import render_report, write_report

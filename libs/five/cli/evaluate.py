@@ -56,7 +56,7 @@ def _on_evaluator(folder: RunFolder, cluster: ClusterInfo, version: int, against
     config = load_stored(folder.path / "cluster.yaml")
 
     async def play() -> MatchResult:
-        client = EvaluatorClient([cluster.evaluator], config.rpc, config.name, folder.token())
+        client = EvaluatorClient([cluster.evaluator], config.rpc, config.name, folder.cli_secret())
         try:
             return await client.play_match(version, against, games, seed, replay=True, deadline=MATCH_SECONDS)
         finally:

@@ -16,11 +16,12 @@ from five.clients import wire
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.packed_array import PackedArray
+from rapid.rpc.access import Audience
+from rapid.rpc.caller_secret import CallToken, Secret
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
 from rapid.rpc.fencing_epoch import require_same_epoch
 from rapid.rpc.resolve import resolve_servers
-from rapid.rpc.token import Token
 from rapid.telemetry import tracing
 
 Array = npt.NDArray[Any]
@@ -72,14 +73,14 @@ class EnvironmentClient:
     """
 
     def __init__(self, target: str, config: RpcConfig, heroes: int, layout_hash: str,
-                 token: Token = None, *, epoch: int, packed: bool = False) -> None:
+                 secret: Secret = None, *, epoch: int, packed: bool = False) -> None:
         self._epoch = epoch
         self._packed = packed
         self._config = config
         self._heroes = heroes
         self._layout_hash = layout_hash
         self._target = target
-        self._token = token
+        self._token = CallToken(secret, Audience.DOTA_ENV)
         self._channel: Channel | None = None
         self._call: Any = None
         self._reader: asyncio.Task[None] | None = None

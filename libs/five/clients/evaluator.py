@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
 from rapid.config import RpcConfig
+from rapid.rpc.access import Audience
+from rapid.rpc.caller_secret import CallToken, Secret
 from rapid.rpc.fencing_epoch import require_same_epoch
-from rapid.rpc.token import Token
 from rapid.rpc.unary_client import UnaryClient
 
 NEWEST = -1
@@ -45,11 +46,11 @@ class EvaluatorClient:
     ``epoch`` is the run's fencing epoch of a match. None, for callers outside the run, means the evaluator's epoch.
     """
 
-    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: Token = None, *,
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, secret: Secret = None, *,
                  epoch: int | None = None) -> None:
         self._epoch = epoch
         self._caller = UnaryClient(addresses, evaluator_pb2_grpc.EvaluatorServiceStub, "five.v1.EvaluatorService",
-                                   config, token)
+                                   config, CallToken(secret, Audience.EVALUATOR))
         self._run = run
 
     async def play_match(self, version: int, against: str, games: int, seed: int = 0, replay: bool = False,

@@ -15,9 +15,10 @@ from five.clients import wire
 from five.clients.window import RequestWindow
 from five.protos.v1 import experience_pb2
 from rapid.config import RpcConfig
+from rapid.rpc.access import Audience
+from rapid.rpc.caller_secret import CallToken, Secret
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
-from rapid.rpc.token import Token
 from rapid.rpc.unary_client import require_addresses
 from rapid.telemetry import tracing
 
@@ -55,7 +56,7 @@ class ExperienceClient:
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, run: str, rollout: str,
-                 token: Token = None, in_flight: int = 4, sparse: Collection[str] = (), zstd: bool = False,
+                 secret: Secret = None, in_flight: int = 4, sparse: Collection[str] = (), zstd: bool = False,
                  first: int = 0, failover_seconds: float = 30.0, *, epoch: int, changes: Collection[str] = (),
                  period: int = 0) -> None:
         if in_flight < 1:
@@ -65,7 +66,7 @@ class ExperienceClient:
         self._layout_hash = layout_hash
         self._run = run
         self._rollout = rollout
-        self._token = token
+        self._token = CallToken(secret, Audience.OPTIMIZER)
         self._epoch = epoch
         self._sparse = frozenset(sparse)
         self._zstd = zstd

@@ -17,11 +17,12 @@ from five.clients import wire
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.packed_array import PackedRows
+from rapid.rpc.access import Audience
+from rapid.rpc.caller_secret import CallToken, Secret
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_from, failure_of
 from rapid.rpc.fencing_epoch import require_same_epoch
 from rapid.rpc.resolve import ServerAddress, resolve_servers
-from rapid.rpc.token import Token
 from rapid.rpc.unary_client import UnaryClient, require_addresses
 from rapid.telemetry import tracing
 
@@ -175,14 +176,14 @@ class InferenceClient:
     servers' certificates, if it differs from the address. ``epoch`` is the run's fencing epoch.
     """
 
-    def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, token: Token = None,
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, secret: Secret = None,
                  sparse: Collection[str] = (), zstd: bool = False, first: int = 0, moves: bool = False, *,
                  name: str = "", epoch: int) -> None:
         self._epoch = epoch
         self._name = name
         self._addresses = require_addresses(addresses, SERVICE)
         self._config = config
-        self._token = token
+        self._token = token = CallToken(secret, Audience.INFERENCE)
         self._layout_hash = layout_hash
         self._sparse = frozenset(sparse)
         self._zstd = zstd

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from five.protos.v1 import opponents_pb2, opponents_pb2_grpc
 from rapid.config import RpcConfig
+from rapid.rpc.access import Audience
+from rapid.rpc.caller_secret import CallToken, Secret
 from rapid.rpc.fencing_epoch import require_same_epoch
-from rapid.rpc.token import Token
 from rapid.rpc.unary_client import UnaryClient
 
 WON = opponents_pb2.GAME_OUTCOME_WON
@@ -38,11 +39,11 @@ class OpponentsClient:
     """Requests opponents and reports results for games of the fencing epoch ``epoch``. Use it within one asyncio loop.
     """
 
-    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: Token = None, *,
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, secret: Secret = None, *,
                  epoch: int) -> None:
         self._epoch = epoch
         self._caller = UnaryClient(addresses, opponents_pb2_grpc.OpponentServiceStub, "five.v1.OpponentService", config,
-                                   token)
+                                   CallToken(secret, Audience.OPPONENTS))
         self._run = run
 
     async def assign(self, game_id: str) -> Opponent:

@@ -9,9 +9,10 @@ import grpc.aio
 
 from five.protos.v1 import play_pb2, play_pb2_grpc
 from rapid.config import RpcConfig
+from rapid.rpc.access import Audience
+from rapid.rpc.caller_secret import CallToken, Secret
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode, failure_of
-from rapid.rpc.token import Token
 from rapid.rpc.unary_client import UnaryClient
 
 SERVICE = "five.v1.PlayService"
@@ -76,10 +77,10 @@ class GameConnection:
 class PlayClient:
     """Opens and joins games for people whom the caller has authenticated. Use it within one asyncio loop."""
 
-    def __init__(self, address: str, config: RpcConfig, run: str, token: Token = None) -> None:
+    def __init__(self, address: str, config: RpcConfig, run: str, secret: Secret = None) -> None:
         self._address = address
         self._config = config
-        self._token = token
+        self._token = token = CallToken(secret, Audience.PLAY)
         self._run = run
         self._caller = UnaryClient([address], play_pb2_grpc.PlayServiceStub, SERVICE, config, token)
         self._channel: Channel | None = None

@@ -23,7 +23,8 @@ from rapid import append_only_file
 from rapid.address import join_address
 from rapid.blobs import BlobStore
 from rapid.listening import listen
-from rapid.rpc.token import FILE_VARIABLE
+from rapid.rpc import caller_secret, callers
+from rapid.rpc.access import Audience, Caller
 from rapid.store import acl
 from rapid.store.blob_owner import claim_blobs
 from rapid.store.connection import Login, Role, connect, require_no_eviction, require_reachable
@@ -227,10 +228,14 @@ class LocalCluster:
     def _specs(self) -> list[ProcessSpec]:
         services = self.config.services
         path = str(self.folder.path / "cluster.yaml")
-        env = {FILE_VARIABLE: str((self.folder.path / "token").resolve()), "PYTHONUNBUFFERED": "1"}
 
         def env_of(kind: str) -> dict[str, str]:
-            return env | self.passwords.environment(kind, self.embedded)
+            env = {"PYTHONUNBUFFERED": "1", **self.passwords.environment(kind, self.embedded)}
+            if kind in list(Caller):
+                env[caller_secret.FILE_VARIABLE] = str(self.folder.caller_secret(Caller(kind)).resolve())
+            if kind in list(Audience):
+                env[callers.FILE_VARIABLE] = str(self.folder.callers.resolve())
+            return env
 
         def spec(kind: str, identity: int, stage: int, port: str = "", page: int | None = None) -> ProcessSpec:
             argv = [sys.executable, "-m", f"five.services.{kind}", "--config", path, "--id", str(identity)]
@@ -341,12 +346,12 @@ class LocalCluster:
         for stage in (PLAYERS, SERVERS):
             self.supervisor.remove(*(spec.name for spec in self._specs() if spec.stage == stage))
         try:
+            EventMerger(self.state.redis, self.config.name).merge()  # of services that ended after the controller
             now = self.state.status()
             if now is not None and now.status not in (Status.STOPPING, Status.STOPPED):
                 self.state.transition(Status.STOPPING, WHO, reason)
             if now is not None and now.status is not Status.STOPPED:
                 self.state.transition(Status.STOPPED, WHO, reason)
-            EventMerger(self.state.redis, self.config.name).merge()  # of services that ended after the controller
         except redis.RedisError:
             pass  # an embedded Redis stops with this process
         self.folder.withdraw()

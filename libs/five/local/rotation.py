@@ -1,7 +1,7 @@
-"""Rotation of Redis passwords and of the services' token in a running local run (`five rotate`).
+"""Rotation of Redis passwords and of the callers' secrets in a running local run (`five rotate`).
 
-Every process reads the token's file again (rapid.rpc.token), so that a new token restarts none. Passwords are
-changed by the process of `five train`: the command leaves a request in the run's folder and waits for its
+Every process reads its secret and the hashes of callers again (rapid.rpc), so that a new secret restarts none.
+Passwords are changed by the process of `five train`: the command leaves a request in the run's folder and waits for its
 completion. A new password is accepted beside the old one, the component's processes are restarted one by one, then
 the old password is removed. Another request finishes an interrupted rotation.
 """
@@ -9,7 +9,7 @@ the old password is removed. Another request finishes an interrupted rotation.
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,15 @@ import redis
 
 from five.local.passwords import Passwords, replace_file
 from five.local.run_folder import RunFolder
+from rapid.rpc.access import Caller
+from rapid.rpc.caller_secret import new_secret, read_secret, write_secret
+from rapid.rpc.callers import callers_text, with_secrets
 from rapid.rpc.certificate_reload import CHECK_SECONDS
-from rapid.rpc.token import ServiceTokenFile, new_token, write_tokens
 from rapid.store import acl
 from rapid.store.connection import Role
 
 REQUEST = "rotate.json"
-TOKEN = "token"  # noqa: S105 - how it is asked for
+TOKEN = "token"  # noqa: S105 - how all secrets are asked for; token:CALLER for one
 WAIT_SECONDS = 300.0
 
 
@@ -68,20 +70,32 @@ def _execute(client: Any, *words: str) -> None:
     client.execute_command(*words)
 
 
-def rotate_token(path: Path, pause: float = 3 * CHECK_SECONDS) -> None:
-    """Change the services' token in its file.
+def callers_of(what: str) -> list[Caller] | None:
+    """Return the callers whose secrets ``token`` or ``token:CALLER`` names; None for another word. Raise
+    RotationFailed for an unknown caller."""
+    word, _, name = what.partition(":")
+    if word != TOKEN:
+        return None
+    if name and name not in list(Caller):
+        raise RotationFailed(f"{name!r} is not a caller; callers are {', '.join(Caller)}")
+    return [Caller(name)] if name else list(Caller)
 
-    ``pause``: seconds after which every process has read the file again. After an interrupted change, the token in
-    use stays valid until this change ends. Raises ValueError if the file is missing.
+
+def rotate_secrets(folder: RunFolder, callers: Sequence[Caller], pause: float = 3 * CHECK_SECONDS) -> None:
+    """Change the secrets of ``callers``, and so the tokens of their calls.
+
+    ``pause``: seconds after which every process has read its files again. After an interrupted rotation, every secret
+    that a client may still send stays valid until this one ends. Raises FileNotFoundError if a file is missing.
     """
-    old, *others = ServiceTokenFile(str(path)).accepted_tokens()
-    if others:
-        write_tokens(path, old)
-        time.sleep(pause)
-    fresh = new_token()
-    for tokens in ((old, fresh), (fresh, old), (fresh,)):  # accepted by all, sent by all, the only one
-        write_tokens(path, *tokens)
-        time.sleep(pause)
+    present = {caller: read_secret(folder.caller_secret(caller)) for caller in Caller}
+    fresh = {caller: new_secret() for caller in callers}
+    replace_file(folder.callers, with_secrets(folder.callers.read_text(encoding="utf-8"), fresh))
+    time.sleep(pause)  # servers accept the old and the new secrets
+    for caller, secret in fresh.items():
+        write_secret(folder.caller_secret(caller), secret)
+    time.sleep(pause)  # clients send the new secrets
+    replace_file(folder.callers, callers_text({caller: [secret] for caller, secret in {**present, **fresh}.items()}))
+    time.sleep(pause)
 
 
 # Request and completion between the two processes.

@@ -1,8 +1,9 @@
 """Folder of a local run.
 
 ``config.yaml`` is the whole configuration, ``cluster.json`` the addresses of the running processes. Readable by the
-owner only: ``token`` (between services), ``operator_token`` (of the `five` command for the REST API),
-``tokens.json`` (hashes of the REST API's tokens) and ``passwords.json`` (of Redis). Also ``logs/``, ``redis/``,
+owner only: ``callers/`` (one secret for each caller of services, and ``callers.json`` with hashes for the servers),
+``operator_token`` (of the `five` command for the REST API), ``tokens.json`` (hashes of the REST API's tokens) and
+``passwords.json`` (of Redis). Also ``logs/``, ``redis/``,
 ``blobs/``, ``tensorboard/``, ``replays/``, ``draft/``, ``report.html``, ``records.json``, ``record.json``,
 ``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``fork_of``, and ``lock`` and ``ladder.lock``
 (`five.local.run_lock`).
@@ -18,7 +19,9 @@ from five.local.passwords import Passwords
 from five.services.controller.http import tokens
 from rapid.atomic_file import replace_text
 from rapid.embedded_redis import EmbeddedRedis
-from rapid.rpc.token import load_or_create_token
+from rapid.rpc.access import Caller
+from rapid.rpc.caller_secret import CallerSecretFile, load_or_create_secret
+from rapid.rpc.callers import callers_text
 from rapid.store import acl
 from rapid.store.connection import Login, Role
 
@@ -99,11 +102,13 @@ class RunFolder:
         return self.path / "ladder.jsonl"
 
     def create(self) -> None:
-        """Create the folder and its tokens if they are missing."""
+        """Create the folder and its secrets if they are missing."""
         for name in ("logs", "redis", "blobs", "tensorboard", "replays"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
-        load_or_create_token(self.path / "token")
-        own = load_or_create_token(self.path / "operator_token")
+        secrets = {caller: load_or_create_secret(self.caller_secret(caller)) for caller in Caller}
+        replace_text(self.callers, callers_text({caller: [secret] for caller, secret in secrets.items()}), 0o600)
+        (self.path / "token").unlink(missing_ok=True)  # of releases before 0.2.0, which shared one token
+        own = load_or_create_secret(self.path / "operator_token")
         if not self.tokens.exists():
             entry = tokens.TokenEntry(name=current_user(), role="operator", sha256=tokens.token_hash(own))
             tokens.write(self.tokens, [entry])
@@ -113,10 +118,21 @@ class RunFolder:
         """Hashes of the REST API's tokens."""
         return self.path / "tokens.json"
 
-    def token(self) -> str:
-        """Return the token between services; it opens no REST endpoint. Raises RunUnavailable if the run was never
-        started."""
-        return self._read("token")
+    @property
+    def callers(self) -> Path:
+        """Hashes of the callers' tokens, for the servers of the run."""
+        return self.path / "callers" / "callers.json"
+
+    def caller_secret(self, caller: Caller) -> Path:
+        """Return the file with a caller's secret."""
+        return self.path / "callers" / caller
+
+    def cli_secret(self) -> CallerSecretFile:
+        """Return the secret of the `five` command. Raises RunUnavailable if the run was never started."""
+        try:
+            return CallerSecretFile(str(self.caller_secret(Caller.CLI)))
+        except ValueError as error:
+            raise RunUnavailable(f"{self.path}: {error}; `five train` creates it") from None
 
     def operator_token(self) -> str:
         """Return the command's token for the REST API. Raises RunUnavailable if the run was never started."""

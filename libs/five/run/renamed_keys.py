@@ -32,6 +32,7 @@ RENAMED: Mapping[str, str] = {
 # Removed keys, with the reason or the replacement.
 REMOVED: Mapping[str, str] = {
     "league.remembered_games": "it had no effect, because Redis ignores repeated reports of a game",
+    "rpc.token_file": "every caller has its own secret: set rpc.caller_secret_file, and rpc.callers_file of servers",
     "services.evaluator.idle_seconds": "set services.evaluator.cpu_share to limit the evaluator",
     "services.evaluator.share_scripted": "list bots in rating.required_references to play them at every rating",
     "services.optimizer.rendezvous": "optimizers meet through the state's Redis",

@@ -11,11 +11,11 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from rapid.config import RpcConfig
+from rapid.rpc.caller_secret import CallToken
 from rapid.rpc.certificate_reload import CertificateReloader, ReloadingChannel
 from rapid.rpc.retry_throttle import TOKEN_RATIO, TOKENS
 from rapid.rpc.security import channel_credentials, token_metadata
 from rapid.rpc.tls_diagnosis import remember_target, tls_failure
-from rapid.rpc.token import Token, sent_token
 
 Options = list[tuple[str, Any]]
 
@@ -74,7 +74,7 @@ class Channel:
     Attributes: ``grpc`` for a generated stub; ``metadata`` and ``config.deadline_seconds`` for each call.
     """
 
-    def __init__(self, target: str, config: RpcConfig, token: Token, server_name: str = "") -> None:
+    def __init__(self, target: str, config: RpcConfig, token: CallToken | None, server_name: str = "") -> None:
         self.target = target
         self.config = config
         self._token = token
@@ -91,7 +91,7 @@ class Channel:
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """Metadata of a call that starts now."""
-        return token_metadata(sent_token(self._token))
+        return token_metadata(self._token.value() if self._token else None)
 
     def stream(self, method: str, answer: type[Message]) -> Any:
         """Return the bidirectional method package.Service/Method, as a stub has it, but with requests as message bytes.
@@ -115,7 +115,7 @@ class Channel:
                                f"{reason and f': {reason}'}") from None
 
 
-def aio_channel(target: str, config: RpcConfig, token: Token = None, server_name: str = "") -> Channel:
+def aio_channel(target: str, config: RpcConfig, token: CallToken | None = None, server_name: str = "") -> Channel:
     """Create a channel within an asyncio loop.
 
     ``target`` is host:port, unix:path or any gRPC name. ``server_name`` is the name in the server's certificate, if it
@@ -128,11 +128,11 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
                 grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):  # type: ignore[type-arg]
     """Interceptor that adds the token to every call of a blocking channel."""
 
-    def __init__(self, token: Token) -> None:
+    def __init__(self, token: CallToken) -> None:
         self._token = token
 
     def _continue(self, continuation: Any, details: Any, request: Any) -> Any:
-        metadata_now = token_metadata(sent_token(self._token))
+        metadata_now = token_metadata(self._token.value())
 
         class WithToken(grpc.ClientCallDetails):
             method = details.method
@@ -150,7 +150,7 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
     intercept_stream_stream = _continue  # type: ignore[assignment]
 
 
-def channel(target: str, config: RpcConfig, token: Token = None) -> grpc.Channel:
+def channel(target: str, config: RpcConfig, token: CallToken | None = None) -> grpc.Channel:
     """Create a blocking channel for tools. Every call carries the token."""
     options = channel_options(config, retries=True)
     if config.tls:

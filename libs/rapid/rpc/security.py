@@ -1,7 +1,6 @@
 """Bearer tokens and TLS credentials."""
 
-import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +18,13 @@ def token_metadata(token: str | None) -> tuple[tuple[str, str], ...]:
     return ((TOKEN_HEADER, _SCHEME + token),) if token else ()
 
 
-def is_authorised(accepted: Sequence[str], presented: str | None) -> bool:
-    """Return whether an authorization header carries one of the accepted tokens, compared in constant time.
-
-    Without accepted tokens every caller is authorised.
-    """
-    if not accepted:
-        return True
-    if presented is None or not presented.startswith(_SCHEME):
-        return False
-    given = presented[len(_SCHEME):].encode()
-    return any([hmac.compare_digest(given, token.encode()) for token in accepted])
-
-
-def presented_token(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
-    """Return the authorization header of a call's metadata."""
+def presented_token(metadata: Iterable[tuple[str, str | bytes]] | None) -> str:
+    """Return the bearer token in a call's metadata, '' without one."""
     for key, value in metadata or ():
         if key == TOKEN_HEADER:
-            return value if isinstance(value, str) else value.decode("utf-8", "replace")
-    return None
+            text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+            return text.removeprefix(_SCHEME) if text.startswith(_SCHEME) else ""
+    return ""
 
 
 def _read(path: str, what: str) -> bytes:

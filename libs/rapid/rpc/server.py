@@ -1,4 +1,4 @@
-"""gRPC server: limits, health, reflection, and one interceptor for tokens and errors."""
+"""gRPC server: limits, health, and one interceptor for access and errors."""
 
 import asyncio
 import inspect
@@ -9,15 +9,15 @@ from typing import Any, NoReturn
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
 from rapid.address import split_address
 from rapid.config import RpcConfig
+from rapid.rpc.access import is_allowed, max_request_bytes
+from rapid.rpc.callers import KnownCallers, require_callers
 from rapid.rpc.channel import connection_options
 from rapid.rpc.errors import StatusCode, status_of
 from rapid.rpc.health import NOT_SERVING, SERVING
-from rapid.rpc.security import is_authorised, presented_token, server_credentials
-from rapid.rpc.token import Token, accepted_tokens, require_token
+from rapid.rpc.security import presented_token, server_credentials
 from rapid.telemetry import tracing
 from rapid.telemetry.metrics import counter
 
@@ -32,10 +32,11 @@ OPEN_METHODS = ("/grpc.health.v1.Health/",)
 CANCELLED_SECONDS = 2.0  # for cancelled calls to end
 
 
-def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
-    """Return the gRPC options of every server."""
+def server_options(config: RpcConfig, max_request: int) -> list[tuple[str, Any]]:
+    """Return the gRPC options of a server that accepts requests of at most ``max_request`` bytes."""
+    sizes = {"grpc.max_receive_message_length": max_request}
     return [
-        *connection_options(config),
+        *(dict(connection_options(config)) | sizes).items(),
         # Clients ping every keepalive_seconds (5 at least); pings that often are allowed.
         ("grpc.http2.min_ping_interval_without_data_ms", 4000),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 4000),
@@ -62,10 +63,13 @@ async def _fail(context: Context, method: str, error: BaseException) -> NoReturn
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
-    """Interceptor that admits calls with a valid token, and answers exceptions with status codes."""
+    """Interceptor that admits the calls that `rapid.rpc.access` allows, and answers exceptions with status codes.
 
-    def __init__(self, token: Token) -> None:
-        self._token = token
+    It refuses a call before any message of it is read. Without ``callers`` it admits every call.
+    """
+
+    def __init__(self, callers: KnownCallers | None) -> None:
+        self._callers = callers
         self.calls: set[asyncio.Task[Any]] = set()  # in progress
 
     async def intercept_service(
@@ -76,13 +80,37 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         if handler is None:  # gRPC responds UNIMPLEMENTED
             return handler
         method: str = handler_call_details.method
-        refused = not method.startswith(OPEN_METHODS) and not is_authorised(
-            accepted_tokens(self._token), presented_token(handler_call_details.invocation_metadata))
-        return _guard(handler, method, refused, self.calls)
+        refusal = None if self._callers is None or method.startswith(OPEN_METHODS) else _refusal(
+            self._callers, method, presented_token(handler_call_details.invocation_metadata))
+        return _guard(handler, method, self.calls) if refusal is None else _refuse(method, *refusal)
 
 
-def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any]]) -> Any:
-    """Wrap ``handler`` to map exceptions and to keep its task in ``calls``, or to refuse every call."""
+def _refusal(callers: KnownCallers, method: str, token: str) -> tuple[StatusCode, str] | None:
+    """Return why a call with ``token`` is refused; None when it is allowed."""
+    caller = callers.find(token)
+    if caller is None:
+        return StatusCode.UNAUTHENTICATED, (
+            "no valid token: set FIVE_CALLER_SECRET_FILE (or rpc.caller_secret_file) to a secret of this run's callers")
+    if not is_allowed(caller, method):
+        return StatusCode.PERMISSION_DENIED, f"caller {caller} is not allowed to call {method[1:]}"
+    return None
+
+
+def _refuse(method: str, code: StatusCode, reason: str) -> Any:
+    """Return a handler that ends a call without a look at its requests.
+
+    It is streaming for every method: gRPC reads the request of a unary method, of any allowed size, before it calls the
+    handler.
+    """
+    async def refuse(_: Any, context: Context) -> None:
+        CALLS.labels(method, code.name).inc()
+        await context.abort(code, reason)
+
+    return grpc.stream_stream_rpc_method_handler(refuse)
+
+
+def _guard(handler: Any, method: str, calls: set[asyncio.Task[Any]]) -> Any:
+    """Wrap ``handler`` to map exceptions and to keep its task in ``calls``."""
     behaviour = next(b for b in (handler.unary_unary, handler.unary_stream, handler.stream_unary,
                                  handler.stream_stream) if b is not None)
 
@@ -94,8 +122,6 @@ def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any
 
     async def one_answer(request: Any, context: Context) -> Any:
         enter()
-        if refused:
-            await _refuse(context, method)
         try:
             with tracing.remote_span(method[1:], _traceparent(context) if tracing.is_on() else ""):
                 answer = await behaviour(request, context)
@@ -108,8 +134,6 @@ def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any
 
     async def many_answers(request: Any, context: Context) -> AsyncIterator[Any]:
         enter()
-        if refused:
-            await _refuse(context, method)
         try:
             async for answer in behaviour(request, context):
                 yield answer
@@ -141,26 +165,19 @@ def _unless_bytes(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     return lambda answer: answer if isinstance(answer, bytes) else serialize(answer)
 
 
-async def _refuse(context: Context, method: str) -> NoReturn:
-    CALLS.labels(method, StatusCode.UNAUTHENTICATED.name).inc()
-    await context.abort(StatusCode.UNAUTHENTICATED,
-                        "no valid token: set FIVE_TOKEN (or rpc.token_file) to the run's token")
-    raise AssertionError("abort returned")
-
-
 class _Recorder:
-    """Proxy of a server that records the names of registered services."""
+    """Stand-in for a server that records what the generated functions register, and the names of the services."""
 
-    def __init__(self, server: Any) -> None:
-        self._server = server
+    def __init__(self) -> None:
+        self.handlers: list[Any] = []
         self.names: list[str] = []
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
         self.names += [handler.service_name() for handler in handlers]
-        self._server.add_generic_rpc_handlers(handlers)
+        self.handlers += handlers
 
     def add_registered_method_handlers(self, service: str, handlers: Any) -> None:
-        self._server.add_registered_method_handlers(service, handlers)
+        """Ignore the handlers, which the generic ones contain."""
 
 
 class RpcServer:
@@ -194,25 +211,26 @@ class RpcServer:
         await self._server.wait_for_termination()
 
 
-async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, token: Token = None,
+async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, callers: KnownCallers | None = None,
                 serving: bool = True) -> RpcServer:
     """Start a server at ``address`` (host:port, port 0 is any free one; or unix:path).
 
     ``servicers`` pairs each generated ``add_XServicer_to_server`` with its servicer. With ``serving`` False it is not
-    ready until ``set_serving``. Health needs no token; everything else needs ``token`` where one is given. Raises
-    ValueError when a token is required and missing, OSError when the address cannot be listened on.
+    ready until ``set_serving``. Health needs no token; everything else is for ``callers`` alone where they are given
+    (`rapid.rpc.access`). Raises ValueError when callers are required and missing, OSError when the address cannot be
+    listened on.
     """
-    interceptor = CallInterceptor(require_token(config, token))
-    server = grpc.aio.server(interceptors=[interceptor], options=server_options(config),
-                             maximum_concurrent_rpcs=config.max_concurrent_calls)
-    recorder = _Recorder(server)
+    interceptor = CallInterceptor(require_callers(config, callers))
+    recorder = _Recorder()
     for add, servicer in servicers:
         add(servicer, recorder)
+    options = server_options(config, max_request_bytes(recorder.names, config.max_message_bytes))
+    server = grpc.aio.server(interceptors=[interceptor], options=options,
+                             maximum_concurrent_rpcs=config.max_concurrent_calls)
+    server.add_generic_rpc_handlers(recorder.handlers)
     names = tuple(recorder.names)
     checks: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)
-    reflection.enable_server_reflection(
-        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
     try:
         port = (server.add_secure_port(address, server_credentials(config.tls)) if config.tls
                 else server.add_insecure_port(address))

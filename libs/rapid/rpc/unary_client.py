@@ -8,10 +8,10 @@ import grpc
 import grpc.aio
 
 from rapid.config import RpcConfig
+from rapid.rpc.caller_secret import CallToken
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, failure_of
 from rapid.rpc.retry_throttle import RetryThrottle
-from rapid.rpc.token import Token
 from rapid.telemetry import tracing
 
 Stub = TypeVar("Stub")
@@ -33,7 +33,7 @@ class UnaryClient(Generic[Stub]):
     """
 
     def __init__(self, addresses: Sequence[str], make_stub: Callable[[grpc.aio.Channel], Stub], service: str,
-                 config: RpcConfig, token: Token, name: str = "") -> None:
+                 config: RpcConfig, token: CallToken | None, name: str = "") -> None:
         """``name`` is the name in the servers' certificates, if it differs from the address."""
         self._name = name
         self._addresses = require_addresses(addresses, service)

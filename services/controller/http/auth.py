@@ -10,7 +10,7 @@ from typing import Protocol
 from five.run.config.controller import ControllerConfig
 from five.services.controller.http.problems import Problem
 from five.services.controller.http.tokens import FILE_VARIABLE, NamedTokenFile, Role, TokenEntry, find_token, token_hash
-from rapid.rpc.token import Token, accepted_tokens
+from rapid.rpc.caller_secret import Secret, present_secret
 
 __all__ = ["ANONYMOUS", "Caller", "Authenticator", "Role", "TokenSource"]
 
@@ -36,23 +36,24 @@ ANONYMOUS = Caller("anonymous", Role.OPERATOR)  # if services.controller.auth is
 class Authenticator:
     """Authenticates requests by token. Without ``tokens`` every caller is an operator.
 
-    ``service_token``, which services use among themselves, is always refused here, even if it is listed.
+    ``service_secret``, of the controller's calls to other services, is always refused here, even if it is listed.
     """
 
-    def __init__(self, tokens: TokenSource | None, service_token: Token = None) -> None:
+    def __init__(self, tokens: TokenSource | None, service_secret: Secret = None) -> None:
         self._tokens = tokens
-        self._service_token = service_token
+        self._service_secret = service_secret
         if tokens is not None:
             shared = [e.name for e in tokens.entries() if e.sha256 in self._rejected_hashes()]
             if shared:
-                raise ValueError(f"REST token {shared[0]!r} equals the token that services use among themselves "
-                                 "(FIVE_TOKEN): create another one with `five token new`")
+                raise ValueError(f"REST token {shared[0]!r} equals the secret of the controller's calls to other "
+                                 "services (FIVE_CALLER_SECRET_FILE): create another one with `five token new`")
 
     def _rejected_hashes(self) -> set[str]:
-        return {token_hash(token) for token in accepted_tokens(self._service_token)}
+        secret = present_secret(self._service_secret)
+        return {token_hash(secret)} if secret else set()
 
     @classmethod
-    def from_config(cls, config: ControllerConfig, service_token: Token,
+    def from_config(cls, config: ControllerConfig, service_secret: Secret,
                    environment: Mapping[str, str] = os.environ) -> "Authenticator":
         """Return the authenticator of a configuration. Raise ValueError if its tokens cannot be read."""
         if not config.auth:
@@ -64,7 +65,7 @@ class Authenticator:
                 "tokens_file or "
                 f"{FILE_VARIABLE} (`five token new NAME --role operator` creates an entry), "
                 "or switch auth off on a machine that nobody else can reach")
-        return cls(NamedTokenFile(Path(path).expanduser()), service_token)
+        return cls(NamedTokenFile(Path(path).expanduser()), service_secret)
 
     def authenticate(self, authorization: str) -> Caller:
         """Return the caller for an Authorization header ('' if absent). Raise Problem 401 without a valid token."""
@@ -76,7 +77,7 @@ class Authenticator:
             if entry is not None and entry.sha256 not in self._rejected_hashes():
                 return Caller(entry.name, entry.level, entry.sha256)
         raise Problem(401, "missing, unknown or expired token: send Authorization: Bearer <token> with a listed, named "
-                      "token. The services' own token (FIVE_TOKEN) is not accepted", headers={
+                      "token. The services' own secrets are not accepted", headers={
                           "WWW-Authenticate": 'Bearer realm="five"'})
 
     @property

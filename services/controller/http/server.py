@@ -120,10 +120,10 @@ def create_context(service: Service[RunConfig]) -> Context:
     play = config.services.play
 
     def play_client() -> PlayClient:
-        return PlayClient(play.address, config.rpc, config.name, service.token)
+        return PlayClient(play.address, config.rpc, config.name, service.caller_secret)
 
     return Context(config.name, RunState(state, config.name),
                    ParameterStore(params, state, config.name, short_timeouts, blobs), config.schedules,
-                   Authenticator.from_config(config.services.controller, service.token), limits,
+                   Authenticator.from_config(config.services.controller, service.caller_secret), limits,
                    config.services.evaluator.enabled, service.file_config, OVERVIEW_SECONDS, blobs,
                    play_client if play.enabled and play.address else None, config.services.controller.path_prefix)

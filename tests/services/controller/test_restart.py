@@ -39,7 +39,7 @@ def controller(tmp_path: Path, server: RunningRedis) -> Iterator["subprocess.Pop
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "five.services.controller", "--config", str(config), "--port", "0",
-             "--metrics-port", "0"], stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "FIVE_TOKEN": "t" * 32})
+             "--metrics-port", "0"], stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ))
     yield process
     process.kill()
     process.wait()

@@ -1,6 +1,7 @@
 """Named tokens: file format, rotation while the controller runs, and refusals."""
 
 import json
+import math
 import os
 import stat
 import time
@@ -15,7 +16,7 @@ from five.services.controller.http import tokens
 from five.services.controller.http.auth import ANONYMOUS, Authenticator, Caller, Role
 from five.services.controller.http.problems import Problem
 from five.services.controller.http.tokens import FixedTokens, NamedTokenFile, TokenEntry
-from rapid.rpc.token import ServiceTokenFile as RunToken
+from rapid.rpc.caller_secret import CallerSecretFile
 
 
 def bearer(token: str) -> str:
@@ -134,24 +135,34 @@ def test_a_name_and_a_hash_come_once(path: Path) -> None:
             tokens.read(path)
 
 
-def test_the_services_own_token_opens_nothing(path: Path) -> None:
+def test_the_controllers_own_secret_opens_nothing(path: Path) -> None:
     mine, entry = tokens.make("ada", "operator")
-    service, leaked = tokens.make("five-token", "operator")
+    secret, leaked = tokens.make("five-secret", "operator")
     tokens.write(path, [entry])
-    authenticator = Authenticator(NamedTokenFile(path), service)
-    assert refused(authenticator, service)
+    authenticator = Authenticator(NamedTokenFile(path), secret)
+    assert refused(authenticator, secret)
     tokens.write(path, [entry, leaked])  # put on the list while the controller runs
-    assert refused(authenticator, service) and authenticator.authenticate(bearer(mine)).name == "ada"
-    with pytest.raises(ValueError, match="FIVE_TOKEN"):
-        Authenticator(NamedTokenFile(path), service)
-    (path.parent / "token").write_text(f"another\n{service}\n")  # the services' own, while it is changed
-    changing = RunToken(str(path.parent / "token"))
-    with pytest.raises(ValueError, match="FIVE_TOKEN"):
-        Authenticator(NamedTokenFile(path), changing)
+    assert refused(authenticator, secret) and authenticator.authenticate(bearer(mine)).name == "ada"
+    with pytest.raises(ValueError, match="FIVE_CALLER_SECRET_FILE"):
+        Authenticator(NamedTokenFile(path), secret)
+    (path.parent / "secret").write_text(f"{secret}\n")
+    read = CallerSecretFile(str(path.parent / "secret"))
+    with pytest.raises(ValueError, match="FIVE_CALLER_SECRET_FILE"):
+        Authenticator(NamedTokenFile(path), read)
     tokens.write(path, [entry])
-    authenticator = Authenticator(NamedTokenFile(path), changing)
+    authenticator = Authenticator(NamedTokenFile(path), read)
     tokens.write(path, [entry, leaked])
-    assert refused(authenticator, service) and authenticator.authenticate(bearer(mine)).name == "ada"
+    assert refused(authenticator, secret) and authenticator.authenticate(bearer(mine)).name == "ada"
+
+
+def test_token_is_refused_from_the_second_of_its_expiry() -> None:
+    expires = datetime(2030, 1, 1, tzinfo=UTC)
+    token, entry = tokens.make("ada", "viewer", expires)
+    at = expires.timestamp()
+    assert [entry.expired(now) for now in (at - 1, math.nextafter(at, 0), at, at + 1)] == [False, False, True, True]
+    assert tokens.find_token([entry], token, math.nextafter(at, 0)) == entry
+    assert tokens.find_token([entry], token, at) is None
+    assert not tokens.make("bob", "viewer")[1].expired(math.inf)
 
 
 def test_token_sources(path: Path) -> None:
