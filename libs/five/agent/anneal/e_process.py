@@ -10,7 +10,6 @@ The wealth is a mixture over fixed λ and over the pair at which betting starts.
 improvement: otherwise the agent would have to lose all of the gain again first.
 """
 
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,44 +17,38 @@ BETS = (0.05, 0.1, 0.2, 0.4, 0.7)  # λ with equal weights, for mean losses from
 
 
 class EProcess:
-    """Wealth of bets on a mean score below zero, 1 at the start.
+    """Wealth of bets on a mean score below zero, for independent sequences of scores.
+
+    Attributes:
+        pairs: number of scores of each sequence.
+        wealth: worth of all bets, those that have not started yet included; 1 at the start. float64 [sequences].
+        peak: highest wealth so far, float64 [sequences].
 
     ``late_starts``: mix over the pair k at which betting starts, with weights 1/(k(k+1)).
     """
 
-    def __init__(self, late_starts: bool = True) -> None:
+    def __init__(self, late_starts: bool = True, sequences: int = 1) -> None:
         self._late = late_starts
-        self._bets = np.array(BETS)
-        self._running: npt.NDArray[np.float64] = np.full(len(BETS), 0.0 if late_starts else 1.0)
+        self._factors = np.array(BETS)[:, None]
+        self._running: npt.NDArray[np.float64] = np.full((len(BETS), sequences), 0.0 if late_starts else 1.0)
         self.pairs = 0
-        self.peak = 1.0  # highest wealth so far
+        self.wealth: npt.NDArray[np.float64] = np.ones(sequences)
+        self.peak: npt.NDArray[np.float64] = np.ones(sequences)
 
-    def add(self, score: float) -> float:
-        """Add the next pair's score and return the wealth after it. Raise ValueError outside of [-1, 1]."""
-        if not -1.0 <= score <= 1.0:
-            raise ValueError(f"score {score} of a pair: -1 to 1 is allowed")
+    def add(self, scores: npt.ArrayLike) -> None:
+        """Add the next score of each sequence [sequences], or one for all. Raise ValueError outside of [-1, 1]."""
+        scores = np.asarray(scores, np.float64)
+        if not (np.abs(scores) <= 1.0).all():
+            raise ValueError(f"score {scores} of a pair: -1 to 1 is allowed")
         self.pairs += 1
+        waiting = 0.0
         if self._late:
             self._running += 1.0 / (self.pairs * (self.pairs + 1.0))
-        self._running *= 1.0 - self._bets * score
-        self.peak = max(self.peak, self.wealth)
-        return self.wealth
+            waiting = 1.0 / (self.pairs + 1.0)
+        self._running *= 1.0 - self._factors * scores
+        self.wealth = self._running.mean(0) + waiting
+        self.peak = np.maximum(self.peak, self.wealth)
 
-    @property
-    def wealth(self) -> float:
-        """Worth of all bets, those that have not started yet included."""
-        waiting = 1.0 / (self.pairs + 1.0) if self._late else 0.0
-        return float(self._running.mean()) + waiting
-
-
-def wealth_paths(scores: npt.NDArray[np.float64], late_starts: bool = True) -> npt.NDArray[np.float64]:
-    """Return `EProcess` wealth after each pair for n sequences of scores [n, pairs], as float64 [n, pairs]."""
-    count, pairs = scores.shape
-    running = np.full((count, len(BETS)), 0.0 if late_starts else 1.0)
-    out = np.empty((count, pairs))
-    for k in range(pairs):
-        if late_starts:
-            running += 1.0 / ((k + 1.0) * (k + 2.0))
-        running *= 1.0 - np.array(BETS) * scores[:, k, None]
-        out[:, k] = running.mean(1) + (1.0 / (k + 2.0) if late_starts else 0.0)
-    return out
+    def keep(self, kept: npt.NDArray[np.bool_]) -> None:
+        """Drop the sequences that are False in ``kept`` [sequences]."""
+        self._running, self.wealth, self.peak = self._running[:, kept], self.wealth[kept], self.peak[kept]

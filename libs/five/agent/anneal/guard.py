@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from five.agent.anneal.e_process import EProcess, wealth_paths
+from five.agent.anneal.e_process import EProcess
 from five.agent.anneal.variants import VARIANTS, Variant
 from rapid.section import Section
 
@@ -103,6 +103,42 @@ class GuardDecision:
     reason: str
 
 
+class RuleTest:
+    """Sequential test under one rule, for one or more independent attempts.
+
+    Attributes:
+        harm: e-process against "not worse".
+        harmless: e-process against "it loses ``loss`` or more".
+    """
+
+    def __init__(self, config: GuardConfig, attempts: int = 1) -> None:
+        self._loss = config.loss
+        # The rules share the false-alarm rate. A pass needs both rules, so each has the full miss rate.
+        self.fails_at = len(VARIANTS) / config.false_alarm
+        self.passes_at = 1 / config.miss
+        self.harm = EProcess(sequences=attempts)
+        self.harmless = EProcess(late_starts=False, sequences=attempts)
+
+    def add(self, scores: npt.ArrayLike, counts_for_pass: bool = True) -> None:
+        """Add the score of each attempt's next pair [attempts]. A pass ignores scores with False."""
+        self.harm.add(scores)
+        if counts_for_pass:
+            # A bet on a mean above -loss, scaled to [-1, 1] and negated, is a bet on a mean below zero.
+            self.harmless.add(-(np.asarray(scores) + self._loss) / (1 + self._loss))
+
+    def keep(self, kept: npt.NDArray[np.bool_]) -> None:
+        """Drop the attempts that are False in ``kept`` [attempts]."""
+        self.harm.keep(kept)
+        self.harmless.keep(kept)
+
+
+def evaluate(tests: Sequence[RuleTest]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which attempts fail and which pass, given the tests of all rules, as bool [attempts]."""
+    failed: npt.NDArray[np.bool_] = np.any([test.harm.peak >= test.fails_at for test in tests], axis=0)
+    harmless: npt.NDArray[np.bool_] = np.all([test.harmless.peak >= test.passes_at for test in tests], axis=0)
+    return failed, harmless & ~failed
+
+
 def decide(config: GuardConfig, pairs: Iterable[Pair], since_share: float = 0.0) -> GuardDecision:
     """Return the verdict on an attempt's pairs.
 
@@ -111,14 +147,16 @@ def decide(config: GuardConfig, pairs: Iterable[Pair], since_share: float = 0.0)
     earlier versions hardly saw the change. A failure uses all pairs, and later pairs cannot undo it.
     """
     rows = list(pairs)
-    findings = tuple(_variant_evidence(config, rule, consecutive_pairs(rows, rule), since_share) for rule in VARIANTS)
-    failed = [f for f in findings if f.harm >= f.fails]
-    if failed:
-        worst = max(failed, key=lambda f: f.harm)
+    tests = [RuleTest(config) for _ in VARIANTS]
+    findings = tuple(_add_pairs(test, rule, consecutive_pairs(rows, rule), since_share)
+                     for test, rule in zip(tests, VARIANTS, strict=True))
+    failed, passed = evaluate(tests)
+    if failed.item():
+        worst = max(findings, key=lambda f: f.harm)
         return GuardDecision(GuardVerdict.FAIL, findings, (
             f"under the {worst.rule} rule the newest version is worse than the last one before the change: mean result "
             f"{worst.mean:+.2f} over {worst.pairs} pairs"))
-    if all(f.harmless >= f.passes for f in findings):
+    if passed.item():
         return GuardDecision(GuardVerdict.PASS, findings, f"a loss of {config.loss:g} is ruled out under both rules")
     if not any(f.pairs for f in findings):
         return GuardDecision(GuardVerdict.INCONCLUSIVE, findings, "no pairs have been played yet")
@@ -136,21 +174,17 @@ def consecutive_pairs(pairs: Iterable[Pair], rule: Variant) -> list[Pair]:
     return [found[n] for n in itertools.takewhile(found.__contains__, itertools.count())]
 
 
-def _variant_evidence(config: GuardConfig, rule: Variant, pairs: Sequence[Pair], since_share: float) -> VariantEvidence:
-    harm, harmless = EProcess(), EProcess(late_starts=False)
+def _add_pairs(test: RuleTest, rule: Variant, pairs: Sequence[Pair], since_share: float) -> VariantEvidence:
+    """Add a rule's pairs to its test and return the evidence."""
     shown = set(np.linspace(1, len(pairs), min(CURVE_POINTS, len(pairs))).round().astype(int).tolist())
     history = []
     for count, pair in enumerate(pairs, 1):
-        harm.add(pair.score)
-        if pair.share >= since_share - 1e-9:
-            # A bet on a mean above -loss, scaled to [-1, 1] and negated, is a bet on a mean below zero.
-            harmless.add(-(pair.score + config.loss) / (1 + config.loss))
+        test.add(pair.score, counts_for_pass=pair.share >= since_share - 1e-9)
         if count in shown:
-            history.append((count, harm.peak, harmless.peak))
+            history.append((count, test.harm.peak.item(), test.harmless.peak.item()))
     mean = float(np.mean([pair.score for pair in pairs])) if pairs else 0.0
-    # The rules share the false-alarm rate. A pass needs both rules, so each has the full miss rate.
-    return VariantEvidence(rule, len(pairs), mean, harm.peak, harmless.peak, len(VARIANTS) / config.false_alarm,
-                           1 / config.miss, tuple(history))
+    return VariantEvidence(rule, len(pairs), mean, test.harm.peak.item(), test.harmless.peak.item(), test.fails_at,
+                           test.passes_at, tuple(history))
 
 
 class TestPower(NamedTuple):
@@ -171,26 +205,31 @@ def estimate_power(config: GuardConfig, means: Mapping[Variant, float], spread: 
     """
     rng = np.random.default_rng(seed)
     length = config.pairs if pairs is None else pairs
-    first_fail = np.full(attempts, length + 1)
-    last_pass = np.zeros(attempts, np.int64)
-    for rule in VARIANTS:
-        mean = means[rule]
-        if abs(mean) > spread:
-            raise ValueError(f"mean {mean} of rule {rule}: the spread must be at least as large, not {spread}")
-        drawn = rng.random((attempts, length))
-        up = (spread + mean) / 2
-        scores = np.where(drawn < up, 1.0, np.where(drawn < spread, -1.0, 0.0))
-        first_fail = np.minimum(first_fail, _first_true(wealth_paths(scores) >= len(VARIANTS) / config.false_alarm))
-        bets = wealth_paths(-(scores + config.loss) / (1 + config.loss), late_starts=False)
-        last_pass = np.maximum(last_pass, _first_true(bets >= 1 / config.miss))
-    failed = (first_fail <= length) & (first_fail <= last_pass)
-    passed = (last_pass <= length) & ~failed
-    ends = np.where(failed, first_fail, last_pass)[failed | passed]
-    return TestPower(float(failed.mean()), float(passed.mean()), int(np.median(ends)) if len(ends) else 0)
+    scores = [_sample_scores(rng, rule, means[rule], spread, attempts, length) for rule in VARIANTS]
+    tests = [RuleTest(config, attempts) for _ in VARIANTS]
+    is_failed, is_passed = np.zeros(attempts, bool), np.zeros(attempts, bool)
+    ends = []
+    undecided = np.arange(attempts)
+    for number in range(length):
+        for test, sampled in zip(tests, scores, strict=True):
+            test.add(sampled[number, undecided])
+        failed, passed = evaluate(tests)
+        ended = failed | passed
+        if ended.any():
+            is_failed[undecided[failed]] = True
+            is_passed[undecided[passed]] = True
+            ends += [number + 1] * int(ended.sum())
+            undecided = undecided[~ended]
+            for test in tests:
+                test.keep(~ended)
+    return TestPower(float(is_failed.mean()), float(is_passed.mean()), int(np.median(ends)) if ends else 0)
 
 
-def _first_true(reached: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the 1-based column at which each row is first true; the number of columns plus 1 if it never is."""
-    never = reached.shape[1] + 1
-    first: npt.NDArray[np.int64] = np.where(reached.any(1), reached.argmax(1) + 1, never).astype(np.int64)
-    return first
+def _sample_scores(rng: np.random.Generator, rule: Variant, mean: float, spread: float, attempts: int,
+                   length: int) -> npt.NDArray[np.int8]:
+    """Return random scores as int8 [pairs, attempts]."""
+    if abs(mean) > spread:
+        raise ValueError(f"mean {mean} of rule {rule}: the spread must be at least as large, not {spread}")
+    sampled = rng.random((attempts, length))
+    scores = np.where(sampled < (spread + mean) / 2, 1, np.where(sampled < spread, -1, 0))
+    return np.ascontiguousarray(scores.T.astype(np.int8))
