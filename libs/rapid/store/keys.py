@@ -63,11 +63,11 @@ class Keys:
         """Return the key of a time series of JSON records."""
         return f"{self.prefix}series:{kind}"
 
-    def once(self, name: str) -> str:
     def events_of(self, writer: str) -> str:
         """Return the key of a service's events until the controller has merged them."""
         return f"{self.prefix}events:{writer}"
 
+    def once(self, name: str) -> str:
         """Return the key of a table's idempotency keys."""
         return f"{self.prefix}once:{name}"
 
