@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rapid.store.events import event_fields
+from rapid.store.rows import read_json
 from rapid.store.state import RunState
 from rapid.store.tables import Table, transaction
 
@@ -25,7 +26,7 @@ class AnnealStore:
     def read(self) -> Json:
         """Return the document; None when nothing was ever annealed."""
         text: Any = self._state.redis.get(self._state.keys.anneal)
-        return None if text is None else json.loads(text)
+        return None if text is None else read_json(text, self._state.keys.anneal)
 
     def change(self, edit: Edit, who: str) -> bool:
         """Apply ``edit`` to the document (None: there is none) and add an event, in one atomic step.
@@ -37,7 +38,7 @@ class AnnealStore:
 
         def attempt(pipeline: Any) -> bool:
             text = pipeline.get(keys.anneal)
-            made = edit(None if text is None else json.loads(text))
+            made = edit(None if text is None else read_json(text, keys.anneal))
             pipeline.multi()
             if made is None:
                 return False

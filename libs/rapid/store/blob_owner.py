@@ -9,6 +9,7 @@ import logging
 import time
 
 from rapid.blobs import BlobStore
+from rapid.malformed import MALFORMED
 from rapid.store.errors import Corrupt
 
 log = logging.getLogger(__name__)
@@ -32,14 +33,14 @@ def claim_blobs(blobs: BlobStore, run: str, run_id: str, adopt: str = "") -> Non
         found = blobs.owner(run)  # another process was faster
     try:
         row = json.loads(found or b"")
-        owner, since = str(row["run_id"]), float(row["since"])
-    except (KeyError, TypeError, ValueError) as error:
+        owner, since = str(row["run_id"]), time.gmtime(float(row["since"]))
+    except (*MALFORMED, OSError) as error:  # OSError: a year that the system lacks
         raise Corrupt(f"{blobs.url}: owners/{run} is damaged ({error}): remove it if no other run uses these "
                       "blobs") from None
     if owner == run_id:
         return
     if owner != adopt:
-        day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(since))
+        day = time.strftime("%Y-%m-%d %H:%M UTC", since)
         raise BlobsOwned(
             f"the blobs of {run!r} in {blobs.url} belong since {day} to another run of that name, {owner}; this run is "
             f"{run_id}. Give this run another name, or another blobs.url. If that run has ended for good, continue "

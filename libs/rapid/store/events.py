@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.store.keys import Keys
+from rapid.store.rows import read_json
 
 WRITERS = ("opponents", "optimizer")  # kinds of services with a stream of their own
 _PAGE = 1000
@@ -69,4 +70,4 @@ def _event(row: Any) -> Event:
     identity = _text(row[0])
     fields = {_text(k): _text(v) for k, v in row[1].items()}
     at = float(fields["at"]) if "at" in fields else int(identity.split("-")[0]) / 1000
-    return Event(identity, at, fields["who"], fields["what"], json.loads(fields["details"]))
+    return Event(identity, at, fields["who"], fields["what"], read_json(fields["details"], f"event {identity}"))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from rapid.store.rows import read_json
 from rapid.store.state import RunState
 
 _FIELD = "faults"  # of the run's documents
@@ -25,5 +26,5 @@ def report_faults(state: RunState, who: str, faults: Mapping[str, str]) -> None:
 def read_faults(state: RunState) -> dict[str, str]:
     """Return the reported faults."""
     text: Any = state.redis.hget(state.keys.documents, _FIELD)
-    found: dict[str, str] = {} if text is None else json.loads(text)
+    found: dict[str, str] = {} if text is None else read_json(text, f"{state.keys.documents} {_FIELD}")
     return found

@@ -11,7 +11,7 @@ import secrets
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
@@ -20,6 +20,7 @@ from rapid.store import functions
 from rapid.store.errors import FencedOut, LeaseHeld
 from rapid.store.idempotency import MAX_KEYS
 from rapid.store.keys import Keys
+from rapid.store.rows import decode_row
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -66,8 +67,8 @@ def fenced_write(state: redis.Redis, keys: Keys, fencing_token: FencingToken, co
     """Run Redis commands in one step if the token is valid and every expected key has the given text.
 
     Commands are HDEL, HSET, PUBLISH, SET and XADD. One that begins with ONCE, idempotency keys and a key runs unless
-    that key is recorded (`rapid.store.idempotency`), so the step may be repeated. Errors contain ``what``. Raises FencedOut (having changed
-    nothing), redis.RedisError.
+    that key is recorded (`rapid.store.idempotency`), so the step may be repeated. Errors contain ``what``. Raises
+    FencedOut (having changed nothing), redis.RedisError.
     """
     pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
     outcome: Any = functions.call(state, "fenced_write", _written_keys(commands), *fencing_token.arguments(),
@@ -112,10 +113,10 @@ class PublisherLease:
                 return FencingToken(self.holder, int(second), int(first))
             if answer == "no run":
                 raise LookupError(f"run {self._keys.run!r} does not exist")
-            lease = json.loads(first)
-            if dead or not ProcessIdentity(*json.loads(lease["process"])).is_dead():
-                raise LeaseHeld(self._keys.run, _display_name(lease["holder"]), lease["since"], float(second))
-            dead = lease["holder"]
+            lease = decode_row(first, self._keys.publisher, _Lease.of)
+            if dead or not lease.process.is_dead():
+                raise LeaseHeld(self._keys.run, _display_name(lease.holder), lease.since, float(second))
+            dead = lease.holder
             log.info("publisher's lease taken over from a dead process: %s", _display_name(dead))
 
     def _request(self, dead: str) -> tuple[str, str, str]:
@@ -137,11 +138,25 @@ class PublisherLease:
         functions.call(self._redis, "release_publisher", [self._keys.publisher], self.holder)
 
 
+class _Lease(NamedTuple):
+    """The stored lease: its holder, the holder's process, the time of the acquisition, and whether it was released."""
+
+    holder: str
+    process: ProcessIdentity
+    since: float
+    released: bool
+
+    @classmethod
+    def of(cls, row: Any) -> "_Lease":
+        return cls(str(row["holder"]), ProcessIdentity(*json.loads(row["process"])), float(row["since"]),
+                   bool(row["released"]))
+
+
 def publisher_name(state: redis.Redis, run: str) -> str | None:
     """Return the holder of the publisher's lease, for people; None without one."""
     text: Any = state.get(Keys(run).publisher)
-    lease = None if text is None else json.loads(text)
-    return None if lease is None or lease["released"] else _display_name(lease["holder"])
+    lease = None if text is None else decode_row(text, Keys(run).publisher, _Lease.of)
+    return None if lease is None or lease.released else _display_name(lease.holder)
 
 
 def _display_name(name: str) -> str:

@@ -1,7 +1,6 @@
 """Head of a run: its newest version and the digest of its contents, which together identify a version."""
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.store.keys import Keys
+from rapid.store.rows import decode_row
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,8 @@ class HeadWatcher:
         head = HeadVersion.parse(value)
         if not head.digest:  # a pointer of an earlier release
             record: Any = self._state.hget(self._keys.versions, str(head.version))
-            head = head._replace(digest="" if record is None else json.loads(record)["digest"])
+            head = head._replace(digest="" if record is None else decode_row(
+                record, f"{self._keys.versions} {head.version}", lambda row: str(row["digest"])))
         return head
 
     def listener(self) -> Any:

@@ -5,7 +5,6 @@ acknowledges with its heartbeat that it is idle for that number; instances that 
 expired lease is no acknowledgement; a clean exit is one.
 """
 
-import json
 import time
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import redis
 from rapid.store import functions
 from rapid.store.keys import Keys
 from rapid.store.leases import ANSWER_MS, Instance, Leases
+from rapid.store.rows import decode_row
 
 # Kinds that play or learn, and must be idle before a run is paused.
 IDLE_KINDS = ("evaluator", "inference", "optimizer", "play", "rollout")
@@ -41,7 +41,7 @@ def instance_name(kind: str, identity: str) -> str:
 def idle_report(state: redis.Redis, run: str) -> IdleReport:
     """Return the acknowledgements of the run's current pause and epoch. Changes nothing.
 
-    After the epoch has changed within a pause, a live instance must acknowledge again.
+    After the epoch has changed within a pause, a live instance must acknowledge again. Raise Corrupt for a damaged row.
     """
     keys = Keys(run)
     # Leases first: an instance that acknowledges and exits between the two reads has acknowledged.
@@ -53,14 +53,14 @@ def idle_report(state: redis.Redis, run: str) -> IdleReport:
                  for name in names]
     texts: Any = state.mget(keys.status, keys.record, keys.pause, *(keys.quiet(*one) for one in asked_for))
     status, record, pause, *rows = texts
-    number = int(json.loads(status).get("pause", 0)) if status else 0
-    epoch = int(json.loads(record)["epoch"]) if record else 0
-    asked = json.loads(pause) if pause else {"asked_at": 0.0}
+    number = decode_row(status, keys.status, lambda row: int(row.get("pause", 0))) if status else 0
+    epoch = decode_row(record, keys.record, lambda row: int(row["epoch"])) if record else 0
     if number == 0:
         return IdleReport(0, epoch, 0.0, {}, [])
+    asked_at = decode_row(pause, keys.pause, lambda row: float(row["asked_at"])) if pause else 0.0
     answers: dict[str, dict[str, Any]] = {}
     for (kind, identity), text in zip(asked_for, rows, strict=True):
-        row = None if text is None else json.loads(text)
+        row = None if text is None else decode_row(text, keys.quiet(kind, identity), _answer)
         if row is not None and row["pause"] == number:
             answers[instance_name(kind, identity)] = row
     acknowledged, waiting = {}, []
@@ -70,7 +70,17 @@ def idle_report(state: redis.Redis, run: str) -> IdleReport:
             acknowledged[name] = float(row["at"])
         else:
             waiting.append(name)
-    return IdleReport(number, epoch, float(asked["asked_at"]), acknowledged, waiting)
+    return IdleReport(number, epoch, asked_at, acknowledged, waiting)
+
+
+def _answer(row: Any) -> dict[str, Any]:
+    """Return an acknowledgement's row. Raise KeyError or TypeError for a malformed one."""
+    found = {"pause": row["pause"], "quiet": row["quiet"], "gone": row.get("gone", False)}
+    if found["quiet"]:
+        found["at"] = float(row["at"])
+        if not found["gone"]:
+            found |= {"epoch": row["epoch"], "life": row["life"]}
+    return found
 
 
 def _is_valid(row: dict[str, Any], now: Instance | None, epoch: int) -> bool:

@@ -9,6 +9,7 @@ import redis
 from rapid.process_identity import ProcessIdentity
 from rapid.store import functions
 from rapid.store.keys import Keys
+from rapid.store.rows import decode_row
 
 ANSWER_MS = 30 * 24 * 3600 * 1000  # expiry of a pause's acknowledgements, longer than any pause
 # Kinds of services with leases, in the order of listings.
@@ -85,7 +86,8 @@ class Leases:
         self._keys = Keys(run)
 
     def live(self, kind: str | None = None) -> list[Instance]:
-        """Return instances with a lease, of one kind or of all `KINDS`, by kind and id."""
+        """Return instances with a lease, of one kind or of all `KINDS`, by kind and id. Raise Corrupt for a damaged
+        lease."""
         kinds = KINDS if kind is None else (kind,)
         pipeline: Any = self._redis.pipeline(transaction=False)
         for one in kinds:
@@ -94,5 +96,6 @@ class Leases:
                  for one, found in zip(kinds, pipeline.execute(), strict=True) for name in found]
         # Leases expire on the server's clock; a name without a lease is ignored.
         texts: Any = self._redis.mget(names) if names else []
-        found = [Instance(**json.loads(text)) for text in texts if text is not None]
+        found = [decode_row(text, name, lambda row: Instance(**row))
+                 for name, text in zip(names, texts, strict=True) if text is not None]
         return sorted(found, key=lambda i: (i.kind, i.id))

@@ -22,7 +22,9 @@ from typing import Any
 
 import redis
 
+from rapid.malformed import MALFORMED
 from rapid.store.keys import Keys
+from rapid.store.rows import decode_row
 
 log = logging.getLogger(__name__)
 LEASE_SECONDS = 10.0  # after it nobody watches, unless it was renewed
@@ -83,9 +85,10 @@ def decode_message(data: bytes) -> LiveMessage:
     try:
         head = json.loads(data[_HEAD.size:_HEAD.size + size])
         kind, source, game, facts = head["kind"], head["source"], head["game"], head["facts"]
-    except (ValueError, KeyError, TypeError) as error:
+    except MALFORMED as error:
         raise ValueError(f"a game's message cannot be read: {error}") from error
-    if kind not in KINDS or not isinstance(source, str) or len(source) > 200 or not isinstance(facts, dict):
+    if (not isinstance(kind, str) or kind not in KINDS or not isinstance(source, str) or len(source) > 200
+            or not isinstance(facts, dict)):
         raise ValueError("a game's message has an unknown kind")
     if kind != "games" and not is_game(game):
         raise ValueError("a game's message names no game")
@@ -119,8 +122,8 @@ class LiveChannel:
         text: Any = self._redis.get(self._keys.watched)
         if text is None:
             return NOTHING_WATCHED
-        said = json.loads(text)
-        return WatchedGames(frozenset(said["games"]), frozenset(said["sources"]), frozenset(said["headers"]))
+        return decode_row(text, self._keys.watched, lambda said: WatchedGames(
+            frozenset(said["games"]), frozenset(said["sources"]), frozenset(said["headers"])))
 
     def publish(self, message: LiveMessage) -> int:
         """Publish a message. Return the number of subscribers that received it."""

@@ -28,6 +28,7 @@ from rapid.store.head_version import HeadVersion, HeadWatcher, StagedVersion
 from rapid.store.keys import Keys
 from rapid.store.node_cache import NodeCache
 from rapid.store.prepared_version import PreparedVersion, checksum, prepare_version
+from rapid.store.rows import decode_row
 
 log = logging.getLogger(__name__)
 
@@ -282,12 +283,12 @@ class ParameterStore:
         values: Any = self._params.zrange(self._keys.stored_versions, 0, -1)
         pairs = [value.decode().split(":") for value in values]
         texts: Any = self._state.hmget(self._keys.versions, [version for version, _ in pairs]) if pairs else []
-        return [(int(version), digest, text is not None and json.loads(text)["digest"] == digest)
+        return [(int(version), digest, text is not None and parse_record(int(version), text).digest == digest)
                 for (version, digest), text in zip(pairs, texts, strict=True)]
 
     def _manifest(self, version: int, digest: str) -> dict[str, Any] | None:
         text: Any = self._params.get(self._keys.manifest(version, digest))
-        return None if text is None else json.loads(text)
+        return None if text is None else decode_row(text, f"the manifest of version {version}", _checked_manifest)
 
     def fetch(self, version: int, keep_bfloat16: bool = False,
               buffer: npt.NDArray[np.uint8] | None = None) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -381,3 +382,12 @@ class ParameterStore:
 
 def _format_versions(versions: Sequence[int]) -> str:
     return f"it has {', '.join(map(str, versions))}" if versions else "it has none"
+
+
+def _checked_manifest(row: Any) -> dict[str, Any]:
+    """Return a manifest. Raise ValueError, KeyError or TypeError unless its chunks hold the arrays of its header."""
+    index = tensorfile.parse_header(row["header"].encode(), row["bytes"])
+    step, chunks = int(row["chunk_bytes"]), row["chunks"]
+    if step < 1 or len(chunks) != -(-index.data_bytes // step):
+        raise ValueError(f"{len(chunks)} chunks of {step} bytes where the arrays need {index.data_bytes}")
+    return {**row, "digest": str(row["digest"]), "chunk_bytes": step}

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
+from rapid.malformed import MALFORMED
+
 Json = Any
 
 
@@ -66,5 +68,5 @@ class RunRecord:
             if unknown:
                 raise ValueError(f"unknown fields {', '.join(unknown)}: use a newer release")
             return cls(**{**row, "chain": tuple(row["chain"])})
-        except (TypeError, KeyError, ValueError) as error:
+        except MALFORMED as error:
             raise ValueError(f"the run's record cannot be read: {error}") from None

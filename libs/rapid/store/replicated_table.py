@@ -12,6 +12,7 @@ from typing import Any
 
 from rapid.store.events import event_fields
 from rapid.store.idempotency import is_recorded, next_position, record_key
+from rapid.store.rows import read_json
 from rapid.store.state import RunState
 from rapid.store.tables import Json, transaction
 
@@ -88,10 +89,11 @@ class ReplicatedTable:
         self._texts = client.hgetall(self._key)
         self._position = last[0] if last else None
         self._loaded = time.monotonic()
-        self._on_rows({field.decode(): json.loads(text) for field, text in self._texts.items()}, True)
+        self._on_rows({field.decode(): read_json(text, f"{self._key} {field.decode()}")
+                       for field, text in self._texts.items()}, True)
 
     def _apply(self, entry: Any) -> None:
-        rows: dict[str, Json] = json.loads(entry[1][_CHANGES])
+        rows: dict[str, Json] = read_json(entry[1][_CHANGES], self._log)
         for field, value in rows.items():
             if value is None:
                 self._texts.pop(field.encode(), None)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from rapid.store.events import event_fields
 from rapid.store.fencing import FencingToken, fenced_out
 from rapid.store.record import RunRecord
+from rapid.store.rows import read_json
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
 from rapid.store.tables import transaction
@@ -50,7 +51,7 @@ class ScheduleStore:
             if epoch is not None and epoch != now:
                 raise fenced_out(state.run, "epoch", FencingToken(who, epoch, None), "a change of a schedule")
             text = pipeline.hget(documents, DOCUMENT)
-            change = edit(None if text is None else json.loads(text))
+            change = edit(None if text is None else read_json(text, f"{documents} {DOCUMENT}"))
             if change is None or dry_run:
                 return ""
             pipeline.multi()
@@ -74,4 +75,5 @@ class ScheduleStore:
         if not rows:
             return None
         name, fields = rows[0]
-        return Record(name.decode(), int(name.decode().split("-")[0]) / 1000.0, json.loads(fields[b"v"]))
+        at = int(name.decode().split("-")[0]) / 1000.0
+        return Record(name.decode(), at, read_json(fields[b"v"], f"change {identity}"))

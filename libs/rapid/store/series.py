@@ -13,6 +13,7 @@ import redis
 
 from rapid.store import functions, idempotency
 from rapid.store.keys import Keys
+from rapid.store.rows import read_json
 
 _BATCH = 200  # records of one call
 
@@ -103,4 +104,4 @@ def _body(values: dict[str, Any]) -> str:
 
 def _record(row: Any) -> Record:
     identity = row[0].decode()
-    return Record(identity, int(identity.split("-")[0]) / 1000.0, json.loads(row[1][b"v"]))
+    return Record(identity, int(identity.split("-")[0]) / 1000.0, read_json(row[1][b"v"], f"record {identity}"))

@@ -23,6 +23,7 @@ from rapid.store.keys import Keys
 from rapid.store.leases import Instance, Lease, Leases
 from rapid.store.lineage import Lineage, new_segment, read_lineage
 from rapid.store.record import RunRecord
+from rapid.store.rows import decode_row, read_json
 from rapid.store.tables import Table, transaction
 
 Json = Any
@@ -332,7 +333,7 @@ class RunState:
     def document(self, name: str) -> Json:
         """Return a document; None when it was never written."""
         text: Any = self.redis.hget(self.keys.documents, name)
-        return None if text is None else json.loads(text)
+        return None if text is None else read_json(text, f"{self.keys.documents} {name}")
 
     def set_document(self, name: str, value: Json, who: str, fencing_token: FencingToken | None = None) -> None:
         """Write a document and an event with its value. Raise FencedOut for an invalid fencing token."""
@@ -377,7 +378,7 @@ class RunState:
     def counters(self) -> dict[str, float]:
         """Return all counters by name."""
         rows: Any = self.redis.hgetall(self.keys.counters)
-        return {k.decode(): json.loads(v) for k, v in rows.items()}
+        return {k.decode(): read_json(v, f"{self.keys.counters} {k.decode()}") for k, v in rows.items()}
 
     # Tables.
 
@@ -390,5 +391,5 @@ class RunState:
 
 
 def _status(text: bytes | str) -> RunStatus:
-    row = json.loads(text)
-    return RunStatus(Status(row["status"]), float(row["since"]), row["who"], row["reason"], int(row.get("pause", 0)))
+    return decode_row(text, "the run's status", lambda row: RunStatus(
+        Status(row["status"]), float(row["since"]), row["who"], row["reason"], int(row.get("pause", 0))))

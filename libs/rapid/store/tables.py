@@ -9,6 +9,7 @@ import redis
 from rapid.store.events import event_fields
 from rapid.store.idempotency import is_recorded, next_position, record_key
 from rapid.store.keys import Keys
+from rapid.store.rows import read_json
 
 Json = Any
 _TRIES = 100  # attempts of an optimistic transaction
@@ -45,14 +46,17 @@ class Table:
         self._key = keys.table(name)
 
     def get(self, field: str) -> Json:
-        """Return a field's value; None when it is not set."""
+        """Return a field's value; None when it is not set. Raise Corrupt for a damaged one."""
         text: Any = self._redis.hget(self._key, field)
-        return None if text is None else json.loads(text)
+        return None if text is None else read_json(text, f"{self._key} {field}")
 
     def all(self) -> dict[str, Json]:
-        """Return all fields."""
+        """Return all fields. Raise Corrupt for a damaged one."""
         rows: Any = self._redis.hgetall(self._key)
-        return {k.decode(): json.loads(v) for k, v in rows.items()}
+        return self._parsed(rows)
+
+    def _parsed(self, rows: dict[bytes, bytes]) -> dict[str, Json]:
+        return {k.decode(): read_json(v, f"{self._key} {k.decode()}") for k, v in rows.items()}
 
     def set(self, field: str, value: Json) -> None:
         """Set a field. None removes it."""
@@ -80,7 +84,7 @@ class Table:
             if once and is_recorded(pipeline, marks, once):
                 pipeline.multi()
                 return False
-            rows = {k.decode(): json.loads(v) for k, v in pipeline.hgetall(self._key).items()}
+            rows = self._parsed(pipeline.hgetall(self._key))
             changed = change(rows)
             position = next_position(pipeline, marks) if once else 0
             pipeline.multi()
