@@ -82,7 +82,8 @@ def test_every_table_and_series_has_an_acl_entry() -> None:
 
 
 def test_only_admin_may_run_server_commands() -> None:
-    dangerous = {"eval", "evalsha", "eval_ro", "evalsha_ro", "script|load", "config", "flushall", "flushdb", "keys", "acl", "script", "script|flush", "shutdown", "debug", "save",
+    dangerous = {"eval", "evalsha", "eval_ro", "evalsha_ro", "script|load", "config", "flushall", "flushdb", "keys",
+                 "acl", "script", "script|flush", "shutdown", "debug", "save",
                  "replicaof", "slaveof", "monitor", "client", "migrate", "restore", "dump", "rename", "function",
                  "module", "swapdb", "unlink", "lastsave", "psubscribe", "object"}
     for role in acl.ROLES:
@@ -294,7 +295,8 @@ FORBIDDEN_WRITES: list[tuple[str, tuple[Any, ...]]] = [
     ("controller", ("SET", KEYS.publisher, "{}")), ("evaluator", ("SET", KEYS.anneal, "{}")),
     ("inference", ("SET", KEYS.head, "9")), ("evaluator", ("HSET", KEYS.versions, "9", "{}")),
     ("evaluator", ("SET", KEYS.head, "9")), ("opponents", ("HDEL", KEYS.versions, "0")),
-    ("optimizer", ("HSET", KEYS.documents, "config", "{}")), ("controller", ("XTRIM", KEYS.series("games"), "MAXLEN", "0")),
+    ("optimizer", ("HSET", KEYS.documents, "config", "{}")),
+    ("controller", ("XTRIM", KEYS.series("games"), "MAXLEN", "0")),
     ("controller", ("SET", KEYS.lease("rollout", "0"), "{}")), ("controller", ("SET", KEYS.head, "9")),
     ("controller", ("HSET", KEYS.table("ratings"), "x", "1")),
 ]

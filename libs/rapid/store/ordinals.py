@@ -8,7 +8,6 @@ from rapid.store import functions
 from rapid.store.keys import Keys
 
 
-
 class Ordinal(NamedTuple):
     """An instance's ordinal and the number of instances that have one."""
 
