@@ -1,4 +1,4 @@
-"""Versions in an inference server's memory: which past ones stay or are evicted, failed loads, and the newest's swaps."""
+"""Versions in an inference server's memory: which stay or are evicted, failed loads, and swaps of the newest one."""
 
 import threading
 import time

@@ -32,7 +32,7 @@ class MemoryBackend:
     """State of a run that outlives its processes, and the optimizer's responses to jobs.
 
     ``kill_after``: number of effects after which the controller dies. ``failing``: jobs that the optimizer fails, with
-    how often; ``refusing``: jobs that it refuses.
+    how often; ``refusing``: jobs that it refuses. ``missing``: somebody deleted the run.
     """
 
     now_is: RunStatus = field(default_factory=lambda: RunStatus(Status.RUNNING, 0.0, "controller", ""))
@@ -53,6 +53,8 @@ class MemoryBackend:
     restored: set[str] = field(default_factory=set)
     annealed: set[str] = field(default_factory=set)
     no_anneal: str = ""
+    checks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    missing: bool = False
     effects: int = 0
     limits: StepLimits = field(default_factory=lambda: StepLimits(attempts=2))
 
@@ -62,7 +64,7 @@ class MemoryBackend:
         return self.clock
 
     def status(self) -> RunStatus | None:
-        return self.now_is
+        return None if self.missing else self.now_is
 
     def transition(self, to: Status, reason: str) -> None:
         if self.now_is.status is to:
@@ -112,6 +114,7 @@ class MemoryBackend:
         self._effect()
 
     def save_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
+        self.checks[operation.id] = dict(answer)
         self._effect()
 
     def restore(self, operation: Operation) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def test_a_surgery_goes_through_its_steps_and_ends_running() -> None:
     assert warm is not None
     assert warm.result["until"] == published.result["version"] + REQUEST.warm_up_versions
     assert run.version >= warm.result["until"]
+    assert done.outcome == f"version {published.result['version']} is the first of the new model; the run is learning"
     times = [t for s in done.steps for t in (s.started_at, s.ended_at)]
     assert times == sorted(t for t in times if t is not None)
     assert not run.jobs
@@ -286,6 +287,9 @@ def test_job_published_just_before_cancellation_continues() -> None:
     run.cut_over(order)
     done = carry_on(operation, run)
     assert done.state is OperationState.DONE
+    published = done.step("publish")
+    assert published is not None
+    assert published.result == {"version": order.payload["made"]["transform"]["version"]}
     assert run.publishes == 1
     assert run.now_is.status is Status.RUNNING
 

@@ -31,7 +31,10 @@ def test_a_revert_goes_through_its_steps() -> None:
     assert done.state is OperationState.DONE, done.outcome
     assert tuple(s.name for s in done.steps) == REVERT_STEPS and {s.state for s in done.steps} == {StepState.DONE}
     assert (run.epoch, run.publishes, run.restored, run.now_is.status) == (2, 1, {"revert-1"}, Status.RUNNING)
-    assert "continues from version 3" in done.outcome and not run.jobs and not run.staged
+    published = done.step("publish")
+    assert published is not None
+    assert done.outcome == f"version {published.result['version']} continues from version 3; the run is learning"
+    assert not run.jobs and not run.staged
 
 
 @pytest.mark.parametrize("kind", [OperationKind.REVERT, OperationKind.ANNEAL])
@@ -72,6 +75,7 @@ def test_an_anneal_begins_while_the_run_goes_on_or_not_at_all() -> None:
     run = MemoryBackend()
     done = carry_on(operation(run, OperationKind.ANNEAL), run)
     assert done.state is OperationState.DONE and tuple(s.name for s in done.steps) == ANNEAL_STEPS
+    assert done.outcome == "anneal patch-1 has begun"
     assert run.annealed == {"anneal-1"} and run.epoch == 1 and run.publishes == 0
     for failing in (MemoryBackend(refusing={"keep"}), MemoryBackend(no_anneal="one at a time")):
         done = carry_on(operation(failing, OperationKind.ANNEAL), failing)
