@@ -5,6 +5,7 @@ Scores, survivors and all mutants go to build/mutations/*.md. The tree itself is
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -25,8 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=25, help="mutants of each source file; 0 for all (default 25)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default 1)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="parallel copies of the tree")
-    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS",
-                        help="duration of the tests outside the own file that one mutant gets (default 60)")
+    parser.add_argument("--budget", type=float, default=30.0, metavar="SECONDS",
+                        help="duration of the tests outside the own file that one mutant gets (default 30)")
     parser.add_argument("--timeout", type=float, default=20.0, metavar="SECONDS",
                         help="time for the tests of a mutant on top of five times their usual duration (default 20)")
     parser.add_argument("--out", type=Path, default=None, help="folder of the report (default build/mutations)")
@@ -41,13 +42,18 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(str(error))
     output = given.out or root / "build" / "mutations"
 
+    so_far: list[Outcome] = []
+
     def report(outcome: Outcome) -> None:
+        so_far.append(outcome)
+        write_report(output, so_far, f"unfinished: {len(so_far)} mutants")
         if outcome.verdict != "killed":
             print(describe(outcome), flush=True)
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # removes the copies
     started = time.monotonic()
     equivalent = EquivalentMutants(given.equivalent) if given.equivalent else EquivalentMutants()
-    outcomes = Campaign(root, output, selection, given.sample or None, given.seed, given.workers, given.budget,
+    outcomes = Campaign(root, selection, given.sample or None, given.seed, given.workers, given.budget,
                         given.timeout, equivalent, report).run()
     title = (f"sample={given.sample or 'all'} seed={given.seed} files={len(selection.targets)} mutants={len(outcomes)} "
              f"minutes={(time.monotonic() - started) / 60:.1f}")

@@ -42,7 +42,6 @@ class Campaign:
     """
 
     root: Path
-    output: Path
     selection: Selection
     sample: int | None
     seed: int
@@ -87,7 +86,7 @@ class Campaign:
             of_module = [target for target in self.selection.targets if target.module == module]
             tests = {test for target in of_module for test in (*target.tests, *filter(None, [target.own_test]))}
             jobs += [(module, test, list(of_module[0].siblings)) for test in sorted(tests)]
-        folder = self.output / "coverage"
+        folder = self.root / "build" / "mutations" / "coverage"
         found = self._on_copies(lambda copy, job: record_tests(copy, folder, job[1], job[2]), jobs)
         recorded: dict[str, list[RecordedTest]] = {}
         for (module, _, _), tests_of_file in zip(jobs, found, strict=True):
