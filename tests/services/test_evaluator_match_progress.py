@@ -10,7 +10,7 @@ from five.protos.v1 import evaluator_pb2
 from five.services.evaluator import match_progress
 from five.services.evaluator.service import EvaluatorService
 from rapid.rpc.errors import CallFailed, StatusCode
-from rapid.store.keys import Keys
+from rapid.store.state import RunState
 from rapid.store.tables import Table
 from tests.services.test_evaluator import GAME, Noop
 
@@ -44,7 +44,7 @@ def request(match: str, epoch: int = 1, games: int = GAMES, replay: bool = False
 
 @pytest.fixture
 def table(redis_client: redis.Redis) -> Table:
-    return Table(redis_client, Keys("trial"), match_progress.TABLE)
+    return RunState(redis_client, "trial").table(match_progress.TABLE)
 
 
 async def test_repeated_match_resumes_after_ended_games(table: Table, tmp_path: Path) -> None:
