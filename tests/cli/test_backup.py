@@ -49,6 +49,25 @@ def test_backup_restores_the_run(tmp_path: Path) -> None:
         client.close()
 
 
+def test_backup_file_is_private_and_of_this_run(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "state", append_only=False).start() as server:
+        client = redis.Redis.from_url(server.url)
+        configs = []
+        for name in ("kept", "another"):
+            RunState(client, name).create({"seed": 5}, "the test")
+            config = tmp_path / f"{name}.yaml"
+            config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": name, "store": {"state_url": server.url}}))
+            configs.append(["--config", str(config)])
+        client.close()
+        file = tmp_path / "state.zip"
+        file.write_text("an earlier backup, readable by everyone")
+        file.chmod(0o644)
+        assert five(["save", str(file), *configs[0]]).returncode == 0
+        assert file.stat().st_mode & 0o777 == 0o600
+        other = five(["restore", str(file), "--replace", *configs[1]])
+        assert other.returncode == 2 and b"is of run 'kept', this is run 'another'" in other.stderr
+
+
 def test_backups_in_the_blob_store_are_kept_and_restored(tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path / "state", append_only=False).start() as server:
         client = redis.Redis.from_url(server.url)

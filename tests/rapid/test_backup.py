@@ -1,14 +1,17 @@
 """Backup and restore of a run's state: complete, stopped, and never over a live run."""
 
 import io
+import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 
 from rapid.embedded_redis import EmbeddedRedis
-from rapid.store import backup
+from rapid.store import backup, backup_file
 from rapid.store.errors import Corrupt
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
@@ -98,6 +101,92 @@ def test_incomplete_backup_is_refused(state: RunState, database: redis.Redis) ->
             backup.load(database, io.BytesIO(bad), "me", replace=True)
     now = state.status()
     assert now is not None and now.status is Status.RUNNING
+
+
+SECRETS = ("session:aa", "login:bb", "idempotency:cc", "idempotency-index", "checkpoint-key")
+
+
+def test_backup_lacks_logins_and_keys(state: RunState, database: redis.Redis) -> None:
+    """A session that was ended later, or a login link that was used, would be valid again after a restore."""
+    for name in SECRETS:
+        database.set(state.keys.prefix + name, "x")
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    with zipfile.ZipFile(file) as archive:
+        saved = {name for name, _ in json.loads(archive.read("manifest.json"))["names"]}
+    assert state.keys.head in saved and not saved & {state.keys.prefix + name for name in SECRETS}
+    for name in SECRETS:
+        database.set(state.keys.prefix + name, "of today")
+    backup.load(database, file, "me", replace=True)
+    assert {database.get(state.keys.prefix + name) for name in SECRETS} == {b"of today"}
+
+
+def forged(file: io.BytesIO, change: Callable[[dict[str, Any], dict[str, bytes]], None]) -> io.BytesIO:
+    """Return a backup whose manifest and entries are changed."""
+    with zipfile.ZipFile(file) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(entries.pop("manifest.json"))
+    change(manifest, entries)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", json.dumps(manifest))
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    return made
+
+
+def renamed(name: str) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
+    def change(manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
+        manifest["names"][0][0] = name
+
+    return change
+
+
+def changed(**values: Any) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
+    return lambda manifest, entries: manifest.update(values)
+
+
+def test_logins_in_a_backup_of_an_earlier_release_are_skipped(state: RunState, database: redis.Redis) -> None:
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    for name in SECRETS[:4]:
+        backup.load(database, forged(file, renamed(state.keys.prefix + name)), "me", replace=True)
+        assert not database.exists(state.keys.prefix + name)
+
+
+def bomb(manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
+    entries["keys/00000000"] = bytes(1 << 24)
+
+
+@pytest.mark.parametrize("change", [
+    renamed("five:another:status"), renamed("five:r"), renamed("other"), renamed("five:r:lease:controller:0"),
+    renamed("five:r:params:1:aa:0"), renamed("five:r:checkpoint-key"), renamed("five:r:"), changed(run="../r"),
+    changed(run="r:x"), changed(run=["r"]), changed(names=[["five:r:head"]]), changed(names=7), changed(format=None),
+    changed(names=[[7, 0]]), changed(bytes="many"), changed(keys=1), bomb,
+    lambda manifest, entries: manifest["names"][0].__setitem__(1, -1),
+    lambda manifest, entries: manifest["names"][0].__setitem__(1, 1 << 70),
+    lambda manifest, entries: entries.update({"keys/../../x": entries.pop("keys/00000000")})])
+def test_forged_backup_is_refused_and_changes_nothing(state: RunState, database: redis.Redis, change: Any) -> None:
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    database.set("other", "x")
+    before = {name: database.dump(name) for name in database.keys("*")}
+    bad = forged(file, change)
+    for use in (lambda: backup.describe(bad), lambda: backup.load(database, bad, "me", replace=True)):
+        with pytest.raises(Corrupt):
+            use()
+    assert {name: database.dump(name) for name in database.keys("*")} == before
+
+
+def test_manifest_is_bounded(state: RunState, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is decompressed before the sizes are checked."""
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    huge = forged(file, changed(padding="x" * (1 << 20)))
+    monkeypatch.setattr(backup_file, "MAX_MANIFEST_BYTES", 1 << 18)
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("an entry was read"))
+    with pytest.raises(Corrupt, match="manifest"):
+        backup.describe(huge)
 
 
 def test_backup_of_unknown_run_is_refused(database: redis.Redis) -> None:

@@ -26,6 +26,7 @@ from rapid.store.errors import Corrupt, StoreUnreachable
 MOUNTED = Path("/etc/five/run.yaml")  # configuration of a container
 BLOBS = "blobs:"  # beginning of a FILE in the run's blob store
 KEEP = 14  # backups that remain in the blob store
+MAX_FILE_BYTES = 8 << 30  # of a backup in the blob store, which is read into memory
 
 
 def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace, restoring: bool) -> int:
         client, name, blobs = _open_store(arguments.config, arguments.run, _read_admin_login() if arguments.admin
                                           else None)
         if restoring:
-            return _restore(client, _read(arguments.file, name, blobs), arguments.replace)
+            return _restore(client, name, _read(arguments.file, name, blobs), arguments.replace)
         if arguments.file.startswith(BLOBS):
             return _save_to_blobs(client, name, _blob_store(blobs), arguments.keep)
         return _save(client, name, arguments.file)
@@ -94,7 +95,7 @@ def _save(client: redis.Redis, name: str, file: str) -> int:
         made = backup.save(client, name, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     else:
-        with replacing(Path(file)) as out:
+        with replacing(Path(file), 0o600) as out:
             made = backup.save(client, name, out)
     print(f"run {made.run!r}, version {made.head}: {made.keys} keys, {made.bytes:,} bytes", file=sys.stderr)
     return 0
@@ -139,10 +140,16 @@ def _read(file: str, name: str, url: str) -> bytes:
     if wanted not in names:
         raise LookupError(f"{file}: run {name!r} has no such backup in {blobs.url}; there are: "
                           f"{', '.join(names) or 'none'}")
-    return blobs.get(_folder(name) + wanted)
+    ref = blobs.ref(_folder(name) + wanted)
+    if ref.size > MAX_FILE_BYTES:
+        raise ValueError(f"{file}: {ref.size} bytes, at most {MAX_FILE_BYTES} are allowed")
+    return blobs.get(ref)
 
 
-def _restore(client: redis.Redis, data: bytes, replace: bool) -> int:
+def _restore(client: redis.Redis, name: str, data: bytes, replace: bool) -> int:
+    saved = backup.describe(io.BytesIO(data)).run
+    if saved != name:
+        raise ValueError(f"the backup is of run {saved!r}, this is run {name!r}")
     found = backup.load(client, io.BytesIO(data), _user_name(), replace)
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.at))
     print(f"run {found.run!r} restored to {when}, version {found.head}; it is stopped, resume it",

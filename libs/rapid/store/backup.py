@@ -1,17 +1,19 @@
 """Backup and restore of a run's state: every key of the run in Redis' own serialisation (DUMP, RESTORE).
 
-The file is a zip archive: ``manifest.json``, and one entry per key. It works with any Redis that clients can reach:
-embedded, in a pod, or managed. It has no parameters, which are in the blob store.
+It works with any Redis that clients can reach: embedded, in a pod, or managed. The file (`rapid.store.backup_file`)
+has no parameters, which are in the blob store, and no logins.
 """
 
 import json
 import time
 import zipfile
-import zlib
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterator
+from typing import IO, Any
 
 import redis
 
+from rapid.store import backup_file
+from rapid.store.backup_file import NEVER, SECRET, Backup, SavedKey, kind_of
 from rapid.store.errors import Corrupt
 from rapid.store.events import event_fields
 from rapid.store.head_version import HeadVersion
@@ -19,19 +21,9 @@ from rapid.store.keys import Keys
 from rapid.store.leases import Leases
 from rapid.store.state import IDENTITY, RunStatus, Status, new_identity
 
-FORMAT = 1
 _SCAN = 1000
 _BATCH = 500  # keys per round trip of a restore
-
-
-class Backup(NamedTuple):
-    """Contents of a file: the run, its time (seconds since 1970), its newest version, and its size."""
-
-    run: str
-    at: float
-    head: int | None
-    keys: int
-    bytes: int
+_BATCH_BYTES = 64 << 20
 
 
 class ServicesRunning(RuntimeError):
@@ -42,7 +34,7 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
     """Write the run's state to ``file``, which need not be seekable. The run may continue meanwhile.
 
     One transaction reads everything except streams (events, series), which only grow and are read after it. Heartbeats
-    are left out. Raises LookupError when there is no such run, redis.RedisError.
+    and logins are left out. Raises LookupError when there is no such run, redis.RedisError.
     """
     keys = Keys(run)
     if not state.exists(keys.status):
@@ -60,41 +52,18 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
     entries += [(name, state.dump(name), -1) for name in streams]
     entries = [entry for entry in entries if entry[1] is not None]  # it expired since the listing
     newest = None if head is None else HeadVersion.parse(head).version
-    found = Backup(run, time.time(), newest, len(entries), sum(len(e[1]) for e in entries))
-    listed = [[name.decode(), max(ttl, 0)] for name, _, ttl in entries]
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("manifest.json", json.dumps({"format": FORMAT, **found._asdict(), "names": listed}))
-        for i, (_, payload, _) in enumerate(entries):
-            archive.writestr(f"keys/{i:08d}", payload)
-    return found
+    return backup_file.write(file, run, time.time(), newest, [(name.decode(), value, ttl) for name, value, ttl in entries])
 
 
 def _names(state: redis.Redis, keys: Keys) -> list[bytes]:
-    """Return the run's keys without heartbeats and parameters (which one server may store beside the state)."""
-    left_out = tuple(f"{keys.prefix}{part}:".encode()
-                     for part in ("lease", "leases", "ordinals", "quiet", "quiet-names", "params"))
+    """Return the run's keys that a backup contains. One server may store parameters beside the state."""
     found: Any = state.scan_iter(match=f"{keys.prefix}*", count=_SCAN)
-    return [name for name in found if not name.startswith(left_out)]
+    return [name for name in found if kind_of(name.decode(), keys) not in NEVER | SECRET]
 
 
 def describe(file: IO[bytes]) -> Backup:
-    """Return the contents of a file. Raise Corrupt for an incomplete backup."""
-    return _manifest(file)[0]
-
-
-def _manifest(file: IO[bytes]) -> tuple[Backup, list[tuple[str, int]]]:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            damaged = archive.testzip()
-            row = json.loads(archive.read("manifest.json"))
-            whole = len(archive.namelist()) == 1 + len(row["names"])
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
-        raise Corrupt(f"not a backup of a run: {error}") from None
-    if damaged or not whole:
-        raise Corrupt(f"the backup is damaged{f' at {damaged}' if damaged else ''}: use another backup")
-    if row["format"] != FORMAT:
-        raise Corrupt(f"the backup has format {row['format']}, this release reads {FORMAT}")
-    return Backup(row["run"], row["at"], row["head"], row["keys"], row["bytes"]), [(n, t) for n, t in row["names"]]
+    """Return the contents of a file. Raise Corrupt for a damaged or incomplete backup."""
+    return backup_file.read(file)[0]
 
 
 def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -> Backup:
@@ -105,7 +74,7 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
     ``replace``, ServicesRunning while services other than controllers are alive, Corrupt for a damaged file,
     redis.RedisError.
     """
-    found, names = _manifest(file)
+    found, saved = backup_file.read(file)
     keys = Keys(found.run)
     alive = sorted({i.kind for i in Leases(state, found.run).live()} - {"controller"})
     if alive:
@@ -118,11 +87,10 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
         replaced = state.hget(keys.documents, IDENTITY)
         _remove(state, _names(state, keys))
     with zipfile.ZipFile(file) as archive:
-        for start in range(0, len(names), _BATCH):
+        for batch in _batches([key for key in saved if key.name != keys.status]):
             pipeline: Any = state.pipeline(transaction=False)
-            for i, (name, ttl) in enumerate(names[start:start + _BATCH], start):
-                if name != keys.status:
-                    pipeline.restore(name, ttl, archive.read(f"keys/{i:08d}"), replace=True)
+            for key in batch:
+                pipeline.restore(key.name, key.ttl, archive.read(key.entry), replace=True)
             try:
                 pipeline.execute()
             except redis.ResponseError as error:
@@ -138,6 +106,18 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
     pipeline.xadd(keys.events, event_fields(who, "run.restored", details))
     pipeline.execute()
     return found
+
+
+def _batches(saved: list[SavedKey]) -> Iterator[list[SavedKey]]:
+    """Yield the keys in batches of one round trip."""
+    batch: list[SavedKey] = []
+    for key in saved:
+        if batch and (len(batch) == _BATCH or sum(other.size for other in batch) + key.size > _BATCH_BYTES):
+            yield batch
+            batch = []
+        batch.append(key)
+    if batch:
+        yield batch
 
 
 def _remove(state: redis.Redis, names: list[bytes]) -> None:
