@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
+from dota.malformed import MALFORMED
 
 FORMAT = "five-replay"
 VERSION = 3
@@ -164,5 +165,5 @@ class Replay:
                        None if head["hash"] is None else int(head["hash"], 16),
                        made_by=(made_by[0], made_by[1]) if made_by else None, checks=checks,
                        people=_unpack_people(np.frombuffer(data[orders_size:], _PERSON), texts))
-        except (KeyError, TypeError, UnicodeDecodeError, zlib.error, ValueError) as error:
+        except (*MALFORMED, zlib.error) as error:
             raise ValueError(f"{path} is not a readable replay: {error}") from error

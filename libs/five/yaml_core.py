@@ -66,6 +66,8 @@ def load(text: str) -> Any:
     loader = CoreLoader(text)
     try:
         return loader.get_single_data()
+    except RecursionError:
+        raise yaml.YAMLError("the text is nested too deep") from None
     finally:
         loader.dispose()
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rapid.malformed import MALFORMED
+
 Array = npt.NDArray[Any]
 
 _TAGS = {
@@ -102,19 +104,20 @@ def parse_header(text: bytes, data_bytes: int) -> TensorIndex:
     try:
         table = json.loads(text)
         found = table.pop("__metadata__", {})
-        meta = json.loads(found.get("meta", "{}"))
+        meta = dict(json.loads(found.get("meta", "{}")))
         label = str(found.get("label", ""))
         entries = [TensorEntry(name, row["dtype"], tuple(row["shape"]), *row["data_offsets"])
                    for name, row in table.items()]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except MALFORMED as error:
         raise ValueError(f"not a safetensors header: {error}") from None
+    for e in entries:
+        if not all(type(n) is int and n >= 0 for n in (*e.shape, e.start, e.end)):
+            raise ValueError(f"tensor {e.name!r}: shape and offsets must be natural numbers")
     place = 0
     for e in sorted(entries, key=lambda e: (e.start, e.end)):
-        dtype = _DTYPES.get(e.tag)
+        dtype = _DTYPES.get(e.tag) if isinstance(e.tag, str) else None
         if dtype is None:
             raise ValueError(f"tensor {e.name!r}: unknown dtype {e.tag!r}")
-        if not all(isinstance(n, int) and n >= 0 for n in (*e.shape, e.start, e.end)):
-            raise ValueError(f"tensor {e.name!r}: shape and offsets must be natural numbers")
         if e.start != place or e.end - e.start != math.prod(e.shape) * dtype.itemsize:
             raise ValueError(f"tensor {e.name!r}: bytes {e.start} to {e.end} do not fit shape {list(e.shape)} of "
                              f"{e.tag} at {place}")

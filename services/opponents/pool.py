@@ -15,6 +15,7 @@ import numpy as np
 
 from five.agent.config import LeagueConfig
 from five.agent.league import FORMAT, ActiveVersions, League, OpponentChoice, PoolOpponent
+from rapid.malformed import MALFORMED
 from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.state import RunState
 
@@ -29,9 +30,13 @@ def _row(opponent: PoolOpponent) -> dict[str, Any]:
 
 
 def _league(config: LeagueConfig, rows: Mapping[str, Any]) -> League:
-    opponents = sorted([int(name.removeprefix(_VERSION)), *row] for name, row in rows.items()
-                       if name.startswith(_VERSION))
-    return League.load(config, {"format": FORMAT, "last_added": rows.get(LAST_ADDED), "opponents": opponents})
+    """Return the league of a table's rows. Raise ValueError for damaged rows."""
+    try:
+        opponents = sorted([int(name.removeprefix(_VERSION)), *row] for name, row in rows.items()
+                           if name.startswith(_VERSION))
+        return League.load(config, {"format": FORMAT, "last_added": rows.get(LAST_ADDED), "opponents": opponents})
+    except MALFORMED as error:
+        raise ValueError(f"the table {TABLE} is damaged: {error}") from None
 
 
 class OpponentPool:

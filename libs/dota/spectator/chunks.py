@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dota.malformed import MALFORMED
 from dota.spectator.schema import Frame, FrameSchema
 
 MAGIC = b"FVCH"
@@ -204,7 +205,7 @@ def _read_step(reader: "_Reader", schema: FrameSchema, frame: Frame) -> list[dic
         return []
     try:
         events = json.loads(text)
-    except ValueError as error:
+    except MALFORMED as error:
         raise ValueError(f"a chunk's events cannot be read: {error}") from error
     if not isinstance(events, list) or not all(isinstance(e, dict) for e in events):
         raise ValueError("a chunk's events are not a list of objects")

@@ -10,6 +10,7 @@ from typing import Any
 
 from dota import _core
 from dota.config import GameConfig
+from dota.malformed import MALFORMED
 from dota.spaces import DATA, Layout
 from dota.spectator.facts import play_facts
 from dota.spectator.schema import FrameSchema, parse_schema
@@ -76,7 +77,7 @@ def read_header(data: bytes) -> tuple[Header, FrameSchema, int]:
     try:
         raw = unpacker.decompress(data[start:start + packed], unpacked + 1)
         header = json.loads(raw) if len(raw) == unpacked and unpacker.eof else None
-    except (zlib.error, ValueError) as error:
+    except (zlib.error, *MALFORMED) as error:
         raise ValueError(f"its header cannot be read: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"its header does not have format {FORMAT}")

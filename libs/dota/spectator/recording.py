@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dota.config import GameConfig
+from dota.malformed import MALFORMED
 from dota.spectator.camera import Camera, ChunkEntry
 from dota.spectator.chunks import HEAD, RecordedStep, read_chunk, read_head
 from dota.spectator.header import Header, read_header
@@ -130,7 +131,7 @@ class Recording:
         try:
             raw = unpacker.decompress(data[start:start + packed], unpacked + 1)
             index = json.loads(raw) if len(raw) == unpacked else None
-        except (zlib.error, ValueError) as error:
+        except (zlib.error, *MALFORMED) as error:
             raise ValueError(f"its index cannot be read: {error}") from error
         if not isinstance(index, dict):
             raise ValueError("its index cannot be read")

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota import _core
+from dota.malformed import MALFORMED
 from dota.rewards import SIGNALS
 
 HEROES = 10
@@ -95,7 +96,7 @@ def parse_schema(described: Any) -> FrameSchema:
         tables = tuple(FrameTable(str(name), int(rows), tuple(str(f) for f in fields))
                        for name, rows, fields in described["tables"])
         bits = tuple(FrameBitmap(str(name), int(count)) for name, count in described["bits"])
-    except (KeyError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         raise ValueError(f"its schema cannot be read: {error}") from error
     names = [p.name for p in FrameSchema(tables, bits).parts]
     if len(set(names)) != len(names) or len(names) > MAX_PARTS:

@@ -1,10 +1,13 @@
 """Standings of a run's rated players, as stored rows that can be shown without fitting anything."""
 
+import itertools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from five.agent.ratings import Skill
+from rapid.malformed import MALFORMED
 
 Rows = Mapping[str, Any]
 GameResult = tuple[str, str, float]  # two players, and the first one's result: 1 won, 0.5 drawn, 0 lost
@@ -62,10 +65,27 @@ class Standing:
 
 
 def parse_standings(rows: Rows) -> list[Standing]:
-    """Return the standings in a run's rows, strongest first. Rows of an earlier release give none."""
-    found = [Standing(**row) for name, row in rows.items() if name.startswith(RATED)] if (
+    """Return the standings in a run's rows, strongest first. Rows of an earlier release give none.
+
+    Raise ValueError for a damaged row.
+    """
+    found = [_parse_standing(name, row) for name, row in rows.items() if name.startswith(RATED)] if (
         rows.get(FORMAT_ROW) == FORMAT) else []
     return sorted(found, key=lambda s: (-s.mu, s.player))
+
+
+def _parse_standing(name: str, row: Any) -> Standing:
+    try:
+        found = Standing(**row)
+        numbers = (found.mu, found.sigma, found.draw_probability, *itertools.chain(*found.scores.values()))
+        if not isinstance(found.player, str) or not all(map(math.isfinite, numbers)):
+            raise ValueError("a value is out of range")
+        for counts in found.results.values():
+            if len(counts) != 3 or min(map(int, counts)) < 0:
+                raise ValueError(f"results {counts} are not the numbers of games won, drawn and lost")
+        return found
+    except MALFORMED as error:
+        raise ValueError(f"the rating {name!r} is damaged: {error}") from None
 
 
 def list_games(standing: Standing) -> Iterable[GameResult]:

@@ -13,6 +13,7 @@ from five.agent.draft.evidence import EVIDENCE_GAMES, DraftEvidence
 from five.agent.surgery import MigrationChain
 from five.run.migration import chain_of
 from rapid.atomic_file import replace_text
+from rapid.malformed import MALFORMED
 from rapid.store.record import RunRecord
 from rapid.store.series import Record
 from rapid.store.state import RunState
@@ -62,12 +63,16 @@ def load_evidence(path: Path) -> DraftEvidence:
         return DraftEvidence.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return DraftEvidence(())
+    except RecursionError:
+        raise ValueError(f"{path} is not draft evidence: it is nested too deep") from None
 
 
 def load_record(path: Path) -> SavedRecord | None:
     """Return what `save_record` wrote; None without a file. Raises ValueError for an unreadable file."""
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
+        return SavedRecord(RunRecord.from_json(json.dumps(row["record"])), dict(row["plans"]))
     except FileNotFoundError:
         return None
-    return SavedRecord(RunRecord.from_json(json.dumps(row["record"])), row["plans"])
+    except MALFORMED as error:
+        raise ValueError(f"{path} is not a run's record: {error}") from None

@@ -10,12 +10,13 @@ import json
 import re
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
 from five.services.controller.http.problems import Problem
 from rapid.store.keys import Keys
+from rapid.store.rows import decode_row
 
 HEADER = b"idempotency-key"
 METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -34,6 +35,20 @@ class StoredResponse:
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
+
+
+class _Kept(NamedTuple):
+    """What is stored under a key: the request's fingerprint, and its response once there is one."""
+
+    fingerprint: str
+    response: StoredResponse | None
+
+    @classmethod
+    def of(cls, row: Any) -> "_Kept":
+        if "status" not in row:
+            return cls(str(row["fingerprint"]), None)
+        headers = tuple((n.encode("latin-1"), v.encode("latin-1")) for n, v in row["headers"])
+        return cls(str(row["fingerprint"]), StoredResponse(int(row["status"]), headers, base64.b64decode(row["body"])))
 
 
 @dataclass(frozen=True)
@@ -65,7 +80,7 @@ class IdempotencyStore:
         """Claim a key for a request, or return the response to the first request with it.
 
         Raise Problem 422 for an invalid key or one used for another request, 409 while the first request is in
-        progress, and redis.RedisError.
+        progress, Corrupt for a damaged row, and redis.RedisError.
         """
         if not _KEY.fullmatch(key):
             raise Problem(422, "Idempotency-Key: 1 to 128 visible ASCII characters are allowed, such as a UUID",
@@ -75,15 +90,14 @@ class IdempotencyStore:
         if self._redis.set(name, mark, nx=True, ex=CLAIM_SECONDS):
             return KeyClaim(name, mark, request_fingerprint)
         # A response that expired between the two reads counts as in progress: the client tries again.
-        kept = json.loads(self._redis.get(name) or mark)
-        if kept["fingerprint"] != request_fingerprint:
+        kept = decode_row(self._redis.get(name) or mark, name, _Kept.of)
+        if kept.fingerprint != request_fingerprint:
             raise Problem(422, f"Idempotency-Key {key!r} was used for another request (another path or body): use "
                           "a new key for each change", "key-reused")
-        if "status" not in kept:
+        if kept.response is None:
             raise Problem(409, f"the first request with Idempotency-Key {key!r} is still in progress", "key-busy",
                           {"Retry-After": "1"})
-        headers = tuple((n.encode("latin-1"), v.encode("latin-1")) for n, v in kept["headers"])
-        return StoredResponse(kept["status"], headers, base64.b64decode(kept["body"]))
+        return kept.response
 
     def store_or_release(self, taken: KeyClaim, answer: StoredResponse | None) -> None:
         """Store the response under its key, or release the key if the response is not a success or too large. Raise

@@ -190,6 +190,6 @@ def parse_expiry(text: str) -> datetime:
         if text[-1:] in units:
             return datetime.fromtimestamp(int(time.time() + float(text[:-1]) * units[text[-1]]), UTC)
         found = datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):  # OSError: a year that the system lacks
         raise ValueError(f"expiry {text!r}: expected 30d, 12h, or a date such as 2031-01-31") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -6,6 +6,7 @@ from typing import Any
 
 from five.agent.anneal.guard import Pair
 from five.agent.anneal.variants import Variant
+from rapid.malformed import MALFORMED
 
 Json = Any
 
@@ -27,12 +28,15 @@ def pair_to_json(pair: Pair) -> Json:
 
 
 def parse_pairs(rows: Mapping[str, Json], trial: str) -> list[Pair]:
-    """Return the stored pairs of an attempt."""
+    """Return the stored pairs of an attempt. Raise ValueError for a damaged row."""
     pairs = []
     for name, row in rows.items():
-        attempt, rule, number = name.rsplit("/", 2)
-        if attempt == trial:
-            first, second = row["results"]
-            pairs.append(Pair(Variant(rule), int(number), int(row["version"]), float(row["share"]),
-                              (float(first), float(second))))
+        try:
+            attempt, rule, number = name.rsplit("/", 2)
+            if attempt == trial:
+                first, second = row["results"]
+                pairs.append(Pair(Variant(rule), int(number), int(row["version"]), float(row["share"]),
+                                  (float(first), float(second))))
+        except MALFORMED as error:
+            raise ValueError(f"the guard's pair {name!r} is damaged: {error}") from None
     return pairs

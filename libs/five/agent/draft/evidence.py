@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from five.agent.ratings import wilson_interval
+from rapid.malformed import MALFORMED
 
 EVIDENCE_GAMES = 20_000  # most recent training games that count
 BINS = 10  # equally wide, of predicted probabilities
@@ -160,7 +161,7 @@ class DraftEvidence:
             made._squares = np.array(tree["squares"], np.float64).reshape(3)
             made._versions = None if tree["versions"] is None else (int(tree["versions"][0]), int(tree["versions"][1]))
             return made
-        except (KeyError, TypeError) as error:
+        except MALFORMED as error:
             raise ValueError(f"not draft evidence: {error}") from None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from five.agent.config import ModelConfig
+from rapid.malformed import MALFORMED
 
 if TYPE_CHECKING:  # readers of a schema may lack torch
     from torch import Tensor
@@ -51,7 +52,7 @@ class ModelSchema:
             tensors = tuple(TensorSpec(str(name), tuple(int(n) for n in shape), str(dtype))
                             for name, shape, dtype in values["tensors"])
             return cls(tensors, str(values["layout"]), ModelConfig(**values["config"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except MALFORMED as error:
             raise ValueError(f"not a model schema: {error}") from error
 
     def to_json(self) -> str:

@@ -9,6 +9,7 @@ from five.agent.surgery.migrate import migrate_policy
 from five.agent.surgery.plan import MAX_PARAMETERS, Plan
 from five.agent.surgery.remap import Array
 from five.agent.surgery.spec import AgentSpec
+from rapid.malformed import MALFORMED
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class AppliedMigration:
             values = json.loads(text)
             old = AgentSpec.from_trees(values["old"]["game"], values["old"]["model"])
             link = cls(Plan.from_values(values["plan"]), old)
-            digest = values["digest"]
-        except (KeyError, TypeError, ValueError) as error:
+            digest = str(values["digest"])
+        except MALFORMED as error:
             raise ValueError(f"not an applied plan: {error}") from error
         if link.plan.digest != digest:
             raise ValueError(f"plan {link.plan.name} was edited after it was applied: its digest is "

@@ -11,6 +11,7 @@ from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.schema import ModelSchema, TensorSpec
 from five.agent.surgery.tensor_labels import TensorLabels, policy_labels
+from rapid.malformed import MALFORMED
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class AgentSpec:
         try:
             values = json.loads(text)
             return cls.from_trees(values["game"], values["model"])
-        except (KeyError, TypeError, ValueError) as error:
+        except MALFORMED as error:
             raise ValueError(f"not an agent's specification: {error}") from error
 
     def to_json(self) -> str:
