@@ -4,8 +4,8 @@ Services call functions (FCALL) and cannot run Lua of their own (EVAL). Only the
 rules, may load the library. Its name contains a hash of its source, so two releases use one Redis at the same time.
 Redis persists and replicates libraries.
 
-A call whose function is missing changes nothing. A transaction would apply its other commands, so functions are not
-called within transactions.
+A call whose function is missing changes nothing. A transaction would apply its other commands, so functions are only
+called outside of transactions or before their MULTI.
 """
 
 import logging

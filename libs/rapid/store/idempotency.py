@@ -6,6 +6,8 @@ of insertion, without a clock. The oldest beyond ``MAX_KEYS`` are removed.
 
 from typing import Any
 
+from rapid.store import functions
+
 MAX_KEYS = 100_000  # more than an hour at 17 results per second, the maximum of a run of the paper's size
 
 
@@ -14,10 +16,13 @@ def is_recorded(client: Any, key: str, identity: str) -> bool:
     return client.zscore(key, identity) is not None
 
 
-def next_position(client: Any, key: str) -> int:
-    """Return the position of the next recorded key, read in the transaction that records it."""
-    newest = client.zrange(key, -1, -1, withscores=True)
-    return int(newest[0][1]) + 1 if newest else 1
+def next_position(client: Any, key: str, identity: str) -> int | None:
+    """Return the position at which to record the key, None if it is recorded.
+
+    A transaction calls it before MULTI.
+    """
+    position: int | None = functions.call(client, "next_position", [key], identity)
+    return position
 
 
 def record_key(pipeline: Any, key: str, identity: str, position: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rapid.store.events import event_fields
-from rapid.store.idempotency import is_recorded, next_position, record_key
+from rapid.store.idempotency import next_position, record_key
 from rapid.store.rows import read_json
 from rapid.store.state import RunState
 from rapid.store.tables import Json, transaction
@@ -34,6 +34,7 @@ class ReplicatedTable:
         self._name = name
         self._key = state.keys.table(name)
         self._log = state.keys.table_log(name)
+        self._once = state.keys.once(name)
         self._on_rows = on_rows
         self._texts: dict[bytes, bytes] = {}
         self._position: Any = None  # last applied log entry; None: the log was empty
@@ -54,14 +55,15 @@ class ReplicatedTable:
         Returns whether the update was applied.
         """
         def attempt(pipeline: Any) -> bool | Callable[[list[Any]], bool]:
-            if once and is_recorded(pipeline, self._state.keys.once(self._name), once):
+            position = next_position(pipeline, self._once, once) if once else 0
+            if position is None:
                 return False
             self._refresh(pipeline)
             changed = change()
             if changed is not None and not self._is_current(pipeline, changed):
                 self._load(pipeline)
                 changed = change()
-            return self._write(pipeline, changed, once, event, also()) if changed else False
+            return self._write(pipeline, changed, once, position, event, also()) if changed else False
 
         # Idempotency keys change only together with the table, so they need no watch.
         return bool(transaction(self._state.redis, attempt, self._key, self._log))
@@ -109,12 +111,10 @@ class ReplicatedTable:
         fields = [field.encode() for field in changed]
         return bool(pipeline.hmget(self._key, fields) == [self._texts.get(field) for field in fields])
 
-    def _write(self, pipeline: Any, changed: Rows, once: str,
+    def _write(self, pipeline: Any, changed: Rows, once: str, position: int,
                event: tuple[str, str, dict[str, Json]] | None, also: Sequence[tuple[str, ...]]
                ) -> Callable[[list[Any]], bool]:
         fields = {_CHANGES: _text(changed)}
-        once_key = self._state.keys.once(self._name)
-        position = next_position(pipeline, once_key) if once else 0
         pipeline.multi()
         pipeline.xadd(self._log, fields, maxlen=LOG_ENTRIES, approximate=True)
         for field, value in changed.items():
@@ -123,7 +123,7 @@ class ReplicatedTable:
             else:
                 pipeline.hset(self._key, field, _text(value))
         if once:
-            record_key(pipeline, once_key, once, position)
+            record_key(pipeline, self._once, once, position)
         if event:
             pipeline.xadd(self._state.events.appended_key, event_fields(*event))
         for command in also:

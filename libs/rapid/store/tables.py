@@ -81,12 +81,12 @@ class Table:
         marks = self._keys.once(self._name)
 
         def attempt(pipeline: Any) -> bool:
-            if once and is_recorded(pipeline, marks, once):
+            position = next_position(pipeline, marks, once) if once else 0
+            if position is None:
                 pipeline.multi()
                 return False
             rows = self._parsed(pipeline.hgetall(self._key))
             changed = change(rows)
-            position = next_position(pipeline, marks) if once else 0
             pipeline.multi()
             if changed is None:
                 return False

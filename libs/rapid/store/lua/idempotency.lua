@@ -8,6 +8,12 @@ local function record_key(recorded, name, most)
   return true
 end
 
+-- Returns the position at which to record a key, nil if it is recorded. Key: idempotency keys. Argument: name.
+register('next_position', 1, function(keys, args)
+  if redis.call('ZSCORE', keys[1], args[1]) then return nil end
+  return (redis.call('ZRANGE', keys[1], -1, -1, 'WITHSCORES')[2] or 0) + 1
+end, {'no-writes'})
+
 -- Appends records to a series, each unless its key is recorded. Keys: idempotency keys, series. Arguments: maximum of
 -- the keys, length of the series, then pairs of key and record.
 register('append_once', 2 + 2 * MAX_RECORDS, function(keys, args)

@@ -1,7 +1,7 @@
 -- Writes a version's record and makes it the head, unless it exists with another digest or the token is not valid. The
--- change is atomic for readers of the state. Returns 'conflict', 'head', 'below' (recorded below the head), or why the token is
--- invalid. Without an epoch no token is required. Keys: versions, head, record, publisher. Arguments: version, digest,
--- record of the version, channel, epoch, fence, holder.
+-- change is atomic for readers of the state. Returns 'conflict', 'head', 'below' (recorded below the head), or why the
+-- token is invalid. Without an epoch no token is required. Keys: versions, head, record, publisher. Arguments: version,
+-- digest, record of the version, channel, epoch, fence, holder.
 register('publish_version', 7, function(keys, args)
   if args[5] ~= '' then
     local why = refused(keys[3], keys[4], args[5], args[6], args[7])

@@ -5,8 +5,8 @@
 
 local MAX_KEYS, MAX_CALL_BYTES, MAX_DOCUMENT_BYTES = 64, 8 * 1024 * 1024, 1024 * 1024
 
--- Registers a function that takes at most `most` arguments. Flags are those of redis.register_function. Without the flag
--- allow-oom Redis refuses the whole call when its memory is full, so no function stops halfway.
+-- Registers a function that takes at most `most` arguments. Flags are those of redis.register_function. Without the
+-- flag allow-oom Redis refuses the whole call when its memory is full, so no function stops halfway.
 local function register(name, most, callback, flags)
   redis.register_function{function_name = LIBRARY .. '_' .. name, flags = flags or {}, callback = function(keys, args)
     if #keys > MAX_KEYS or #args > most then
