@@ -250,8 +250,8 @@ class HostedGame:
     # ------------------------------------------------------------------------------------------------ people
 
     def enter(self, who: str, spectate: bool, wanted: Sequence[int]) -> ConnectedPlayer:
-        """Add a person. Raises NoSeat when the game is full or no hero is available."""
-        if len(self._players) >= self._settings.max_connections:
+        """Add a person. Raises NoSeat when the game is full of spectators, or no hero is available to a player."""
+        if spectate and len(self._players) >= self._settings.max_connections:
             raise NoSeat("full")
         if self.ended.is_set() or self._ending:
             raise NoSeat("over")

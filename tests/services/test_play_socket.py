@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from dota.spectator.recording import Recording
 from dota.vec_game import Controller
 from five.run.config.controller import LimitsConfig
+from five.services.controller.games import play_socket
+from five.services.controller.http.tokens import FixedTokens
 from five.services.play.clock import FRAME_SECONDS
 from five.services.play.views import View
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, problem
@@ -307,6 +310,60 @@ def log_in(there: Played) -> str:
     with httpx.Client(base_url=there.rest.url) as client:
         assert client.post("/v1/session", json={"code": code}, headers=own).status_code == 200
         return f"five-{RUN}={client.cookies[f'five-{RUN}']}"
+
+
+async def test_spectators_leave_places_to_players(redis_client: redis.Redis, redis_url: str) -> None:
+    async with playing(redis_url, limits=LimitsConfig(players=2)) as there, AsyncExitStack() as held:
+        game = await there.open(team=0, heroes=[0])
+        watching = 0
+        for _ in range(40):
+            try:
+                await held.enter_async_context(there.socket(game, VIEWER, "?spectate=1"))
+                watching += 1
+            except InvalidStatus as refusal:
+                assert refusal.response.status_code == 403
+        assert watching == 8, "a quarter of the spectators"
+        for query in ("?spectate=1", ""):
+            async with there.socket(game, OPERATOR, query) as socket:
+                await Browser(socket).word("state")
+
+
+async def test_full_game_still_admits_its_player(redis_client: redis.Redis, redis_url: str) -> None:
+    async with playing(redis_url, max_connections=2) as there, AsyncExitStack() as held:
+        game = await there.open(team=0, heroes=[0])
+        for _ in range(3):
+            await held.enter_async_context(there.socket(game, VIEWER, "?spectate=1"))
+        async with there.socket(game) as socket:
+            assert (await Browser(socket).word("state"))["seats"][0]["held"]
+
+
+async def test_a_demoted_player_is_disconnected(redis_client: redis.Redis, redis_url: str,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play_socket, "REVALIDATE_SECONDS", 0.1)
+    async with playing(redis_url) as there:
+        game = await there.open(team=0, heroes=[0])
+        cookie = await asyncio.to_thread(log_in, there)
+        own = {"Cookie": cookie, "Origin": there.rest.url}
+        async with there.socket(game) as playing_by_token, there.socket(game, query="?spectate=1") as watching:
+            await Browser(playing_by_token).word("state")
+            there.rest.context.authenticator._tokens = FixedTokens.of(ada=("viewer", OPERATOR))
+            with pytest.raises(ConnectionClosed) as closed:
+                while True:
+                    await playing_by_token.recv()
+            assert closed.value.rcvd is not None and closed.value.rcvd.code == 4003
+            assert closed.value.rcvd.reason == "ada is a viewer now: viewers may spectate only"
+            assert not (await Browser(watching).word("state", watching=1))["seats"][0]["held"]
+            with pytest.raises(InvalidStatus):
+                async with there.socket(game, "", **own):
+                    pass
+            there.rest.context.authenticator._tokens = FixedTokens.of(ada=("operator", OPERATOR))
+            async with there.socket(game, "", **own) as playing_by_cookie:
+                await Browser(playing_by_cookie).word("state")
+                there.rest.context.authenticator._tokens = FixedTokens.of(ada=("viewer", OPERATOR))
+                with pytest.raises(ConnectionClosed) as closed:
+                    while True:
+                        await playing_by_cookie.recv()
+                assert closed.value.rcvd is not None and closed.value.rcvd.code == 4003
 
 
 async def test_rest_opens_lists_and_ends_games_by_role(redis_client: redis.Redis, redis_url: str) -> None:

@@ -2,7 +2,8 @@
 
 A browser holds a cookie that scripts cannot read and other sites cannot send. Its session is a row in the run's state
 Redis, so it survives a restart of the controller. Only hashes of secrets are stored. A session depends on the named
-token that opened it: it ends at once when the token is revoked, expires or loses its role.
+token that opened it: it ends at once when the token is revoked, expires or loses its role. A token has a limited
+number of sessions and links, so that nobody fills the store.
 """
 
 import json
@@ -10,19 +11,23 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import redis
 
+from five.run.config.controller import LimitsConfig
 from five.services.controller.http.auth import Authenticator, Caller
 from five.services.controller.http.problems import Problem
+from five.services.controller.http.request_limits import ClientRates, too_many_requests
 from five.services.controller.http.tokens import Role, token_hash
 from rapid.store.keys import Keys
+from rapid.store.rows import decode_row
 
 LINK_SECONDS = 600
 SESSION_SECONDS = 30 * 24 * 3600  # without a request; open pages send requests all the time
+UNUSED_SECONDS = 3600  # before its first request
 RENEW_SECONDS = 3600  # between renewals of the stored expiry
 CACHE_SECONDS = 1.0  # maximum age of a cached session
 MAX_CACHED = 1024
@@ -47,11 +52,14 @@ class _CachedSession(NamedTuple):
 class Sessions:
     """Login links and sessions of one run. Blocking and thread-safe. Methods raise redis.RedisError."""
 
-    def __init__(self, state: redis.Redis, run: str, authenticator: Authenticator) -> None:
+    def __init__(self, state: redis.Redis, run: str, authenticator: Authenticator,
+                 limits: LimitsConfig | None = None) -> None:
         self._redis: Any = state
         self._keys = Keys(run)
         self._authenticator = authenticator
+        self._limits = limits or LimitsConfig()
         self._lock = threading.Lock()
+        self._rates = ClientRates(self._limits.logins_per_second, self._limits.logins_burst)
         self._cache: OrderedDict[str, _CachedSession] = OrderedDict()
         self._renewed_at: dict[str, float] = {}
         self.cookie = f"five-{run}"  # cookies ignore ports: two runs on one host need two names
@@ -63,7 +71,8 @@ class Sessions:
             raise Problem(403, f"{caller.name!r} is a {caller.role.name.lower()}: it cannot create a link for an "
                           f"{role.name.lower()}")
         code = secrets.token_urlsafe(24)
-        self._redis.set(self._keys.login(token_hash(code)), _row(caller.token, role), ex=LINK_SECONDS)
+        self._require_rate(caller.token)
+        self._store(self._keys.login, token_hash(code), caller.token, role, LINK_SECONDS)
         return code
 
     def open_by_code(self, code: str) -> OpenedSession:
@@ -82,9 +91,48 @@ class Sessions:
 
     def _create_session(self, token: str, role: Role) -> OpenedSession:
         caller = self._authenticator.caller_by_hash(token, role)
+        self._require_rate(token)
         secret = secrets.token_urlsafe(32)
-        self._redis.set(self._keys.session(token_hash(secret)), _row(token, role), ex=SESSION_SECONDS)
+        ended = self._store(self._keys.session, token_hash(secret), token, role, UNUSED_SECONDS)
+        with self._lock:
+            for digest in ended:
+                self._forget(digest)
         return OpenedSession(secret, caller)
+
+    def _require_rate(self, token: str) -> None:
+        """Raise Problem 429 if a token creates sessions or links too fast."""
+        with self._lock:
+            wait = self._rates.wait_seconds(token)
+            if not wait:
+                self._rates.take(token)
+        if wait:
+            raise too_many_requests(wait, "this token creates too many sessions and login links")
+
+    def _store(self, key: Callable[[str], str], digest: str, token: str, role: Role, seconds: int) -> list[str]:
+        """Store a session or link of a token. Remove the token's oldest beyond the limit and return their digests."""
+        index = key(_index(token))
+        with self._redis.pipeline(transaction=True) as pipeline:
+            while True:
+                try:
+                    pipeline.watch(index)
+                    known = json.loads(pipeline.get(index) or "[]")
+                    rows = pipeline.mget([key(d) for d in known]) if known else []
+                    present = [d for d, row in zip(known, rows, strict=True) if row is not None]
+                    excess = present[:max(len(present) + 1 - self._limits.sessions_per_token, 0)]
+                    pipeline.multi()
+                    pipeline.set(key(digest), _row(token, role), ex=seconds)
+                    pipeline.set(index, json.dumps([*present[len(excess):], digest]), ex=SESSION_SECONDS)
+                    if excess:
+                        pipeline.delete(*map(key, excess))
+                    pipeline.execute()
+                    return excess
+                except redis.WatchError:
+                    continue
+
+    def is_known(self, secret: str) -> bool:
+        """Return whether this controller has seen the session. It may have ended since."""
+        with self._lock:
+            return token_hash(secret) in self._cache
 
     def caller(self, secret: str) -> Caller:
         """Return the caller of a session. Raise Problem 401 without a session, or if its token is no longer valid."""
@@ -94,26 +142,39 @@ class Sessions:
         if known is None or known.until < now:
             row = self._redis.get(self._keys.session(digest))
             if row is None:
+                with self._lock:
+                    self._forget(digest)
                 raise Problem(401, f"this session has ended: {_NEW_LINK_HINT}")
             known = _CachedSession(*_read(row), now + CACHE_SECONDS)
-            self._renew(digest, now)
+            self._renew(digest, known.token, now)
             with self._lock:
                 self._cache[digest] = known
+                self._cache.move_to_end(digest)
                 while len(self._cache) > MAX_CACHED:
-                    self._renewed_at.pop(self._cache.popitem(last=False)[0], None)
+                    self._forget(next(iter(self._cache)))
         return self._authenticator.caller_by_hash(known.token, known.role)
 
-    def _renew(self, digest: str, now: float) -> None:
+    def _renew(self, digest: str, token: str, now: float) -> None:
         if now - self._renewed_at.get(digest, -RENEW_SECONDS) >= RENEW_SECONDS:
-            self._redis.pexpire(self._keys.session(digest), SESSION_SECONDS * 1000)
+            for name in (digest, _index(token)):
+                self._redis.pexpire(self._keys.session(name), SESSION_SECONDS * 1000)
             self._renewed_at[digest] = now
+
+    def _forget(self, digest: str) -> None:
+        self._cache.pop(digest, None)
+        self._renewed_at.pop(digest, None)
 
     def close(self, secret: str) -> None:
         """End a session, if it exists."""
         digest = token_hash(secret)
         self._redis.delete(self._keys.session(digest))
         with self._lock:
-            self._cache.pop(digest, None)
+            self._forget(digest)
+
+
+def _index(token: str) -> str:
+    """Return the place of a digest in the key that lists a token's sessions, or its links."""
+    return f"of-{token}"
 
 
 def _row(token: str, role: Role) -> str:
@@ -121,8 +182,7 @@ def _row(token: str, role: Role) -> str:
 
 
 def _read(row: bytes) -> tuple[str, Role]:
-    found: dict[str, str] = json.loads(row)
-    return found["token"], Role[found["role"]]
+    return decode_row(row, "a session", lambda found: (str(found["token"]), Role[found["role"]]))
 
 
 def cookie_value(headers: Iterable[tuple[bytes, bytes]], name: str) -> str:

@@ -66,21 +66,15 @@ class LiveHub:
     """The live games of one controller, used in one event loop. It starts with the first request and stops when nobody
     watches."""
 
-    def __init__(self, watching: LiveChannel, leases: Leases, max_viewers: int) -> None:
+    def __init__(self, watching: LiveChannel, leases: Leases) -> None:
         self._watching = watching
         self._leases = leases
-        self._max_viewers = max_viewers
         self._feeds: dict[str, GameFeed] = {}
         self._lists: dict[str, tuple[float, list[dict[str, Any]]]] = {}
         self._listed_at = -LIST_DEMAND_SECONDS
         self._buffered_bytes = 0
         self._viewers = 0
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def full(self) -> bool:
-        """Return whether the maximum number of viewers is reached."""
-        return self._viewers >= self._max_viewers
 
     async def games(self) -> list[dict[str, Any]]:
         """Return the games in progress as last listed by their sources, and ask the sources to keep listing them. The
@@ -97,7 +91,7 @@ class LiveHub:
         """Add a viewer to a game; the caller must call ``leave``. Return None if too many games are watched."""
         feed = self._feeds.get(game)
         if feed is None:
-            if len(self._feeds) >= MAX_GAMES:
+            if len(self._feeds) >= MAX_GAMES and not self._drop_unwatched():
                 return None
             feed = self._feeds[game] = GameFeed()
             GAMES.set(len(self._feeds))
@@ -113,6 +107,20 @@ class LiveHub:
         feed.left_at = time.monotonic()
         self._viewers -= 1
         VIEWERS.set(self._viewers)
+        if feed.viewers == 0 and not feed.header:  # a game that nobody plays
+            self._drop(next((game for game, found in self._feeds.items() if found is feed), None))
+
+    def _drop_unwatched(self) -> bool:
+        """Drop the game that its last viewer left first. Return whether there was one."""
+        unwatched = {game: feed.left_at for game, feed in self._feeds.items() if feed.viewers == 0}
+        return self._drop(min(unwatched, key=lambda game: unwatched[game], default=None))
+
+    def _drop(self, game: str | None) -> bool:
+        feed = self._feeds.pop(game, None) if game is not None else None
+        if feed is not None:
+            self._buffered_bytes -= sum(map(len, feed.chunks))
+            GAMES.set(len(self._feeds))
+        return feed is not None
 
     async def wait_for_header(self, feed: GameFeed) -> bool:
         """Wait up to `FIRST_BYTES_SECONDS` for the game's header. Return whether it arrived."""
@@ -182,9 +190,7 @@ class LiveHub:
         now = time.monotonic()
         for game, feed in list(self._feeds.items()):
             if feed.viewers == 0 and now - feed.left_at > LINGER_SECONDS:
-                self._buffered_bytes -= sum(map(len, feed.chunks))
-                del self._feeds[game]
-        GAMES.set(len(self._feeds))
+                self._drop(game)
         if now - self._listed_at > LIST_DEMAND_SECONDS:
             self._lists.clear()
         return bool(self._feeds) or now - self._listed_at <= LIST_DEMAND_SECONDS

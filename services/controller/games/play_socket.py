@@ -12,6 +12,7 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from five.clients.play import GameConnection
 from five.protos.v1 import play_pb2
+from five.services.controller.http.auth import Caller, Role
 from five.services.controller.http.problems import Problem
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.telemetry.metrics import counter, gauge
@@ -19,7 +20,8 @@ from rapid.telemetry.metrics import counter, gauge
 REVALIDATE_SECONDS = 2.0  # between two checks that the caller is still valid
 MAX_MESSAGE_BYTES = 4096  # of a browser's message
 MAX_MESSAGES_PER_SECOND = 240  # a person sends fewer; the play service limits commands as well
-CODE_GAME_OVER, CODE_SERVICE_UNAVAILABLE = 4004, 1011  # close codes: no such game; play service unavailable
+# Close codes: no such game; the role no longer permits it; play service unavailable.
+CODE_GAME_OVER, CODE_FORBIDDEN, CODE_SERVICE_UNAVAILABLE = 4004, 4003, 1011
 
 SOCKETS = gauge("controller", "play_sockets", "instances", "Open web sockets of people who play or watch.")
 FORWARDED = counter("controller", "play_forwarded_bytes", "Bytes of games forwarded to people who play or watch.")
@@ -131,14 +133,16 @@ def game_state_json(state: play_pb2.GameState) -> dict[str, Any]:
 
 
 class PlaySocket:
-    """Relays messages between an accepted web socket and a game until either ends. ``revalidate`` raises Problem once
-    the person's token or session has ended; it blocks.
+    """Relays messages between an accepted web socket and a game until either ends, or the person's role is below
+    ``role``. ``revalidate`` returns the present caller, and raises Problem once the token or session has ended; it
+    blocks.
     """
 
-    def __init__(self, socket: WebSocket, joined: GameConnection, revalidate: Callable[[], object]) -> None:
+    def __init__(self, socket: WebSocket, joined: GameConnection, revalidate: Callable[[], Caller], role: Role) -> None:
         self._socket = socket
         self._joined = joined
         self._revalidate = revalidate
+        self._role = role
         self._code, self._reason = 1000, ""
 
     async def run(self) -> None:
@@ -202,16 +206,19 @@ class PlaySocket:
             pass
 
     async def _watch_session(self) -> None:
-        """Return when the token or session is no longer valid."""
+        """Return when the token or session is no longer valid, or its role too low."""
         while True:
             await asyncio.sleep(REVALIDATE_SECONDS)
             try:
-                await asyncio.to_thread(self._revalidate)
+                caller = await asyncio.to_thread(self._revalidate)
             except Problem:
                 self._code, self._reason = 1008, "the session has ended"
                 return
             except Exception:
-                pass  # unknown while the store is unavailable; checked again
+                continue  # unknown while the store is unavailable; checked again
+            if caller.role < self._role:
+                self._code, self._reason = CODE_FORBIDDEN, f"{caller.name} is a viewer now: viewers may spectate only"
+                return
 
     async def _send(self, what: dict[str, Any]) -> None:
         await self._socket.send_text(json.dumps(what, separators=(",", ":")))

@@ -50,7 +50,7 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
                failure_reason: Callable[[], str] = lambda: "") -> FastAPI:
     """Create the application; its OpenAPI document is at /openapi.json.
 
-    ``not_ready`` returns the reason why the service is not ready, or ''. ``why_dead`` returns the reason why the
+    ``not_ready`` returns the reason why the service is not ready, or ''. ``failure_reason`` returns the reason why the
     process is unhealthy, or ''.
     """
     # FastAPI's own docs pages load scripts from other hosts; the console has a page for the API instead.
@@ -67,10 +67,10 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
     app.add_middleware(RequestMiddleware, authenticator=context.authenticator, sessions=context.sessions,
                        limits=RequestLimits(context.limits), idempotency=IdempotencyStore(context.state.redis,
                                                                                           context.run),
-                       on_change=context.overview_cache.invalidate)
+                       hosts=context.hosts, on_change=context.overview_cache.invalidate)
 
     @app.get("/healthz", include_in_schema=False)
-    def alive() -> JSONResponse:
+    async def alive() -> JSONResponse:  # not in a thread, of which slow requests may use all
         reason = failure_reason()
         return JSONResponse({"status": reason or "alive"}, 503 if reason else 200)
 

@@ -21,7 +21,9 @@ from five.services.controller.games.drafts import DraftAnalyzer
 from five.services.controller.games.live_hub import LiveHub
 from five.services.controller.games.recordings import RecordingReader
 from five.services.controller.http.auth import Authenticator, Caller
+from five.services.controller.http.host_names import HostNames
 from five.services.controller.http.single_flight import SingleFlightCache
+from five.services.controller.http.slots import SlotPool
 from five.services.controller.run.ratings import RatingTable
 from rapid.blobs import BlobStore
 from rapid.store.leases import Leases
@@ -41,22 +43,27 @@ class Context:
     ``configured`` are the configuration's schedules. ``evaluator`` tells whether matches can be played.
     ``overview_seconds`` is the maximum age of a cached status. ``blobs`` holds the checkpoints. ``play`` creates the
     client of the play service, once, in the server's event loop; None without a play service. ``path_prefix`` is the
-    path at which a reverse proxy serves the application.
+    path at which a reverse proxy serves the application, ``hosts`` are the names of its address.
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
                  authenticator: Authenticator, limits: LimitsConfig | None = None, evaluator: bool = True,
                  file_config: RunConfig | None = None, overview_seconds: float = 0.0,
                  blobs: BlobStore | None = None, play: Callable[[], PlayClient] | None = None,
-                 path_prefix: str = "") -> None:
+                 path_prefix: str = "", hosts: HostNames | None = None) -> None:
         self.run = run
         self.state = state
         self.store = store
         self.authenticator = authenticator
         self.limits = limits or LimitsConfig()
         self.evaluator = evaluator
+        self.hosts = hosts or HostNames()
+        limit = self.limits
+        self.stream_slots = SlotPool(limit.streams, limit, "streams", "streams are open")
+        self.live_slots = SlotPool(limit.viewers, limit, "viewers", "viewers watch live games")
+        self.spectator_slots = SlotPool(limit.spectators, limit, "spectators", "spectators watch games of people")
+        self.player_slots = SlotPool(limit.players, limit, "players", "people play")
         self.overview_cache: SingleFlightCache[object] = SingleFlightCache(overview_seconds)
-        self.open_streams = 0  # clients of /v1/stream
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
         self.ratings = RatingTable(state)
@@ -64,16 +71,15 @@ class Context:
         self.blobs = blobs
         self.path_prefix = path_prefix
         self.site = ConsoleSite(path_prefix=path_prefix)
-        self.sessions = Sessions(state.redis, run, authenticator)
+        self.sessions = Sessions(state.redis, run, authenticator, self.limits)
         self.curves = Curves(self.series)
         self.timeline = Timeline(state.events, self.series)
         self.fast_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(QUICK_SECONDS)
         self.slow_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(SLOW_SECONDS)
-        self.live_hub = LiveHub(LiveChannel(state.redis, run), self.leases, self.limits.viewers)
+        self.live_hub = LiveHub(LiveChannel(state.redis, run), self.leases)
         self.recordings = RecordingReader(lambda: self.blobs)
         self.drafts = DraftAnalyzer(run, lambda: self.blobs, self.series)
         self.play = None if play is None else functools.cache(play)
-        self.open_sockets = 0  # people who play or watch
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[ConfigDifference]:

@@ -1,6 +1,7 @@
 """ASGI middleware for every request: limits, authentication, body and idempotency key.
 
-Rate, announced size and token are checked before any byte of the body is read, and never more than the limit is read.
+Host, announced size, token and rate are checked before any byte of the body is read, and never more than the limit is
+read.
 """
 
 import asyncio
@@ -16,7 +17,10 @@ from five.services.controller.console.sessions import (
     require_console_header,
     require_same_origin,
 )
-from five.services.controller.http.auth import Authenticator, Caller
+from five.services.controller.http.auth import Authenticator, Caller, Role
+from five.services.controller.http.client_address import ClientAddress, client_of
+from five.services.controller.http.connections import PROBES
+from five.services.controller.http.host_names import HostNames
 from five.services.controller.http.idempotency import (
     HEADER,
     METHODS,
@@ -32,7 +36,6 @@ log = logging.getLogger(__name__)
 
 PROTECTED = "/v1"
 LOGIN = ("POST", "/v1/session")  # the only request without a caller
-PROBES = frozenset({"/healthz", "/readyz"})  # never rate-limited
 CONNECTION_HEADERS = frozenset({b"date", b"server", b"connection", b"content-length"})
 
 
@@ -42,6 +45,10 @@ def header(scope: Scope, name: bytes) -> str | None:
         if key == name:
             return str(value.decode("latin-1"))
     return None
+
+
+def _is_login(scope: Scope) -> bool:
+    return (scope.get("method", "GET"), scope["path"]) == LOGIN
 
 
 def _has_body(scope: Scope) -> bool:
@@ -62,9 +69,10 @@ class _ResponseRecorder:
 
     async def __call__(self, message: Message) -> None:
         self.started.set()
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
         if self._record:
             if message["type"] == "http.response.start":
-                self.status = message["status"]
                 self.headers = tuple((bytes(n), bytes(v)) for n, v in message.get("headers", ())
                                      if n.lower() not in CONNECTION_HEADERS)
             elif message["type"] == "http.response.body":
@@ -87,13 +95,14 @@ class RequestMiddleware:
     """
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, sessions: Sessions,
-                 limits: RequestLimits, idempotency: IdempotencyStore,
+                 limits: RequestLimits, idempotency: IdempotencyStore, hosts: HostNames,
                  on_change: Callable[[], None] = lambda: None) -> None:
         self._app = app
         self._authenticator = authenticator
         self._sessions = sessions
         self._limits = limits
         self._idempotency = idempotency
+        self._hosts = hosts
         self._on_change = on_change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,16 +118,15 @@ class RequestMiddleware:
                                      and scope["method"] in METHODS)
         body_unread = True  # until the body is read
         try:
-            client = (scope.get("client") or ("unknown",))[0]
-            self._limits.admit(client)
+            client = client_of(scope)
+            self._require_host(scope)
             self._limits.check_length(scope["headers"])
-            caller = await self._authenticate(scope, client) if scope["path"].startswith(PROTECTED) else None
-            self._limits.enter()
-            body_unread = False
-            try:
+            caller = await self._admit(scope, client)
+            with self._limits.enter(caller, client):
+                body_unread = False
                 await self._handle_admitted(scope, receive, recorder, caller)
-            finally:
-                self._limits.leave()
+            if _is_login(scope) and recorder.status != 401:
+                self._limits.login_succeeded(client)
         except Problem as problem:
             if recorder.started.is_set():
                 raise
@@ -136,10 +144,9 @@ class RequestMiddleware:
         return send_and_notify
 
     async def _handle_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        client = (scope.get("client") or ("unknown",))[0]
         try:
-            self._limits.admit(client)
-            await self._authenticate(scope, client)
+            self._require_host(scope)
+            await self._admit(scope, client_of(scope))
         except Problem as problem:
             log.debug("web socket refused: %s", problem)
             await receive()
@@ -147,45 +154,85 @@ class RequestMiddleware:
             return
         await self._app(scope, receive, send)
 
-    async def _authenticate(self, scope: Scope, client: str) -> Caller | None:
-        """Return the caller by token or by cookie, or None for a login request. Raise Problem."""
+    def _require_host(self, scope: Scope) -> None:
+        """Raise Problem 421 for a foreign name in Host. With authentication, cookies and tokens protect as well, so the
+        check is on only if names are configured.
+        """
+        if self._authenticator.is_open or self._hosts.configured:
+            self._hosts.require(scope["headers"])
+
+    async def _admit(self, scope: Scope, client: ClientAddress) -> Caller | None:
+        """Return the caller, or None for a login and outside the API. Raise Problem for an invalid caller or too many
+        requests."""
+        if not scope["path"].startswith(PROTECTED):
+            self._limits.admit_anonymous(client)
+            return None
         headers = dict(scope["headers"])
         authorization = (headers.get(b"authorization") or b"").decode("latin-1")
-        secret = "" if authorization or self._authenticator.is_open else cookie_value(scope["headers"],
-                                                                                      self._sessions.cookie)
-        method = scope.get("method", "GET")
-        is_login = (method, scope["path"]) == LOGIN
-        changes = method in METHODS
+        is_open = self._authenticator.is_open
+        secret = "" if authorization or is_open else cookie_value(scope["headers"], self._sessions.cookie)
+        is_login = _is_login(scope)
+        changes = scope.get("method", "GET") in METHODS
+        if is_login:
+            self._limits.admit_anonymous(client)
         if secret or is_login:
             require_same_origin(headers, changes or scope["type"] == "websocket")
             if changes:
                 require_console_header(headers)
-        elif self._authenticator.is_open and b"origin" in headers:  # from a browser: only the origin tells pages apart
+        elif is_open and b"origin" in headers:  # from a browser: only the origin tells pages apart
             require_same_origin(headers, changes)
         if is_login:
+            self._limits.begin_login(client)
             return None
 
         def authenticate() -> Caller:
             return self._sessions.caller(secret) if secret else self._authenticator.authenticate(authorization)
 
+        caller = await self._authenticate_cookie(secret, client) if secret else self._authenticate_token(
+            authorization, client)
+        self._limits.admit_caller(caller, client)
+        scope.setdefault("state", {}).update(caller=caller, revalidate=authenticate, session=secret)
+        return caller
+
+    def _authenticate_token(self, authorization: str, client: ClientAddress) -> Caller:
+        """Return a token's caller. The failures of others behind the same address do not delay a valid token."""
         try:
-            found = await asyncio.to_thread(authenticate) if secret else authenticate()
-        except Problem as problem:
-            if problem.status == 401:
-                self._limits.login_failed(client)
+            return self._authenticator.authenticate(authorization)
+        except Problem:
+            self._limits.admit_anonymous(client)
+            self._limits.begin_login(client)
+            raise
+
+    async def _authenticate_cookie(self, secret: str, client: ClientAddress) -> Caller:
+        """Return a session's caller. A cookie that this controller has not seen costs an attempt to log in, because
+        it costs a read of the store."""
+        is_known = self._sessions.is_known(secret)
+        if not is_known:
+            self._limits.admit_anonymous(client)
+            self._limits.begin_login(client)
+        try:
+            caller = await asyncio.to_thread(self._sessions.caller, secret)
+        except Problem:
+            if is_known:
+                self._limits.begin_login(client)
             raise
         except redis.RedisError as error:
+            if not is_known:
+                self._limits.login_succeeded(client)
             raise store_unavailable(error) from None
-        scope.setdefault("state", {}).update(caller=found, revalidate=authenticate, session=secret)
-        return found
+        if not is_known:
+            self._limits.login_succeeded(client)
+        return caller
 
     async def _handle_admitted(self, scope: Scope, receive: Receive, recorder: _ResponseRecorder, caller: Caller
                                | None) -> None:
         body = await self._limits.read_body(receive)
         if body is None:
             return
-        # The response to a login is a secret and must not be stored.
-        storable = caller is not None and scope["method"] in METHODS and not scope["path"].startswith(LOGIN[1])
+        # The response to a login is a secret and must not be stored. A viewer changes nothing, and must not fill the
+        # store.
+        storable = (caller is not None and caller.role >= Role.OPERATOR and scope["method"] in METHODS
+                    and not scope["path"].startswith(LOGIN[1]))
         key = header(scope, HEADER) if storable else None
         if caller is None or key is None:
             await self._respond_in_time(scope, _replay_body(body, receive), recorder)

@@ -10,7 +10,7 @@ from five.services.controller.http.problems import MEDIA_TYPE, TITLES, ProblemDe
 
 _REFERENCE = {"$ref": "#/components/schemas/ProblemDetails"}
 # Error statuses of all requests, and additionally of changes.
-COMMON_ERRORS = (400, 401, 408, 413, 422, 429, 500, 503)
+COMMON_ERRORS = (400, 401, 408, 413, 421, 422, 429, 500, 503)
 WRITE_ERRORS = (403, 409)
 _RETRY = {"Retry-After": {"description": "Seconds to wait before trying again.",
                           "schema": {"type": "integer", "minimum": 1}}}

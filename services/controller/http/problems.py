@@ -40,6 +40,7 @@ TITLES = {
     "stale-plan": "The plan no longer fits the run",
     "not-approved": "The plan did not pass its check",
     "stale": "The document has changed since it was read",
+    "misdirected": "The Host header names another server",
     "too-large": "The request is too large",
     "invalid": "Invalid request",
     "precondition-required": "If-Match is required",
@@ -50,7 +51,8 @@ TITLES = {
 }
 _OF_STATUS = {
     400: "bad-request", 401: "unauthenticated", 403: "forbidden", 404: "not-found", 405: "method-not-allowed",
-    408: "timeout", 409: "conflict", 412: "stale", 413: "too-large", 422: "invalid", 428: "precondition-required",
+    408: "timeout", 409: "conflict", 412: "stale", 413: "too-large", 421: "misdirected", 422: "invalid",
+    428: "precondition-required",
     429: "too-many-requests", 431: "too-large", 500: "internal", 503: "unavailable",
 }
 

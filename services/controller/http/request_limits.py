@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from five.run.config.controller import LimitsConfig
+from five.services.controller.http.auth import Caller, Role
+from five.services.controller.http.client_address import ClientAddress
 from five.services.controller.http.problems import Problem
+from five.services.controller.http.slots import Slot, SlotPool
 
 Message = dict[str, Any]
-MAX_CLIENTS = 4096  # tracked addresses; the least recently used one is dropped first
+MAX_CLIENTS = 4096  # tracked clients; the least recently used one is dropped first
+PROXY_FACTOR, ALL_FACTOR = 5, 10  # rates of a trusted proxy, and of all addresses together, over that of one address
 
 
 class TokenBucket:
@@ -32,9 +36,14 @@ class TokenBucket:
         """Take one token."""
         self._left -= 1.0
 
+    def put_back(self) -> None:
+        """Put one token back."""
+        self._left = min(self._burst, self._left + 1.0)
+
 
 class ClientRates:
-    """Token buckets by client address, for use in one thread. ``clock`` returns monotonic seconds."""
+    """Token buckets by client, an address or a token's name, for use in one thread. ``clock`` returns monotonic
+    seconds."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -54,8 +63,13 @@ class ClientRates:
         return bucket.wait_seconds(now)
 
     def take(self, client: str) -> None:
-        """Take one token of the client's bucket."""
+        """Take one token of the client's bucket, after ``wait_seconds``."""
         self._buckets[client].take()
+
+    def put_back(self, client: str) -> None:
+        """Put a taken token back."""
+        if client in self._buckets:
+            self._buckets[client].put_back()
 
 
 def too_many_requests(seconds: float, what: str) -> Problem:
@@ -64,49 +78,84 @@ def too_many_requests(seconds: float, what: str) -> Problem:
                    headers={"Retry-After": str(max(1, round(seconds + 0.5)))})
 
 
+class SenderRates:
+    """Rates of senders without a valid token: of one address, of one trusted proxy, and of all together."""
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
+        self._addresses = ClientRates(rate, burst, clock)
+        self._proxies = ClientRates(rate * PROXY_FACTOR, burst * PROXY_FACTOR, clock)
+        self._all = ClientRates(rate * ALL_FACTOR, burst * ALL_FACTOR, clock)
+
+    def _buckets(self, client: ClientAddress) -> list[tuple[ClientRates, str]]:
+        # Any client of a trusted proxy may send X-Forwarded-For with an address of its choice.
+        proxy = [(self._proxies, client.proxy)] if client.proxy else []
+        return [(self._addresses, client.address), *proxy, (self._all, "")]
+
+    def take(self, client: ClientAddress) -> float:
+        """Take one token. Return 0, or the seconds to wait without taking any."""
+        buckets = self._buckets(client)
+        wait = max(rates.wait_seconds(name) for rates, name in buckets)
+        if not wait:
+            for rates, name in buckets:
+                rates.take(name)
+        return wait
+
+    def put_back(self, client: ClientAddress) -> None:
+        """Put a taken token back."""
+        for rates, name in self._buckets(client):
+            rates.put_back(name)
+
+
 class RequestLimits:
-    """The limits of one application."""
+    """The limits of one application.
+
+    Requests with a valid token count for the token, others for their address, so that nobody without a token can use
+    up what people with one need. Checking a token costs less than parsing the request. Only an unknown cookie or code
+    costs a read of the store: its sender needs an attempt first.
+    """
 
     def __init__(self, config: LimitsConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self.config = config
-        self._all = ClientRates(config.requests_per_second, config.burst, clock)
+        self._viewers = ClientRates(config.requests_per_second, config.burst, clock)
         self._clients = ClientRates(config.client_requests_per_second, config.client_burst, clock)
-        self._failures = ClientRates(config.failed_logins_per_second, config.failed_logins_burst, clock)
-        self._active = 0
+        self._anonymous = SenderRates(config.anonymous_requests_per_second, config.anonymous_burst, clock)
+        self._failures = SenderRates(config.failed_logins_per_second, config.failed_logins_burst, clock)
+        self._active = SlotPool(config.concurrent_requests, config, "concurrent_requests", "requests are in progress",
+                                503, 1)
 
-    def admit(self, client: str) -> None:
-        """Admit a request from an address. Raise Problem 429 if the rate is exceeded."""
-        wait = self._clients.wait_seconds(client)
+    def admit_caller(self, caller: Caller, client: ClientAddress) -> None:
+        """Admit a request of a caller. Raise Problem 429 if its rate is exceeded."""
+        # Without authentication everybody has the same name.
+        name = caller.name if caller.token else f"address {client.address}"
+        shared = [(self._viewers, "")] if caller.role < Role.OPERATOR else []
+        buckets = [(self._clients, name), *shared]
+        wait = max(rates.wait_seconds(bucket) for rates, bucket in buckets)
         if wait:
             raise too_many_requests(
-                wait, f"more than {self.config.client_requests_per_second:g} requests a second from one client")
-        wait = self._all.wait_seconds("")
-        if wait:
-            raise too_many_requests(wait, f"more than {self.config.requests_per_second:g} requests a second")
-        self._clients.take(client)
-        self._all.take("")
+                wait, f"more than {self.config.client_requests_per_second:g} requests a second from {name}, or "
+                f"{self.config.requests_per_second:g} from all viewers")
+        for rates, bucket in buckets:
+            rates.take(bucket)
 
-    def login_failed(self, client: str) -> None:
-        """Count a refused token. Raise Problem 429 instead of the refusal if there are too many.
-
-        A valid token is never delayed by the failures of others behind the same address.
-        """
-        wait = self._failures.wait_seconds(client)
+    def admit_anonymous(self, client: ClientAddress) -> None:
+        """Admit a request without a caller. Raise Problem 429 if the rate of such requests is exceeded."""
+        wait = self._anonymous.take(client)
         if wait:
             raise too_many_requests(wait, "too many requests without a valid token")
-        self._failures.take(client)
 
-    def enter(self) -> None:
-        """Count a request in progress until ``leave``. Raise Problem 503 if there are too many."""
-        if self._active >= self.config.concurrent_requests:
-            raise Problem(503, f"{self._active} requests are in progress, the maximum "
-                          "(services.controller.limits.concurrent_requests): try again",
-                          headers={"Retry-After": "1"})
-        self._active += 1
+    def begin_login(self, client: ClientAddress) -> None:
+        """Count an attempt to log in as failed, until ``login_succeeded``. Raise Problem 429 if too many failed."""
+        wait = self._failures.take(client)
+        if wait:
+            raise too_many_requests(wait, "too many requests without a valid token, code or cookie")
 
-    def leave(self) -> None:
-        """End a request in progress."""
-        self._active -= 1
+    def login_succeeded(self, client: ClientAddress) -> None:
+        """Take an attempt back that ``begin_login`` counted."""
+        self._failures.put_back(client)
+
+    def enter(self, caller: Caller | None, client: ClientAddress) -> Slot:
+        """Return the slot of a request in progress. Raise Problem 503 if there are too many."""
+        return self._active.take(client.address if caller is None else caller)
 
     def check_length(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Raise Problem 413 if the announced body is too large, before any of it is read."""

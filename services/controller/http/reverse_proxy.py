@@ -1,11 +1,12 @@
 """ASGI middleware for a controller behind a reverse proxy: the client's address, and a path prefix."""
 
-import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from five.services.controller.http.client_address import PEER, without_mapping
 
 
 class ReverseProxy:
@@ -25,7 +26,8 @@ class ReverseProxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope.get("client"):
             host, port = scope["client"]
-            scope["client"] = (_without_mapping(host), port)
+            scope["client"] = (without_mapping(host), port)
+            scope[PEER] = scope["client"][0]
         await self._with_client(scope, receive, send)
 
     async def _without_prefix(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,12 +52,3 @@ class ReverseProxy:
 
         await self._app(scope, receive, send_with_prefix)
 
-
-def _without_mapping(host: str) -> str:
-    """Return an IPv4 client of a dual-stack socket by its IPv4 address."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return str(mapped or host)

@@ -1,22 +1,20 @@
 """The HTTP server of the REST API, and the run's context for its requests."""
 
-import asyncio
 import logging
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-import h11
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from five.clients.play import PlayClient
 from five.run.config import RunConfig
 from five.run.config.controller import LOOPBACK, LimitsConfig
 from five.services.controller.http.auth import Authenticator
+from five.services.controller.http.connections import limited_protocol
 from five.services.controller.http.dependencies import Context
+from five.services.controller.http.host_names import HostNames
 from five.services.controller.http.reverse_proxy import ReverseProxy
 from rapid.address import join_address
 from rapid.blobs import BlobStore
@@ -55,52 +53,15 @@ class RestServer(uvicorn.Server):
         await super().serve(sockets)
 
 
-def http_protocol(header_seconds: float) -> type[asyncio.Protocol]:
-    """Return uvicorn's HTTP/1.1 protocol with a time limit for receiving a request's headers."""
-
-    class HeaderTimeoutProtocol(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._update_timer()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._update_timer()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._cancel_timer()
-            super().connection_lost(exc)
-
-        def _update_timer(self) -> None:
-            if self.conn.their_state is not h11.IDLE:
-                self._cancel_timer()
-            elif self._timer is None:
-                self._timer = self.loop.call_later(header_seconds, self._close_if_idle)
-
-        def _cancel_timer(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-        def _close_if_idle(self) -> None:
-            self._timer = None
-            if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-                self.transport.close()
-
-    return HeaderTimeoutProtocol
-
-
 def create_server(app: FastAPI, limits: LimitsConfig, host: str, port: int,
                   trusted_proxies: Sequence[str] = LOOPBACK) -> RestServer:
     """Create a server for the application, without starting it. Host ``::`` is every address, IPv4 and IPv6."""
     return RestServer(uvicorn.Config(
         ReverseProxy(app, app.state.context.path_prefix, trusted_proxies),
-        host, port, http=http_protocol(limits.header_seconds), log_level="warning", access_log=False,
+        host, port, http=limited_protocol(limits, trusted_proxies), log_level="warning", access_log=False,
         proxy_headers=False, timeout_keep_alive=limits.keep_alive_seconds,
-        h11_max_incomplete_event_size=HEADER_BYTES, limit_concurrency=limits.connections,
-        timeout_graceful_shutdown=GRACE_SECONDS, server_header=False, ws="websockets-sansio", ws_max_size=SOCKET_BYTES,
+        h11_max_incomplete_event_size=HEADER_BYTES, timeout_graceful_shutdown=GRACE_SECONDS, server_header=False,
+        ws="websockets-sansio", ws_max_size=SOCKET_BYTES,
         ws_ping_interval=PING_SECONDS, ws_ping_timeout=PING_SECONDS, ws_per_message_deflate=False))
 
 
@@ -126,4 +87,5 @@ def create_context(service: Service[RunConfig]) -> Context:
                    ParameterStore(params, state, config.name, short_timeouts, blobs), config.schedules,
                    Authenticator.from_config(config.services.controller, service.caller_secret), limits,
                    config.services.evaluator.enabled, service.file_config, OVERVIEW_SECONDS, blobs,
-                   play_client if play.enabled and play.address else None, config.services.controller.path_prefix)
+                   play_client if play.enabled and play.address else None, config.services.controller.path_prefix,
+                   HostNames(config.services.controller.hosts, config.services.controller.host))

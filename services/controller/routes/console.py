@@ -104,7 +104,7 @@ class ConsoleParts:
 async def console_stream(caller: Viewer, context: ContextDep, request: Request, last: Annotated[str | None, Header(
         alias="Last-Event-ID", max_length=100)] = None) -> StreamingResponse:
     """Stream everything that the console shows: the messages of /v1/stream, and parts."""
-    return start_stream(context, request, last, ConsoleParts(context, caller).poll)
+    return start_stream(context, caller, request, last, ConsoleParts(context, caller).poll)
 
 
 @router.get("/curves/{kind}")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import redis
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from five.services.controller.games.live_hub import GameFeed
 from five.services.controller.http.dependencies import Context, ContextDep, Viewer
 from five.services.controller.http.problems import Problem, responses
+from five.services.controller.http.slots import ReleasingResponse
 from rapid.blobs import BlobMissing
 
 router = APIRouter(tags=["games"])
@@ -73,8 +75,6 @@ async def _stream_game(context: Context, request: Request, feed: GameFeed, after
                 pass  # unknown while the store is unavailable; checked again
     except Problem:
         return
-    finally:
-        context.live_hub.leave(feed)
 
 
 @router.get("/games/{game}/live", response_class=StreamingResponse, responses={
@@ -86,18 +86,17 @@ async def live(caller: Viewer, context: ContextDep, request: Request, game: Game
         ge=0, le=1 << 31, description="Number of the first chunk to send, if it is buffered.")] = 0
                ) -> StreamingResponse:
     """Stream a live game as bytes."""
-    if context.live_hub.full:
-        raise Problem(429, f"{context.limits.viewers} people watch live games, the maximum "
-                      "(services.controller.limits.viewers): try again later",
-                      headers={"Retry-After": "10"})
-    feed = context.live_hub.watch(game)
-    if feed is None:
-        raise Problem(429, "the maximum number of watched games is reached: try again later",
-                      headers={"Retry-After": "10"})
-    if not await context.live_hub.wait_for_header(feed):
-        context.live_hub.leave(feed)
-        raise Problem(404, f"game {game} is not being played")
-    return StreamingResponse(_stream_game(context, request, feed, after), media_type=BYTES, headers=HEADERS)
+    with ExitStack() as held:
+        held.enter_context(context.live_slots.take(caller))
+        feed = context.live_hub.watch(game)
+        if feed is None:
+            raise Problem(429, "the maximum number of watched games is reached: try again later",
+                          headers={"Retry-After": "10"})
+        held.callback(context.live_hub.leave, feed)
+        if not await context.live_hub.wait_for_header(feed):
+            raise Problem(404, f"game {game} is not being played")
+        return ReleasingResponse(_stream_game(context, request, feed, after), held.pop_all().close, media_type=BYTES,
+                                 headers=HEADERS)
 
 
 @router.get("/replays")

@@ -1,5 +1,6 @@
 """Routes below /v1/play: games that people play."""
 
+import logging
 from collections.abc import Awaitable
 from typing import Annotated, Any, TypeVar
 
@@ -14,6 +15,7 @@ from five.services.controller.http.problems import Problem, responses
 from five.services.controller.routes.games import BYTES, HEADERS
 from rapid.rpc.errors import CallFailed, StatusCode
 
+log = logging.getLogger(__name__)
 router = APIRouter(tags=["play"])
 T = TypeVar("T")
 GameId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$", description="A game's id.")]
@@ -288,18 +290,23 @@ def people_ratings(caller: Viewer, context: ContextDep) -> PersonRatings:
 @router.websocket("/play/games/{game}/socket")
 async def socket(socket: WebSocket, game: str, spectate: bool = False,
                  hero: Annotated[list[int] | None, Query()] = None) -> None:
-    """Connect a person to a game (docs/play.md). The middleware has authenticated the caller."""
+    """Connect a person to a game (docs/play.md). The middleware has authenticated the caller. Playing needs the role
+    operator as long as it lasts."""
     context: Context = socket.app.state.context
     caller: Caller = socket.state.caller
-    if (context.play is None or context.open_sockets >= context.limits.players or len(game) != 32
-            or (caller.role < Role.OPERATOR and not spectate)):
+    role, slots = (Role.VIEWER, context.spectator_slots) if spectate else (Role.OPERATOR, context.player_slots)
+    try:
+        if context.play is None or len(game) != 32:
+            raise Problem(404, f"game {game!r} is not in progress")
+        if caller.role < role:
+            raise Problem(403, "viewers may spectate only")
+        slot = slots.take(caller)
+    except Problem as problem:
+        log.debug("web socket refused: %s", problem)
         await socket.close(1008)  # before it is accepted: HTTP 403
         return
-    context.open_sockets += 1
-    try:
+    with slot:
         await socket.accept()
         wanted = [h for h in hero or () if 0 <= h <= 9]
         await PlaySocket(socket, context.play().join(game, caller.name, spectate, wanted),
-                         socket.state.revalidate).run()
-    finally:
-        context.open_sockets -= 1
+                         socket.state.revalidate, role).run()

@@ -11,8 +11,10 @@ import redis
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import StreamingResponse
 
+from five.services.controller.http.auth import Caller
 from five.services.controller.http.dependencies import Context, ContextDep, Viewer
 from five.services.controller.http.problems import Problem, responses
+from five.services.controller.http.slots import ReleasingResponse
 
 router = APIRouter(tags=["events"])
 POLL_SECONDS = 0.5
@@ -85,12 +87,9 @@ class StreamReader:
 
 async def stream_messages(context: Context, request: Request, cursor: Cursor | None,
                           extra: Callable[[], Iterable[str]] = tuple) -> AsyncIterator[str]:
-    """Yield the stream's text until the caller is no longer valid, including the messages of each call of ``extra``.
-    Decrement the number of open streams at the end.
-    """
+    """Yield the stream's text until the caller is no longer valid, including the messages of each call of ``extra``."""
     reader = StreamReader(context, cursor)
     revalidate = request.state.revalidate
-    context.open_streams += 1
     try:
         yield "retry: 2000\n\n"
         sent_at = time.monotonic()
@@ -111,8 +110,6 @@ async def stream_messages(context: Context, request: Request, cursor: Cursor | N
             await asyncio.sleep(POLL_SECONDS)
     except Problem:
         return
-    finally:
-        context.open_streams -= 1
 
 
 @router.get("/stream", response_class=StreamingResponse, responses={
@@ -124,11 +121,11 @@ async def stream(caller: Viewer, context: ContextDep, request: Request, last: An
         alias="Last-Event-ID", max_length=100, description="Id of the last message received: later messages "
         "are sent first. Without it the stream begins now.")] = None) -> StreamingResponse:
     """Stream events, status changes and new versions (server-sent events)."""
-    return start_stream(context, request, last)
+    return start_stream(context, caller, request, last)
 
 
-def start_stream(context: Context, request: Request, last: str | None, extra: Callable[[], Iterable[str]] = tuple
-          ) -> StreamingResponse:
+def start_stream(context: Context, caller: Caller, request: Request, last: str | None,
+                 extra: Callable[[], Iterable[str]] = tuple) -> StreamingResponse:
     """Return the response that streams the run from ``last`` on. Raise Problem 422 for an invalid cursor, and 429 if
     too many streams are open.
     """
@@ -139,10 +136,7 @@ def start_stream(context: Context, request: Request, last: str | None, extra: Ca
             raise Problem(422, "Last-Event-ID: expected the id of a message of this stream", errors=[
                 {"where": "header.Last-Event-ID", "what": "not the id of a message"}])
         cursor = Cursor(*match.groups())
-    if context.open_streams >= context.limits.streams:
-        raise Problem(429,
-                      f"{context.open_streams} streams are open, the maximum "
-                      "(services.controller.limits.streams); poll GET /v1/events instead",
-                      headers={"Retry-After": "10"})
-    return StreamingResponse(stream_messages(context, request, cursor, extra), media_type="text/event-stream",
+    slot = context.stream_slots.take(caller)
+    return ReleasingResponse(stream_messages(context, request, cursor, extra), slot.release,
+                             media_type="text/event-stream",
                              headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})

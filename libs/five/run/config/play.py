@@ -14,7 +14,8 @@ class PlayConfig(Section):
                              "port.")
     games: int = Field(1, ge=1, le=64, description="Games at once. Each takes about a tenth of a core, and one "
                        "inference request for both sides every timestep.")
-    max_connections: int = Field(32, ge=1, le=1024, description="Players and spectators of one game.")
+    max_connections: int = Field(32, ge=1, le=1024, description="Players and spectators of one game. "
+                                 "Beyond it spectators are refused, players are not.")
     seat_reservation_seconds: float = Field(180.0, ge=0, description="Time for which a hero stays reserved after its "
                                             "player's connection is lost. The agent plays it meanwhile; afterwards "
                                             "another person may take it.")

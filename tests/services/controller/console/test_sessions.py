@@ -13,10 +13,12 @@ import pytest
 import redis
 from fastapi import WebSocket
 
+from five.run.config.controller import LimitsConfig
 from five.services.controller.console.sessions import LINK_SECONDS, SESSION_SECONDS
-from five.services.controller.http.tokens import FixedTokens, token_hash
+from five.services.controller.http.problems import Problem
+from five.services.controller.http.tokens import FixedTokens, Role, token_hash
 from rapid.store.keys import Keys
-from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, live, problem
+from tests.services.live_controller import OPERATOR, RUN, TLS, VIEWER, LiveController, live, problem
 
 COOKIE = f"five-{RUN}"
 
@@ -32,7 +34,7 @@ class Browser:
 
     def __init__(self, rest: LiveController) -> None:
         self.rest = rest
-        self.client = httpx.Client(base_url=rest.url)
+        self.client = httpx.Client(base_url=rest.url, verify=TLS)
         self.own = {"Origin": rest.url, "Sec-Fetch-Site": "same-origin", "X-Five-Console": "test"}
 
     def ask(self, method: str, path: str, headers: dict[str, str] | None = None, **given: Any) -> httpx.Response:
@@ -95,6 +97,77 @@ def test_a_link_ends_by_itself_and_so_does_a_session(rest: LiveController, redis
     left = redis_client.ttl(Keys(RUN).login(token_hash(link["code"])))
     assert 0 < left <= LINK_SECONDS
     assert 0 < redis_client.ttl(Keys(RUN).session(token_hash(browser.client.cookies[COOKIE]))) <= SESSION_SECONDS
+
+
+def stored(redis_client: redis.Redis, kind: str) -> int:
+    """Return the number of sessions or links in the store."""
+    return len(redis_client.keys(f"five:{RUN}:{kind}:*"))
+
+
+def test_a_token_cannot_fill_the_store(rest: LiveController, redis_client: redis.Redis) -> None:
+    sessions = rest.context.sessions
+    caller = sessions.open_by_token(VIEWER).caller
+    for create in (lambda: sessions.open_by_token(VIEWER), lambda: sessions.create_link(caller, Role.VIEWER)):
+        for _ in range(100):
+            try:
+                create()
+            except Problem as problem:
+                assert problem.status == 429
+    for kind in ("session", "login"):
+        assert stored(redis_client, kind) <= 64 + 1, "64 and their list"
+
+
+def test_sessions_are_created_slowly(redis_client: redis.Redis, redis_url: str) -> None:
+    with live(redis_url, LimitsConfig(logins_per_second=0.01, logins_burst=2)) as rest:
+        browser = Browser(rest)
+        assert [browser.ask("POST", "/v1/session", json={"token": VIEWER}).status_code for _ in range(3)] == [
+            200, 200, 429]
+        problem(rest.ask("POST", "/v1/session/links", VIEWER), 429, "too-many-requests")
+        assert browser.ask("POST", "/v1/session", json={"token": OPERATOR}).status_code == 200
+
+
+def test_the_oldest_sessions_and_links_of_a_token_end(redis_client: redis.Redis, redis_url: str) -> None:
+    with live(redis_url, LimitsConfig(sessions_per_token=2)) as rest:
+        browsers = [Browser(rest) for _ in range(4)]
+        operator = Browser(rest)
+        operator.log_in()
+        for browser in browsers:
+            browser.ask("POST", "/v1/session", json={"token": VIEWER})
+            assert browser.ask("GET", "/v1/session").status_code == 200
+        assert [b.ask("GET", "/v1/session").status_code for b in (*browsers, operator)] == [401, 401, 200, 200, 200]
+        assert browsers[2].ask("DELETE", "/v1/session").status_code == 204
+        browsers[0].ask("POST", "/v1/session", json={"token": VIEWER})
+        assert [b.ask("GET", "/v1/session").status_code for b in (browsers[0], browsers[3])] == [200, 200]
+        codes = [rest.ask("POST", "/v1/session/links", VIEWER).json()["code"] for _ in range(3)]
+        assert [Browser(rest).ask("POST", "/v1/session", json={"code": code}).status_code for code in codes] == [
+            401, 200, 200]
+        assert stored(redis_client, "session") == 2 + 2 + 1 and stored(redis_client, "login") == 2  # the lists included
+
+
+def test_an_unused_session_ends_early(rest: LiveController, redis_client: redis.Redis) -> None:
+    browser = Browser(rest)
+    browser.log_in()
+    name = Keys(RUN).session(token_hash(browser.client.cookies[COOKIE]))
+    assert 0 < redis_client.ttl(name) <= 3600
+    browser.ask("GET", "/v1/session")
+    assert SESSION_SECONDS - 60 < redis_client.ttl(name) <= SESSION_SECONDS
+
+
+def test_ended_sessions_leave_no_memory(rest: LiveController) -> None:
+    browser = Browser(rest)
+    for _ in range(5):
+        browser.log_in()
+        assert browser.ask("GET", "/v1/session").status_code == 200
+        assert browser.ask("DELETE", "/v1/session").status_code == 204
+    sessions = rest.context.sessions
+    assert not sessions._cache and not sessions._renewed_at
+
+
+def test_a_viewers_idempotency_keys_are_not_stored(rest: LiveController, redis_client: redis.Redis) -> None:
+    before = int(redis_client.info("commandstats").get("cmdstat_set", {"calls": 0})["calls"])
+    for n in range(5):
+        problem(rest.ask("POST", "/v1/pause", VIEWER, headers={"Idempotency-Key": str(n)}), 403, "forbidden")
+    assert int(redis_client.info("commandstats").get("cmdstat_set", {"calls": 0})["calls"]) == before
 
 
 def test_a_token_that_is_typed_in_opens_a_session(rest: LiveController) -> None:

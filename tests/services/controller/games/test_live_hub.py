@@ -3,7 +3,8 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,20 @@ from dota.vec_game import Controller, VecGame
 from five.run.config.controller import LimitsConfig
 from five.services.controller.games import live_hub
 from five.services.controller.games.live_hub import END, MAX_LAG_CHUNKS, LiveHub
+from five.services.controller.http.app import create_app
 from rapid.blobs import BlobStore
 from rapid.live_source import MAX_QUEUED, LiveSource
 from rapid.store.leases import Lease, Leases
-from rapid.store.live_channel import MAX_MESSAGE_BYTES, NOTHING_WATCHED, LiveChannel, LiveMessage, decode_message
-from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, live, problem
+from rapid.store.live_channel import (
+    MAX_GAMES,
+    MAX_MESSAGE_BYTES,
+    NOTHING_WATCHED,
+    LiveChannel,
+    LiveMessage,
+    decode_message,
+)
+from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, context_at, live, problem
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("redis_client")
 GAME = "0123456789abcdef"
@@ -87,20 +97,11 @@ def playing(url: str) -> Iterator[Player]:
         player.close()
 
 
-def until(found: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """Return the first true result of ``found``."""
-    end = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
-    return value
-
-
 def test_live_game_is_listed_watched_and_ended(redis_url: str) -> None:
     with live(redis_url) as rest, playing(redis_url) as player:
         time.sleep(0.3)
         assert player.cameras == 0 and player.watching.watched() == NOTHING_WATCHED
-        listed = until(lambda: rest.ask("GET", "/v1/games", VIEWER).json()["games"])
+        listed = eventually(lambda: rest.ask("GET", "/v1/games", VIEWER).json()["games"])
         assert (listed[0]["game"], listed[0]["source"]) == (GAME, "rollout/0")
         assert listed[0]["players"][1] == "<b>x</b>"
         assert player.cameras == 0  # listing games starts no camera
@@ -143,7 +144,7 @@ def test_late_viewers_share_one_buffered_feed(redis_url: str) -> None:
 def test_an_unreceived_header_is_sent_again(redis_url: str) -> None:
     with playing(redis_url) as player:
         player.watching.watch([GAME])  # a controller that is gone
-        until(lambda: len(player.made) >= 2)
+        eventually(lambda: len(player.made) >= 2)
         with live(redis_url) as rest, httpx.stream(
                 "GET", f"{rest.url}/v1/games/{GAME}/live", headers=bearer(VIEWER), timeout=20) as answer:
             data = b""
@@ -169,11 +170,44 @@ def test_watching_needs_a_token_and_is_limited(redis_url: str, monkeypatch: pyte
             assert rest.ask("GET", path, "stranger").status_code == 401
         waits = threading.Thread(target=lambda: rest.ask("GET", f"/v1/games/{GAME}/live"))
         waits.start()
-        until(lambda: rest.context.live_hub.full)
+        eventually(lambda: rest.context.live_slots.taken == 1)
         problem(rest.ask("GET", f"/v1/games/{GAME}/live", VIEWER), 429, "too-many-requests")
         waits.join()
         for game in ("xyz", "ABCDEF0123456789", "0" * 65, "..%2f..%2fstatus"):
             assert rest.ask("GET", f"/v1/games/{game}/live").status_code in (404, 422)
+
+
+def test_one_viewer_cannot_take_all_live_places(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_hub, "FIRST_BYTES_SECONDS", 1.5)
+    with live(redis_url, LimitsConfig(viewers=8)) as rest, ThreadPoolExecutor(8) as pool:
+        path = f"/v1/games/{GAME}/live"
+        asked = [pool.submit(rest.ask, "GET", path, VIEWER) for _ in range(8)]
+        eventually(lambda: sum(one.done() for one in asked) == 6)
+        assert rest.ask("GET", path, OPERATOR).status_code == 404, "an operator still gets a place"
+        assert sorted(one.result().status_code for one in asked) == [404] * 2 + [429] * 6
+        assert rest.context.live_slots.taken == 0
+
+
+async def test_viewer_that_leaves_before_the_first_byte_frees_its_place(redis_client: redis.Redis, redis_url: str
+                                                                       ) -> None:
+    app = create_app(context := context_at(redis_url, LimitsConfig()))
+    feed = context.live_hub.watch(GAME)
+    assert feed is not None
+    feed.header = b"H"
+    headers = [(key.lower().encode(), value.encode()) for key, value in bearer(VIEWER).items()]
+    scope = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "GET",
+             "path": f"/v1/games/{GAME}/live", "raw_path": b"", "root_path": "", "query_string": b"", "scheme": "http",
+             "headers": headers, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
+    messages = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        return next(messages, {"type": "http.disconnect"})
+
+    async def send(message: Any) -> None:
+        pass
+
+    await app(scope, receive, send)
+    assert context.live_slots.taken == 0 and feed.viewers == 1
 
 
 def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: Path) -> None:
@@ -208,7 +242,7 @@ def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: P
 
 def relay(url: str) -> LiveHub:
     state = redis.Redis.from_url(url)
-    return LiveHub(LiveChannel(state, RUN), Leases(state, RUN), 8)
+    return LiveHub(LiveChannel(state, RUN), Leases(state, RUN))
 
 
 async def test_slow_viewer_skips_to_the_newest_chunk(redis_url: str) -> None:
@@ -244,6 +278,27 @@ async def test_buffered_chunks_are_limited(redis_url: str, monkeypatch: pytest.M
     assert len(small.chunks) == 1 and len(large.chunks) == 9 and large.first == 41
     hub.leave(small)
     hub.leave(large)
+
+
+async def test_games_without_viewers_make_room_for_others(redis_url: str) -> None:
+    hub = relay(redis_url)
+    feeds = [hub.watch(f"{n:08x}") for n in range(MAX_GAMES)]
+    assert hub.watch("a" * 8) is None
+    for n, feed in enumerate(feeds):
+        assert feed is not None
+        hub.receive(LiveMessage("header", "s", f"{n:08x}", b"H"))
+        if n in (3, 5):
+            hub.leave(feed)
+    assert hub.watch("a" * 8) is not None and hub.watch("b" * 8) is not None
+    assert hub.watch("c" * 8) is None
+
+
+async def test_games_that_nobody_plays_are_forgotten_at_once(redis_url: str) -> None:
+    hub = relay(redis_url)
+    for n in range(2 * MAX_GAMES):
+        feed = hub.watch(f"{n:08x}")
+        assert feed is not None
+        hub.leave(feed)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0", b"\xff\xff\xff\xff{}", b"\x02\0\0\0{}",

@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from five.services.controller.http.tokens import FixedTokens, TokenEntry, token_
 from rapid.store.series import Series
 from rapid.store.state import Status
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, bearer, live, problem
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -57,10 +57,7 @@ class Listener:
         self.ended.set()
 
     def wait(self, count: int) -> list[tuple[str, Any]]:
-        end = time.monotonic() + 10
-        while len(self.messages) < count:
-            assert time.monotonic() < end, self.messages
-            time.sleep(0.01)
+        eventually(lambda: len(self.messages) >= count, 10, f"{count} messages", details=lambda: str(self.messages))
         return [(m["event"], json.loads(m["data"])) for m in self.messages]
 
     def close(self) -> None:
@@ -96,19 +93,28 @@ def test_stream_sends_changes_and_resumes(rest: LiveController) -> None:
 def test_stream_clients_are_limited_and_release_slots(redis_client: redis.Redis, redis_url: str
                                                                      ) -> None:
     with live(redis_url, LimitsConfig(streams=2)) as rest:
-        listeners = [Listener(rest) for _ in range(2)]
+        listeners = [Listener(rest, OPERATOR) for _ in range(2)]
         for listener in listeners:
             listener.wait(1)
         problem(rest.ask("GET", "/v1/stream"), 429, "too-many-requests")
         listeners[0].close()
-        end = time.monotonic() + 10
-        while rest.context.open_streams > 1:
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        third = Listener(rest)
+        slots = rest.context.stream_slots
+        eventually(lambda: slots.taken <= 1, 10, "a stream's slot to be free", details=lambda: f"taken: {slots.taken}")
+        third = Listener(rest, OPERATOR)
         third.wait(1)
         third.close()
         listeners[1].close()
+
+
+def test_one_viewer_cannot_take_all_streams(redis_client: redis.Redis, redis_url: str) -> None:
+    with live(redis_url, LimitsConfig(streams=8)) as rest:
+        listeners = [Listener(rest) for _ in range(8)]
+        assert [listener.answer.status_code for listener in listeners] == [200] * 2 + [429] * 6
+        listeners.append(Listener(rest, OPERATOR))
+        assert listeners[-1].answer.status_code == 200
+        for listener in listeners:
+            if listener.answer.status_code == 200:
+                listener.close()
 
 
 def test_stream_ends_when_its_token_is_revoked(redis_client: redis.Redis, redis_url: str) -> None:
@@ -124,9 +130,6 @@ def test_stream_ends_when_its_token_is_revoked(redis_client: redis.Redis, redis_
 def test_idle_stream_sends_heartbeats(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("five.services.controller.routes.stream.HEARTBEAT_SECONDS", 0.2)
     listener = Listener(rest)
-    end = time.monotonic() + 10
-    while listener.comments < 2:
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    eventually(lambda: listener.comments >= 2, 10, "two heartbeats", details=lambda: f"received: {listener.comments}")
     assert len(listener.messages) == 1
     listener.close()
