@@ -1,5 +1,6 @@
 """Merge of services' events into the log: author, exactly once, and limits on what services send."""
 
+import io
 import json
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 import redis
 
 from rapid.embedded_redis import EmbeddedRedis
-from rapid.store import acl, event_merger, functions
+from rapid.store import acl, backup, event_merger, functions
 from rapid.store.event_merger import EventMerger
 from rapid.store.events import Event
 from rapid.store.fencing import FencingToken
@@ -155,6 +156,24 @@ def test_killed_redis_merges_each_event_once(tmp_path: Path) -> None:
     with server.start():
         EventMerger(client, "r").merge()
         assert [e.what for e in log.read()] == [f"w{i}" for i in range(6)]
+
+
+def test_backup_during_merges_has_each_event_once(database: redis.Redis) -> None:
+    class Merging(redis.Redis):
+        """A client whose server merges after each read of a whole key."""
+
+        def dump(self, name: Any) -> Any:
+            value = super().dump(name)
+            EventMerger(database, "r").merge()
+            return value
+
+    state, file = RunState(database, "r"), io.BytesIO()
+    state.create({}, "test")
+    RunState(database, "r", "optimizer").events.append("optimizer", "w")
+    backup.save(Merging.from_pool(database.connection_pool), "r", file)
+    backup.load(database, file, "test", replace=True)
+    EventMerger(database, "r").merge()
+    assert [e.what for e in state.events.read()] == ["run.created", "run.restored", "w"]
 
 
 # A compromised service.

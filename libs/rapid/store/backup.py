@@ -15,7 +15,7 @@ import redis
 from rapid.store import backup_file
 from rapid.store.backup_file import NEVER, SECRET, Backup, SavedKey, kind_of
 from rapid.store.errors import Corrupt
-from rapid.store.events import event_fields
+from rapid.store.events import WRITERS, event_fields
 from rapid.store.head_version import HeadVersion
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
@@ -33,14 +33,15 @@ class ServicesRunning(RuntimeError):
 def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
     """Write the run's state to ``file``, which need not be seekable. The run may continue meanwhile.
 
-    One transaction reads everything except streams (events, series), which only grow and are read after it. Heartbeats
+    One transaction reads everything except series and logs, which only grow and are read after it. Heartbeats
     and logins are left out. Raises LookupError when there is no such run, redis.RedisError.
     """
     keys = Keys(run)
     if not state.exists(keys.status):
         raise LookupError(f"run {run!r} does not exist in this Redis")
     names = sorted(set(_names(state, keys)))
-    streams = [n for n in names if state.type(n) == b"stream"]
+    moving = {keys.events, *map(keys.events_of, WRITERS)}  # the controller moves events between these
+    streams = [n for n in names if state.type(n) == b"stream" and n.decode() not in moving]
     static = [n for n in names if n not in set(streams)]
     pipeline: Any = state.pipeline(transaction=True)
     pipeline.get(keys.head)
