@@ -24,10 +24,12 @@ RPC = RpcConfig(require_token=False, deadline_seconds=2, backoff_seconds=0.02, m
 
 
 class Optimizer(experience_pb2_grpc.ExperienceServiceServicer):
-    """Acknowledges segments while ``learning`` is set."""
+    """Acknowledges segments while ``learning`` is set, ``capacity`` of them at most, with a verdict."""
 
     def __init__(self) -> None:
         self.learning = asyncio.Event()
+        self.capacity = 1 << 30
+        self.verdict = experience_pb2.PUSH_VERDICT_ACCEPTED
         self.taken: list[experience_pb2.PushRequest] = []
         self.refuses = False
         self.rpc: RpcServer | None = None
@@ -35,12 +37,14 @@ class Optimizer(experience_pb2_grpc.ExperienceServiceServicer):
     async def Push(self, request_iterator: AsyncIterator[experience_pb2.PushRequest], context: Any
                    ) -> AsyncIterator[experience_pb2.PushResponse]:
         async for request in request_iterator:
+            if not self.refuses:
+                await self.learning.wait()
             if self.refuses:
                 raise ValueError("this optimizer learns another run")
-            await self.learning.wait()
+            while len(self.taken) >= self.capacity:
+                await asyncio.sleep(0.01)
             self.taken.append(request)
-            yield experience_pb2.PushResponse(segment_id=request.segment_id,
-                                              verdict=experience_pb2.PUSH_VERDICT_ACCEPTED)
+            yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=self.verdict)
 
     async def __aenter__(self) -> "Optimizer":
         self.rpc = await serve("127.0.0.1:0", [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, self)],
@@ -170,6 +174,95 @@ async def test_released_optimizer_that_is_gone_does_not_keep_the_rollout_busy(mo
         await asyncio.sleep(0.5)
         assert s.unsent == 0 and s.unacknowledged == 1
         assert await s.drain(1.0) == 0
+
+
+async def test_games_about_to_end_do_not_wait_for_capacity() -> None:
+    async with Optimizer() as o:
+        s = sender(o, max_unsent=1, in_flight=1)
+        for number in range(3):
+            s.put(segment(number))
+            await asyncio.sleep(0.05)
+        waiting = asyncio.create_task(s.wait_for_capacity())
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        s.end_waits()
+        await asyncio.wait_for(waiting, 0.5)
+        s.put(segment(3))  # the last complete samples, although the queue is full
+        assert not await blocked(s)
+        o.learning.set()
+        assert await s.drain(5.0) == 0
+        assert sorted(r.newest_version for r in o.taken) == [0, 1, 2, 3]
+
+
+async def test_capacity_returns_only_below_the_bound() -> None:
+    """One of four queued segments is taken: three are still too many."""
+    async with Optimizer() as o:
+        s = sender(o, max_unsent=3, in_flight=1)
+        for number in range(6):  # one in flight, one waiting for the window, four in the queue
+            s.put(segment(number))
+        await asyncio.sleep(0.1)
+        assert await blocked(s)
+        o.capacity = 1
+        o.learning.set()
+        while len(o.taken) < 1:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert s.unsent == 5 and await blocked(s)
+        o.capacity = 2
+        while len(o.taken) < 2:
+            await asyncio.sleep(0.01)
+        assert not await blocked(s)
+        o.capacity = 100
+        assert await s.drain(5.0) == 0
+
+
+async def test_time_without_capacity_is_counted() -> None:
+    async with Optimizer() as o:
+        s = sender(o, max_unsent=1, in_flight=1)
+        await s.wait_for_capacity()
+        assert s.throttled.seconds == 0.0
+        for number in range(3):
+            s.put(segment(number))
+            await asyncio.sleep(0.05)
+        assert await blocked(s)
+        assert 0.1 < s.throttled.seconds < 2.0
+        o.learning.set()
+        await s.drain(5.0)
+
+
+async def test_refusal_reaches_games_that_wait_for_capacity() -> None:
+    """They would wait forever for an optimizer that has refused everything."""
+    async with Optimizer() as o:
+        s = sender(o, max_unsent=1, in_flight=1)
+        for number in range(3):
+            s.put(segment(number))
+            await asyncio.sleep(0.05)
+        waiting = asyncio.create_task(s.wait_for_capacity())
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        o.refuses = True
+        o.learning.set()
+        with pytest.raises(CallFailed, match="another run"):
+            await asyncio.wait_for(waiting, 5)
+        await s.drain(0.0)
+
+
+async def test_segments_dropped_in_another_epoch_stay_counted_after_a_release() -> None:
+    async with Optimizer() as old, Optimizer() as new:
+        for optimizer in (old, new):
+            optimizer.learning.set()
+            optimizer.verdict = experience_pb2.PUSH_VERDICT_STALE_EPOCH
+        s = sender(old, new)
+        s.assign([0])
+        for number in range(2):
+            s.put(segment(number))
+        await asyncio.sleep(0.2)
+        assert s.stale == 2
+        s.assign([1])
+        s.put(segment(2))
+        await asyncio.sleep(0.3)
+        assert s.stale == 3 and s.unsent == 0
+        assert await s.drain(5.0) == 0
 
 
 def test_observations_are_delta_encoded() -> None:
