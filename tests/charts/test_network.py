@@ -12,10 +12,11 @@ from five.run.config import RunConfig
 from five.run.load import load
 from rapid.store import acl
 from tests.charts.rendering import CHART, ROOT, Object, Values, containers, matches, objects, pods, run_config
+from tests.service_graph import CALLS, SCRAPED
 
 Edge = tuple[str, str, int]  # caller, called, port
 COMPONENT = "app.kubernetes.io/component"
-SERVICES = ("rollout", "inference", "optimizer", "opponents", "evaluator", "controller", "dota-env", "play")
+SERVICES = tuple(CALLS)
 ANY_PORT = 0
 
 
@@ -113,12 +114,22 @@ def test_the_policies_are_the_service_graph(values: Values, tmp_path: Path) -> N
 
 
 def test_the_code_is_read_right() -> None:
-    """The expected call graph, stated by hand."""
-    assert called_in_code("rollout") == {"inference", "optimizer", "opponents", "dota-env"}
-    assert called_in_code("evaluator") == {"inference"}
-    assert called_in_code("controller") == {"evaluator", "play"}  # matches that REST asks for, and people's games
-    assert called_in_code("play") == {"inference"}
-    assert not any(called_in_code(c) for c in ("inference", "opponents", "dota-env", "optimizer"))
+    for component, called in CALLS.items():
+        assert called_in_code(component) == {c for c in called if not c.startswith("redis-")} - {component}
+
+
+def test_the_policies_are_the_declared_graph() -> None:
+    """docker-compose.yml's networks are compared with the same table."""
+    values = Values("everything", sets=("dotaEnv.placement=deployment", "play.enabled=true", "backup.enabled=true"))
+    assert set(policies(values)) >= {*SERVICES, "redis-state", "redis-params"}
+    for side in ("to", "from"):
+        calls = {(caller, called) for caller, called, _ in allowed(values, side)}
+        assert {edge for edge in calls if edge[0] in CALLS} == {(a, b) for a, others in CALLS.items() for b in others}
+        assert {edge for edge in calls if edge[0] == "backup"} == {("backup", "redis-state")}
+        assert {caller for caller, _ in calls} - CALLS.keys() == {"test", "backup"}
+    scraped = {component for component, spec in policies(values).items() for rule in spec.get("ingress") or []
+               for peer in rule["from"] if "namespaceSelector" in peer}
+    assert scraped == SCRAPED
 
 
 def test_every_pod_is_denied_first_and_has_its_own_policy(values: Values) -> None:
