@@ -1,4 +1,4 @@
-"""The controller's REST port stays open while it restarts under a changed record, as a real process."""
+"""The controller as a real process: its REST port during a restart, and the events that it merges."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import redis
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.store.leases import Instance
 from rapid.store.state import RunState
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 RUN = "trial"
 
@@ -75,3 +75,17 @@ def test_no_connection_is_refused_during_the_restart(controller: "subprocess.Pop
     stopped.set()
     connecting.join()
     assert second.address == first.address and second.life != first.life and not refused
+
+
+def test_events_of_services_are_merged_until_the_end(controller: "subprocess.Popen[bytes]", server: RunningRedis
+                                                     ) -> None:
+    client = redis.Redis.from_url(server.url)
+    state, optimizer = RunState(client, RUN), RunState(client, RUN, "optimizer")
+    eventually(lambda: [i for i in state.services("controller") if i.address], 60)
+    optimizer.events.append("optimizer-0", "optimizer.resumed", {"version": 7})
+    event = eventually(lambda: [e for e in state.events.read() if e.who == "optimizer-0"], 10)[0]
+    assert event.what == "optimizer.resumed" and int(event.id.partition("-")[0]) / 1000 - event.at < 3
+    optimizer.events.append("optimizer-0", "checkpoint.committed", {"version": 8})
+    controller.terminate()
+    controller.wait(60)
+    assert state.events.last(1)[0].what == "checkpoint.committed"
