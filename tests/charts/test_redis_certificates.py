@@ -1,5 +1,6 @@
 """The script that makes Redis reload its certificates, with a real TLS redis-server and a connected client."""
 
+import inspect
 import os
 import shutil
 import socket
@@ -18,6 +19,7 @@ from redis.retry import Retry
 from rapid.store import acl
 from tests.charts.rendering import CHART, ROOT, Values, find
 from tests.rapid.test_tls import Authority
+from tests.waiting import eventually
 
 START = CHART / "files" / "redis-start.sh"
 SCRIPT = CHART / "files" / "redis-certificates.sh"
@@ -120,15 +122,16 @@ class Server:
         return ssl.get_server_certificate(("127.0.0.1", self.port))
 
     def wait(self, condition: Callable[[], Any]) -> None:
-        end = time.monotonic() + 20
-        while True:
+        def holds() -> Any:
             try:
-                if condition():
-                    return
-            except (redis.RedisError, OSError):
-                pass
-            assert time.monotonic() < end, "\n".join(p.read_text() for p in self.place.glob("*.log"))
-            time.sleep(0.02)
+                return condition()
+            except (redis.RedisError, OSError) as error:
+                errors[:] = [error]
+                return False
+
+        errors: list[Exception] = []
+        eventually(holds, 20, inspect.getsource(condition).strip(), details=lambda: "\n".join(
+            [*map(repr, errors), *(p.read_text() for p in self.place.glob("*.log"))]))
 
     def stop(self) -> None:
         for process in reversed(self.processes):

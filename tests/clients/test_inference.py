@@ -14,15 +14,10 @@ from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, StatusCode
 from tests.clients.tensor_sets import encode_set
 from tests.rapid.conftest import SECRET, at
+from tests.waiting import eventually_async
 
 LAYOUT = "0011223344556677"
 H = 2
-
-
-async def until(condition: Any, seconds: float = 5.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 class CountingInference(inference_pb2_grpc.InferenceServiceServicer):
@@ -136,7 +131,7 @@ async def test_requests_in_flight_when_the_server_dies(start_server: Any, fast: 
         mixed = asyncio.create_task(client.act(
             np.array([1, 5], np.int64), np.full(2, NEWEST), np.array([0, RESET], np.uint8),
             {"x": np.zeros((2, 3), np.float16)}))
-        await until(lambda: len(first.requests) == 2)
+        await eventually_async(lambda: len(first.requests) == 2)
         await one.stop(0)
         assert (await stepping).unknown_sessions.tolist() == [1]
         assert (await starting).versions.tolist() == [2, 2]

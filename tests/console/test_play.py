@@ -1,6 +1,7 @@
 """The page on which one plays, in a real browser, against a small server that speaks its socket with a real game's
 frames (tests/console/played.py)."""
 
+import inspect
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -52,7 +53,7 @@ def until(page: Page, found: Callable[[], object], seconds: float = 10) -> objec
     """Waits until something is so, while the browser goes on."""
     end = time.monotonic() + seconds
     while not found():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, f"not within {seconds:g} s: {inspect.getsource(found).strip()}"
         page.wait_for_timeout(30)
     return found()
 

@@ -13,7 +13,7 @@ from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.leases import Lease, Leases
 from rapid.supervisor import ProcessSpec, Supervisor
 from rapid.telemetry.pages import start_pages
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 
 @pytest.fixture

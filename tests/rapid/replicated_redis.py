@@ -8,8 +8,8 @@ from typing import Any
 import redis
 
 from rapid.embedded_redis import server_binary
-from tests.rapid.process_helpers import eventually
 from tests.tcp_forwarder import free_port
+from tests.waiting import eventually
 
 
 class Node:

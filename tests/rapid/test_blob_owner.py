@@ -17,7 +17,7 @@ from rapid.store.blob_owner import BlobsOwned, claim_blobs
 from rapid.store.errors import Corrupt
 from rapid.store.keys import Keys
 from rapid.store.state import RunState, Status
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 SERVICE = """

@@ -19,7 +19,7 @@ from rapid.embedded_redis import RunningRedis
 from rapid.lifecycle import Lifecycle
 from rapid.store.state import RunState
 from rapid.telemetry.pages import start_pages
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 

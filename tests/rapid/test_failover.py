@@ -20,9 +20,9 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.sentinel import parse_sentinel_url
 from rapid.store.state import RunState
 from tests.rapid.conftest import same, tensors
-from tests.rapid.process_helpers import eventually
 from tests.rapid.replicated_redis import Node, Writer
 from tests.tcp_forwarder import TcpForwarder
+from tests.waiting import eventually
 
 CONFIG = StoreConfig(timeout_seconds=10, reconnect_seconds=20, chunk_mebibytes=0.0625)
 PASSWORD = "of-the-redis"  # noqa: S105

@@ -8,6 +8,7 @@ import redis
 from rapid.store.head_version import HeadVersion
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import tensors
+from tests.waiting import eventually_async
 
 
 def test_head_has_its_records_digest(store: ParameterStore, database: redis.Redis) -> None:
@@ -56,11 +57,7 @@ async def test_known_version_with_another_digest_is_a_new_head(store: ParameterS
             seen.append(version)
 
     async def until(count: int) -> None:
-        for _ in range(200):
-            if len(seen) >= count:
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(seen)
+        await eventually_async(lambda: len(seen) >= count, 4.0)
 
     watching = asyncio.create_task(watch())
     await until(1)

@@ -16,7 +16,7 @@ import redis
 
 from rapid.lifecycle import Lifecycle
 from rapid.store.state import RunState, Status
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 

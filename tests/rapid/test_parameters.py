@@ -24,7 +24,7 @@ from rapid.store import bulk_transfer
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.parameters import MAX_VALUE_BYTES, ParameterStore
 from tests.rapid.conftest import same, tensors
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 

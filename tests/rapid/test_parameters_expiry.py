@@ -14,7 +14,7 @@ from rapid.store.fencing import PublisherLease
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
 from tests.rapid.conftest import tensors
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 NO_EXPIRY = -1
 UPLOAD_SECONDS, GRACE_SECONDS = 100.0, 30.0

@@ -20,7 +20,8 @@ from rapid.embedded_redis import RunningRedis
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
 from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
-from tests.rapid.process_helpers import alive, eventually
+from tests.rapid.process_helpers import alive
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 # Reports its record and its command line; holds a listening socket that exec would inherit unless closed.

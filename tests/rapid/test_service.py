@@ -33,8 +33,9 @@ from rapid.startup import advertised_host, parse_arguments
 from rapid.store import acl, functions
 from rapid.store.state import RunState
 from tests.rapid.acl_servers import Servers
-from tests.rapid.process_helpers import alive, eventually
+from tests.rapid.process_helpers import alive
 from tests.tcp_forwarder import free_port
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -175,7 +176,7 @@ def test_service_waits_for_functions(start: Any, servers: Servers, tmp_path: Pat
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"store": {"state_url": url, "params_url": url, "timeout_seconds": 0.2}}))
     start(path, "--metrics-port", str(port), KIND="opponents", FIVE_STATE_USER="opponents",
-          FIVE_STATE_PASSWORD="opponents")  # noqa: S106
+          FIVE_STATE_PASSWORD="opponents")
     missing = (503, f"the state Redis lacks this release's functions ({functions.LIBRARY}); the controller loads them")
     eventually(lambda: page(port, "readyz") == missing, 60)
     functions.load(servers.client(acl.CONTROLLER))

@@ -10,7 +10,7 @@ from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.errors import IllegalTransition
 from rapid.store.series import Series
 from rapid.store.state import TRANSITIONS, RunState, Status
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from rapid.supervisor import ProcessSpec, ProcessState, ProcessStatus, Supervisor
-from tests.rapid.process_helpers import alive, eventually, kill
+from tests.rapid.process_helpers import alive, kill
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 SLEEPER = [sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]

@@ -15,7 +15,7 @@ from rapid.config import TelemetryConfig
 from rapid.telemetry import metrics, pages
 from rapid.telemetry.logs import configure_logs, fields
 from rapid.telemetry.pages import start_pages
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 
 def test_metrics_follow_the_scheme_and_are_served() -> None:

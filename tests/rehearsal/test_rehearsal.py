@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -29,6 +28,7 @@ from five.services.controller.surgery.rehearsals import (
     new_rehearsal,
 )
 from rapid.store.state import RunState
+from tests.waiting import eventually
 
 HERE = RehearsalWorker(host="workstation", pid=4711)
 WORD = OperatorDecision(who="eve", at=1.0, reason="")
@@ -49,13 +49,6 @@ def begun(kept: Rehearsals, state: RehearsalState = RehearsalState.PREPARING) ->
     rehearsal = new_rehearsal("name: wider\n", "ab" * 32, "wider", 1, "ada", RehearsalScope(versions=4, games=5))
     kept.announce(HERE)
     return kept.begin(rehearsal.model_copy(update={"state": state}))
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def now(kept: Rehearsals, rehearsal: Rehearsal) -> Rehearsal:

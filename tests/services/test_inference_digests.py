@@ -19,8 +19,8 @@ from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
-from tests.rapid.process_helpers import eventually
 from tests.services.counting import STATE_SPECS, CountingBuilder, CountingPolicy, observations
+from tests.waiting import eventually
 
 
 def publish(store: ParameterStore, version: int, bias: int) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from five.services.inference.models import Models, ResidentVersion, VersionNotFound, VersionUnavailable
-from tests.rapid.process_helpers import eventually
 from tests.services.counting import CountingBuilder, Versions
+from tests.waiting import eventually
 
 Start = Callable[..., Models]
 

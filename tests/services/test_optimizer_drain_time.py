@@ -7,8 +7,8 @@ import pytest
 
 from five.services.optimizer.drain_time import ASSUMED_RATE, WRITES, DrainTime, nbytes
 from rapid.lifecycle import Lifecycle
-from tests.rapid.process_helpers import eventually
 from tests.services.optimizer_cases import Versions, feed, training, until
+from tests.waiting import eventually
 
 PAPER_BYTES = 2_505_961_408  # a checkpoint of the rerun preset
 

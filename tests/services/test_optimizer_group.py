@@ -1,6 +1,7 @@
 """Two optimizers under one agent, as a local cluster starts them: real processes, gRPC and Redis."""
 
 import asyncio
+import inspect
 import itertools
 import os
 import subprocess
@@ -40,8 +41,9 @@ from rapid.store.series import Series
 from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessState, Supervisor
 from tests.services.optimizer_cases import GAME, LAYOUT, MODEL, UNROLL, segment
+from tests.waiting import eventually
 
-SECRET = "a-secret-of-the-tests"
+SECRET = "a-secret-of-the-tests"  # noqa: S105
 RANKS = ("0", "1")
 GRACE = 20.0
 
@@ -108,13 +110,8 @@ class Cluster:
 
     def wait(self, condition: Callable[[], Any], seconds: float = 100.0) -> Any:
         """Return the first true value of ``condition``; on a timeout show the optimizers' log."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if value := condition():
-                return value
-            time.sleep(0.05)
-        logs = [self.supervisor.log_tail(spec.name, 60) for spec in self.supervisor.status()]
-        raise AssertionError("\n".join([f"not within {seconds} s:", *logs]))
+        return eventually(condition, seconds, inspect.getsource(condition).strip(), 0.05, lambda: "\n".join(
+            self.supervisor.log_tail(spec.name, 60) for spec in self.supervisor.status()))
 
     def head(self) -> int:
         found = self.versions.head()

@@ -12,7 +12,7 @@ from five.services.optimizer import rendezvous as module
 from five.services.optimizer.agent import parse
 from five.services.optimizer.rendezvous import RedisRendezvous
 from rapid.store.rendezvous import GroupRendezvous
-from tests.rapid.process_helpers import eventually
+from tests.waiting import eventually
 
 LEASE = 2.0
 
