@@ -107,6 +107,14 @@ def test_grpc_is_probed_natively_unless_it_is_encrypted() -> None:
     assert probe["httpGet"] == {"path": "/readyz", "port": "metrics"}
 
 
+def test_clients_of_the_rest_api_cannot_fail_its_probes() -> None:
+    """The port of the metrics page has no Service, so that its connections are the kubelet's and Prometheus' alone."""
+    container = find(DEFAULTS, "Deployment", "controller")["spec"]["template"]["spec"]["containers"][0]
+    assert {probe_port(container[kind], container) for kind in ("startupProbe", "livenessProbe", "readinessProbe")} == {
+        9100}
+    assert [port["targetPort"] for port in find(DEFAULTS, "Service", "controller")["spec"]["ports"]] == ["http"]
+
+
 def test_requests_and_limits(values: Values) -> None:
     for name, _, spec in pods(objects(values)):
         for c in containers(spec):
