@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dota.rewards import SIGNALS
 from five.clients.opponents import DRAWN, LOST, WON, Opponent
 from five.services.rollout import matchmaking
-from five.services.rollout.matchmaking import Match, Matchmaker, side_outcomes
+from five.services.rollout.anneal_assignment import GameVariant
+from five.services.rollout.matchmaking import GameRecord, Match, Matchmaker, side_outcomes
+from rapid.rpc.errors import CallFailed, StatusCode
 
 
 class Service:
@@ -92,6 +95,98 @@ async def test_results_are_reported_until_acknowledged() -> None:
     await asyncio.sleep(1.3)
     await m.close()
     assert service.reports == [("a", 7, WON, 600.0), ("b", 7, LOST, 600.0), ("c", 7, DRAWN, 600.0)]
+
+
+async def test_result_of_another_epoch_is_dropped_and_counted() -> None:
+    service = Service()
+    stale = CallFailed(StatusCode.FAILED_PRECONDITION, "opponents:50051", "Report",
+                       "this server is at epoch 2, the request at 1: the run has changed since")
+    reported = service.report
+
+    async def refuse_first(game_id: str, *arguments: Any) -> bool:
+        if game_id == "a":
+            raise stale
+        return await reported(game_id, *arguments)
+
+    service.report = refuse_first  # type: ignore[method-assign]
+    m = matchmaker(service)
+    assert m.stale == 0
+    m.start()
+    for game in ("a", "b"):
+        m.report_result(Match(game, 0, 1), "won", 600.0)
+    await asyncio.sleep(0.1)
+    await m.close()
+    assert m.stale == 1 and [r[0] for r in service.reports] == ["b"]
+
+
+async def test_full_queue_of_results_drops_the_newest(caplog: pytest.LogCaptureFixture) -> None:
+    m = matchmaker(Service())
+    for game in range(4097):
+        m.report_result(Match(f"game-{game}", 7, 1), "won", 600.0)
+    assert caplog.messages == ["result dropped, queue full game=game-4096 queued=4096"]
+
+
+async def test_group_plays_its_loaded_version_in_place_of_the_assigned_one() -> None:
+    class Loaded:
+        def __init__(self, version: int) -> None:
+            self.version = version
+            self.drawn: list[int] = []
+
+        def assign(self, drawn: int) -> int:
+            self.drawn.append(drawn)
+            return self.version
+
+    service = Service(Opponent(4, 1))
+    m = matchmaker(service)
+    m.start()
+    loaded: Any = Loaded(3)
+    none: Any = Loaded(-1)
+    assert (await m.next(loaded)).opponent == 3 and m.unassigned == 0
+    match = await m.next(none)
+    assert (match.opponent, match.side) == (-1, 1) and m.unassigned == 1
+    assert loaded.drawn == none.drawn == [4]
+    assert (await m.next(None)).opponent == 4 and m.unassigned == 1
+    for _ in range(10):
+        service.opponent = Opponent(-1, 0)
+        assert (await m.next(loaded)).opponent in (3, -1)
+    assert set(loaded.drawn) == {4}  # self-play asks for no version
+    await m.close()
+
+
+def record(match: Match, **changes: Any) -> dict[str, Any]:
+    """Return the record of a game that Radiant won, in which Radiant's hero has 10 and Dire's 4 of everything."""
+    values = np.array([10.0, 4.0])[:, None, None]
+    made = GameRecord(match, np.broadcast_to(values, (2, 2, len(SIGNALS))).copy(), **changes)
+    statistics = np.broadcast_to(values, (2, 2, 2)).astype(np.float32)
+    return made.finish(1, 612.345, 8, statistics, ("kills", "denies"))
+
+
+@pytest.mark.parametrize(("match", "opponent", "outcome", "mean"), [
+    (Match("g"), -1, "selfplay", 7.0), (Match("g", 5, 1), 5, "won", 10.0), (Match("g", 0, 0), 0, "lost", 4.0),
+    (Match("g", -1, 1, "scripted"), "scripted", "won", 10.0), (Match("g", -1, 0, "random"), "random", "lost", 4.0)])
+def test_record_is_that_of_the_side_that_learns(match: Match, opponent: int | str, outcome: str, mean: float) -> None:
+    found = record(match)
+    assert (found["game"], found["version"], found["opponent"], found["outcome"]) == ("g", 8, opponent, outcome)
+    assert (found["winner"], found["game_seconds"]) == ("radiant", 612.3) and 0 <= found["wall_seconds"] < 60
+    assert found["statistics"] == {"kills": mean, "denies": mean}
+    assert found["rewards"] == dict.fromkeys(SIGNALS, mean)
+    assert not {"lineup", "win_probability", "variant", "anneal"} & found.keys()
+
+
+def test_record_has_what_is_known_of_the_game() -> None:
+    lineup = np.array([[3, 4], [5, 6]], np.int16)
+    found = record(Match("g"), lineup=lineup, predicted=[0.123456, 0.0], variant=GameVariant("new", "patch-1"))
+    assert found["lineup"] == [[3, 4], [5, 6]] and found["win_probability"] == [0.1235, 0.0]
+    assert (found["variant"], found["anneal"]) == ("new", "patch-1")
+    half = record(Match("g"), predicted=[0.5, None])
+    assert "win_probability" not in half
+
+
+@pytest.mark.parametrize(("winner", "name"), [(1, "radiant"), (2, "dire"), (3, "draw")])
+def test_winner_and_outcome_of_a_game(winner: int, name: str) -> None:
+    made = GameRecord(Match("g", 5, 1), np.zeros((2, 1, len(SIGNALS))))
+    found = made.finish(winner, 1.0, 8, np.zeros((2, 1, 0), np.float32), ())
+    assert (found["winner"], found["outcome"]) == (name, side_outcomes(winner)[0])
 
 
 async def test_scripted_fraction_of_games() -> None:

@@ -1,4 +1,4 @@
-"""Metrics of a rollout: each finished game and each step is counted once, and rates are those since the last heartbeat."""
+"""Metrics of a rollout: each game and step is counted once, and rates are those since the last heartbeat."""
 
 from types import SimpleNamespace
 from typing import Any

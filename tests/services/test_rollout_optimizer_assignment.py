@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -134,3 +135,50 @@ def test_without_redis_the_previous_optimizers_stay() -> None:
     ranks = [assignment.update() for assignment in found]
     assert all(len(set(r)) == 8 for r in ranks) and ranks[0] != ranks[1]
     assert [assignment.update() for assignment in found] == ranks
+
+
+def test_previous_ranks_stay_through_an_outage_that_is_logged_once(redis_client: redis.Redis,
+                                                                    caplog: pytest.LogCaptureFixture) -> None:
+    pods = Pods(redis_client)
+    pods.start("a", "b", "c")
+    assignment = OptimizerAssignment(pods.ordinals, "b", 24, 8)
+    pods.claim()
+    ranks = assignment.update()
+    claim = assignment._claim
+
+    def refuse() -> Ordinal:
+        raise redis.ConnectionError("the store is down")
+
+    for _ in range(2):  # each outage is logged, once
+        caplog.clear()
+        assignment._claim = refuse
+        assert [assignment.update() for _ in range(3)] == [ranks] * 3
+        assert len([m for m in caplog.messages if "cannot read the rollout's ordinal" in m]) == 1
+        assignment._claim = claim
+        assert assignment.update() == ranks
+
+
+def test_no_ordinal_is_claimed_when_every_optimizer_is_sent_to() -> None:
+    ordinals: Any = SimpleNamespace(claim=lambda identity: pytest.fail("claimed"))
+    assert OptimizerAssignment(ordinals, "a", 8, 8).update() == list(range(8))
+    assert OptimizerAssignment(ordinals, "a", 1, 8).update() == [0]
+
+
+def test_ranks_of_one_rollout_differ_where_repetitions_meet() -> None:
+    """Also with few optimizers, where the same order is repeated, and in the first repetition."""
+    for optimizers, per_process in ((9, 8), (20, 8), (21, 8), (22, 8), (23, 8), (11, 5), (12, 5), (13, 5), (7, 2)):
+        for ordinal in range(40):
+            ranks = assigned_ranks(ordinal, 40, optimizers, per_process)
+            assert len(set(ranks)) == len(ranks) == per_process, (optimizers, ordinal)
+
+
+def test_repetitions_have_different_orders() -> None:
+    """Rollouts that share one rank do not share all the others, so a lost rollout is felt by many ranks a little."""
+    def groups(repetition: int, optimizers: int, per_process: int) -> set[frozenset[int]]:
+        """Return the ranks of the rollouts of one repetition."""
+        count = optimizers // per_process
+        return {frozenset(assigned_ranks(count * repetition + i, 1000, optimizers, per_process)) for i in range(count)}
+
+    for optimizers, per_process in ((64, 8), (63, 3), (24, 8)):
+        found = set().union(*(groups(repetition, optimizers, per_process) for repetition in range(4)))
+        assert len(found) == 4 * (optimizers // per_process), (optimizers, per_process)

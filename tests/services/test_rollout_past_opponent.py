@@ -1,12 +1,14 @@
 """Past versions of a group: one at a time, and no game waits for a load."""
 
 import asyncio
+import inspect
 
 import numpy as np
 import pytest
 
 from five.clients.inference import NEWEST
 from five.clients.opponents import Opponent
+from five.services.inference.models import Models
 from five.services.rollout import past_opponent
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.past_opponent import PastOpponent
@@ -100,6 +102,55 @@ async def test_played_version_is_renewed_and_dropped_when_lost(monkeypatch: pyte
     await asyncio.sleep(0.02)
     assert group.assign(7) == 6
     await group.close()
+
+
+async def test_version_sampled_again_is_played_for_more_games_without_a_load() -> None:
+    servers = Servers(5, 6)
+    group = PastOpponent(servers.want, 2)
+    group.assign(5)
+    await rounds()
+    assert [group.assign(6), group.assign(6)] == [5, 5]
+    assert [group.assign(5), group.assign(6)] == [5, 5]  # two more games against it
+    await rounds()
+    assert servers.wanted == [5]
+    group.assign(6)
+    await rounds()
+    assert servers.wanted == [5, 6] and group.version == 6
+    await group.close()
+
+
+async def test_one_version_is_loaded_at_a_time() -> None:
+    servers = Servers()
+    group = PastOpponent(servers.want, 1)
+    for drawn in (8, 9, 10):
+        assert group.assign(drawn) == NEWEST
+        await asyncio.sleep(0.01)
+    assert set(servers.wanted) == {8}
+    await group.close()
+    wanted = len(servers.wanted)
+    await asyncio.sleep(0.02)
+    assert len(servers.wanted) == wanted  # nothing is requested after the group has ended
+
+
+async def test_newest_version_is_not_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past_opponent, "RENEW_SECONDS", 0.005)
+    servers = Servers(5)
+    group = PastOpponent(servers.want, 1)
+    group.assign(5)
+    await asyncio.sleep(0.02)
+    servers.loaded.clear()
+    await asyncio.sleep(0.02)
+    assert group.version == NEWEST
+    servers.wanted.clear()
+    await asyncio.sleep(0.02)
+    assert servers.wanted == []
+    await group.close()
+
+
+def test_renewals_are_more_frequent_than_versions_leave_play() -> None:
+    """A version that is played must not leave the memory of inference between two requests for it."""
+    play_seconds = inspect.signature(Models.__init__).parameters["play_seconds"].default
+    assert 2 * past_opponent.RENEW_SECONDS <= play_seconds
 
 
 async def test_groups_play_different_versions() -> None:

@@ -5,13 +5,17 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from five.clients.experience import ExperienceClient
 from five.local.cluster import free_ports
+from five.services.rollout import rollout_service
 from five.services.rollout.game_group import GroupProgress
-from five.services.rollout.rollout_service import RolloutService
+from five.services.rollout.rollout_service import RolloutService, sending_seconds
 from five.services.rollout.sender import Sender
 from rapid.config import RpcConfig
 from rapid.lifecycle import Lifecycle
+from rapid.rpc.errors import CallFailed, StatusCode
 from tests.services.counting import LAYOUT
 from tests.services.test_epochs import made
 from tests.services.test_rollout_sender import Optimizer, sender
@@ -117,4 +121,152 @@ async def test_drain_of_a_throttled_rollout_sends_every_segment() -> None:
         await running
         assert s.unsent == 0 and len(group.made) == 7
         assert {request.segment_id for request in optimizer.taken} == group.made
+    lifecycle.close()
+
+
+class _Parts:
+    """A rollout service whose parts the test sets."""
+
+    def __init__(self, epoch: int = 1) -> None:
+        self.lifecycle = SimpleNamespace(active=True, draining=False, remaining_seconds=10.0)
+        self.stopping = False
+        self.served: list[Any] = []
+        self.groups: list[Any] = []
+        self.sender = SimpleNamespace(unsent=0)
+        rollout = SimpleNamespace(drain_seconds=10.0, games=5, groups=2)
+        service: Any = SimpleNamespace(lifecycle=self.lifecycle, epoch=epoch,
+                                       config=SimpleNamespace(services=SimpleNamespace(rollout=rollout)))
+        nothing: Any = _Nothing()
+        parts = self
+
+        class Control:
+            @property
+            def is_stopping(self) -> bool:
+                return parts.stopping
+
+        async def model() -> Any:
+            answer = self.served.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            if not self.served:
+                self.stopping = True
+            return SimpleNamespace(newest_version=answer[0], epoch=answer[1])
+
+        async def make_group(index: int, games: int) -> Any:
+            async def play() -> None:
+                self.played.append(index)
+
+            return SimpleNamespace(games=games, play=play)
+
+        self.played: list[int] = []
+        control: Any = Control()
+        inference: Any = SimpleNamespace(model=model)
+        meter: Any = SimpleNamespace(recent=lambda progress, sender: {"groups": len(progress)})
+        sender: Any = self.sender
+        self.service = RolloutService(service, control, sender, nothing, nothing, nothing, [inference], nothing,
+                                      meter, nothing, self.groups, make_group)
+
+
+def _group(steps: int = 0, idle: bool = True, server: str = "") -> Any:
+    return SimpleNamespace(progress=GroupProgress(team_steps=steps, is_idle=idle), environment_server=server)
+
+
+def test_rollout_is_ready_once_a_game_has_begun() -> None:
+    parts = _Parts()
+    assert parts.service.not_ready() == "inference has no version to play yet"
+    parts.groups += [_group(), _group()]
+    assert parts.service.not_ready() == "the first games have not begun"
+    parts.lifecycle.active = False
+    assert parts.service.not_ready() == ""  # a paused run begins no games
+    parts.lifecycle.active = True
+    parts.groups[1] = _group(steps=1)
+    assert parts.service.not_ready() == ""
+
+
+def test_rollout_is_idle_when_paused_and_everything_is_acknowledged() -> None:
+    parts = _Parts()
+    parts.groups += [_group(), _group()]
+    idle = {}
+    for active in (False, True):
+        for unsent in (0, 1):
+            for group_idle in (True, False):
+                parts.lifecycle.active, parts.sender.unsent = active, unsent
+                parts.groups[1].progress.is_idle = group_idle
+                idle[active, unsent, group_idle] = parts.service.is_idle()
+    assert [case for case, is_idle in idle.items() if is_idle] == [(False, 0, True)]
+
+
+def test_heartbeat_names_the_environment_servers_once() -> None:
+    parts = _Parts()
+    parts.groups += [_group(server="env-1:50051"), _group(server=""), _group(server="env-0:50051"),
+                     _group(server="env-1:50051")]
+    assert parts.service.stats() == {"groups": 4, "environments": ["env-0:50051", "env-1:50051"]}
+
+
+@pytest.mark.parametrize(("served", "begins"), [
+    ([(0, 1)], True), ([(5, 1)], True), ([(-1, 1)], False), ([(5, 2)], False), ([(-1, 2)], False)])
+async def test_games_begin_with_a_version_of_this_epoch(served: list[Any], begins: bool,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout_service, "FIRST_VERSION_SECONDS", 0.05)
+    parts = _Parts()
+    unavailable = CallFailed(StatusCode.UNAVAILABLE, "inference:50051", "Model", "no server answers")
+    parts.served = [unavailable, (-1, 1), (3, 2), *served, (-1, 1)]
+    if begins:
+        parts.served += [(-1, 1)] * 3
+    began = time.monotonic()
+    await parts.service._play()
+    assert (parts.played == [0, 1] and [group.games for group in parts.groups] == [3, 2]) == begins
+    assert time.monotonic() - began >= 0.15  # it waits between two requests
+
+
+async def test_refusal_of_the_first_request_ends_the_process() -> None:
+    parts = _Parts()
+    parts.served = [CallFailed(StatusCode.UNAUTHENTICATED, "inference:50051", "Model", "wrong token")]
+    with pytest.raises(CallFailed, match="wrong token"):
+        await parts.service._play()
+
+
+@pytest.mark.parametrize(("draining", "configured", "remaining", "seconds"), [
+    (False, 10.0, 30.0, 0.0), (True, 10.0, 30.0, 10.0), (True, 10.0, 12.0, 6.0), (True, 10.0, 0.0, 0.0)])
+def test_sending_leaves_half_of_the_remaining_time(draining: bool, configured: float, remaining: float,
+                                                   seconds: float) -> None:
+    lifecycle: Any = SimpleNamespace(draining=draining, remaining_seconds=remaining)
+    assert sending_seconds(configured, lifecycle) == seconds
+
+
+async def test_error_of_a_group_ends_the_process() -> None:
+    lifecycle = Lifecycle(GRACE_SECONDS, exit_process=lambda code: None)
+
+    class Failing(_Group):
+        async def play(self) -> None:
+            raise ValueError("the games are inconsistent")
+
+    async with Optimizer() as optimizer:
+        optimizer.learning.set()
+        s = sender(optimizer)
+        with pytest.raises(ValueError, match="the games are inconsistent"):
+            await asyncio.wait_for(run_service(lifecycle, s, Failing(lifecycle, s)), 10)
+    lifecycle.close()
+
+
+async def test_group_that_does_not_end_is_cancelled_in_the_drain() -> None:
+    lifecycle = Lifecycle(GRACE_SECONDS, exit_process=lambda code: None)
+    ended: list[str] = []
+
+    class Stuck(_Group):
+        async def play(self) -> None:
+            self._sender.put(made())
+            lifecycle.drain("SIGTERM")
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.append("cancelled")
+
+    async with Optimizer() as optimizer:
+        optimizer.learning.set()
+        s = sender(optimizer)
+        began = time.monotonic()
+        await asyncio.wait_for(run_service(lifecycle, s, Stuck(lifecycle, s)), 10)
+        assert ended == ["cancelled"] and s.unsent == 0 and len(optimizer.taken) == 1
+        assert 0.2 * GRACE_SECONDS < time.monotonic() - began < GRACE_SECONDS
     lifecycle.close()
