@@ -117,6 +117,39 @@ def test_text_logs() -> None:
     assert lines(TelemetryConfig(log_level="error"), write) == []
 
 
+FORGED = "name\n12:00:00.000 I controller-0: forged\r\x1b[2J\x9b31m\u2028\u202e\x00"
+
+
+@pytest.mark.parametrize("config", [TelemetryConfig(), TelemetryConfig(log_json=True)])
+def test_received_names_cannot_forge_log_lines(config: TelemetryConfig) -> None:
+    """Also in a field and in the text of an exception; a terminal receives no escape sequence."""
+    def write() -> None:
+        log = logging.getLogger("x")
+        with fields(team=FORGED):
+            log.warning("player %s joined", FORGED, extra={"game": FORGED})
+        try:
+            raise ValueError(FORGED) from KeyError("cause")
+        except ValueError:
+            log.exception("refused")
+
+    found = lines(config, write)
+    assert not [line for line in found if line.startswith("12:00:00")]
+    assert not [c for line in found for c in line if not c.isprintable()]
+    starts = [line for line in found if line[:1] not in (" ", "")]
+    assert len(starts) == 2 and ("\\x1b[2J" if not config.log_json else "\\u001b[2J") in found[0]
+    text = "\n".join(found)
+    assert "Traceback" in text and "KeyError" in text and "ValueError" in text
+
+
+@pytest.mark.parametrize("config", [TelemetryConfig(), TelemetryConfig(log_json=True)])
+def test_secrets_are_hidden_however_they_are_escaped(config: TelemetryConfig) -> None:
+    from rapid.telemetry.logs import hide_secrets
+
+    hide_secrets('pass"wörd\\')
+    (line,) = lines(config, lambda: logging.getLogger("x").warning('is pass"wörd\\ now'))
+    assert "***" in line and "pass" not in line
+
+
 def get(port: int, path: str, method: str = "GET") -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     connection.request(method, path)

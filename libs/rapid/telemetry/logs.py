@@ -6,6 +6,7 @@ Modules log as usual (``logging.getLogger(__name__)``). Give fields as ``extra={
 
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,12 +20,19 @@ from rapid.telemetry.metrics import LOGGED
 _context: ContextVar[dict[str, Any]] = ContextVar("log_fields", default={})  # noqa: B039 - never mutated
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 _hidden: set[str] = set()
+# Control characters, separators of lines, and marks that reverse the direction of text.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _QUIET = ("grpc", "asyncio", "urllib3", "matplotlib")
 
 
 def hide_secrets(*secrets: str) -> None:
     """Hide these strings from all records, also before logging is configured."""
-    _hidden.update(secret for secret in secrets if secret)
+    _hidden.update(form for secret in secrets if secret for form in (secret, json.dumps(secret)[1:-1]))
+
+
+def _escape(text: str) -> str:
+    """Return text on one line without control characters: names in it may come over the network."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 @contextmanager
@@ -70,7 +78,10 @@ class JsonFormatter(_Formatter):
 
 
 class TextFormatter(_Formatter):
-    """Formatter of text: time, level, service, message, and the fields as name=value."""
+    """Formatter of text: time, level, service, message, and the fields as name=value.
+
+    A record is one line, and indented lines for an exception, so no received text looks like another record.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         values = self.values(record)
@@ -80,9 +91,8 @@ class TextFormatter(_Formatter):
                 f"{record.levelname[0]} {who}: {record.getMessage()}")
         if values:
             line += "  " + " ".join(f"{k}={v}" for k, v in values.items())
-        if record.exc_info:
-            line += "\n" + self.trace(record)
-        return self.clean(line)
+        lines = [line, *(f"  {part}" for part in self.trace(record).split("\n") if record.exc_info)]
+        return self.clean("\n".join(map(_escape, lines)))
 
 
 def _count(record: logging.LogRecord) -> bool:
