@@ -7,6 +7,7 @@ open.
 
 import hashlib
 import os
+import stat
 import subprocess
 import tempfile
 import time
@@ -37,6 +38,20 @@ def server_binary() -> str:
     return binary
 
 
+def _private_folder() -> Path:
+    """Return this user's folder for sockets, made if it is missing. Raise RuntimeError when others can write there."""
+    folder = Path(tempfile.gettempdir()) / f"five-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise RuntimeError(f"{folder} must be a folder of this user with mode 0700: remove it, or set TMPDIR to another "
+                           "folder, or move the run to a shorter path")
+    return folder
+
+
 @dataclass(frozen=True)
 class EmbeddedRedis:
     """A server with its data in ``folder``. ``append_only`` writes every change to disk, synced each second.
@@ -53,12 +68,16 @@ class EmbeddedRedis:
 
     @property
     def socket(self) -> Path:
-        """The unix socket in the folder, or in the temporary folder when the path is too long for the kernel."""
+        """The unix socket in the folder, or in a private one when the path is too long for the kernel.
+
+        The private folder is ``five-<uid>`` in the temporary folder, so that every process of this user finds it. Raises
+        RuntimeError when another user may have made it.
+        """
         path = self.folder.resolve() / "redis.sock"
         if len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH:
             return path
         name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"five-{os.getuid()}-{name}.sock"
+        return _private_folder() / f"{name}.sock"
 
     @property
     def url(self) -> str:

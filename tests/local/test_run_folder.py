@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from five.local.passwords import Passwords
 from five.local.run_folder import ClusterInfo, RunFolder, RunUnavailable, find_run, free_name
 from rapid.rpc.access import Caller
 from rapid.rpc.callers import callers_text
@@ -30,6 +31,20 @@ def test_secrets_are_created_once_and_private(tmp_path: Path) -> None:
     names = {path.name for path in folder.callers.parent.iterdir()}
     assert names == {"callers.json", *Caller} and not (folder.path / "token").exists()
     assert not [path for path in folder.callers.parent.iterdir() if path.stat().st_mode & 0o077]
+
+
+def test_folder_is_private_also_after_an_earlier_release(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "a"
+    folder = RunFolder(path)
+    for _ in range(2):
+        folder.create()
+        assert path.stat().st_mode & 0o777 == 0o700 and path.parent.stat().st_mode & 0o777 != 0o700
+        path.chmod(0o755)
+        passwords = Passwords(path)
+        passwords.create()
+        passwords.write_users("state", "a")
+        loose = [file for file in path.rglob("*") if file.is_file() and file.stat().st_mode & 0o077]
+        assert loose == []
 
 
 def test_last_run_is_found_without_a_name(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import urllib.error
 import urllib.request
@@ -364,6 +365,36 @@ def test_long_folder_uses_a_temporary_socket(tmp_path: Path) -> None:
     assert len(str(server.socket)) <= 100
     with server.start():
         assert server.is_ready()
+        again = EmbeddedRedis(server.folder, append_only=False)
+        assert again.socket == server.socket and again.is_ready()
+        assert server.socket.parent.stat().st_mode & 0o777 == 0o700
+
+
+def plant_link(folder: Path) -> None:
+    folder.symlink_to(folder.parent)
+
+
+def plant_loose(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+
+
+def plant_foreign(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, -1)
+
+
+@pytest.mark.parametrize("plant", [plant_link, plant_loose, plant_foreign])
+def test_socket_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                  plant: Callable[[Path], None]) -> None:
+    """Whoever listens at the predictable path would receive the passwords of the run's users."""
+    if plant is plant_foreign and os.getuid() != 0:
+        pytest.skip("only root can give a folder to another user")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    plant(tmp_path / f"five-{os.getuid()}")
+    server = EmbeddedRedis(tmp_path / ("deep" * 30), append_only=False)
+    for use in (lambda: server.url, server.argv, server.is_ready):
+        with pytest.raises(RuntimeError, match="must be a folder of this user with mode 0700"):
+            use()
 
 
 def test_failed_redis_start_has_its_log(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def _new_folder(config: RunConfig, root: Path) -> RunFolder:
         folder = RunFolder(root / free_name(config.name, root))
         renamed(config, folder.name)  # with its number the name may be too long: refused before the folder exists
         try:
-            folder.path.mkdir(parents=True)
+            folder.path.mkdir(mode=0o700, parents=True)
             return folder
         except FileExistsError:
             continue  # another process took the name

@@ -102,7 +102,17 @@ class RunFolder:
         return self.path / "ladder.jsonl"
 
     def create(self) -> None:
-        """Create the folder and its secrets if they are missing."""
+        """Create the folder and its secrets if they are missing, readable by this user only.
+
+        Raises RunUnavailable for a folder of another user.
+        """
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.path.stat().st_mode & 0o077:
+            try:
+                self.path.chmod(0o700)  # of releases before 0.2.0
+            except PermissionError:
+                raise RunUnavailable(f"{self.path} is readable by others and belongs to another user: give it mode "
+                                     "0700, or choose another --name") from None
         for name in ("logs", "redis", "blobs", "tensorboard", "replays"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         secrets = {caller: load_or_create_secret(self.caller_secret(caller)) for caller in Caller}
