@@ -2,10 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from rapid.blob_files import LocalFiles
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.errors import Corrupt
 
@@ -171,6 +173,34 @@ def test_failed_write_leaves_no_files(tmp_path: Path) -> None:
         blobs.put(Breaking(), "name")  # type: ignore[arg-type]
     assert blobs.get("name") == b"old"
     assert sorted(p.name for p in (tmp_path / "objects").rglob("*") if p.is_file()) == [blobs.ref("name").digest]
+
+
+@pytest.mark.parametrize("survived", [0, 1, 2])
+def test_crash_between_writes_leaves_no_name_without_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                              survived: int) -> None:
+    """Contents, use and name are written in this order, so neither the crash nor a later removal loses contents."""
+    blobs, write, calls = BlobStore(str(tmp_path)), LocalFiles.write, []
+
+    def crashing(self: LocalFiles, key: str, pieces: Any) -> None:
+        if len(calls) == survived:
+            raise KeyboardInterrupt
+        calls.append(key)
+        write(self, key, pieces)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFiles, "write", crashing)
+        with pytest.raises(KeyboardInterrupt):
+            blobs.put(b"contents", "name")
+    assert [blobs.get(name) for name in blobs.refs()] == []
+    blobs.put(b"contents", "name")
+    with monkeypatch.context() as patch:
+        calls.clear()
+        patch.setattr(LocalFiles, "write", crashing)
+        with pytest.raises(KeyboardInterrupt):
+            blobs.put(b"contents", "another") if survived < 2 else blobs.put(b"more", "name")
+    blobs.put(b"contents", "third")
+    blobs.remove_ref("third")
+    assert {name: blobs.get(name) for name in blobs.refs()} == {"name": b"contents"}
 
 
 def test_unreadable_folder_is_not_an_empty_store(tmp_path: Path) -> None:

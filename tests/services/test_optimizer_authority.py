@@ -2,9 +2,10 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,6 +184,46 @@ def test_uncommitted_file_is_ignored(state: RunState, blobs: BlobStore) -> None:
     assert checkpoints.versions() == [1] and newest(checkpoints) == 1
     put(checkpoints, 2)
     assert [r.rpartition("/")[2][:12] for r in blobs.refs(f"{RUN}/checkpoints/")] == [f"{v:012d}" for v in (1, 2)]
+
+
+class IndexWithTakeover(CheckpointIndex):
+    """An index that calls ``then`` after the first commit."""
+
+    then: Callable[[], None] | None = None
+
+    def commit(self, *arguments: Any, **more: Any) -> None:
+        super().commit(*arguments, **more)
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+
+
+def test_cleanup_spares_the_file_of_a_later_writer(state: RunState, blobs: BlobStore) -> None:
+    """The lease moves between the commit of the older writer and its cleanup."""
+    _, fencing_token = held(state, blobs)
+    index = IndexWithTakeover(state.redis, RUN)
+    older = Checkpoints(blobs, RUN, 2, index, lambda: fencing_token)
+    client = redis.Redis(connection_pool=state.redis.connection_pool)
+    newer: list[Checkpoints] = []
+
+    def take_over() -> None:
+        lease = state.keys.publisher
+        state.redis.set(lease, state.redis.get(lease).replace(b'"released":false', b'"released":true'))  # type: ignore[union-attr]
+        _, token = held(state, blobs)
+        checkpoints = Checkpoints(blobs, RUN, 2, CheckpointIndex(client, RUN), lambda: token)
+        checkpoints.commit_unindexed()
+        client.connection_pool = redis.ConnectionPool(port=closed_port(), retry=None)
+        with pytest.raises(redis.ConnectionError):
+            put(checkpoints, 2)
+        newer.append(checkpoints)
+
+    index.then = take_over
+    put(older, 1)
+    assert [name.rpartition("/")[2][:12] for name in blobs.refs(f"{RUN}/checkpoints/")] == [
+        "000000000001", "000000000002"]
+    client.connection_pool = state.redis.connection_pool
+    put(newer[0], 2)
+    assert newest(newer[0]) == 2
 
 
 @pytest.mark.parametrize(("later_holders", "found"), [(1, 3), (2, 2)])

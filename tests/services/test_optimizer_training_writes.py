@@ -253,6 +253,30 @@ def test_training_does_not_wait_for_a_slow_checkpoint(tmp_path: Path) -> None:
     assert page.CHECKPOINT_SECONDS.collect()[0].samples
 
 
+def test_checkpoint_due_during_another_one_follows_it(tmp_path: Path) -> None:
+    """Due with versions 2 and 4. The one of 4 is due while that of 2 is written: version 5 gets it."""
+    client = StateInMemory()
+    run = training(tmp_path, Versions(), client)
+    run.checkpoint_every = 2
+    run.start()
+    checkpoints, fed, iterations = SlowCheckpoints(run), [-1], [0]
+
+    def stop() -> bool:
+        iterations[0] += 1
+        if fed[0] < run.version:
+            fed[0] = run.version
+            feed(run, 4, first=100 * run.version)
+        if run.version == 4:
+            client.playing = bool(checkpoints.saved) and (client.playing or run.is_idle)
+            checkpoints.proceed.set()
+        elif run.version == 5:
+            client.playing = False
+        return 5 in checkpoints.begun or iterations[0] > MAX_ITERATIONS
+
+    run.run(stop)
+    assert run.version == 5 and checkpoints.begun[:2] == [2, 5] and iterations[0] <= MAX_ITERATIONS
+
+
 def test_drain_without_redis_stores_the_last_checkpoint(tmp_path: Path) -> None:
     """In a node's drain Redis may end first: the last version cannot be published, nor the checkpoint indexed."""
     versions = UnavailableVersions()
