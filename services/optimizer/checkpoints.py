@@ -42,7 +42,7 @@ class Checkpoints:
         self._preserved = preserved_folder(run)
         self._index = index
         self._fencing_token = fencing_token
-        self._key = b""  # of signatures; read once, because Redis may be unavailable when the last checkpoint is written
+        self._key = b""  # of signatures; read at the start, because Redis may be unavailable at the last checkpoint
         self._warned: set[str] = set()
 
     def _names(self) -> list[CheckpointName]:

@@ -56,7 +56,8 @@ def test_backup_file_is_private_and_of_this_run(tmp_path: Path) -> None:
         for name in ("kept", "another"):
             RunState(client, name).create({"seed": 5}, "the test")
             config = tmp_path / f"{name}.yaml"
-            config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": name, "store": {"state_url": server.url}}))
+            config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": name,
+                                              "store": {"state_url": server.url}}))
             configs.append(["--config", str(config)])
         client.close()
         file = tmp_path / "state.zip"
