@@ -44,10 +44,38 @@ def test_masked_steps_do_not_count():
         torch.testing.assert_close(before[name], after[name])
 
 
+def test_fully_masked_losses_are_zero():
+    logits, win, rank, building, mask = tensors()
+    losses = auxiliary_losses(logits, win, rank, building, torch.zeros_like(mask))
+    assert [losses[name].item() for name in logits] == [0.0, 0.0, 0.0]
+
+
+def test_losses_average_over_the_mask():
+    """One step of three counts, also where the mask's sum is 1."""
+    logits, win, rank, building, mask = tensors()
+    mask[:] = 0
+    mask[1, 2, 0] = 1
+    one = auxiliary_losses(logits, win, rank, building, mask)
+    alone = auxiliary_losses({name: x[1:2, 2:3, :1] for name, x in logits.items()}, win[1:2, 2:3],
+                             rank[1:2, 2:3, :1], building[1:2, 2:3], torch.ones(1, 1, 1))
+    for name in logits:
+        torch.testing.assert_close(one[name], alone[name])
+
+
+def test_missing_heads_have_no_loss():
+    _, win, rank, building, mask = tensors()
+    assert auxiliary_losses({}, win, rank, building, mask) == {}
+
+
 def test_no_building_loss_without_buildings():
     logits, win, rank, _, mask = tensors()
     logits["building_events"] = torch.zeros(4, 3, H, 0)
     assert "building_events" not in auxiliary_losses(logits, win, rank, torch.zeros(4, 3, 0), mask)
+
+
+def test_each_head_has_its_own_weight():
+    config = LearnerConfig(win_loss_weight=0.1, net_worth_rank_loss_weight=0.2, building_loss_weight=0.3)
+    assert auxiliary_weights(config) == {"win_probability": 0.1, "net_worth_rank": 0.2, "building_events": 0.3}
 
 
 def test_win_loss_weight_is_small():

@@ -259,6 +259,74 @@ def test_threads_add_while_one_samples():
     assert s.nbytes == sum(a.nbytes for a in sample(0).values()) * s.samples
 
 
+def test_clear_drops_and_counts_all_samples():
+    b = buffer()
+    fill(b, range(3))
+    b.sample(2, 0)
+    assert b.clear(DropReason.EPOCH) == 3
+    s = b.statistics()
+    assert (s.dropped[DropReason.EPOCH], s.samples, s.nbytes, len(b)) == (3, 0, 0, 0)
+    assert sum(s.dropped.values()) == 3 and b.sample(2, 0) is None and b.peek(1) is None
+    fill(b, range(20, 30))  # it fills as if it were new
+    assert sorted(b.sample(8, 0).arrays["x"][0, :, 0]) == list(range(22, 30))
+    assert b.statistics().dropped[DropReason.UNUSED] == 2
+
+
+def test_ring_of_expired_samples_keeps_its_capacity():
+    b = buffer(capacity_samples=4)
+    fill(b, [0, 1], version=0)
+    fill(b, [2], version=5)
+    assert b.drop_expired(5) == 1 and b.drop_expired(5) == 1
+    assert b.statistics().dropped[DropReason.TOO_OLD] == 2
+    fill(b, range(3, 8), version=5)
+    assert len(b) == 4 and sorted(b.sample(4, 5).arrays["x"][0, :, 0]) == [4, 5, 6, 7]
+    assert b.drop_expired(9) == 4 and b.drop_expired(10) == 0
+
+
+def test_sample_that_was_current_expires_after_a_jump_of_versions():
+    b = buffer()
+    fill(b, [0, 1], version=5)
+    assert b.drop_expired(5) == 2  # checked at version 5
+    fill(b, [2, 3], version=3)  # a learner that was reset to version 3
+    assert b.ages(8).tolist() == [3, 3, 5, 5]
+    assert b.drop_expired(8) == 2
+
+
+def test_peek_copies_without_counting_a_use():
+    b = buffer(seed=3)
+    assert b.peek(2) is None
+    fill(b, range(4))
+    seen = b.peek(3)
+    assert seen["x"].shape == (T, 3, 3) and b.statistics().consumed == 0
+    assert len(set(seen["x"][0, :, 0])) == 3
+    assert b.peek(9)["x"].shape[1] == 4
+    np.testing.assert_array_equal(b.peek(3)["x"], seen["x"])
+    assert any((b.peek(3, seed)["x"] != seen["x"]).any() for seed in range(1, 6))
+    again = buffer(seed=3)
+    fill(again, range(4))
+    np.testing.assert_array_equal(b.sample(2, 0).arrays["x"], again.sample(2, 0).arrays["x"])
+    assert (b.sample(4, 0).uses <= 2).all()
+
+
+def test_bytes_at_the_capacity_fit():
+    size = sum(a.nbytes for a in sample(0).values())
+    b = buffer(capacity_bytes=3 * size)
+    fill(b, range(3))
+    assert len(b) == 3 and b.statistics().dropped[DropReason.UNUSED] == 0
+    exact = buffer(capacity_bytes=size, minimum_samples=1)
+    fill(exact, [1])
+    assert exact.sample(1, 0) is not None
+    with pytest.raises(ValueError, match=r"holds 1 samples"):
+        fill(exact, [2])
+        exact.sample(2, 0)
+
+
+def test_full_ring_is_no_error_of_the_byte_capacity():
+    b = buffer(capacity_samples=4)
+    fill(b, range(9))
+    assert b.sample(5, 0) is None
+
+
 def test_ages_are_those_of_the_newest_steps():
     b = buffer()
     assert b.ages(3).tolist() == []

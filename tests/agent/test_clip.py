@@ -56,6 +56,30 @@ def test_warm_up_steps_are_not_clipped():
     assert g.item() == 1e6
 
 
+def test_first_gradient_without_warm_up_is_not_clipped():
+    clip = ElementClip(2, 5.0, 0.9, 0, CPU)
+    g = torch.tensor([3.0, -1e6])
+    assert clip.apply_(g) == 0
+    assert g.tolist() == [3.0, -1e6] and clip.steps == 1
+    g = torch.tensor([15.1, 4e6])
+    assert clip.apply_(g) == 0.5  # the bound is five times the first gradient
+    torch.testing.assert_close(g, torch.tensor([15.0, 4e6]))
+
+
+def test_unusable_gradient_does_not_count():
+    used, skipped = (ElementClip(1, 5.0, 0.9, 2, CPU) for _ in range(2))
+    for value in (1.0, 2.0):
+        for clip in (used, skipped):
+            clip.apply_(torch.tensor([value]), torch.tensor(True))
+    skipped.apply_(torch.zeros(1), torch.tensor(False))
+    assert (skipped.v, skipped.steps) == (used.v, 2)
+    skipped.steps = 1
+    g = torch.tensor([1e6])
+    skipped.apply_(g)
+    assert g.item() == 1e6  # warming up again
+    assert skipped.steps == 2
+
+
 def test_element_without_history_is_not_clipped():
     clip = ElementClip(2, 5.0, 0.999, 10, CPU)
     for _ in range(20):
