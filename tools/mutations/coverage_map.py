@@ -51,8 +51,8 @@ def _digest(root: Path, name: str) -> str:
 def covering_tests(tests: list[RecordedTest], source: str, text: str, line: int) -> list[RecordedTest]:
     """Return the tests that execute the statement at a line.
 
-    No test executes a statement that runs on import. For such a one these are the tests that execute its function or
-    class, and without any all that execute something in the file.
+    No test executes a statement that runs on import. For a function's default values and decorators these are the tests
+    that execute the function, for others all that execute something in the file.
     """
     here = [test for test in tests if test.lines.get(source)]
     span, runs_on_import = _executed_with(text, line)
@@ -61,8 +61,7 @@ def covering_tests(tests: list[RecordedTest], source: str, text: str, line: int)
 
 
 def _executed_with(text: str, line: int) -> tuple[frozenset[int], bool]:
-    """Return the lines of the statement at a line, or of the definition around it if it runs on import, and whether
-    it does."""
+    """Return the lines of the statement at a line, the body for that of a function, and whether it runs on import."""
     around = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)
               and _first_line(node) <= line <= (node.end_lineno or node.lineno)]
     if not around:
@@ -71,11 +70,9 @@ def _executed_with(text: str, line: int) -> tuple[frozenset[int], bool]:
     statement, outer = around[0], around[1:]
     if any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in outer):
         return frozenset(range(_first_line(statement), _header_end(statement) + 1)), False
-    definition = next((node for node in around
-                       if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)), None)
-    if definition is None:
-        return frozenset(), True
-    return frozenset(range(definition.body[0].lineno, (definition.end_lineno or 0) + 1)), True
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        return frozenset(range(statement.body[0].lineno, (statement.end_lineno or 0) + 1)), True
+    return frozenset(), True
 
 
 def _first_line(node: ast.stmt) -> int:

@@ -1,8 +1,8 @@
 """Code whose mutants are skipped: it says something to people or to the type checker, and tests do not pin that.
 
 Skipped are log messages, docstrings, texts of errors and assertions, printed text, type annotations and aliases,
-``__repr__`` and ``__str__``, code for the type checker and for the command line of a file, options of dataclasses that
-forbid use, and ``strict`` of zip.
+``__repr__`` and ``__str__``, protocols, code for the type checker and for the command line of a file, options of
+dataclasses that forbid use, and ``strict`` of zip.
 """
 
 import ast
@@ -46,6 +46,8 @@ def _skipped_nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
             if node.returns:
                 yield node.returns
             yield from (decorator for decorator in node.decorator_list if _name(decorator) in DECLARATIONS)
+        case ast.ClassDef(bases=bases) if any(_name(base) == "Protocol" for base in bases):
+            yield node
         case ast.ClassDef():
             yield from (decorator for decorator in node.decorator_list if _name(decorator) in DECLARATIONS)
             yield from (keyword.value for decorator in node.decorator_list if isinstance(decorator, ast.Call)
