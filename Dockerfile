@@ -1,6 +1,6 @@
 # One image per service: `docker build --target rollout -t five/rollout .`, or `make images` for all.
 #
-# deploy/images/locks pins packages with their hashes (deploy/images/lock.py), except torch.
+# deploy/images/locks pins packages with their hashes (deploy/images/lock.py).
 # Images share layers: the base; runtime (init, user); platform (packages of every service); packages of some services
 # (torch, REST); and the project's wheel, which changes most often. A service adds no layer.
 
@@ -94,15 +94,16 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/control.txt \
  && rm -rf /opt/five/lib/python3*/site-packages/kubernetes/aio
 
-# TORCH_INDEX is an index besides pip's own: https://download.pytorch.org/whl/cu130 is the torch build for CUDA 13.
+# FLAVOUR is cpu or cuda. TORCH_INDEX is an index besides pip's own, for cpu; whatever it serves, the hashes decide.
 # The files of torch for building extensions and for its tests are removed: there is no compiler here.
 FROM platform AS agent
-ARG TORCH=torch==2.13.0
+ARG FLAVOUR=cpu
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=bind,source=deploy/images/locks,target=/locks \
     pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/agent.txt \
- && pip --python /opt/five/bin/python install -q ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$TORCH" \
+ && pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/torch-${FLAVOUR}.txt \
+    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
  && cd /opt/five/lib/python3*/site-packages/torch \
  && rm -rf include share test \
  && find bin -type f ! -name torch_shm_manager -delete

@@ -5,7 +5,7 @@
 #
 # The tag is that of tag.sh, and besides it `dev`, which docker-compose.yml uses: this machine's last build. With VERSION
 # there is that tag alone. FLAVOUR=cuda builds optimizer and inference with torch for CUDA, under the tag with -cuda.
-# Other environment: DOCKER (docker), REGISTRY (before the names), BASE, TORCH, TORCH_INDEX (the Dockerfile's), JOBS.
+# Other environment: DOCKER (docker), REGISTRY (before the names), BASE, TORCH_INDEX (the Dockerfile's), JOBS.
 # TORCH_INDEX="" asks pip's own index only.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -17,7 +17,7 @@ case ${FLAVOUR:-} in
   "") suffix= services="dota-env rollout opponents evaluator play controller inference optimizer" ;;
   cuda)
     suffix=-cuda services="inference optimizer"
-    TORCH_INDEX=${TORCH_INDEX-https://download.pytorch.org/whl/cu130} ;;
+    TORCH_INDEX=${TORCH_INDEX-} ;;
   *) echo "build.sh: FLAVOUR=$FLAVOUR: only cuda, or none for the CPU, is allowed" >&2; exit 2 ;;
 esac
 # shellcheck disable=SC2086  # names of services have no spaces
@@ -32,7 +32,7 @@ for name in "$@"; do
   echo "building $image"
   "$docker" build -q --target "$name" -t "$image" ${moving:+-t "$moving"} --build-arg BASE="$base" \
     --build-arg VERSION="$tag" --build-arg REVISION="$revision" ${JOBS:+--build-arg JOBS="$JOBS"} \
-    ${TORCH:+--build-arg TORCH="$TORCH"} ${TORCH_INDEX+--build-arg TORCH_INDEX="$TORCH_INDEX"} . >/dev/null
+    --build-arg FLAVOUR="${FLAVOUR:-cpu}" ${TORCH_INDEX+--build-arg TORCH_INDEX="$TORCH_INDEX"} . >/dev/null
   images="$images $image"
 done
 # shellcheck disable=SC2086  # names of images have no spaces

@@ -203,7 +203,7 @@ def test_graphics_cards_go_to_inference_and_optimizer() -> None:
         (device,) = service["deploy"]["resources"]["reservations"]["devices"]
         assert device == {"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}
         assert service["image"] == COMPOSE["services"][name]["image"] + "-cuda"
-        assert "cu" in service["build"]["args"]["TORCH_INDEX"]
+        assert service["build"]["args"] == {"FLAVOUR": "cuda", "TORCH_INDEX": "${FIVE_TORCH_INDEX-}"}
 
 
 def test_prometheus_looks_for_every_service() -> None:

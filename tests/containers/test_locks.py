@@ -53,7 +53,7 @@ def test_every_requirement_is_pinned_within_its_bounds(lock: ModuleType) -> None
         assert not pins(layer).keys() & below.keys() or layer in ("platform", "build"), "a layer repeats nothing"
         for line in lines:
             asked = Requirement(line)
-            if asked.name != "torch":
+            if asked.name != "torch" or layer.startswith("torch"):
                 assert asked.specifier.contains(found[asked.name.lower()]), line
 
 
@@ -69,21 +69,26 @@ def test_build_pins_match_makefile_versions(lock: ModuleType) -> None:
     assert tuple(word.strip('"') for word in line.split()) == lock.BUILD
     assert set(tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]) <= set(lock.BUILD)
     assert all(f'"{one}"' in (ROOT / "console/build.sh").read_text() for one in lock.CONSOLE)
-    assert f"TORCH ?= {lock.TORCH}\n" in makefile and f"ARG TORCH={lock.TORCH}\n" in dockerfile
+    assert f"TORCH ?= {lock.TORCH}\n" in makefile and f"ARG TORCH_INDEX={lock.CPU_INDEX}\n" in dockerfile
 
 
-def test_torch_needs_nothing_that_is_not_pinned_but_its_flavours() -> None:
-    found = {**pins("platform"), **pins("agent")}
-    assert {"filelock", "sympy", "networkx", "jinja2", "typing-extensions", "fsspec"} <= found.keys()
-    assert not [name for name in found if name.startswith(("torch", "nvidia", "cuda", "triton"))]
+def test_each_flavour_of_torch_is_pinned_with_what_it_needs() -> None:
+    both = {**pins("platform"), **pins("agent")}
+    assert {"filelock", "sympy", "networkx", "jinja2", "typing-extensions", "fsspec"} <= both.keys()
+    assert not [name for name in both if name.startswith(("torch", "nvidia", "cuda", "triton"))]
+    assert pins("torch-cpu") == {"torch": "2.13.0+cpu"}
+    cuda = pins("torch-cuda")
+    assert cuda["torch"] == "2.13.0" and {"triton", "nvidia-cublas", "nvidia-cudnn-cu13", "cuda-toolkit"} <= cuda.keys()
+    assert all(name == "torch" or name.startswith(("nvidia-", "cuda-", "triton")) for name in cuda)
 
 
 def test_images_install_by_hash_alone() -> None:
-    """Except torch, whose flavour is a build argument, and the project's own wheel."""
+    """Except the project's own wheel."""
     dockerfile = (ROOT / "Dockerfile").read_text()
     installs = re.findall(r"^.*?\bpip --python \S+ install (.*?)(?= \\?$|$)", dockerfile, re.M)
     assert len(installs) == 11
     for options in installs:
-        assert "--require-hashes -r /locks/" in options or '"$TORCH"' in options or "/wheels/*.whl" in options, options
-    locks = set(re.findall(r"-r /locks/(\w+)\.txt", dockerfile))
-    assert locks == {path.stem for path in (IMAGES / "locks").iterdir()}
+        assert "--no-deps --require-hashes -r /locks/" in options or "/wheels/*.whl" in options, options
+    locks = set(re.findall(r"-r /locks/([\w-]+)\.txt", dockerfile.replace("${FLAVOUR}", "cpu")))
+    assert locks | {"torch-cuda"} == {path.stem for path in (IMAGES / "locks").iterdir()}
+    assert "ARG FLAVOUR=cpu\n" in dockerfile
