@@ -23,8 +23,8 @@ FORMAT = "five-replay"
 VERSION = 3
 READABLE = (1, 2, 3)  # 1 has no fingerprints and no hash but the last, 2 no people
 CHECK_EVERY = 450  # timesteps, a minute of game time
-_MAX_STEPS = 1 << 20
-_MAX_PEOPLE = 1 << 20
+_MAX_STEPS = 1 << 17  # nearly five hours
+_MAX_PEOPLE = 1 << 18
 _ROW = (10, 8)
 # What a person did: the engine frame before which it took effect, the hero, the order. `item` counts the texts of the
 # head's "items"; flags: 1 a target, 2 a place, 4 queued, 8 held, 16 scripted.

@@ -94,14 +94,18 @@ class Batcher:
         """Return whether every request has been answered."""
         return not self._unanswered
 
+    def require_size(self, rows: int) -> None:
+        """Raise ValueError for a request without team-steps or with more than fit into a batch."""
+        if not 0 < rows <= self._options.max_batch:
+            raise ValueError(f"sessions: {rows} team-steps in a request; 1 to {self._options.max_batch} are allowed")
+
     def submit(self, request: Request) -> "Future[Reply]":
         """Queue a request. Raise ValueError if it is empty, too large, or names a session twice.
 
         The future raises VersionUnavailable, SessionsExhausted or RequestTimeout. Cancelling it removes the request.
         """
         rows = len(request.sessions)
-        if not 0 < rows <= self._options.max_batch:
-            raise ValueError(f"sessions: {rows} team-steps in a request; 1 to {self._options.max_batch} are allowed")
+        self.require_size(rows)
         if len(set(request.sessions)) != rows:
             raise ValueError("sessions: a session occurs twice in a request; send its second step in another one")
         lowest = int(request.policies.min())

@@ -160,6 +160,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         if len(message.sessions) % 8:
             raise ValueError(f"sessions: {len(message.sessions)} bytes are not whole int64 values")
         n = len(message.sessions) // 8
+        self._batcher.require_size(n)  # before memory is allocated for them
         sessions = wire.decode_bytes("sessions", message.sessions, np.int64, (n,))
         policies = wire.decode_bytes("policies", message.policies, np.int64, (n,))
         flags = wire.decode_bytes("flags", message.flags, np.uint8, (n,))
@@ -167,12 +168,12 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
             raise ValueError(f"flags: {int(flags.max()):#x} has bits without a meaning")
         observations: Mapping[str, npt.NDArray[Any] | PackedArray] = (
             wire.decode_packed_set if self._batcher.takes_packed else wire.decode_set)(
-            message.observations, self._layout)
+            message.observations, self._layout, wire.layout_bytes(self._observations, n))
         wire.require_layout(observations, self._observations, n)
         restored = int(np.count_nonzero(flags & RESTORE))
         states = None
         if restored:
-            states = wire.decode_set(message.states, self._layout)
+            states = wire.decode_set(message.states, self._layout, wire.layout_bytes(self._states, restored))
             wire.require_layout(states, self._states, restored)
         elif message.states.tensors:
             raise ValueError("states: sent, but no session has the flag RESTORE")

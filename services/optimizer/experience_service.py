@@ -152,7 +152,8 @@ class ExperienceService:
             return None  # _parse names the invalid tensor
 
     def _parse(self, samples: int, tensors: RawTensorSet) -> StoredArrays:
-        arrays = wire.decode_stored_set(tensors, self._layout)
+        limit = wire.layout_bytes(self._steps, samples * self._unroll) + wire.layout_bytes(self._samples, samples)
+        arrays = wire.decode_stored_set(tensors, self._layout, limit)
         steps = {n: a for n, a in arrays.items() if n not in self._samples}
         wire.require_layout(steps, self._steps, samples * self._unroll)
         wire.require_layout({n: a for n, a in arrays.items() if n in self._samples}, self._samples, samples)

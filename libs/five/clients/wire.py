@@ -322,6 +322,11 @@ def require_layout(arrays: Mapping[str, Array | PackedArray],
                              f"{np.dtype(dtype).name} {list(expected)}")
 
 
+def layout_bytes(specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]], rows: int) -> int:
+    """Return the bytes of ``rows`` rows of a layout's arrays, which limit what a message of that layout may unpack."""
+    return rows * sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in specs.values())
+
+
 def decode_bytes(name: str, data: bytes, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
     """Return a plain ``bytes`` field as a read-only array. Raise ValueError naming the field when its size does not
     fit."""
