@@ -24,6 +24,7 @@ from five.services.play import metrics as page
 from five.services.play.players import NewGame
 from five.services.play.views import View, header_by_timestep
 from rapid.atomic_file import PARTIAL, replacing
+from rapid.malformed import MALFORMED
 
 log = logging.getLogger(__name__)
 FACTS = ".json"  # suffix of the file that describes a recording
@@ -112,7 +113,7 @@ def recorded_of(facts: Any, size: int) -> GameRecording:
         found = GameRecording(str(facts["game"]), [str(name) for name in facts["players"]],
                               [str(name) for name in facts["people"]], float(facts["seconds"]), float(facts["at"]),
                               int(facts["winner"]), [int(kills) for kills in facts["kills"]], size)
-    except (KeyError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         raise ValueError(f"invalid description: {type(error).__name__}: {error}") from None
     if (not GAME.fullmatch(found.game) or not 0 <= found.winner <= 3 or min(found.kills, default=0) < 0
             or not math.isfinite(found.seconds + found.at)):
@@ -194,7 +195,7 @@ class RecordingStore:
                 if recorded.game != path.stem:
                     raise ValueError(f"the description names game {recorded.game}")
                 found.append(recorded)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RecursionError) as error:
                 log.warning("%s is ignored, because it is not a recording of this service: %s", path, error)
         return found
 

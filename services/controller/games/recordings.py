@@ -61,13 +61,14 @@ class RecordingReader:
             ref = self._blobs.ref(name)
             if ref.digest not in self._facts:
                 facts = json.loads(self._blobs.get_prefix(ref, MAX_FACTS))
+                json.dumps(facts, allow_nan=False, ensure_ascii=False).encode()  # no NaN and no lone surrogates
                 if len(self._facts) > 2000:
                     self._facts.clear()
                 self._facts[ref.digest] = facts if isinstance(facts, dict) else {}
             return self._facts[ref.digest]
-        except (BlobMissing, Corrupt, ValueError):
+        except (BlobMissing, Corrupt, ValueError, RecursionError):
             return {}
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+    return value if isinstance(value, int | float) else 0.0
