@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 import yaml
+from starlette.responses import JSONResponse
 
 from dota.playback import play
 from dota.replay import PersonRow, Replay
@@ -227,7 +228,9 @@ def decode_facts(data: bytes) -> None:
     blobs = BlobStore(str(folder()))
     blobs.put(data, "replays/a.json")
     blobs.put(b"view", "replays/a.view")
-    assert len(RecordingReader(lambda: blobs).all()) == 1
+    found = RecordingReader(lambda: blobs).all()
+    assert len(found) == 1
+    JSONResponse(found)  # as REST answers
     place = folder() / "recordings"
     place.mkdir(exist_ok=True)
     (place / f"{'0' * 32}.view").write_bytes(b"view")
