@@ -2,9 +2,11 @@
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import numpy as np
+import pytest
 
 from five.clients.inference import NEWEST
 from five.services.inference.queue import BatchQueue, PendingRequest
@@ -58,3 +60,74 @@ def test_closed_queue_refuses_requests_and_returns_the_rest() -> None:
     queue.close()
     assert queue.closed and not queue.put(pending([2]))
     assert sessions(queue.drain()) == [[1]] and queue.drain() == []
+
+
+def timed(act: Callable[[], object]) -> float:
+    began = time.monotonic()
+    act()
+    return time.monotonic() - began
+
+
+def test_batch_is_closed_by_the_delay_of_its_oldest_request() -> None:
+    queue = BatchQueue(max_batch=100, delay_seconds=0.3)
+    queue.open_stream(0)
+    queue.open_stream(1)  # never asks
+    queue.put(pending([1]))
+    threading.Timer(0.15, lambda: queue.put(pending([2]))).start()
+    found: list[PendingRequest] = []
+    assert 0.2 < timed(lambda: found.extend(queue.take())) < 5.0
+    assert sessions(found) == [[1], [2]]
+    queue = BatchQueue(max_batch=100, delay_seconds=30.0)
+    queue.open_stream(0)
+    late = pending([3], stream=1)
+    late.enqueued -= 30.0
+    queue.put(late)
+    assert timed(queue.take) < 5.0  # it has waited long enough already
+
+
+def test_full_batch_does_not_wait() -> None:
+    queue = BatchQueue(max_batch=3, delay_seconds=30.0)
+    queue.open_stream(0)
+    queue.open_stream(1)  # never asks
+    queue.put(pending([1, 2]))
+    threading.Timer(0.05, lambda: queue.put(pending([3]))).start()
+    assert timed(lambda: queue.take()) < 5.0
+
+
+def test_every_stream_needs_a_request_in_the_batch() -> None:
+    """Requests of a stream that was never opened count for none."""
+    queue = BatchQueue(max_batch=100, delay_seconds=0.2)
+    queue.open_stream(0)
+    queue.put(pending([1], stream=7))
+    assert timed(queue.take) > 0.1
+    queue = BatchQueue(max_batch=100, delay_seconds=30.0)
+    queue.open_stream(0)
+    queue.put(pending([1], stream=7))
+    queue.put(pending([2], stream=0))
+    assert timed(queue.take) < 5.0
+
+
+def test_waiting_thread_wakes_for_a_request_and_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("five.services.inference.queue.POLL_SECONDS", 20.0)
+    queue = BatchQueue(max_batch=4, delay_seconds=0.0)
+    threading.Timer(0.05, lambda: queue.put(pending([1]))).start()
+    found: list[PendingRequest] = []
+    assert timed(lambda: found.extend(queue.take())) < 5.0 and sessions(found) == [[1]]
+    threading.Timer(0.05, queue.close).start()
+    assert timed(lambda: found.extend(queue.take())) < 5.0 and len(found) == 1
+    queue = BatchQueue(max_batch=4, delay_seconds=30.0)
+    queue.open_stream(0)
+    queue.put(pending([1], stream=1))
+    threading.Timer(0.05, queue.close).start()
+    assert timed(lambda: found.extend(queue.take())) < 5.0
+
+
+def test_take_returns_after_a_time_without_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("five.services.inference.queue.POLL_SECONDS", 0.1)
+    queue = BatchQueue(max_batch=4, delay_seconds=0.0)
+    assert 0.05 < timed(lambda: queue.take()) < 5.0 and queue.take() == []
+
+
+def test_request_counts_its_team_steps() -> None:
+    assert pending([1, 2, 3]).rows == 3
+    assert pending([1]).slots.shape == (0,) and pending([1]).served == {}
