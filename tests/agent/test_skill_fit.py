@@ -6,8 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from five.agent.config import RatingConfig
-from five.agent.ratings import RANDOM, Skill, win_probability
-from five.agent.skill_fit import FitError, GameResult, PairResults, _pair_log_likelihood, draw_margin, fit_skills
+from five.agent.ratings import PINNED_SIGMA, RANDOM, Skill, win_probability
+from five.agent.skill_fit import (
+    FitError,
+    GameResult,
+    PairResults,
+    _log_cdf,
+    _pair_log_likelihood,
+    draw_margin,
+    fit_skills,
+)
 
 CONFIG = RatingConfig()
 
@@ -63,6 +71,98 @@ def test_frozen_skills_stay_and_add_uncertainty() -> None:
     unsure = fit_skills(games, CONFIG, {"old": Skill(20.0, 8.0)})
     assert sure.skills["old"] == Skill(20.0, 0.01) and sure.skills["new"].mu > 20.0
     assert unsure.skills["new"].sigma > sure.skills["new"].sigma
+
+
+LEVEL_GAMES = (1.0, 0.0) * 10
+"""Twenty games of two equal players."""
+
+
+@pytest.mark.parametrize("references", [("a", "b"), ("y", "z"), ("a", "z")])
+def test_errors_of_references_add_up_on_both_sides_of_the_name(references: tuple[str, str]) -> None:
+    """Pairs are sorted by name inside the fit, so the free player "m" is first in one pair and second in the other.
+
+    Without drawn games each game between equals has the information 1 / (π β²), and the prior 1 / (4 · 25 / 3)². The
+    errors of the references, σ = 5, count as fully correlated, in proportion to their games.
+    """
+    games: list[GameResult] = [("m", name, result) for name in references for result in LEVEL_GAMES]
+    information, prior = len(games) / (math.pi * CONFIG.beta**2), 1 / (4 * CONFIG.sigma) ** 2
+    for sigma in (0.0, 5.0):
+        fit = fit_skills(games, CONFIG, dict.fromkeys(references, Skill(0.0, sigma)), draw_probability=0.0)
+        expected = math.hypot(1 / math.sqrt(information + prior), sigma * information / (information + prior))
+        assert fit.skills["m"].mu == pytest.approx(0.0, abs=1e-6)
+        assert fit.skills["m"].sigma == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("player", ["a", "z"])
+def test_more_references_share_their_influence(player: str) -> None:
+    """Of 40 games, 30 are against a reference with σ = 4 and 10 against one with σ = 0: the error counts by 3 / 4."""
+    games: list[GameResult] = [(player, "k", result) for result in LEVEL_GAMES + LEVEL_GAMES[:10]]
+    games += [(player, "l", result) for result in LEVEL_GAMES[:10]]
+    sure, unsure = (fit_skills(games, CONFIG, {"k": Skill(0.0, sigma), "l": Skill(0.0, 0.0)}, 0.0).skills[player].sigma
+                    for sigma in (0.0, 4.0))
+    assert math.sqrt(unsure**2 - sure**2) == pytest.approx(4.0 * 0.75, rel=0.05)
+
+
+def test_errors_of_references_reach_players_behind_others() -> None:
+    """"a" played the reference, "b" only "a". Both have the whole error of the reference."""
+    games: list[GameResult] = [pair for result in LEVEL_GAMES for pair in (("a", "k", result), ("b", "a", result))]
+    sure, unsure = (fit_skills(games, CONFIG, {"k": Skill(0.0, sigma)}, 0.0).skills for sigma in (0.0, 4.0))
+    for name in "ab":
+        assert math.sqrt(unsure[name].sigma**2 - sure[name].sigma**2) == pytest.approx(4.0, rel=0.1)
+
+
+def test_prior_keeps_a_player_that_never_lost_at_a_known_distance() -> None:
+    """At the maximum the pull of the prior, μ / (4 σ₀)², equals that of the wins, n φ(x) / Φ(x) / (√2 β)."""
+    for wins in (1, 20):
+        mu = fit_skills([("a", RANDOM, 1.0)] * wins, CONFIG, draw_probability=0.0).skills["a"].mu
+        spread = math.sqrt(2) * CONFIG.beta
+        density = math.exp(-0.5 * (mu / spread) ** 2) / math.sqrt(2 * math.pi)
+        below = 0.5 * (1 + math.erf(mu / spread / math.sqrt(2)))
+        assert mu / (4 * CONFIG.sigma) ** 2 == pytest.approx(wins * density / below / spread, rel=1e-4)
+
+
+def test_random_play_is_the_origin_without_frozen_players() -> None:
+    fit = fit_skills([("a", RANDOM, result) for result in LEVEL_GAMES], CONFIG)
+    assert fit.skills[RANDOM] == Skill(0.0, PINNED_SIGMA) and fit.skills["a"].mu == pytest.approx(0.0, abs=1e-6)
+    assert fit.draw_probability == CONFIG.draw_probability, "no game was drawn, so the configured value holds"
+
+
+@pytest.mark.parametrize("draws", [0.05, 0.5, 0.9])
+def test_draw_probability_is_that_of_equal_players(draws: float) -> None:
+    drawn = round(400 * draws)
+    games: list[GameResult] = [("a", RANDOM, 0.5)] * drawn
+    games += [("a", RANDOM, float(i % 2)) for i in range(400 - drawn)]
+    assert fit_skills(games, CONFIG).draw_probability == pytest.approx(draws, abs=2e-3)
+
+
+def test_frozen_rating_limits() -> None:
+    limit = 1e6 * CONFIG.beta
+    games: list[GameResult] = [("a", "k", 1.0), ("a", "k", 0.0)]
+    assert fit_skills(games, CONFIG, {"k": Skill(limit, 0.0)}).skills["a"].mu > 1000 * CONFIG.beta
+    for wrong in (Skill(limit * 1.01, 0.0), Skill(-limit * 1.01, 0.0), Skill(0.0, -0.1)):
+        with pytest.raises(FitError, match="out of range"):
+            fit_skills(games, CONFIG, {"k": wrong})
+    # A frozen player without a game does not count.
+    assert fit_skills(games, CONFIG, {"k": Skill(0.0, 0.0), "other": Skill(math.inf, 0.0)}).skills["a"].sigma > 0
+
+
+@pytest.mark.parametrize("draw_probability", [-0.01, 1.0, 1.5])
+def test_draw_probability_out_of_range_is_rejected(draw_probability: float) -> None:
+    with pytest.raises(ValueError, match="at least 0 and below 1"):
+        draw_margin(draw_probability, CONFIG.beta)
+    assert draw_margin(0.0, CONFIG.beta) == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("x", "log_p"), [
+    (0.0, math.log(0.5)), (1.0, math.log(0.8413447460685429)), (-1.0, math.log(0.15865525393145707)),
+    (-7.9, -34.20622817), (-8.1, -35.83050289), (-20.0, -203.9171554), (-40.0, -804.6084420)])
+def test_lower_tail_of_the_normal_distribution(x: float, log_p: float) -> None:
+    """Reference values of log Φ by numerical integration, also where the continued fraction takes over."""
+    found = _log_cdf(x)
+    assert found.log_p == pytest.approx(log_p, rel=1e-8)
+    density = -0.5 * x * x - 0.5 * math.log(2 * math.pi)
+    assert math.log(found.ratio) == pytest.approx(density - log_p, abs=1e-4)
+    assert found.excess == pytest.approx(x + found.ratio, abs=1e-9)
 
 
 def test_fit_predicts_the_observed_win_rate() -> None:
