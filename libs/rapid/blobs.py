@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rapid.blob_files import BLOCK_BYTES, BlobFiles, Buffer, LocalFiles
-from rapid.object_store import SCHEMES, BucketFiles, redact
+from rapid.object_store import SCHEMES, BucketFiles
+from rapid.redaction import redact
 from rapid.store.errors import Corrupt
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

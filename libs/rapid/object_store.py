@@ -5,7 +5,6 @@ Options and credentials come from the environment or from the identity of the ma
 
 import itertools
 import os
-import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rapid.blob_files import BLOCK_BYTES, Buffer
+from rapid.redaction import redact
 
 SCHEMES = ("s3", "gs", "az")
 _PART_BYTES = 16 << 20  # S3 allows 10,000 parts, which are 160 GB
@@ -21,18 +21,11 @@ _WRITERS = 4  # parts of one file that are sent at the same time
 _READERS = 8  # ranges of one file that are read at the same time
 _REQUEST_SECONDS = 120.0  # a part or a range must arrive within it
 _RETRY_SECONDS = 60.0
-_USER = re.compile(r"(?<=://)[^/\s@]+@")
-_QUERY = re.compile(r"(://[^\s?\"'<>]*)\?[^\s\"'<>)]*")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
 
 
 class ObjectStoreError(OSError):
     """An object store does not respond, or refuses a request."""
-
-
-def redact(text: str) -> str:
-    """Return ``text`` without user, password and query of the URLs in it: queries may be signatures."""
-    return _QUERY.sub(r"\1?***", _USER.sub("***@", text))
 
 
 class BucketFiles:

@@ -22,6 +22,7 @@ from rapid.config import (
     TelemetryConfig,
     TracingConfig,
 )
+from rapid.redaction import redact
 from rapid.rpc.caller_secret import load_secret
 from rapid.telemetry.logs import configure_logs
 from rapid.telemetry.tracing import start_tracing
@@ -125,7 +126,7 @@ def configure_process(kind: str, arguments: Arguments, load: Callable[[str, Sequ
 
 def exit_with_error(kind: str, error: Exception) -> NoReturn:
     """Exit with code 2 after one line with the error on standard error."""
-    print(f"{kind}: {error}", file=sys.stderr)
+    print(f"{kind}: {redact(str(error))}", file=sys.stderr)
     raise SystemExit(2) from None
 
 

@@ -19,7 +19,6 @@ from rapid.store.connection import (
     password_of,
     require_no_eviction,
     require_reachable,
-    safe_url,
     user_of,
 )
 from rapid.store.errors import StoreRefused, StoreUnreachable
@@ -58,7 +57,7 @@ def test_password_comes_from_the_environment_by_role(guarded: str, monkeypatch: 
 def test_url_password_takes_precedence(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIVE_STATE_PASSWORD", "another")
     own = guarded.replace("redis://", f"redis://:{SECRET}@")
-    assert connect(own, CONFIG).ping() and safe_url(own) == guarded.replace("redis://", "redis://***@")
+    assert connect(own, CONFIG).ping()
 
 
 def test_user_needs_its_password(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:

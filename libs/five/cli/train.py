@@ -31,7 +31,7 @@ from five.services.controller.console.bottleneck import bottleneck
 from five.services.controller.games.recordings import RecordingReader
 from five.services.controller.run.setup import require_feasible
 from rapid.blobs import BlobStore
-from rapid.store.connection import safe_url
+from rapid.redaction import redact_tree
 from rapid.store.state import ENDED, PAUSE_HOLDS, Status
 from rapid.telemetry.tracing import require_packages
 
@@ -117,7 +117,7 @@ def _confirm_changes(stored: RunConfig, config: RunConfig, accepted: bool) -> No
     """Raise ConfigError for changes that are not accepted, and for keys that the run's record holds."""
     trees: list[Mapping[str, Any]] = [c.model_dump(mode="json", by_alias=True) for c in (stored, config)]
     changes = [d for section in trees[0] for d in differences(section, trees[0][section], trees[1][section])]
-    lines = "".join(f"\n  {key}: {_redact(key, old)} -> {_redact(key, new)}" for key, old, new in changes)
+    lines = "".join(f"\n  {key}: {redact_tree(old)} -> {redact_tree(new)}" for key, old, new in changes)
     held = [d for old, new, section in zip(recorded(stored), recorded(config), ("game", "model"), strict=True)
             for d in differences(section, old, new)]
     if held or stored.name != config.name:
@@ -125,10 +125,6 @@ def _confirm_changes(stored: RunConfig, config: RunConfig, accepted: bool) -> No
                           f"game and model:{lines}")
     if changes and not accepted:
         raise ConfigError(f"the configuration differs from the run's; add --accept-changes to change it:{lines}")
-
-
-def _redact(key: str, value: Any) -> Any:
-    return safe_url(value) if key in ("store.state_url", "store.params_url") else value
 
 
 class Reporter:

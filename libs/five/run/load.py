@@ -21,6 +21,7 @@ from five.run.config import RunConfig
 from five.run.renamed_keys import migrate, refusal
 from five.run.stored_values import move_to_bounds
 from rapid.atomic_file import replace_text
+from rapid.redaction import redact_tree
 
 log = logging.getLogger(__name__)
 
@@ -167,8 +168,9 @@ def explain(error: ValidationError, where: str) -> str:
             lines.append(f"  {path}: unknown key; {hint}")
         else:
             given = problem.get("input")
-            secret = isinstance(given, dict) or path.endswith("_url")  # a URL may contain a password
-            value = "" if secret else f" {json.dumps(given, default=str)}"
+            # A URL or an address may contain a password.
+            secret = isinstance(given, dict) or path.endswith(("url", "endpoint")) or "@" in str(given)
+            value = "" if secret else f" {json.dumps(redact_tree(given), default=str)}"
             message = PATTERN_ERRORS.get(path) if problem["type"] == "string_pattern_mismatch" else None
             message = message or problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
             lines.append(f"  {path}{value}: {message}{type_hint(problem['type'], given)}")

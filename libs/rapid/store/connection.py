@@ -15,6 +15,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
 from rapid.config import StoreConfig
+from rapid.redaction import redact_url
 from rapid.store.errors import StoreRefused, StoreUnreachable
 from rapid.store.primary import CONNECTION_CLASSES, Primary
 from rapid.store.sentinel import Sentinels, SentinelsRefused, is_sentinel_url, parse_sentinel_url
@@ -185,7 +186,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
             retry=CountedRetry(role, retries, config.timeout_seconds),
             retry_on_error=[redis.BusyLoadingError])
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{safe_url(url)} is not a Redis URL: {error}") from None
+        raise ValueError(f"{redact_url(url)} is not a Redis URL: {error}") from None
     made.connection_class = CONNECTION_CLASSES[made.connection_class]
     made.connection_kwargs["primary"] = Primary(locate)
     client: redis.Redis = redis.Redis.from_pool(made)
@@ -206,15 +207,15 @@ def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
         finally:
             connection.disconnect()
     except SentinelsRefused as error:
-        raise StoreRefused(f"the {role} Redis at {safe_url(url)} cannot be found: {error}") from None
+        raise StoreRefused(f"the {role} Redis at {redact_url(url)} cannot be found: {error}") from None
     except redis.AuthenticationError as error:
-        raise StoreRefused(f"the {role} Redis at {safe_url(url)} refuses "
+        raise StoreRefused(f"the {role} Redis at {redact_url(url)} refuses "
                            f"{_describe_user(pool.connection_kwargs, role)}: {error}") from None
     except NoPermissionError as error:
-        raise StoreRefused(f"the {role} Redis at {safe_url(url)} accepts "
+        raise StoreRefused(f"the {role} Redis at {redact_url(url)} accepts "
                            f"{_describe_user(pool.connection_kwargs, role)} without any rights: {error}") from None
     except (redis.RedisError, OSError) as error:
-        raise StoreUnreachable(f"no {role} Redis responds at {safe_url(url)}: {error}") from None
+        raise StoreUnreachable(f"no {role} Redis responds at {redact_url(url)}: {error}") from None
 
 
 def require_no_eviction(client: redis.Redis, url: str, role: Role) -> None:
@@ -227,11 +228,11 @@ def require_no_eviction(client: redis.Redis, url: str, role: Role) -> None:
     except NoPermissionError:
         return
     except (redis.RedisError, OSError) as error:
-        raise StoreUnreachable(f"no {role} Redis responds at {safe_url(url)}: {error}") from None
+        raise StoreUnreachable(f"no {role} Redis responds at {redact_url(url)}: {error}") from None
     policy = memory.get("maxmemory_policy", NO_EVICTION)
     if policy != NO_EVICTION:
-        raise StoreRefused(f"the {role} Redis at {safe_url(url)} has maxmemory-policy {policy}, which deletes keys of "
-                           f"the run when memory is short: set maxmemory-policy {NO_EVICTION}")
+        raise StoreRefused(f"the {role} Redis at {redact_url(url)} has maxmemory-policy {policy}, which deletes keys "
+                           f"of the run when memory is short: set maxmemory-policy {NO_EVICTION}")
 
 
 def _describe_user(options: dict[str, Any], role: Role) -> str:
@@ -247,12 +248,3 @@ def _describe_user(options: dict[str, Any], role: Role) -> str:
         return f"the password of {PASSWORD_VARIABLES[role]}"
     source = USER_VARIABLES[role] if user == user_of(role) else "the URL"
     return f"user {user!r} ({source}) with the password of {PASSWORD_VARIABLES[role]}"
-
-
-def safe_url(url: str) -> str:
-    """Return ``url`` without its password, for messages."""
-    scheme, found, rest = url.partition("://")
-    if not found:
-        return url
-    _, at, place = rest.rpartition("@")
-    return f"{scheme}://{'***@' if at else ''}{place}"

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from typing import Any, TextIO
 
 from rapid.config import TelemetryConfig
+from rapid.redaction import redact
 from rapid.telemetry.metrics import LOGGED
 
 _context: ContextVar[dict[str, Any]] = ContextVar("log_fields", default={})  # noqa: B039 - never mutated
@@ -57,7 +58,7 @@ class _Formatter(logging.Formatter):
     def clean(self, text: str) -> str:
         for secret in tuple(_hidden):
             text = text.replace(secret, "***")
-        return text
+        return redact(text)
 
     def trace(self, record: logging.LogRecord) -> str:
         return self.formatException(record.exc_info) if record.exc_info else ""

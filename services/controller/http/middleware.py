@@ -30,6 +30,7 @@ from five.services.controller.http.idempotency import (
     fingerprint,
 )
 from five.services.controller.http.problems import Problem, store_unavailable
+from five.services.controller.http.redaction import RedactingSend
 from five.services.controller.http.request_limits import RequestLimits
 
 log = logging.getLogger(__name__)
@@ -112,6 +113,8 @@ class RequestMiddleware:
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self._app(scope, receive, send)
             return
+        if scope["path"].startswith(PROTECTED):
+            send = RedactingSend(send)
         if scope["method"] in METHODS:
             send = self._notify_on_response(send)
         recorder = _ResponseRecorder(send, HEADER in {key for key, _ in scope["headers"]}

@@ -10,7 +10,7 @@ from five.agent.surgery.spec import AgentSpec
 from five.run.config import RunConfig
 from five.run.effective import drift, overlay, recorded
 from five.run.load import ConfigError
-from rapid.store.connection import safe_url
+from rapid.redaction import redact_tree
 from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState, Status
 
@@ -18,10 +18,8 @@ log = logging.getLogger(__name__)
 
 
 def config_document(config: RunConfig) -> dict[str, Any]:
-    """Return the configuration as it is stored and shown over REST, without passwords."""
-    tree: dict[str, Any] = config.model_dump(mode="json", by_alias=True)
-    for key in ("state_url", "params_url"):
-        tree["store"][key] = safe_url(tree["store"][key])
+    """Return the configuration as it is stored and shown over REST, without user, password and query of any URL."""
+    tree: dict[str, Any] = redact_tree(config.model_dump(mode="json", by_alias=True))
     return tree
 
 

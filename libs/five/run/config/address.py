@@ -11,6 +11,8 @@ def check_address(address: str) -> str:
     host, _, port = address.rpartition(":")
     if address and not (host and port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
         raise ValueError("expected host:port with a port from 1 to 65535")
+    if "@" in host:
+        raise ValueError("expected host:port without a user")
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
         raise ValueError("expected host:port with an IPv6 host in brackets, such as [::1]:50051")
     return address

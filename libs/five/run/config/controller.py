@@ -132,5 +132,6 @@ class ControllerConfig(Section):
             try:
                 ipaddress.ip_network(value)
             except ValueError as error:
-                raise ValueError(f"expected addresses or networks such as 10.0.0.0/8: {error}") from None
+                reason = ": a network has host bits set" if "host bits" in str(error) else ""
+                raise ValueError(f"expected addresses or networks such as 10.0.0.0/8{reason}") from None
         return values

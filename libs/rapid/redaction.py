@@ -1,0 +1,34 @@
+"""Redaction of URLs: user, password and query of a URL may be secrets."""
+
+import re
+from typing import Any
+
+_USER = re.compile(r"(?<=://)[^\s\"'<>\\]*@")
+_QUERY = re.compile(r"(://[^\s?\"'<>\\]*)\?[^\s\"'<>)\\]*")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def redact(text: str) -> str:
+    """Return ``text`` without user, password and query of the URLs in it: queries may be signatures."""
+    return _QUERY.sub(r"\1?***", _USER.sub("***@", text)) if "://" in text else text
+
+
+def redact_url(url: str) -> str:
+    """Return a URL without user, password and query, even if the password has characters that end a URL in a text."""
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return url
+    _, at, place = rest.rpartition("@")
+    place, asks, _ = place.partition("?")
+    return f"{scheme}://{'***@' if at else ''}{place}{'?***' if asks else ''}"
+
+
+def redact_tree(value: Any) -> Any:
+    """Return JSON values in which every text is redacted."""
+    if isinstance(value, str):
+        return redact_url(value) if _URL.match(value) else redact(value)
+    if isinstance(value, dict):
+        return {key: redact_tree(found) for key, found in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_tree(found) for found in value]
+    return value
