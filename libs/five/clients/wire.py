@@ -208,9 +208,9 @@ def serialize_with_set(message: Message, field: str, arrays: Mapping[str, Array 
     for name, array in arrays.items():
         encoding = changed if name in changes else packed if name in sparse else plain
         every = period if name in changes else 0
+        dtype = _dtype_name(name, array, encoding)
         data = _encode(array, encoding, every)
-        pieces += (_tensor_start(name, _dtype_name(name, array, encoding), array.shape, encoding, every, len(data)),
-                   data)
+        pieces += (_tensor_start(name, dtype, array.shape, encoding, every, len(data)), data)
     size = sum(map(len, pieces))
     return b"".join((message.SerializeToString(), _tag(message, field), _number(size), *pieces))
 
