@@ -161,8 +161,10 @@ def _wait(child: int, until: float) -> int:
 
 def run_all(targets: list[Target], minutes: float, seed: int, out: Path) -> dict[str, Any]:
     """Fuzz targets one after another, each for an equal time; return the numbers of cases."""
+    from tests.fuzz.message_targets import register_codec
     from tests.fuzz.service_targets import redis_url
 
+    register_codec()
     redis_url()  # one server for all forked processes
     found: dict[str, Any] = {}
     until = time.monotonic() + 60 * minutes

@@ -45,8 +45,10 @@ LAYOUT = Layout(GAME)
 RPC = RpcConfig(require_token=False)
 LIMIT = 1 << 20  # bytes of decoded arrays
 
-# The services decode with the core's codec.
-codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
+
+def register_codec() -> None:
+    """Install the core's codec, with which the services decode."""
+    codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
 
 
 def arrays() -> dict[str, Any]:

@@ -118,7 +118,7 @@ def _cut_tensor() -> inference_pb2.ActRequest:
     (lambda: _request(flags=bytes([RESTORE])), "missing|layout"),
     (lambda: _request(flags=bytes([32])), "replayed_actions"),
     (lambda: _request(policies=ids(-5).tobytes()), "allowed are -1"),
-    (lambda: _request(sessions=b"", policies=b"", flags=b""), "shared"),
+    (lambda: _request(sessions=b"", policies=b"", flags=b""), "0 team-steps"),
     (_without_a_tensor, "shared"),
     (_cut_tensor, "bytes"),
 ])
