@@ -78,6 +78,40 @@ def test_bucket_size_bounds_the_number_of_buckets() -> None:
     assert len(GradientBuckets(flat, places, lambda part: lambda: None, 1 << 30)) == 1
 
 
+def test_bucket_ends_at_its_minimum_of_bytes() -> None:
+    """Weights of 64 and biases of 8 elements; the last parameters come first."""
+    flat, places = flat_gradient(Layers())
+
+    def bounds(nbytes: int) -> list[tuple[int, int]]:
+        return GradientBuckets(flat, places, lambda part: lambda: None, nbytes)._bounds
+
+    layers = [(72 * i, 72 * (i + 1)) for i in reversed(range(5))]
+    assert bounds(72 * 4) == bounds(8 * 4 + 1) == layers
+    assert bounds(8 * 4)[:2] == [(352, 360), (288, 352)] and len(bounds(8 * 4)) == 10
+    # One byte more than a layer: a bias of the layer before is added, and the last bucket takes what is left.
+    assert bounds(72 * 4 + 1) == [(280, 360), (144, 280), (64, 144), (0, 64)]
+
+
+def test_pass_without_preparation_is_averaged_as_a_whole() -> None:
+    """As after a replayed backward pass, which calls no hooks, also when the pass before was prepared."""
+    model = Layers()
+    flat, places = flat_gradient(model)
+    begun: list[int] = []
+
+    def begin(part: Tensor) -> Callable[[], None]:
+        begun.append(part.numel())
+        return lambda: None
+
+    buckets = GradientBuckets(flat, places, begin, 72 * 4)
+    buckets.finish_all_reduce()
+    assert begun == [72] * 5
+    buckets.prepare_for_backward()
+    model(torch.ones(8)).backward()
+    buckets.finish_all_reduce()
+    buckets.finish_all_reduce()
+    assert begun == [72] * 15
+
+
 def _stepped(rank: int, bucketed: bool) -> Learner:
     learner = Learner(TinyPolicy(), NO_CLIP, all_reduce=average, start_all_reduce=start_average if bucketed else None,
                       bucket_bytes=256)

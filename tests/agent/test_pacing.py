@@ -34,6 +34,45 @@ def test_minimum_is_at_least_a_batch():
     assert not p.may_step(BATCH - 1)
 
 
+def test_limits_are_the_configured_ones():
+    """Minimum 30, credit of at most 8 batches, intake up to a credit of 4 batches; each at its edge."""
+    p = pacer(minimum_samples=30)
+    p.on_received(4 * BATCH)
+    assert p.credit == 4 * BATCH and p.may_step(30) and not p.may_step(29)
+    assert p.may_admit(30)
+    p.on_received(1)
+    assert not p.may_admit(30) and p.may_admit(29)
+    p.on_received(4 * BATCH - 1)
+    assert (p.credit, p.forgone) == (8 * BATCH, 0.0)
+    p.on_received(3)
+    assert (p.credit, p.forgone) == (8 * BATCH, 3.0)
+    assert p.state_dict() == {"received": 83, "consumed": 0, "forgone": 3.0}
+
+
+@pytest.mark.parametrize("batch", [0, -1])
+def test_batch_without_samples_is_rejected(batch):
+    with pytest.raises(ValueError, match="at least 1"):
+        Pacer(BufferConfig(), batch)
+    assert Pacer(BufferConfig(), 1).batch_samples == 1
+
+
+def test_step_without_credit_waits():
+    p = pacer()
+    p.on_received(BATCH)
+    step(p)
+    assert p.credit == 0 and p.may_step(BATCH)
+    p.on_consumed(1)
+    assert p.credit == -1 and not p.may_step(BATCH) and p.may_admit(400)
+
+
+def test_resume_without_credit_forgoes_nothing():
+    p = pacer()
+    p.load_state_dict({"received": 20, "consumed": 20, "forgone": 0.0})
+    assert (p.credit, p.forgone) == (0, 0.0)
+    p.load_state_dict({"received": 100, "consumed": 40, "forgone": 15.0})
+    assert (p.credit, p.forgone) == (0, 60.0)
+
+
 def test_fast_optimizer_waits_for_samples():
     p = pacer()
     p.on_received(BATCH)
@@ -165,6 +204,20 @@ def test_reuse_meter_window():
     assert meter.value(12.1) == 0.0
     assert meter.value(30) is None
     assert meter.rates(30) == (0.0, 0.0)
+
+
+def test_reuse_meter_counts_five_minutes_by_default():
+    meter = ReuseMeter()
+    meter.on_received(10, 0)
+    meter.on_consumed(30, 0)
+    assert meter.value(300) == 3.0 and meter.rates(300) == (10 / 300, 30 / 300)
+    assert meter.value(300.001) is None
+
+
+def test_reuse_meter_rates_at_the_first_instant_are_finite():
+    meter = ReuseMeter()
+    meter.on_received(2, 7)
+    assert meter.rates(7) == pytest.approx((2e9, 0.0))
 
 
 def test_reuse_meter_rates():
