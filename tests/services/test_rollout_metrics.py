@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from dota.rewards import SIGNALS
+from dota.vec_game import STATS
 from five.services.rollout import metrics
 from five.services.rollout.game_group import GroupProgress
 from five.services.rollout.metrics import RolloutMeter, sum_progress
@@ -95,6 +97,17 @@ def test_heartbeat_has_rates_since_the_last_one(monkeypatch: pytest.MonkeyPatch)
     found = meter.recent(progress, sender())
     assert (found["steps/s"], found["hero_steps/s"], found["games"], found["inference_wait_share"]) == (2.0, 0.0, 4, 0)
     assert meter.recent([], sender())["version"] == -1  # before the first group, and at the same moment
+
+
+def test_labelled_counters_exist_before_the_first_event() -> None:
+    """A counter that appears with its first event hides that event from Prometheus' rates."""
+    names = Counted._read()
+    assert {f"{kind}_total['{signal}']" for kind in ("reward_gained", "reward_lost") for signal in SIGNALS} <= set(names)
+    assert {f"hero_statistics_total['{name}']" for name in STATS} <= set(names)
+    assert {f"decided_games_total['{winner}']" for winner in ("radiant", "dire", "draw")} <= set(names)
+    assert {f"games_total['past', '{outcome}']" for outcome in ("won", "lost", "drawn")} <= set(names)
+    assert "games_total['latest', 'selfplay']" in names
+    assert {f"dropped_segments_total['{reason}']" for reason in metrics.DROP_REASONS} <= set(names)
 
 
 def test_totals_have_the_newest_version_of_any_group() -> None:
