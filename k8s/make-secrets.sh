@@ -28,7 +28,10 @@ secret() {
   done
 }
 
-secret service-token token "$(value FIVE_TOKEN)"
+for caller in controller evaluator play rollout; do
+  secret "caller-$caller" secret "$(value "FIVE_$(echo "$caller" | tr a-z A-Z)_SECRET")"
+done
+secret callers callers.json "$(cat "$folder/callers/callers.json")"
 secret operator-token operator-token "$(value FIVE_OPERATOR_TOKEN)" viewer-token "$(value FIVE_VIEWER_TOKEN)"
 secret test-token token "$(value FIVE_VIEWER_TOKEN)"
 secret api-tokens tokens.json "$(cat "$folder/controller/tokens.json")"

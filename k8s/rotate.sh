@@ -2,15 +2,17 @@
 # Rotate secrets of a release during a run:
 #
 #   k8s/rotate.sh rollout [optimizer ...]    Redis passwords: of a component, admin or probe
-#   k8s/rotate.sh token                      the token of calls between services
+#   k8s/rotate.sh token                      secrets of calls between services; token:rollout: one caller's
 #
-# The new secret is accepted in addition to the old one, the pods that use it are replaced as in an upgrade (or reread the
-# token), then the old one is revoked. Run the command again to finish an interrupted rotation. It handles Secrets with
+# The new secret is accepted in addition to the old one, the pods that use it are replaced as in an upgrade (or reread their
+# files), then the old one is revoked. Run the command again to finish an interrupted rotation. It handles Secrets with
 # the chart's names and the chart's Redis. REST API tokens are changed in their Secret, which the controller rereads by
 # itself: docs/operations.md.
 #
 # NAMESPACE (five), RELEASE (five), the prefix of the objects' names; KUBECTL (kubectl); TIMEOUT (20m) of a replacement.
 set -eu
+here=$(cd "$(dirname "$0")/.." && pwd)
+callers="controller evaluator play rollout"
 release=${RELEASE:-five}
 kubectl="${KUBECTL:-kubectl} -n ${NAMESPACE:-five}"
 [ $# -gt 0 ] || { sed -n '2,12p' "$0"; exit 2; }
@@ -101,48 +103,71 @@ password() {
   echo "rotate: $user has a new password, and the old one is refused"
 }
 
-services="app.kubernetes.io/part-of=five,app.kubernetes.io/component in (controller, opponents, inference, optimizer, \
-dota-env, rollout, evaluator, play)"
-
-# told: until the file of every pod is the Secret's token. The kubelet takes a minute or two.
-told() {
-  want=$(read_key service-token token | sha256sum | cut -c1-64)
-  asked="test \"\$($kubectl exec POD -- sha256sum /etc/five/token/token 2>/dev/null | cut -c1-64)\" = $want"
+# await FILE LABELS CONTENT: until FILE has the content in every container that mounts its folder, in pods with the labels.
+# The kubelet takes a minute or two.
+await() {
+  want=$(printf %s "$3" | sha256sum | cut -c1-64)
+  mounts="{{range .items}}{{\$pod := .metadata.name}}{{range .spec.containers}}{{\$container := .name}}{{range .volumeMounts}}\
+{{if eq .mountPath \"${1%/*}\"}}{{\$pod}} {{\$container}}{{\"\\n\"}}{{end}}{{end}}{{end}}{{end}}"
+  asked="test \"\$($kubectl exec \"pod/\$1\" -c \"\$2\" -- sha256sum $1 2>/dev/null | cut -c1-64)\" = $want && echo \"\$1 \$2\""
   tries=0
   have=none
   while :; do
-    pods=$($kubectl get pods -o name --field-selector status.phase=Running -l "$services" | grep "/$release-" || true)
+    places=$($kubectl get pods -o "go-template=$mounts" --field-selector status.phase=Running \
+      -l "app.kubernetes.io/part-of=five$2" | grep "^$release-" || true)
     # Those that have it are not asked again; of the others 16 at a time.
     have="$have
-$(printf '%s\n' "$pods" | grep -vxF "$have" | xargs -P 16 -I POD sh -c "$asked && echo POD || true")"
-    behind=$(printf '%s\n' "$pods" | grep -vxF "$have" | tr '\n' ' ')
-    [ -n "$behind" ] || break
+$(printf '%s\n' "$places" | grep -vxF "$have" | xargs -P 16 -L 1 sh -c "$asked || true" asked)"
+    behind=$(printf '%s\n' "$places" | grep -vxF "$have" | tr '\n' ' ')
+    [ -n "$(echo "$behind" | tr -d ' ')" ] || break
     tries=$((tries + 1))
-    [ "$tries" -lt "${TRIES:-120}" ] || { echo "rotate: these have not got the token yet, call it again: $behind" >&2; exit 1; }
+    [ "$tries" -lt "${TRIES:-120}" ] || { echo "rotate: these have not got $1 yet, call it again: $behind" >&2; exit 1; }
     sleep "${PAUSE:-3}"
   done
   sleep "${PAUSE:-3}"  # a process looks once a second
 }
 
-# token: no pod is replaced, they read their file again. Of a change that broke off, what is sent stays until this one is
-# done.
-token() {
-  old=$(read_key service-token token | head -n 1)
-  new=$(fresh)
-  line='
-'
-  [ "$(read_key service-token token)" = "$old" ] || echo "rotate: a change of the token broke off; a new one begins"
-  # Taken by all servers, sent by nobody yet; sent by all; the only one.
-  for tokens in "$old" "$old$line$new" "$new$line$old" "$new"; do
-    [ "$(read_key service-token token)" = "$tokens" ] || write_keys service-token token "$tokens"
-    told
+# publish_callers: writes the hashes of all accepted secrets, and waits until every server has them.
+publish_callers() {
+  rows=$(for caller in $callers; do
+    secret=$(read_key "caller-$caller" secret)
+    [ -n "$secret" ] || { echo "rotate: Secret $release-caller-$caller has no secret" >&2; exit 2; }
+    also=$(read_key "caller-$caller" secret-also)
+    echo "$caller $secret $(echo "$also" | tr , ' ')"
+  done)
+  text=$(printf '%s\n' "$rows" | "$here/deploy/compose/callers-json.sh")
+  [ "$(read_key callers callers.json)" = "$text" ] || write_keys callers callers.json "$text"
+  await /etc/five/callers/callers.json "" "$text"
+}
+
+# secrets CALLER...: no pod is replaced, they reread their files. After a rotation that broke off, every secret that may
+# still be sent is accepted until this one is done.
+secrets() {
+  for caller; do
+    also=$(read_key "caller-$caller" secret-also)
+    [ -z "$also" ] || echo "rotate: a rotation of $caller's secret broke off; a new one begins"
+    write_keys "caller-$caller" secret-also "${also:+$also,}$(fresh)"
   done
-  echo "rotate: the services have a new token, and the old one is refused"
+  publish_callers
+  for caller; do
+    old=$(read_key "caller-$caller" secret)
+    also=$(read_key "caller-$caller" secret-also)
+    new=${also##*,}
+    write_keys "caller-$caller" secret "$new" secret-also "${also%"$new"}$old"
+  done
+  for caller; do
+    await /etc/five/caller/secret ",app.kubernetes.io/component=$caller" "$(read_key "caller-$caller" secret)"
+  done
+  for caller; do write_keys "caller-$caller" secret-also -; done
+  publish_callers
+  echo "rotate: new secrets of $*, and the old ones are refused"
 }
 
 for what; do
   case $what in
-    token) token ;;
+    # shellcheck disable=SC2086 # a list
+    token) secrets $callers ;;
+    token:controller | token:evaluator | token:play | token:rollout) secrets "${what#token:}" ;;
     controller | evaluator | inference | opponents | optimizer | play | rollout | probe | admin) password "$what" ;;
     *) echo "rotate: $what has no secret; there are controller, evaluator, inference, opponents, optimizer, play, rollout," \
       "probe, admin and token" >&2; exit 2 ;;

@@ -147,9 +147,17 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 {{- end }}
 
-{{/* Environment: tokens and passwords from their Secrets, then what the values add; a component's own in place of the global. */}}
+{{/* Environment: where its secrets are, passwords from their Secrets, then what the values add; a component's own in place of the global. */}}
 {{- define "five.env" -}}
-{{ include "five.secretEnv" (dict "root" .root "token" true "user" .component) | trim }}
+{{- if include "five.calls" . }}
+- name: FIVE_CALLER_SECRET_FILE
+  value: /etc/five/caller/secret
+{{- end }}
+{{- if include "five.serves" . }}
+- name: FIVE_CALLERS_FILE
+  value: /etc/five/callers/callers.json
+{{- end }}
+{{ include "five.secretEnv" (dict "root" .root "user" .component) | trim }}
 {{- if eq .component "controller" }}
 - name: FIVE_TOKENS_FILE
   value: /etc/five/tokens/tokens.json
@@ -168,7 +176,7 @@ scales one inference pool, the one that serves the latest version.
 
 {{/* Refusals, one to a line. Call with the root. Helm 4 takes no variable twice, and stops after half of the objects. */}}
 {{- define "five.env.problems" -}}
-{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" }}
+{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_CALLER_SECRET_FILE" "FIVE_CALLERS_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
 {{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}
@@ -186,14 +194,9 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 
 {{/*
-Call with (dict "root" $ "token" BOOL "user" NAME): where the token is that services call each other with, and the user's name and
-password in each Redis where it has one. One of the values' own without users is asked by password alone.
+Call with (dict "root" $ "user" NAME): the user's name and password in each Redis where it has one. One of the values' own without users is asked by password alone.
 */}}
 {{- define "five.secretEnv" -}}
-{{- if .token }}
-- name: FIVE_TOKEN_FILE
-  value: /etc/five/token/token
-{{- end }}
 {{- range $role := include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray }}
 {{- $external := (index $.root.Values.redis $role).external }}
 {{- if or (not $external.host) $external.users }}
@@ -266,6 +269,16 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 {{- end }}
 {{- end }}
 
+{{/* "true" for a component that calls services. */}}
+{{- define "five.calls" -}}
+{{- if has .component (include "five.callers" .root | fromJsonArray) }}true{{ end }}
+{{- end }}
+
+{{/* "true" for a component that others call by gRPC. */}}
+{{- define "five.serves" -}}
+{{- if has .component (list "dota-env" "evaluator" "inference" "opponents" "optimizer" "play") }}true{{ end }}
+{{- end }}
+
 {{- define "five.volumes" -}}
 - name: run
   configMap:
@@ -278,14 +291,26 @@ five/shares-blobs: {{ include "five.fullname" .root }}
   persistentVolumeClaim:
     claimName: {{ include "five.blobsClaimName" .root }}
 {{- end }}
-# What services call each other with, which they read again within a minute or two of its change.
-- name: token
+{{- if include "five.calls" . }}
+# What it calls services with, which it reads again within a minute or two of its change.
+- name: caller
   secret:
-    secretName: {{ include "five.secretName" (dict "root" .root "at" "service") }}
+    secretName: {{ include "five.secretName" (dict "root" .root "at" "callers" "user" .component) }}
     defaultMode: 0440
     items:
-      - key: token
-        path: token
+      - key: secret
+        path: secret
+{{- end }}
+{{- if or (include "five.serves" .) (and (eq .component "rollout") (eq .root.Values.dotaEnv.placement "sidecar")) }}
+# What servers know their callers by.
+- name: callers
+  secret:
+    secretName: {{ include "five.secretName" (dict "root" .root "at" "callers" "user" "hashes") }}
+    defaultMode: 0440
+    items:
+      - key: callers.json
+        path: callers.json
+{{- end }}
 {{- if eq .component "controller" }}
 # In a folder of its own: a token that is added to the Secret is taken within a minute or two.
 - name: tokens
@@ -322,9 +347,16 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 {{- end }}
 - name: tmp
   mountPath: /tmp
-- name: token
-  mountPath: /etc/five/token
+{{- if include "five.calls" . }}
+- name: caller
+  mountPath: /etc/five/caller
   readOnly: true
+{{- end }}
+{{- if include "five.serves" . }}
+- name: callers
+  mountPath: /etc/five/callers
+  readOnly: true
+{{- end }}
 {{- if include "five.mountsBlobs" . }}
 - name: blobs
   mountPath: /var/lib/five/blobs

@@ -4,13 +4,18 @@ the first install and kept through every upgrade. Who has a user in which Redis,
 files/users-state.acl and files/users-params.acl.
 */}}
 
-{{/* Name of a Secret. Call with (dict "root" $ "at" "service"), or "redis" and "user"; see secrets in the values. */}}
+{{/* Who calls services, as a JSON array. Each has a secret (libs/rapid/rpc/access.py). */}}
+{{- define "five.callers" -}}
+{{- list "controller" "evaluator" "play" "rollout" | toJson -}}
+{{- end }}
+
+{{/* Name of a Secret. Call with (dict "root" $ "at" "tokens"), or "redis" or "callers" and "user"; see secrets in the values. */}}
 {{- define "five.secretName" -}}
 {{- $of := index .root.Values.secrets .at }}
-{{- $name := get (dict "service" "service-token" "tokens" "api-tokens" "operator" "operator-token" "test" "test-token") .at }}
+{{- $name := get (dict "tokens" "api-tokens" "operator" "operator-token" "test" "test-token") .at }}
 {{- if .user }}
 {{- $of = index $of .user }}
-{{- $name = printf "redis-%s" .user }}
+{{- $name = ternary "callers" (printf "%s-%s" (ternary "caller" "redis" (eq .at "callers")) .user) (eq .user "hashes") }}
 {{- end }}
 {{- dig "existingSecret" "" ($of | default dict) | default (printf "%s-%s" (include "five.fullname" .root) $name) -}}
 {{- end }}
@@ -66,7 +71,10 @@ Call with (dict "root" $ "secret" NAME "key" KEY).
 {{- with .Values.secrets.redis.existingSecret }}
 secrets.redis.existingSecret: a value of chart 0.1.0. Each user of Redis has a Secret now: name them in secrets.redis.controller.existingSecret and so on, or leave them out
 {{- end }}
-{{- $asked := list (list "secrets.service" (dict "root" $ "at" "service") (list "token")) (list "secrets.tokens" (dict "root" $ "at" "tokens") (list "tokens.json")) }}
+{{- with dig "service" "existingSecret" "" .Values.secrets }}
+secrets.service.existingSecret: a value of chart 0.1.0, whose token all services shared. Each caller has a Secret now: name them in secrets.callers.controller.existingSecret and so on, or leave them out
+{{- end }}
+{{- $asked := list (list "secrets.tokens" (dict "root" $ "at" "tokens") (list "tokens.json")) }}
 {{- if .Values.tests.enabled }}
 {{- $asked = append $asked (list "secrets.test" (dict "root" $ "at" "test") (list "token")) }}
 {{- if and (include "five.secretMade" (dict "root" $ "at" "test")) (not (include "five.secretMade" (dict "root" $ "at" "tokens"))) }}
@@ -82,6 +90,11 @@ secrets.tokens.existingSecret: `helm test` needs a token of its own among them. 
 {{- end }}
 {{- $users := dict "root" $ "at" "redis" "user" "users" }}
 {{- $asked = append $asked (list "secrets.redis.users" $users (list "state.acl" "params.acl")) }}
+{{- range $caller := include "five.callers" $ | fromJsonArray }}
+{{- $asked = append $asked (list (printf "secrets.callers.%s" $caller) (dict "root" $ "at" "callers" "user" $caller) (list "secret")) }}
+{{- end }}
+{{- $hashes := dict "root" $ "at" "callers" "user" "hashes" }}
+{{- $asked = append $asked (list "secrets.callers.hashes" $hashes (list "callers.json")) }}
 {{- range $asked }}
 {{- $value := first . }}
 {{- $secret := include "five.secretName" (index . 1) }}
@@ -93,6 +106,8 @@ secrets.tokens.existingSecret: `helm test` needs a token of its own among them. 
 {{ printf "%s.existingSecret: Secret %s has no key %s" $value $secret . }}
 {{- end }}
 {{- end }}
+{{- else if and (include "five.secretMade" $hashes) (hasPrefix "secrets.callers." $value) }}
+{{ printf "%s.existingSecret: Secret %s cannot be looked at from here, so that servers would not know the caller. Give secrets.callers.hashes.existingSecret too: the README says how it is made" $value $secret }}
 {{- else if and (include "five.secretMade" $users) (hasPrefix "secrets.redis." $value) }}
 {{ printf "%s.existingSecret: Secret %s cannot be looked at from here, so that Redis would not know the password. Give secrets.redis.users.existingSecret too: the README says how it is made" $value $secret }}
 {{- end }}

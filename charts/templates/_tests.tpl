@@ -54,7 +54,7 @@ spec:
       {{- if or .user .token }}
       env:
         {{- with .user }}
-        {{- include "five.secretEnv" (dict "root" $root "token" false "user" .) | trim | nindent 8 }}
+        {{- include "five.secretEnv" (dict "root" $root "user" .) | trim | nindent 8 }}
         {{- end }}
         {{- if .token }}
         - name: FIVE_VIEWER_TOKEN

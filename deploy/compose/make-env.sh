@@ -1,13 +1,13 @@
 #!/bin/sh
 # Writes what docker-compose.yml needs to know who may do what: `deploy/compose/make-env.sh [FILE]`, .env by default.
 #
-# FILE holds the secrets themselves, for its owner alone: the services' token, the operator's and the viewer's, and a
-# password for each user of Redis. Beside it, in FIVE_SECRETS (.five for .env, else FILE.d), lies what containers mount,
-# hashes of them (users.acl of each Redis, tokens.json of the REST API) and, in a folder that nobody else can enter, the
-# services' token itself.
+# FILE holds the secrets themselves, for its owner alone: a secret for each caller of services, the operator's and the
+# viewer's token, and a password for each user of Redis. Beside it, in FIVE_SECRETS (.five for .env, else FILE.d), lies what
+# containers mount: hashes of them (users.acl of each Redis, callers.json of the services, tokens.json of the REST API) and,
+# in a folder that nobody else can enter, the passwords and the callers' secrets themselves.
 #
 # A secret that FILE has is kept, so it can be run again: after an upgrade, or when FIVE_RUN names a run of another name.
-# FIVE_<USER>_PASSWORD_OLD and FIVE_TOKEN_ALSO are secrets on their way out: see rotate.sh.
+# FIVE_<USER>_PASSWORD_OLD and FIVE_<CALLER>_SECRET_ALSO are those that are accepted in a rotation: see rotate.sh.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 file=${1:-.env}
@@ -22,7 +22,8 @@ put() {
   printf '%s=%s\n' "$1" "$2" >>"$file"
 }
 
-for name in FIVE_TOKEN FIVE_OPERATOR_TOKEN FIVE_VIEWER_TOKEN FIVE_CONTROLLER_PASSWORD FIVE_EVALUATOR_PASSWORD \
+for name in FIVE_CONTROLLER_SECRET FIVE_EVALUATOR_SECRET FIVE_PLAY_SECRET FIVE_ROLLOUT_SECRET FIVE_OPERATOR_TOKEN \
+  FIVE_VIEWER_TOKEN FIVE_CONTROLLER_PASSWORD FIVE_EVALUATOR_PASSWORD \
   FIVE_INFERENCE_PASSWORD FIVE_OPPONENTS_PASSWORD FIVE_OPTIMIZER_PASSWORD FIVE_PLAY_PASSWORD FIVE_ROLLOUT_PASSWORD \
   FIVE_PROBE_PASSWORD FIVE_ADMIN_PASSWORD GRAFANA_PASSWORD; do
   [ -z "$(value "$name")" ] || continue
@@ -77,12 +78,16 @@ for user in controller evaluator inference opponents optimizer play rollout prob
 done
 password_file grafana GRAFANA_PASSWORD
 
-# The first is sent, each is taken. The folder above keeps others of this machine out; containers read it as user 10001.
-mkdir -p "$folder/private"
-chmod 700 "$folder/private"
-mkdir -p "$folder/private/token"
-{ value FIVE_TOKEN; value FIVE_TOKEN_ALSO; } >"$folder/private/token/.token"
-mv "$folder/private/token/.token" "$folder/private/token/token"
+# The secret of each caller, in such a folder too, and the hashes by which servers know the callers.
+mkdir -p "$folder/callers"
+for caller in controller evaluator play rollout; do
+  secret=FIVE_$(echo "$caller" | tr a-z A-Z)_SECRET
+  mkdir -p "$folder/private/callers/$caller"
+  value "$secret" >"$folder/private/callers/$caller/.secret"
+  mv "$folder/private/callers/$caller/.secret" "$folder/private/callers/$caller/secret"
+  echo "$caller $(value "$secret") $(value "${secret}_ALSO" | tr , ' ')"
+done | "$here/deploy/compose/callers-json.sh" >"$folder/callers/.callers.json"
+mv "$folder/callers/.callers.json" "$folder/callers/callers.json"
 
 # Tokens that were made since, with `five token`, stay.
 tokens=$folder/controller/tokens.json

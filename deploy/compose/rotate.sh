@@ -2,7 +2,7 @@
 # Rotate secrets during a run:
 #
 #   deploy/compose/rotate.sh rollout [optimizer ...]    Redis passwords: of a component, admin or probe
-#   deploy/compose/rotate.sh token                      the token of calls between services
+#   deploy/compose/rotate.sh token                      secrets of calls between services; token:rollout: one caller's
 #
 # The new secret is accepted in addition to the old one, the containers reread its file, then the old one is revoked. No
 # container is replaced. Run the command again to finish an interrupted rotation. REST API tokens are changed in
@@ -76,27 +76,35 @@ password() {
   echo "rotate: $user has a new password, and the old one is refused"
 }
 
-# token: no container is replaced, they read their file again. Of a change that broke off, what is sent stays until this
-# one is done.
-token() {
-  old=$(value FIVE_TOKEN)
-  new=$(fresh)
-  [ -z "$(value FIVE_TOKEN_ALSO)" ] || echo "rotate: a change of the token broke off; a new one begins"
-  # Taken by all servers, sent by nobody yet; sent by all; the only one.
-  for tokens in "$old" "$old $new" "$new $old" "$new"; do
-    also=${tokens#"${tokens%% *}"}
-    set_values "FIVE_TOKEN=${tokens%% *}" "FIVE_TOKEN_ALSO=${also# }"
+# secrets CALLER...: no container is replaced, they reread their files. After a rotation that broke off, every secret that
+# may still be sent is accepted until this one is done.
+secrets() {
+  accepted= sent= done=
+  for caller; do
+    name=FIVE_$(echo "$caller" | tr a-z A-Z)_SECRET
+    old=$(value "$name")
+    also=$(value "${name}_ALSO")
+    [ -z "$also" ] || echo "rotate: a rotation of $caller's secret broke off; a new one begins"
+    new=$(fresh)
+    accepted="$accepted ${name}_ALSO=${also:+$also,}$new"
+    sent="$sent $name=$new ${name}_ALSO=${also:+$also,}$old"
+    done="$done ${name}_ALSO="
+  done
+  for values in "$accepted" "$sent" "$done"; do
+    # shellcheck disable=SC2086 # NAME=VALUE pairs without spaces
+    set_values $values
     deploy/compose/make-env.sh "$env_file" >/dev/null
     sleep "${PAUSE:-5}"  # a process looks once a second
   done
-  echo "rotate: the services have a new token, and the old one is refused"
+  echo "rotate: new secrets of $*, and the old ones are refused"
 }
 
 for what; do
   case $what in
-    token) token ;;
+    token) secrets controller evaluator play rollout ;;
+    token:controller | token:evaluator | token:play | token:rollout) secrets "${what#token:}" ;;
     controller | evaluator | inference | opponents | optimizer | play | rollout | probe | admin) password "$what" ;;
     *) echo "rotate: $what has no secret; there are controller, evaluator, inference, opponents, optimizer, play, rollout," \
-      "probe, admin and token" >&2; exit 2 ;;
+      "probe, admin, token and token:CALLER, of the controller, evaluator, play and rollout" >&2; exit 2 ;;
   esac
 done

@@ -33,8 +33,8 @@ C = TypeVar("C", bound=PlatformConfig)
 class StandaloneService(Generic[C]):
     """A started service without a store. Use it as a context in the main thread.
 
-    Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``caller_secret`` for calls and ``callers`` of
-    its server (None without them); ``lifecycle``; ``critical_tasks``, which starts threads and tasks whose death ends the
+    Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``caller_secret`` for calls and ``callers`` of its
+    server (None without them); ``lifecycle``; ``critical_tasks``, which starts threads and tasks whose death ends the
     process. /readyz says "starting" until ``report_with`` is called.
     """
 

@@ -50,8 +50,10 @@ def test_null_counts_as_missing() -> None:
 
 
 def test_the_single_redis_secret_of_the_older_chart_is_refused() -> None:
-    error = refusal(Values("older Secret", sets=("secrets.redis.existingSecret=ours",)))
+    error = refusal(Values("older Secrets", sets=("secrets.redis.existingSecret=ours",
+                                                  "secrets.service.existingSecret=ours")))
     assert "secrets.redis.existingSecret: a value of chart 0.1.0" in error
+    assert "secrets.service.existingSecret: a value of chart 0.1.0" in error
 
 
 def test_the_list_of_keys_is_current() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rapid.rpc.access import Caller
+from rapid.rpc.callers import callers_text
 from rapid.store import acl
 from tests.charts import releases
 from tests.charts.releases import TESTED, Objects, Release, claims, later_chart, later_tag, release, secrets, templates
@@ -16,9 +18,9 @@ from tests.charts.rendering import HELMS, ROOT, Object
 
 PAGE = (ROOT / "docs/operations.md").read_text()
 README = (ROOT / "charts/README.md").read_text()
-KEPT_SECRETS = {"five-service-token", "five-api-tokens", "five-operator-token",
-                *(f"five-redis-{user}" for user in (*acl.SERVICES, acl.PROBE, acl.ADMIN))}
-MADE_OF_THEM = {"five-redis-users", "five-test-token"}
+KEPT_SECRETS = {*(f"five-caller-{caller}" for caller in Caller if caller is not Caller.CLI), "five-api-tokens",
+                "five-operator-token", *(f"five-redis-{user}" for user in (*acl.SERVICES, acl.PROBE, acl.ADMIN))}
+MADE_OF_THEM = {"five-redis-users", "five-callers", "five-test-token"}
 KEPT_CLAIMS = {"five-blobs", "data-five-redis-state-0"}
 TAG = later_tag()
 UPGRADE = ("--set-string", f"global.image.tag={TAG}", "--set", "rollout.replicas=3",
@@ -147,9 +149,14 @@ def test_a_rollback_brings_images_back_and_no_secrets(fresh: Release) -> None:
 def test_rotation_survives_rollback_but_not_upgrade(fresh: Release) -> None:
     fresh.done("install five charts")
     old = secrets(fresh.objects())
-    fresh.done("patch secret five-service-token -p", '{"stringData": {"token": "new"}}', program="kubectl")
+    # As k8s/rotate.sh leaves them.
+    fresh.done("patch secret five-caller-rollout -p", '{"stringData": {"secret": "a-new-secret"}}', program="kubectl")
+    values = {caller: b64decode(old[f"five-caller-{caller}"]["secret"]).decode()
+              for caller in (Caller.CONTROLLER, Caller.EVALUATOR, Caller.PLAY)} | {Caller.ROLLOUT: "a-new-secret"}
+    known = json.dumps(callers_text({caller: [secret] for caller, secret in values.items()}))
+    fresh.done("patch secret five-callers -p", f'{{"stringData": {{"callers.json": {known}}}}}', program="kubectl")
     rotated = secrets(fresh.objects())
-    assert rotated["five-service-token"]["token"] != old["five-service-token"]["token"]
+    assert rotated["five-caller-rollout"]["secret"] != old["five-caller-rollout"]["secret"]
     fresh.done("upgrade five charts --set rollout.replicas=3")
     assert secrets(fresh.objects()) == rotated
     values = fresh.folder / "old.yaml"
@@ -159,7 +166,7 @@ def test_rotation_survives_rollback_but_not_upgrade(fresh: Release) -> None:
     assert secrets(fresh.objects()) == rotated
     if fresh.helm == "helm4":
         said = fresh.refused("rollback five 1")
-        assert 'conflict with "kubectl-patch" using v1: .data.token' in said
+        assert 'conflict with "kubectl-patch" using v1: .data.' in said
         assert secrets(fresh.objects()) == rotated
     else:
         fresh.done("rollback five 1")
@@ -225,7 +232,8 @@ def test_given_secrets_are_used_and_none_is_made(fresh: Release) -> None:
     ("rollout.replicas=-1", "replicas"),
     ("tls.grpc.enabled=true", "there is no certificate"),
     ("optimizer.replicas=3", "preset laptop-1v1 is made for 2 at most"),
-    ("rollout.extraEnv[0].name=FIVE_TOKEN,rollout.extraEnv[0].value=x", "FIVE_TOKEN is the chart's own"),
+    ("rollout.extraEnv[0].name=FIVE_CALLERS_FILE,rollout.extraEnv[0].value=x",
+     "FIVE_CALLERS_FILE is the chart's own"),
 ])
 def test_bad_values_are_refused_before_anything_is_written(fresh: Release, values: str, reason: str) -> None:
     said = fresh.refused("install five charts --set", values)

@@ -11,6 +11,8 @@ from hashlib import sha256
 import yaml
 
 from five.services.controller.http import tokens
+from rapid.rpc.access import Caller
+from rapid.rpc.callers import callers_text
 from rapid.store import acl
 from tests.charts.rendering import CHART, ROOT, Values, containers, find, objects, pods, refusal, text
 
@@ -18,7 +20,9 @@ DEFAULTS = Values("defaults")
 GIVEN = Values("given", files=(str(CHART / "ci/existing-secrets-values.yaml"),))
 THERE = Values("there already", sets=("secrets.create=false",))
 USERS = (*acl.SERVICES, acl.PROBE, acl.ADMIN)
-MADE = {"service-token", "api-tokens", "operator-token", "test-token", "redis-users", *(f"redis-{u}" for u in USERS)}
+CALLERS = [caller for caller in Caller if caller is not Caller.CLI]  # the command is of a laptop's runs
+MADE = {"callers", *(f"caller-{caller}" for caller in CALLERS), "api-tokens", "operator-token", "test-token",
+        "redis-users", *(f"redis-{u}" for u in USERS)}
 
 
 def held(values: Values) -> dict[str, set[tuple[str, str]]]:
@@ -41,16 +45,20 @@ def held(values: Values) -> dict[str, set[tuple[str, str]]]:
 
 
 def test_no_pod_holds_a_secret_that_it_does_not_use() -> None:
-    token = {("service-token", "token")}
+    serves = {("callers", "callers.json")}
+
+    def calls(caller: str) -> set[tuple[str, str]]:
+        return {(f"caller-{caller}", "secret")}
 
     def own(user: str) -> set[tuple[str, str]]:
         return {(f"redis-{user}", f"{role}-password") for role in acl.roles_of(user)}
 
     assert held(DEFAULTS) == {
-        "rollout:rollout": token | own("rollout"), "rollout:dota-env-0": token,
-        "inference:inference": token | own("inference"), "optimizer:optimizer": token | own("optimizer"),
-        "opponents:opponents": token | own("opponents"), "evaluator:evaluator": token | own("evaluator"),
-        "controller:controller": token | own("controller") | {("api-tokens", "tokens.json")},
+        "rollout:rollout": calls("rollout") | own("rollout"), "rollout:dota-env-0": serves,
+        "inference:inference": serves | own("inference"), "optimizer:optimizer": serves | own("optimizer"),
+        "opponents:opponents": serves | own("opponents"),
+        "evaluator:evaluator": serves | calls("evaluator") | own("evaluator"),
+        "controller:controller": calls("controller") | own("controller") | {("api-tokens", "tokens.json")},
         "redis-state:redis": {("redis-probe", "state-password"), ("redis-users", "state.acl")},
         "redis-params:redis": {("redis-probe", "params-password"), ("redis-users", "params.acl")},
         "test-redis:test": {("redis-probe", "state-password"), ("redis-probe", "params-password")},
@@ -71,7 +79,7 @@ def test_values_are_long_random_and_different() -> None:
     drawn = [base64.b64decode(v).decode() for s in objects(DEFAULTS, "Secret") for k, v in s["data"].items()
              if not k.endswith((".acl", ".json"))]
     passwords = sum(len(acl.roles_of(user)) for user in acl.SERVICES) + 4  # and of probe and admin
-    assert len(drawn) == len(set(drawn)) == passwords + 4
+    assert len(drawn) == len(set(drawn)) == passwords + 3 + len(CALLERS)
     assert all(re.fullmatch(r"[A-Za-z0-9]{48}", v) for v in drawn)
     assert {s["metadata"]["name"].removeprefix("five-") for s in objects(DEFAULTS, "Secret")} == MADE
 
@@ -87,6 +95,11 @@ def test_redis_knows_the_passwords_and_everybodys_rights() -> None:
         for role in acl.ROLES:
             passwords = {user: [data(values, f"redis-{user}")[f"{role}-password"]] for user in acl.users(role)}
             assert files[f"{role}.acl"] == acl.acl_file(role, passwords, run)
+
+
+def test_servers_know_the_hashes_of_their_callers() -> None:
+    secrets = {caller: [data(DEFAULTS, f"caller-{caller}")["secret"]] for caller in CALLERS}
+    assert data(DEFAULTS, "callers")["callers.json"] == callers_text(secrets)
 
 
 def test_the_controller_knows_the_hashes_of_the_tokens() -> None:
@@ -116,7 +129,8 @@ def test_containers_read_them_from_secrets_only(values: Values) -> None:
     for name, _, spec in pods(objects(values)):
         for c in containers(spec):
             for variable in c.get("env", []):
-                if secret.search(variable["name"]) and variable["name"] not in ("FIVE_TOKEN_FILE", "FIVE_TOKENS_FILE"):
+                if secret.search(variable["name"]) and variable["name"] not in (
+                        "FIVE_CALLER_SECRET_FILE", "FIVE_TOKENS_FILE"):
                     assert "secretKeyRef" in variable.get("valueFrom", {}), (name, variable["name"])
 
 
@@ -142,7 +156,7 @@ def test_a_name_goes_with_each_password(values: Values) -> None:
 def test_every_key_that_is_read_exists(values: Values) -> None:
     """Checked for generated Secrets; existing ones must have the same keys."""
     made = {s["metadata"]["name"]: set(s["data"]) for s in objects(values, "Secret")}
-    known = {"token", "tokens.json", "state-password", "params-password", "state.acl", "params.acl"}
+    known = {"token", "secret", "tokens.json", "state-password", "params-password", "state.acl", "params.acl"}
     for name, _, spec in pods(objects(values)):
         for c in containers(spec):
             for variable in c.get("env", []):
@@ -156,8 +170,8 @@ def test_every_key_that_is_read_exists(values: Values) -> None:
 def test_a_given_secret_is_used_and_none_is_made() -> None:
     assert not objects(GIVEN, "Secret")
     given = {secret for secrets in held(GIVEN).values() for secret, _ in secrets}
-    assert given == {"our-token", "our-people", "our-tester", "our-users", "our-probe",
-                     *(f"our-{service}" for service in acl.SERVICES)}
+    assert given == {"our-hashes", *(f"our-calling-{caller}" for caller in CALLERS), "our-people", "our-tester",
+                     "our-users", "our-probe", *(f"our-{service}" for service in acl.SERVICES)}
     # Those that are there under the chart's own names are named as those that it makes.
     assert not objects(THERE, "Secret") and held(THERE) == held(DEFAULTS)
 
@@ -166,13 +180,18 @@ def test_secrets_refused_at_runtime_are_refused_at_install() -> None:
     said = refusal(Values("a password that cannot be read", sets=("secrets.redis.rollout.existingSecret=ours",)))
     assert "secrets.redis.rollout.existingSecret: Secret ours cannot be looked at from here" in said
     assert "secrets.redis.users.existingSecret" in said
+    said = refusal(Values("a caller's secret that cannot be read", sets=("secrets.callers.play.existingSecret=ours",)))
+    assert "secrets.callers.play.existingSecret: Secret ours cannot be looked at from here" in said
+    assert "secrets.callers.hashes.existingSecret" in said
+    said = refusal(Values("the shared token", sets=("secrets.service.existingSecret=ours",)))
+    assert "secrets.service.existingSecret: a value of chart 0.1.0" in said and "secrets.callers.controller" in said
     said = refusal(Values("tokens without one for the tests", sets=("secrets.tokens.existingSecret=ours",)))
     assert "needs a token of its own" in said and "secrets.test.existingSecret" in said
     text(Values("tokens, untested", sets=("secrets.tokens.existingSecret=ours", "tests.enabled=false")))
 
 
 def test_secrets_outlive_the_release() -> None:
-    for name in MADE - {"redis-users", "test-token"}:  # these are made of the others
+    for name in MADE - {"redis-users", "callers", "test-token"}:  # these are made of the others
         assert find(DEFAULTS, "Secret", name)["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep", name
 
 
@@ -181,7 +200,7 @@ def test_no_secret_changes_a_pods_template() -> None:
     again = Values("defaults, drawn again")
     first, second = ([o for o in objects(v) if o["kind"] != "Secret"] for v in (DEFAULTS, again))
     assert first == second
-    assert find(DEFAULTS, "Secret", "service-token")["data"] != find(again, "Secret", "service-token")["data"]
+    assert find(DEFAULTS, "Secret", "callers")["data"] != find(again, "Secret", "callers")["data"]
 
 
 def test_other_rights_restart_redis() -> None:
@@ -204,7 +223,9 @@ def test_secrets_by_hand_are_those_that_the_chart_would_make() -> None:
     assert {name: set(keys) for name, keys in made.items()} == {name: set(data(DEFAULTS, name)) for name in MADE}
     for role in acl.ROLES:
         passwords = {user: [made[f"redis-{user}"][f"{role}-password"]] for user in acl.users(role)}
-        assert made["redis-users"][f"{role}.acl"].strip() == acl.acl_file(role, passwords, "rerun-2", True).strip()
+        assert made["redis-users"][f"{role}.acl"].strip() == acl.acl_file(role, passwords, "rerun-2").strip()
+    assert made["callers"]["callers.json"] == callers_text(
+        {caller: [made[f"caller-{caller}"]["secret"]] for caller in CALLERS})
     entries = json.loads(made["api-tokens"]["tokens.json"])
     assert {e["sha256"] for e in entries} == {sha256(t.encode()).hexdigest() for t in made["operator-token"].values()}
     assert made["test-token"]["token"] == made["operator-token"]["viewer-token"]

@@ -179,7 +179,8 @@ def notes(*sets: str) -> str:
 
 def test_uninstall_reports_the_objects_it_leaves() -> None:
     users = (*acl.SERVICES, acl.PROBE, acl.ADMIN)
-    assert left(DEFAULTS) == {"five-service-token", "five-api-tokens", "five-operator-token",
+    callers = {f"five-caller-{caller}" for caller in ("controller", "evaluator", "play", "rollout")}
+    assert left(DEFAULTS) == {*callers, "five-api-tokens", "five-operator-token",
                               *(f"five-redis-{user}" for user in users), "five-blobs", "data-five-redis-state-0",
                               *(f"five-test-{name}" for name in ("rest", "grpc", "redis", "training"))}
     page = (ROOT / "docs/operations.md").read_text()

@@ -100,7 +100,7 @@ class Project:
     def secret(self) -> dict[str, str]:
         """Return a secret by its name in .env."""
         lines = [line.partition("=") for line in self._secrets.read_text().splitlines()]
-        return {key: value for key, _, value in lines if key.endswith(("_TOKEN", "_PASSWORD", "_OLD"))}
+        return {key: value for key, _, value in lines if key.endswith(("_TOKEN", "_SECRET", "_PASSWORD", "_OLD"))}
 
     def users(self) -> list[str]:
         """Return the names of the services' Redis users."""

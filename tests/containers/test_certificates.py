@@ -75,7 +75,7 @@ def test_invalid_certificates_are_reported(make: Callable[..., subprocess.Comple
     for days in ("0", "soon"):
         done = make(days)
         assert done.returncode == 2 and "good for DAYS" in done.stdout
-    (tmp_path / "env").write_text("FIVE_TOKEN=x\n")
+    (tmp_path / "env").write_text("FIVE_ROLLOUT_SECRET=x\n")
     done = make()
     assert done.returncode == 2 and "has no FIVE_SECRETS" in done.stderr
     (tmp_path / "env").unlink()

@@ -15,6 +15,8 @@ import yaml
 from five.run.load import load
 from five.services.controller.http import tokens
 from five.services.optimizer import agent
+from rapid.rpc.access import Audience, Caller
+from rapid.rpc.callers import callers_text
 from rapid.store import acl
 from tests.containers.engine import ROOT, SERVICES, STORES
 from tools import redis_users
@@ -119,9 +121,13 @@ def test_a_container_holds_its_own_secrets_alone() -> None:
         user = service.replace("-", "_")
         assert password_mounts(service) == ({"/etc/five/redis": f"redis/{user}"} if acl.roles_of(user) else {})
         given = COMPOSE["services"][service]["environment"]
-        assert given["FIVE_TOKEN_FILE"] == "/etc/five/token/token"  # noqa: S105
-        (mounted,) = [v for v in COMPOSE["services"][service]["volumes"] if "private/token" in str(v)]
-        assert mounted["target"] == "/etc/five/token" and mounted["read_only"] is True
+        calls, serves = user in list(Caller), user in list(Audience)
+        assert given.get("FIVE_CALLER_SECRET_FILE") == ("/etc/five/caller/secret" if calls else None)
+        assert given.get("FIVE_CALLERS_FILE") == ("/etc/five/callers/callers.json" if serves else None)
+        folders = {v["target"]: v["source"].partition("}/")[2] for v in COMPOSE["services"][service]["volumes"]
+                   if isinstance(v, dict) and "callers" in v["source"] and v["read_only"] is True}
+        assert folders == ({"/etc/five/caller": f"private/callers/{user}"} if calls else {}) | (
+            {"/etc/five/callers": "callers"} if serves else {})
         for role in acl.ROLES:
             has = role in acl.roles_of(user)
             assert given.get(f"FIVE_{role.upper()}_USER") == (user if has else None)
@@ -257,15 +263,15 @@ def test_secrets_are_new_private_and_kept(tmp_path: Path) -> None:
         return found
 
     first = make("one")
-    assert len(set(first.values())) == len(first) == 13
+    assert len(set(first.values())) == len(first) == 16
     assert all(len(value) == 48 for value in first.values())
     assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o600
     assert make("one") == first
     assert not set(make("two").values()) & set(first.values())
     # A file written by hand keeps what it has. An empty secret is none.
-    (tmp_path / "mine").write_text("GRAFANA_PASSWORD=\nFIVE_TOKEN=mine")
+    (tmp_path / "mine").write_text("GRAFANA_PASSWORD=\nFIVE_PLAY_SECRET=mine")
     mine = make("mine")
-    assert mine["FIVE_TOKEN"] == "mine" and len(mine["GRAFANA_PASSWORD"]) == 48  # noqa: S105
+    assert mine["FIVE_PLAY_SECRET"] == "mine" and len(mine["GRAFANA_PASSWORD"]) == 48  # noqa: S105
 
 
 def made(place: Path, **environment: str) -> tuple[dict[str, str], Path]:
@@ -276,10 +282,10 @@ def made(place: Path, **environment: str) -> tuple[dict[str, str], Path]:
     return found, Path(found["FIVE_SECRETS"])
 
 
-def test_mounted_files_hold_hashes_and_service_token(tmp_path: Path) -> None:
+def test_mounted_files_hold_hashes_and_own_secrets(tmp_path: Path) -> None:
     secrets, folder = made(tmp_path / "env")
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {path.name for path in files} == {"users.acl", "tokens.json", "token", "password"}
+    assert {path.name for path in files} == {"users.acl", "tokens.json", "callers.json", "secret", "password"}
     for path in files:
         if path.name == "password":
             user = path.parent.name
@@ -287,13 +293,16 @@ def test_mounted_files_hold_hashes_and_service_token(tmp_path: Path) -> None:
                                                        f"FIVE_{user.upper()}_PASSWORD"]
             assert folder / "private" in path.parents and stat.S_IMODE(path.stat().st_mode) == 0o644
             continue
-        if path.name == "token":
-            assert path.read_text() == secrets["FIVE_TOKEN"] + "\n" and path.parent.parent == folder / "private"
+        if path.name == "secret":
+            assert path.read_text() == secrets[f"FIVE_{path.parent.name.upper()}_SECRET"] + "\n"
+            assert path.parent.parent == folder / "private" / "callers"
             assert stat.S_IMODE((folder / "private").stat().st_mode) == 0o700
             assert stat.S_IMODE(path.stat().st_mode) == 0o644
             continue
         assert not [name for name, value in secrets.items() if value in path.read_text()]
         assert stat.S_IMODE(path.stat().st_mode) == 0o644  # read by user 10001
+    assert (folder / "callers" / "callers.json").read_text() == callers_text(
+        {caller: [secrets[f"FIVE_{caller.upper()}_SECRET"]] for caller in Caller if caller is not Caller.CLI})
     for role in acl.ROLES:
         passwords = {user: [secrets[f"FIVE_{user.upper()}_PASSWORD"]] for user in acl.users(role)}
         written = (folder / f"redis-{role}" / "users.acl").read_text()

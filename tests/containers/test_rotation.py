@@ -5,9 +5,7 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,8 @@ import redis
 
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.rpc.access import Audience, Caller
+from rapid.rpc.callers import callers_text, token_hash
 from rapid.store import acl
 from rapid.store.connection import FileLogin, Login, connect
 from tests.containers.engine import ROOT
@@ -39,6 +39,9 @@ for line in sys.stdin.read().splitlines():
     except redis.RedisError as error:
         print("ERR", error)
 """
+
+
+CALLERS = [caller for caller in Caller if caller is not Caller.CLI]  # the command is of a laptop's runs
 
 
 class Host:
@@ -77,26 +80,29 @@ class Host:
         """Return the password file that a user's containers mount."""
         return Path(self.values()["FIVE_SECRETS"]) / "private" / "redis" / user / "password"
 
+    def caller_file(self, caller: Caller) -> Path:
+        """Return the file with a caller's secret that its containers mount."""
+        return Path(self.values()["FIVE_SECRETS"]) / "private" / "callers" / caller / "secret"
+
     @property
-    def token(self) -> Path:
-        """Return the token file that containers mount."""
-        return Path(self.values()["FIVE_SECRETS"]) / "private" / "token" / "token"
+    def callers(self) -> Path:
+        """Return the file of hashes that the servers' containers mount."""
+        return Path(self.values()["FIVE_SECRETS"]) / "callers" / "callers.json"
 
-    @contextmanager
-    def watched(self) -> Iterator[list[tuple[str, ...]]]:
-        """Yield a list of the file's successive contents."""
-        seen, ends, path = [tuple(self.token.read_text().split())], threading.Event(), self.token
+    def caller_secrets(self) -> dict[Caller, str]:
+        """Return the secrets that the callers send."""
+        return {caller: self.caller_file(caller).read_text().strip() for caller in CALLERS}
 
-        def look() -> None:
-            while not ends.wait(0.002):
-                if (now := tuple(path.read_text().split())) != seen[-1]:
-                    seen.append(now)
-
-        thread = threading.Thread(target=look)
-        thread.start()
-        yield seen
-        ends.set()
-        thread.join()
+    def rotate_watched(self, *what: str) -> tuple[subprocess.CompletedProcess[str], list[tuple[str, str]]]:
+        """Rotate secrets. Return also the rollout's secret and the servers' file as they were in each pause."""
+        tools, log = self.place / "tools", self.place / "pauses"
+        tools.mkdir()
+        (tools / "sleep").write_text(f"#!/bin/sh\ncat {self.caller_file(Caller.ROLLOUT)} {self.callers} >>{log}\n"
+                                     f"echo >>{log}\n")
+        (tools / "sleep").chmod(0o755)
+        done = self.rotate(*what, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}")
+        lines = log.read_text().splitlines()
+        return done, list(zip(lines[::2], lines[1::2], strict=True))
 
     def takes(self, user: str, password: str, role: str = "state") -> bool:
         """Return whether a Redis server accepts the user."""
@@ -150,26 +156,48 @@ def test_an_interrupted_rotation_is_finished_by_a_repeat(host: Host) -> None:
         assert host.takes("optimizer", new, role) and not host.takes("optimizer", old, role)
 
 
-def test_the_admin_and_the_token(host: Host) -> None:
+def test_admin_and_probe_passwords_rotate(host: Host) -> None:
     before = host.values()
     assert host.rotate("admin", "probe").returncode == 0
     assert host.password_file("probe").read_text().strip() == host.secret("probe") != before["FIVE_PROBE_PASSWORD"]
     for role in acl.ROLES:
         assert host.takes("admin", host.secret("admin"), role)
         assert not host.takes("admin", before["FIVE_ADMIN_PASSWORD"], role)
-    with host.watched() as seen:
-        done = host.rotate("token", PAUSE="0.3")
+
+
+def test_callers_secrets_rotate_by_way_of_two(host: Host) -> None:
+    old = host.caller_secrets()
+    done, pauses = host.rotate_watched("token")
     assert done.returncode == 0, done.stderr
-    old, new = before["FIVE_TOKEN"], host.values()["FIVE_TOKEN"]
-    assert new != old and "FIVE_TOKEN_ALSO" not in host.values()
-    # Servers accept a token before clients send it and until they stop. No process reads half of a file.
-    assert seen == [(old,), (old, new), (new, old), (new,)]
-    assert stat.S_IMODE(host.token.stat().st_mode) == 0o644, "containers read it as another user"
-    assert stat.S_IMODE(host.token.parent.parent.stat().st_mode) == 0o700, "others of the machine do not"
+    new = host.caller_secrets()
+    assert not set(old.values()) & set(new.values()) and "_ALSO" not in host.env_file.read_text()
+    assert new == {caller: host.values()[f"FIVE_{caller.upper()}_SECRET"] for caller in CALLERS}
+    assert not [secret for secret in (*old.values(), *new.values()) if secret in done.stdout + done.stderr]
+    # Servers accept a secret before clients send it and until they stop.
+    rollout = Caller.ROLLOUT
+    assert pauses == [
+        (old[rollout], callers_text({caller: [old[caller], new[caller]] for caller in CALLERS})),
+        (new[rollout], callers_text({caller: [new[caller], old[caller]] for caller in CALLERS})),
+        (new[rollout], callers_text({caller: [new[caller]] for caller in CALLERS}))]
+    path = host.caller_file(rollout)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644, "containers read it as another user"
+    assert stat.S_IMODE(path.parents[2].stat().st_mode) == 0o700, "others of the machine do not"
+    assert path.parents[2].name == "private"
+
+
+def test_broken_rotation_of_one_caller_is_repeated(host: Host) -> None:
+    first = host.caller_secrets()
+    # It broke off after clients were given the secret before the present one.
+    host.env_file.write_text(host.env_file.read_text() + "FIVE_ROLLOUT_SECRET_ALSO=a-secret-that-is-still-sent\n")
+    done, pauses = host.rotate_watched("token:rollout")
+    assert done.returncode == 0 and "a new one begins" in done.stdout, done.stderr
+    second, accepted = host.caller_secrets(), token_hash("a-secret-that-is-still-sent", Audience.OPTIMIZER)
+    assert [caller for caller in CALLERS if first[caller] != second[caller]] == [Caller.ROLLOUT]
+    assert [accepted in text for _, text in pauses] == [True, True, False]
 
 
 def test_users_without_a_secret_are_refused(host: Host) -> None:
-    for name in ("dota-env", "default", "nobody"):
+    for name in ("dota-env", "default", "nobody", "token:dota-env"):
         done = host.rotate(name)
         assert done.returncode == 2 and "has no secret" in done.stderr
     assert host.rotate().returncode == 2

@@ -97,10 +97,14 @@ def test_a_container_holds_its_own_secrets_alone(project: Project, service: str)
     assert not [name for name, value in project.secret.items() if value in json.dumps(inspect(container))]
     password = docker("exec", container, "sh", "-c", "cat /etc/five/redis/password 2>/dev/null || true").strip()
     assert password == (project.secret[f"FIVE_{service.upper()}_PASSWORD"] if service != "dota-env" else "")
-    mounted = docker("exec", container, "sh", "-c", "cat /etc/five/tokens/* /etc/redis-users/* 2>/dev/null || true")
+    mounted = docker("exec", container, "sh", "-c",
+                     "cat /etc/five/tokens/* /etc/five/callers/* /etc/redis-users/* 2>/dev/null || true")
     assert not [name for name, value in project.secret.items() if value in mounted]
     assert ("sha256" in mounted) == (service == "controller")
-    assert docker("exec", container, "cat", "/etc/five/token/token").split() == [project.secret["FIVE_TOKEN"]]
+    assert ("dota_env" in mounted) == (service not in ("controller", "rollout")), "servers know their callers"
+    secret = docker("exec", container, "sh", "-c", "cat /etc/five/caller/secret 2>/dev/null || true").strip()
+    calls = service in ("controller", "evaluator", "play", "rollout")
+    assert secret == (project.secret[f"FIVE_{service.upper()}_SECRET"] if calls else "")
 
 
 def test_everybody_works_with_the_rights_it_has(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""docker-compose.yml with deploy/compose/tls.yml: mutual TLS, with certificates and the service token rotated during
+"""docker-compose.yml with deploy/compose/tls.yml: mutual TLS, with certificates and the callers' secrets rotated during
 training.
 
 The default is a tiny run. FIVE_ROTATION_SECONDS runs the preset's full size, for that time with rotation and as long
@@ -56,7 +56,7 @@ def test_calls_are_taken_under_tls_alone(project: Project, target: str) -> None:
 def test_certificates_and_the_token_change_while_it_trains(project: Project) -> None:
     project.wait_version(max(project.version(), 0) + 2, 600)
     before = {name: project.containers(name) for name in SERVICES}
-    shown, tokens = [inside(project, SHOWN, "inference:50051")], [project.secret["FIVE_TOKEN"]]
+    shown, tokens = [inside(project, SHOWN, "inference:50051")], [project.secret["FIVE_ROLLOUT_SECRET"]]
     changes = Changes()
 
     def change() -> None:
@@ -66,7 +66,7 @@ def test_certificates_and_the_token_change_while_it_trains(project: Project) -> 
     with Watch(project.version, 0.1).on() as watch:
         for _ in range(ROUNDS):
             ended = changes.measure(watch, max(SECONDS / ROUNDS, 3.0), change)
-            tokens.append(project.secret["FIVE_TOKEN"])
+            tokens.append(project.secret["FIVE_ROLLOUT_SECRET"])
             shown.append(eventually(lambda: fresh(project, shown), 60, "the new certificate is shown"))
         eventually(lambda: watch.at and watch.at[-1] > ended, 120, "a version after the last change")
     assert len(set(shown)) == len(set(tokens)) == ROUNDS + 1

@@ -16,6 +16,8 @@ import yaml
 
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.rpc.access import Caller
+from rapid.rpc.callers import callers_text
 from rapid.store import acl
 from rapid.store.connection import Login, connect
 from tests.containers.engine import ROOT
@@ -38,24 +40,34 @@ elif words[:2] == ["patch", "secret"]:
         if value is not None:
             place["secrets"][words[2]][key] = value
     keep()
-elif words[0] == "exec" and words[3] == "sha256sum":
+elif words[0] == "exec" and words[5] == "sha256sum":
     lock = open(path + ".lock", "w")  # several are asked at a time
     fcntl.flock(lock, fcntl.LOCK_EX)
     place = json.load(open(path))
     # The kubelet comes round: each pod has what it was last told, and the Secret's from the second look on.
-    pod, token = words[1], base64.b64decode(place["secrets"]["five-service-token"]["token"]).decode()
-    mounted = place["mounted"].setdefault(pod, [])
-    late = place["asked"].get(pod) != token
-    place["asked"][pod] = token
+    pod, file = words[1].removeprefix("pod/"), words[6]
+    who, container = pod + "/" + words[3], words[3]
+    assert place["mounts"][pod][container] in file, words
+    secret, key = ("five-callers", "callers.json") if file.endswith("callers.json") else (
+        "five-caller-" + container, "secret")
+    text = base64.b64decode(place["secrets"][secret][key]).decode()
+    mounted = place["mounted"].setdefault(who, [])
+    late = place["asked"].get(who) != text
+    place["asked"][who] = text
     if late and mounted:
-        token = mounted[-1]
-    elif token not in mounted[-1:]:
-        mounted.append(token)
+        text = mounted[-1]
+    elif text not in mounted[-1:]:
+        mounted.append(text)
     keep()
-    print(hashlib.sha256(token.encode()).hexdigest(), words[4])
+    print(hashlib.sha256(text.encode()).hexdigest(), file)
 elif words[:2] == ["get", "pods"]:
-    assert "dota-env, rollout" in words[-1], words
-    print("pod/five-controller-0\\npod/five-rollout-0\\npod/five-rollout-1\\npod/another-rollout-0")
+    template, labels = words[3], words[-1]
+    component = labels.partition("component=")[2]
+    for pod, containers in place["mounts"].items():
+        for container, folder in containers.items():
+            # Games beside a rollout are in its pod.
+            if ('"' + folder + '"') in template and component in pod:
+                print(pod, container)
 elif words[0] == "exec":
     import redis
     client = redis.Redis.from_url(place["urls"][words[2].partition("-redis-")[2]], protocol=2, driver_info=None)
@@ -72,10 +84,17 @@ elif words[:2] == ["get", "deployment,statefulset"]:
 elif words[:2] == ["rollout", "restart"]:
     if os.environ.get("FAILS"):
         sys.exit("no such cluster")
-    place["restarts"].append([words[2].partition("/five-")[2], place["secrets"]["five-service-token"],
+    place["restarts"].append([words[2].partition("/five-")[2],
                               place["secrets"].get(words[2].partition("/")[2].replace("five-", "five-redis-"), {})])
     keep()
 """
+
+
+CALLER, CALLERS = "/etc/five/caller", "/etc/five/callers"
+# The folder that each container mounts, by pod.
+MOUNTS = {"five-controller-0": {"controller": CALLER}, "five-inference-0": {"inference": CALLERS},
+          "five-rollout-0": {"rollout": CALLER, "dota-env-0": CALLERS}, "another-rollout-0": {"rollout": CALLER}}
+NAMES = ("controller", "evaluator", "play", "rollout")
 
 
 class Release:
@@ -96,7 +115,7 @@ class Release:
             self.running.append(EmbeddedRedis(folder / role, False, users, login).start())
             urls[role] = self.running[-1].url
         self.place.write_text(json.dumps({
-            "secrets": secrets, "urls": urls, "restarts": [], "mounted": {}, "asked": {}}))
+            "secrets": secrets, "urls": urls, "restarts": [], "mounted": {}, "asked": {}, "mounts": MOUNTS}))
         (folder / "kubectl.py").write_text(KUBECTL)
 
     def state(self) -> dict[str, Any]:
@@ -138,7 +157,7 @@ def test_passwords_are_changed_by_way_of_two(release: Release) -> None:
     done = release.rotate("optimizer")
     assert done.returncode == 0 and "goes on with the change" in done.stdout, done.stderr
     (restart,) = release.state()["restarts"]
-    assert restart[0] == "optimizer" and {"state-password-old", "params-password-old"} <= restart[2].keys()
+    assert restart[0] == "optimizer" and {"state-password-old", "params-password-old"} <= restart[1].keys()
     for role in acl.ROLES:
         new = release.key("redis-optimizer", f"{role}-password")
         assert release.takes("optimizer", new, role) and not release.takes("optimizer", old[role], role)
@@ -149,21 +168,51 @@ def test_passwords_are_changed_by_way_of_two(release: Release) -> None:
         assert new not in done.stdout + done.stderr
 
 
-def test_the_admin_and_the_token(release: Release) -> None:
-    admin, old = release.key("redis-admin", "state-password"), release.key("service-token", "token")
-    done = release.rotate("admin", "token")
+def test_admin_password_rotates_alone(release: Release) -> None:
+    admin = release.key("redis-admin", "state-password")
+    done = release.rotate("admin")
     assert done.returncode == 0, done.stderr
     assert not release.takes("admin", admin) and release.takes("admin", release.key("redis-admin", "state-password"))
-    new = release.key("service-token", "token")
-    assert new != old and release.state()["secrets"]["five-service-token"].keys() == {"token"}
-    # Every pod had each of them before the next was written, and none was replaced.
+    assert release.state()["restarts"] == []
+
+
+def test_callers_secrets_rotate_without_restarts(release: Release) -> None:
+    def secrets() -> dict[Caller, str]:
+        return {Caller(name): release.key(f"caller-{name}", "secret") for name in NAMES}
+
+    old = secrets()
+    done = release.rotate("token")
+    assert done.returncode == 0, done.stderr
+    new = secrets()
+    assert not set(old.values()) & set(new.values())
+    assert not [secret for secret in (*old.values(), *new.values()) if secret in done.stdout + done.stderr]
+    assert all(release.state()["secrets"][f"five-caller-{name}"].keys() == {"secret"} for name in NAMES)
+    # Every server accepts both before a client sends the new one, and until every client does. No pod is replaced.
+    both = callers_text({caller: [old[caller], new[caller]] for caller in old})
+    only = callers_text({caller: [secret] for caller, secret in new.items()})
     assert release.state()["restarts"] == []
     assert release.state()["mounted"] == {
-        f"pod/five-{pod}": [old, f"{old}\n{new}", f"{new}\n{old}", new]
-        for pod in ("controller-0", "rollout-0", "rollout-1")}
-    late = release.rotate("token", TRIES="1")
-    assert late.returncode == 1 and "have not got the token yet, call it again: pod/five-controller-0" in late.stderr
-    assert new in release.key("service-token", "token").split(), "what is sent is taken all the time"
-    assert release.rotate("token").returncode == 0
-    assert len(release.key("service-token", "token").split()) == 1 != release.key("service-token", "token") != new
-    assert release.rotate("dota-env").returncode == 2
+        "five-inference-0/inference": [both, only], "five-rollout-0/dota-env-0": [both, only],
+        "five-rollout-0/rollout": [new[Caller.ROLLOUT]], "five-controller-0/controller": [new[Caller.CONTROLLER]]}
+    assert release.key("callers", "callers.json") == only
+
+
+def test_one_callers_secret_rotates_and_a_broken_rotation_is_repeated(release: Release) -> None:
+    def sent() -> list[str]:
+        return [release.key(f"caller-{name}", "secret") for name in NAMES]
+
+    first = sent()
+    assert release.rotate("token:rollout").returncode == 0
+    second = sent()
+    assert [a == b for a, b in zip(first, second, strict=True)] == [True, True, True, False]
+    late = release.rotate("token:rollout", TRIES="1")
+    assert late.returncode == 1 and "have not got /etc/five/callers/callers.json yet, call it again" in late.stderr
+    assert sent() == second, "what is sent is accepted all the time"
+    again = release.rotate("token:rollout")
+    assert again.returncode == 0 and "a new one begins" in again.stdout, again.stderr
+    assert sent()[:3] == first[:3] and sent()[3] not in (first[3], second[3])
+    assert release.key("caller-rollout", "secret-also") == ""
+    assert release.key("callers", "callers.json") == callers_text(
+        {Caller(name): [secret] for name, secret in zip(NAMES, sent(), strict=True)})
+    for unknown in ("dota-env", "token:dota-env", "token:inference"):
+        assert release.rotate(unknown).returncode == 2

@@ -25,8 +25,8 @@ from five.protos.v1 import (
 from five.services.controller.http.tokens import RESERVED
 from rapid.config import RpcConfig
 from rapid.rpc.access import ACCESS, Audience, Caller, is_allowed, max_request_bytes
-from rapid.rpc.callers import KnownCallers
 from rapid.rpc.caller_secret import derive_token
+from rapid.rpc.callers import KnownCallers
 from rapid.rpc.security import token_metadata
 from rapid.rpc.server import serve
 from tests.containers.engine import ROOT
