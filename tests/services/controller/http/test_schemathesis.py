@@ -8,6 +8,7 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
+import requests
 import schemathesis
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -39,8 +40,9 @@ CHECKS: list[Callable[..., Any]] = [not_a_server_error, status_code_conformance,
                                     response_schema_conformance, response_headers_conformance]
 UNLIMITED = LimitsConfig(requests_per_second=1e6, burst=1e6, client_requests_per_second=1e6, client_burst=1e6,
                          store_seconds=0.5)
-EXAMPLES = 8  # of each operation, right ones and wrong ones
-AWAY_EXAMPLES = 2
+# Requests of each operation, as many valid as invalid ones.
+EXAMPLES = [2, pytest.param(8, marks=pytest.mark.slow)]
+AWAY_EXAMPLES = [1, pytest.param(2, marks=pytest.mark.slow)]
 # Requests that need more than a valid schema: a plan, a change or a version of this run, an anneal that no earlier
 # request has ended, or heroes that can be drafted.
 FITTING = {"GET /v1/draft",
@@ -81,7 +83,8 @@ def operations(rest: LiveController) -> list[Any]:
     return [found.ok() for found in schema.exclude(path=["/v1/stream", "/v1/games/{game}/live"]).get_all_operations()]
 
 
-def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, check: Callable[[Any, Any], None]) -> None:
+def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, check: Callable[[Any, Any], None],
+        session: requests.Session) -> None:
     """Send that many requests of one kind and check each response."""
     turn = itertools.count()
 
@@ -92,7 +95,7 @@ def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, chec
     def send(case: Any) -> None:
         # A tag cannot be guessed. Half of the requests send none and are refused.
         given = {**bearer(OPERATOR), **({"If-Match": "*"} if next(turn) % 2 else {})}
-        check(case, case.call(base_url=rest.url, headers=given, timeout=20))
+        check(case, case.call(base_url=rest.url, session=session, headers=given, timeout=20))
 
     try:
         send()
@@ -114,9 +117,10 @@ def ask_all(rest: LiveController, examples: int, checks: list[Callable[..., Any]
         assert refused, (label, answer.status_code, answer.text)
         case.validate_response(answer, checks=checks)
 
-    for operation in operations(rest):
-        for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
-            ask(rest, operation, operation.as_strategy(generation_mode=mode), examples, check)
+    with requests.Session() as session:
+        for operation in operations(rest):
+            for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
+                ask(rest, operation, operation.as_strategy(generation_mode=mode), examples, check, session)
     return seen
 
 
@@ -126,10 +130,11 @@ def store(tmp_path: Path) -> Iterator[Any]:
         yield running
 
 
-def test_api_conforms_to_openapi(store: Any) -> None:
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_api_conforms_to_openapi(store: Any, examples: int) -> None:
     with live(store.url, UNLIMITED) as rest:
         fill(rest)
-        seen = ask_all(rest, EXAMPLES, CHECKS)
+        seen = ask_all(rest, examples, CHECKS)
         assert len(seen) >= 20
         reached = {label for label, statuses in seen.items() if any(s < 300 for s in statuses)}
         unreached = seen.keys() - reached
@@ -221,13 +226,14 @@ def anneal_and_revert(rest: LiveController, send: Callable[..., Any]) -> None:
     assert send("POST", "/v1/revert", given={"to": 1, "epoch": 1})["request"]["to_version"] == 1
 
 
-def test_api_conforms_to_openapi_without_its_store(store: Any) -> None:
+@pytest.mark.parametrize("examples", AWAY_EXAMPLES)
+def test_api_conforms_to_openapi_without_its_store(store: Any, examples: int) -> None:
     with live(store.url, UNLIMITED) as rest:
         fill(rest)
         store.kill()
         # 503 is what is asked for here; all else is refused before the store matters.
         checks = [check for check in CHECKS if check is not not_a_server_error]
-        seen = ask_all(rest, AWAY_EXAMPLES, checks, {400, 401, 404, 405, 422, 428, 503})
+        seen = ask_all(rest, examples, checks, {400, 401, 404, 405, 422, 428, 503})
         assert len(seen) >= 20 and all(503 in statuses for label, statuses in seen.items()
                                       if label.startswith("GET") and "/replays" not in label and label not in BLOBS
                                       and (PLAY not in label or label == "GET /v1/play/ratings"))
