@@ -109,7 +109,8 @@ def stale_merge(run: Servers) -> int:
     rows = client.xrange(STREAM)
     texts = [text for identity, fields in rows for text in event_merger.checked_event("optimizer", identity, fields)]
     EventMerger(client, "r").merge()
-    return int(functions.call(client, "merge_events", [KEYS.events, STREAM, KEYS.events_removed], "optimizer", *texts))
+    return int(functions.call(client, "merge_events", [KEYS.events, STREAM, KEYS.events_removed], "optimizer",
+                              *texts)[0])
 
 
 def test_two_controllers_merge_each_event_once(run: Servers) -> None:

@@ -264,6 +264,16 @@ def test_fenced_write_declares_its_keys_and_limits_its_commands(state: RunState)
     assert state.document("a") == 1
 
 
+def test_names_in_arguments_are_short(state: RunState) -> None:
+    """A loop over many keys of megabytes would block the server for minutes."""
+    fenced: list[str] = ["1", "", "x", json.dumps([["a", "b"]] * 9), "[]", KEYS.record, "", "9"]
+    limited(lambda: functions.call(state.redis, "fenced_write", [], *fenced), "8 expected keys")
+    for prefix, kinds in (("x" * 300, ["rollout"]), ("five:r:", ["x" * 300]), ("five:r:", ["k"] * 17)):
+        limited(lambda p=prefix, k=kinds: functions.call(  # type: ignore[misc]
+            state.redis, "begin_pause", [KEYS.status, KEYS.pause, KEYS.events], KEYS.record, "", "", "", "", "", "1",
+            "1", p, "9", str(len(k)), *k, "who", "x"), "16 kinds and 256 bytes")
+
+
 def test_large_stored_document_is_not_decoded(state: RunState) -> None:
     text = "[" + "1," * (1 << 20) + "1]"
     for key in (KEYS.rendezvous("g"), KEYS.publisher):

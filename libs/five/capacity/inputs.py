@@ -48,7 +48,7 @@ PAPER_PARAMETERS = Input(158_502_815, "parameters", "paper", "table 1, the last 
 REDIS_FETCH_FP32 = Input(6, "fetches/s", "here", "full reads of 158.5 M parameters that one Redis core serves, fp32")
 REDIS_FETCH_BF16 = Input(11, "fetches/s", "here", "the same in bf16")
 REDIS_SET = Input(6e-6, "s", "here", "CPU time of Redis for one write of 700 bytes, append-only file on")
-REDIS_BEAT = Input(37e-6, "s", "here", "CPU time of Redis for one heartbeat: a script that renews a lease of 700 "
+REDIS_BEAT = Input(37e-6, "s", "here", "CPU time of Redis for one heartbeat: a function that renews a lease of 700 "
                    "bytes and its entry in the index (`five bench load`)")
 REDIS_LOOK = Input(1.8e-6, "s", "here", "the same for reading one lease, all leases in one exchange")
 BLOB_BYTES = Input(50e6, "bytes/s", "assumed", "rate of one writer to the blob store "

@@ -116,9 +116,12 @@ class EventMerger:
                 return moved
             events = [checked_event(writer, identity, dict(zip(fields[::2], fields[1::2], strict=True)))
                       for identity, fields in rows]
-            moved += int(functions.call(self._redis, "merge_events",
-                                        [self._keys.events, stream, self._keys.events_removed], writer,
-                                        *(text for event in events for text in event)))
+            now_moved, lost = functions.call(
+                self._redis, "merge_events", [self._keys.events, stream, self._keys.events_removed], writer,
+                *(text for event in events for text in event))
+            moved += now_moved
+            if lost:
+                log.warning("events lost before the merge writer=%s events=%s", writer, lost if lost > 0 else "unknown")
             self._budgets[writer] -= sum(event.size for event in events) + _OVERHEAD
             if len(events) < BATCH:
                 return moved

@@ -12,7 +12,7 @@ MAX_EVENTS = 5000  # of each source; the oldest are dropped first
 KINDS = {
     "run.cut_over": "surgery", "anneal.made_the_game": "anneal", "optimizer.resumed": "restart",
     "run.created": "start", "run.starting": "start", "run.pausing": "pause", "run.stopping": "stop",
-    "run.failed": "failure", "run.restored": "restart", "operation.failed": "failure",
+    "run.failed": "failure", "run.restored": "restart", "operation.failed": "failure", "events.lost": "failure",
 }
 ANNEAL = "anneal."
 
@@ -42,6 +42,8 @@ def timeline_event(event: Event) -> TimelineEvent | None:
         label = f"{details.get('anneal', 'anneal')}: {label}"
     elif event.what == "operation.failed":
         label = f"{details.get('kind', 'operation')} failed: {details.get('plan', '')}"
+    elif event.what == "events.lost":
+        label = f"events of {details.get('writer')} lost before they were recorded"
     elif event.what == "optimizer.resumed":
         label = "optimizer resumed from a checkpoint"
     elif details.get("reason"):

@@ -27,7 +27,8 @@ end, {'allow-oom'})  -- it only removes
 
 -- Moves entries of a writer's stream to the run's events. An entry that is no longer there was moved before. Appends an
 -- event when entries are gone that were never moved. Keys: events, the writer's stream, removed entries by writer.
--- Arguments: writer, then id, who, what and details of each entry. Returns the number of moved entries.
+-- Arguments: writer, then id, who, what and details of each entry. Returns the number of moved entries, and of lost
+-- ones (negative when the stream was deleted).
 register('merge_events', 1 + 4 * MAX_MERGED, function(keys, args)
   local moved, now = 0, now_ms()
   for i = 2, #args - 3, 4 do
@@ -45,5 +46,5 @@ register('merge_events', 1 + 4 * MAX_MERGED, function(keys, args)
                cjson.encode({writer = args[1], events = lost > 0 and lost or cjson.null}))
   end
   redis.call('HSET', keys[3], args[1], string.format('%d', removed))
-  return moved
+  return {moved, lost}
 end)

@@ -1,6 +1,6 @@
 -- Commands of a fenced write, with the fewest and most words of each. Only those of PUBLISH name no key.
 local FENCED_COMMANDS = {HDEL = {3, 64}, HSET = {4, 64}, PUBLISH = {3, 3}, SET = {3, 3}, XADD = {5, 64}}
-local MAX_COMMANDS = 256
+local MAX_COMMANDS, MAX_EXPECTED = 256, 8
 
 -- Returns why a write under this token is refused, or nil.
 local function refused(record, publisher, epoch, fence, holder)
@@ -43,8 +43,8 @@ register('fenced_write', 8, function(keys, args)
   local why = refused(args[6], args[7], args[1], args[2], args[3])
   if why then return why end
   local expected, commands = cjson.decode(args[4]), cjson.decode(args[5])
-  if #expected > MAX_KEYS or #commands > MAX_COMMANDS then
-    error('fenced_write: at most ' .. MAX_KEYS .. ' expected keys and ' .. MAX_COMMANDS .. ' commands are allowed')
+  if #expected > MAX_EXPECTED or #commands > MAX_COMMANDS then
+    error('fenced_write: at most ' .. MAX_EXPECTED .. ' expected keys and ' .. MAX_COMMANDS .. ' commands are allowed')
   end
   for _, pair in ipairs(expected) do
     if redis.call('GET', pair[1]) ~= (pair[2] or false) then return 'moved' end

@@ -116,4 +116,6 @@ def test_timeline_marks_selected_events_only(redis_client: redis.Redis) -> None:
     )
     events.append("grace", "run.pausing", {"reason": "a look"})
     assert {(m.kind, m.who) for m in marks.all()[2:]} == {("ramp", "ada"), ("pause", "grace")}
+    events.append("controller", "events.lost", {"writer": "optimizer", "events": 3})
+    assert ("failure", "events of optimizer lost before they were recorded") in [(m.kind, m.label) for m in marks.all()]
     assert timeline_event(Event("1-0", 1.0, "optimizer", "version.published", {})) is None
