@@ -20,7 +20,7 @@ export interface Happened { readonly time: number; readonly event: GameEvent }
 export interface Pending { readonly n: number; readonly order: Order; readonly began: number; state: "sent" | "taken" | "refused"; frame: number; settled: number }
 export interface Pinged { readonly who: string; readonly at: Place; readonly came: number }
 
-const FIRST_WAIT_MS = 300, LONGEST_WAIT_MS = 5000, NEVER_BACK = 4004, TRIES_UNSEEN = 5;
+const FIRST_WAIT_MS = 300, LONGEST_WAIT_MS = 5000, NEVER_BACK = [4003, 4004], TRIES_UNSEEN = 5;
 const KEPT_EVENTS = 200, TRACE_MS = 1500, PING_MS = 4000;
 
 export class Game {
@@ -117,7 +117,7 @@ export class Game {
       this.link.value = "elsewhere";
       return;
     }
-    if (this.closed || this.end.peek() || code === NEVER_BACK || !letIn) {
+    if (this.closed || this.end.peek() || NEVER_BACK.includes(code) || !letIn) {
       if (reason) this.say(reason);
       this.link.value = "ended";
       return;
