@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from five.agent.config import BufferConfig
-from five.agent.learning.buffer import DropReason, SampleBuffer
+from five.agent.learning.buffer import DropReason, SampleBuffer, batch_array
 from five.agent.learning.pacing import Pacer
 from tests.agent.plain_samples import add_sample, collate_arrays
 
@@ -193,6 +193,24 @@ def test_batch_arrays_alternate_and_are_reused():
     third = b.sample(4, 0).arrays
     assert third["x"] is first["x"]
     assert second["x"] is not first["x"]
+
+
+@pytest.mark.parametrize("sizes", [(5, 3), (3, 5)])
+def test_batch_of_another_size_gets_arrays_of_that_size(sizes):
+    b = buffer()
+    fill(b, range(8))
+    for size in (sizes[0], sizes[0], sizes[1], sizes[1]):
+        arrays = b.sample(size, 0).arrays
+        assert arrays["x"].shape == (T, size, 3) and arrays["state/h"].shape == (size, H, 5)
+        assert len(set(arrays["x"][0, :, 0])) == size
+
+
+def test_batch_array_of_another_dtype_is_replaced():
+    batch = {}
+    first = batch_array(batch, "x", (T, 3), np.dtype(np.float16), 2, np.zeros)
+    assert batch_array(batch, "x", (T, 3), np.dtype(np.float16), 2, np.zeros) is first
+    assert batch_array(batch, "x", (T, 3), np.dtype(np.float32), 2, np.zeros).dtype == np.float32
+    assert batch["x"].shape == (T, 2, 3)
 
 
 def test_every_entry_of_a_batch_is_written():

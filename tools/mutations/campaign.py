@@ -95,7 +95,7 @@ class Campaign:
 
     def _test(self, copy: TreeCopy, target: Target, mutant: Mutant,
               recorded: dict[str, list[RecordedTest]]) -> Outcome:
-        if reason := self.equivalent.reason(mutant):
+        if reason := self.equivalent.reason(mutant.key):
             outcome = Outcome(target, mutant, "equivalent", reason)
         else:
             text = (copy.path / target.source).read_text(encoding="utf-8")

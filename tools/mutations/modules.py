@@ -55,6 +55,7 @@ def _targets(root: Path, name: str, module: dict[str, Any], own: dict[str, str])
     tests = sorted({_relative(root, path) for pattern in module["tests"] for path in root.glob(pattern)
                     if path.name.startswith("test_")})
     sources = [_relative(root, path) for listed in module["files"] for path in _sources(root / listed)]
+    sources = [source for source in sources if source not in module.get("excluded", {})]
     return [Target(name, source, own.get(source) or _own_test(source, tests), tuple(tests), tuple(sources))
             for source in sources]
 

@@ -88,7 +88,8 @@ def _is_main(test: ast.expr) -> bool:
 def _is_type(value: ast.expr) -> bool:
     """Return whether the value is a union of types, written as ``A | B``."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
-        return all(isinstance(side, ast.Name | ast.Attribute | ast.Subscript | ast.Constant) or _is_type(side)
+        return all(isinstance(side, ast.Name | ast.Attribute | ast.Subscript) or _is_type(side)
+                   or (isinstance(side, ast.Constant) and not isinstance(side.value, int))
                    for side in (value.left, value.right))
     return False
 
