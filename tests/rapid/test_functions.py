@@ -21,6 +21,7 @@ from rapid.store.fencing import FencingToken, fenced_write
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
 from rapid.store.ordinals import Ordinals
+from rapid.store.replicated_table import ReplicatedTable
 from rapid.store.state import RunState
 from tests.rapid.acl_servers import Servers
 
@@ -69,8 +70,16 @@ def test_missing_function_changes_nothing_and_names_the_reason(run: Servers) -> 
         with pytest.raises(FunctionsMissing, match=r"lacks this release's functions \(five_[0-9a-f]{12}\); the contr"):
             state.lease("rollout", "0", 60).renew()
     assert run.client(acl.ADMIN).dbsize() == before
+    opponents = service(run, "opponents")
+    for table in (opponents.table("league"), ReplicatedTable(opponents, "league", lambda rows, whole: None)):
+        with pytest.raises(FunctionsMissing):
+            table.update(lambda *_: {"version:0": 1}, once="a", event=("opponents", "league.added", {}))
+    with pytest.raises(FunctionsMissing):
+        service(run, "optimizer").fenced_write(FencingToken("x", 1, None), [("SET", KEYS.head, "1:a")], "it")
+    assert run.client(acl.ADMIN).dbsize() == before
     # One refused attempt to load: more would fill the server's ACL log.
-    assert run.refusals() == [("rollout", "command", "function|load")]
+    assert sorted(run.refusals()) == [(user, "command", "function|load") for user in ("opponents", "optimizer",
+                                                                                      "rollout")]
 
 
 def test_service_goes_on_once_the_controller_loads(run: Servers) -> None:
@@ -221,12 +230,6 @@ def test_keys_in_arguments_are_checked_too(run: Servers) -> None:
 # Limits: no call blocks the server for long, whatever a caller sends or has stored.
 
 
-def cpu_seconds(client: redis.Redis) -> float:
-    """Return the server's processor time, which does not depend on the machine's load."""
-    used: Any = client.info("cpu")
-    return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
-
-
 def limited(call: Any, match: str) -> None:
     with pytest.raises(redis.ResponseError, match=match):
         call()
@@ -283,16 +286,14 @@ def test_large_stored_document_is_not_decoded(state: RunState) -> None:
     limited(lambda: functions.call(state.redis, "release_publisher", [KEYS.publisher], "me"), "larger than")
 
 
-def test_ordinals_of_many_names_are_trimmed(database: redis.Redis) -> None:
-    database.zadd(KEYS.ordinals("rollout"), {f"name-{i}": i for i in range(100_000)})
-    began = cpu_seconds(database)
-    assert Ordinals(database, "r", "rollout").claim("mine").instances == 1
-    assert cpu_seconds(database) - began < 0.5 and database.zcard(KEYS.ordinals("rollout")) == 1
+def test_ordinals_have_a_limited_number_of_names(database: redis.Redis) -> None:
+    for key in (KEYS.ordinals("rollout"), KEYS.leases("rollout")):
+        database.zadd(key, {f"name-{i}": i for i in range(25_000)})
+    assert Ordinals(database, "r", "rollout").claim("mine") == (20_000, 20_001)
 
 
 def test_pause_enrols_a_limited_number_of_instances(state: RunState) -> None:
     for names in (KEYS.leases("rollout"), KEYS.quiet_names("rollout")):
-        state.redis.zadd(names, {f"name-{i}": 4e12 for i in range(50_000)})
-    began = cpu_seconds(state.redis)
+        state.redis.zadd(names, {f"name-{i}": 4e12 for i in range(25_000)})
     state.transition("pausing", "test")
-    assert cpu_seconds(state.redis) - began < 1 and state.redis.zcard(KEYS.quiet_names("rollout")) == 20_000
+    assert state.redis.zcard(KEYS.quiet_names("rollout")) == 20_000
