@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import redis
 
+from rapid import tensorfile
 from rapid.bfloat16 import to_bfloat16
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
@@ -23,6 +24,23 @@ def test_empty_params_redis_reads_from_the_archive(database: redis.Redis, store:
     same(store.fetch(0)[0], tensors(0))
     store.publish(1, tensors(1), {"v": 1})
     same(store.fetch(1)[0], tensors(1))
+
+
+def test_planted_name_is_not_an_archived_version(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore
+                                                 ) -> None:
+    """Of a version that was removed, or that the run never had; the name of an archived one is not read."""
+    config = store_config.model_copy(update={"archive_every": 0, "keep_archived": 1})
+    store = ParameterStore(database, database, "r", config, blobs)
+    for version in range(3):
+        store.publish(version, tensors(version), {"v": version})
+    database.delete(*database.scan_iter("five:r:params*"))
+    for version in (0, 2, 7):
+        blobs.put(tensorfile.file_pieces(tensors(9), {"v": "forged"}, ()), f"r/versions/{version:010d}")
+    for version in (0, 7):
+        with pytest.raises(VersionMissing):
+            store.fetch(version)
+        with pytest.raises(VersionMissing):
+            store.fetch_meta(version)
 
 
 def test_archived_metadata_is_read_without_arrays(

@@ -52,7 +52,8 @@ class ArchivedVersions:
 
     def numbers(self) -> list[int]:
         """Return the numbers of the archived versions, ascending."""
-        return sorted(int(name.removeprefix(self._prefix)) for name in self.blobs.refs(self._prefix))
+        names = (name.removeprefix(self._prefix) for name in self.blobs.refs(self._prefix))
+        return sorted(int(name) for name in names if len(name) == 10 and name.isascii() and name.isdigit())
 
     def load(self, version: int = -1) -> tuple[int, Policy, dict[str, Any]]:
         """Return a version's number, its policy on the CPU in evaluation mode, and its metadata; -1 is the newest

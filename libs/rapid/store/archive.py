@@ -107,8 +107,12 @@ class VersionArchive:
                        str(ref.size if ref else 0))
 
     def _ref(self, version: int) -> Ref:
+        """Return the blob that the version's record names. Its name in the blob store proves nothing: others write
+        there too. Raises BlobMissing."""
         record = self._record(version)
-        return record.blob if record and record.blob else self._blobs.ref(self._name(version))
+        if record is None or record.blob is None:
+            raise BlobMissing(f"version {version} of run {self._keys.run} is not archived")
+        return record.blob
 
     def get(self, version: int) -> tuple[dict[str, Array], tensorfile.TensorIndex] | None:
         """Return arrays and index of a version; None when it is not archived. Raise Corrupt."""
