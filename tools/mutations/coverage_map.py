@@ -25,12 +25,13 @@ class RecordedTest:
 def record_tests(copy: TreeCopy, folder: Path, test_file: str, sources: list[str]) -> list[RecordedTest]:
     """Return the tests of a file that pass. Run them unless ``folder`` has their result for these sources.
 
-    A result is stored by the text of the test file, and holds for the sources that have not changed since.
+    A result is stored by the text of the test file and the names of the sources. It holds while these do not change.
     """
-    stored = folder / f"{Path(test_file).stem}-{_digest(copy.path, test_file)}.json"
+    names = hashlib.sha256("\n".join(sources).encode()).hexdigest()[:8]
+    stored = folder / f"{Path(test_file).stem}-{names}-{_digest(copy.path, test_file)}.json"
     record: dict[str, Any] = json.loads(stored.read_text(encoding="utf-8")) if stored.exists() else {"sources": {}}
     digests = {source: _digest(copy.path, source) for source in sources}
-    if not digests.items() <= record["sources"].items():
+    if digests != record["sources"]:
         answer = copy.run(files=[test_file], record=sources, timeout=RECORD_SECONDS)
         record = {"sources": digests, "results": answer.get("results", {})}
         if "results" in answer:
