@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import redis
 
+from rapid.blobs import Ref
 from rapid.store import acl, functions
+from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.connection import Login, connect, require_reachable
 from rapid.store.errors import StoreRefused, VersionMissing
 from rapid.store.fencing import PublisherLease
@@ -165,6 +167,12 @@ def learns(run: Servers) -> None:
     assert store.head() == 6 and store.stored() == [6] and store.record(4).blob  # type: ignore[union-attr]
     store.archive(6)
     assert state.schedules() is None
+    index, ref = CheckpointIndex(state.redis, "r"), Ref("0" * 64, 3)
+    assert index.signing_key(fencing_token) == index.signing_key(fencing_token)
+    for version in (5, 6):
+        index.commit(fencing_token, version, f"r/checkpoints/{version}", ref, {version - 1})
+        index.preserve(fencing_token, f"r/kept/{version}", ref, {f"r/kept/{version - 1}"})
+    assert list(index.all()) == [6] and index.preserved() == {"r/kept/6": ref}
     Series(state.redis, "r").append("versions", {"version": 6})
     state.events.append("optimizer-0", "optimizer.resumed")
     before, staged = state.record(), store.stage(7, {"w": np.ones((9, 9), np.float32)}, {})
@@ -262,6 +270,9 @@ FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
     ("inference", "params", ("SET", KEYS.chunk(9, "d", 0), "x", "KEEPTTL", "GET")),
     ("controller", "params", ("FLUSHALL",)),
     ("optimizer", "state", ("HSET", KEYS.table("league"), "x", "1")),
+    *((service, "state", ("GET", KEYS.checkpoint_key)) for service in acl.SERVICES if service != "optimizer"),
+    *((service, "state", ("HSET", key, "1", "{}")) for key in (KEYS.checkpoints, KEYS.preserved)
+      for service in acl.SERVICES if service != "optimizer"),
     ("optimizer", "state", ("XTRIM", KEYS.events_of("optimizer"), "MAXLEN", "0")),
     ("optimizer", "state", ("XRANGE", KEYS.events, "-", "+")),
     ("opponents", "state", ("XADD", KEYS.events_of("optimizer"), "*", "who", "optimizer")),
