@@ -10,11 +10,13 @@ import httpx
 import pytest
 
 from tests.charts.rendering import tool
-from tests.containers.engine import DOCKER, ROOT, docker
+from tests.containers.engine import BASE, DOCKER, ROOT, docker
 from tests.oci_registry import oci_registry
 from tests.tools.test_image_tag import git
 from tests.tools.test_release import commit, create_repository
 from tools.release.__main__ import main
+from tools.release.artifacts import pin_images
+from tools.release.plan import Commands, Record, Release
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
 VERSION = "0.2.0"
@@ -42,7 +44,23 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def release(checkout: Path, registry: str, syft: str) -> int:
     return main([VERSION, "--registry", registry, "--plain-http", "--images", "dota-env", "--docker", DOCKER, "--helm",
-                 str(tool("helm4")), "--syft", syft], checkout)
+                 str(tool("helm4")), "--syft", syft, "--base", BASE, "--unpinned-base"], checkout)
+
+
+def test_images_of_others_are_pinned_by_the_registrys_digest(checkout: Path, registry: str) -> None:
+    name = f"{registry}/library/python:3.11-slim-bookworm"
+    docker("tag", BASE, name)
+    docker("push", "-q", name)
+    (checkout / "docker-compose.yml").write_text(f"image: ${{FIVE_REDIS_IMAGE:-{name}}}\n")
+    found = Release(VERSION, checkout, checkout / "build/pins", "0", registry, docker=DOCKER, base=name)
+    record = Record.load(found)
+    pin_images(found, record, Commands(checkout, dry_run=False))
+    git(checkout, "checkout", "docker-compose.yml")
+    digest = record.pinned[name].removeprefix(f"{name}@")
+    manifest = httpx.get(f"http://{registry}/v2/library/python/manifests/{digest}", trust_env=False, headers={
+        "Accept": "application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.index.v1+json"})
+    assert manifest.status_code == 200 and manifest.headers["Docker-Content-Digest"] == digest
+    assert docker("image", "inspect", "--format", "{{.Id}}", record.pinned[name]), "what `FROM` is given is found"
 
 
 def test_an_interrupted_release_continues_and_never_changes_a_tag(

@@ -10,10 +10,10 @@ import pytest
 from tests.repository import ROOT
 from tests.tools.test_image_tag import git
 from tools.release.__main__ import main
-from tools.release.artifacts import sign
+from tools.release.artifacts import compose_images, pin_images, sign
 from tools.release.checks import changelog_section, failed_checks
 from tools.release.documents import write_documents
-from tools.release.plan import ALL_IMAGES, SERVICES, Commands, Image, Record, Release, ReleaseError
+from tools.release.plan import ALL_IMAGES, BASE, SERVICES, Commands, Image, Record, Release, ReleaseError
 
 CHANGELOG = "# Changelog\n\n## 0.2.0 - 2026-12-01\n\n### Added\n\n- Games.\n\n## 0.1.0\n\nFirst release.\n"
 
@@ -28,6 +28,8 @@ def checkout(tmp_path: Path) -> Path:
     for file in ("pyproject.toml", "libs/dota/pyproject.toml"):
         (folder / file).write_text('[project]\nversion = "0.2.0"\n')
     (folder / "CHANGELOG.md").write_text(CHANGELOG)
+    (folder / "docker-compose.yml").write_text("a: ${FIVE_REDIS_IMAGE:-redis:8.2}\n"
+                                               "b: ${FIVE_GRAFANA_IMAGE:-grafana/grafana:11}\n")
     create_repository(folder)
     return folder
 
@@ -132,9 +134,11 @@ def test_a_dry_run_prints_every_command_and_changes_nothing(checkout: Path, caps
     assert output.err.startswith("release: no-helm is needed")
     lines = [line[2:] for line in output.out.splitlines() if line.startswith("$ ")]
     build = "VERSION=0.2.0 REGISTRY=r.example/team DOCKER=docker FLAVOUR="
-    steps = ["git tag -a v0.2.0 -m 'Five 0.2.0'", "docker pull -q r.example/team/five/dota-env:0.2.0",
-             f"{build} deploy/images/build.sh dota-env rollout",
-             f"{build}cuda deploy/images/build.sh inference optimizer",
+    base = f"BASE={BASE}@DIGEST"
+    steps = ["git tag -a v0.2.0 -m 'Five 0.2.0'", f"docker pull -q {BASE}", "docker pull -q redis:8.2",
+             "docker pull -q r.example/team/five/dota-env:0.2.0",
+             f"{build} {base} deploy/images/build.sh dota-env rollout",
+             f"{build}cuda {base} deploy/images/build.sh inference optimizer",
              "docker push -q r.example/team/five/optimizer:0.2.0-cuda", "SYFT_CHECK_FOR_APP_UPDATE=false syft scan",
              "no-helm package", "no-helm push", f"{cosign} sign --yes r.example/team/five/dota-env@DIGEST",
              f"{cosign} attest --yes --type cyclonedx", f"{cosign} sign --yes r.example/team/charts/five@DIGEST",
@@ -161,6 +165,60 @@ def published(release: Release) -> Record:
     return record
 
 
+def fake_docker(folder: Path, moves: bool = False) -> str:
+    """Create an engine that pulls every image. Its digest is a hash of the name, and of the time if the tag moves."""
+    path = folder / "docker"
+    path.write_text(f"""#!/bin/sh
+if [ "$1" = pull ]; then echo "$3" >>{folder}/pulled; exit; fi
+for last; do :; done
+digest=$(echo "$last{' $(date +%N)' if moves else ''}" | sha256sum | cut -c1-64)
+echo "[\\"${{last%:*}}@sha256:$digest\\", \\"mirror.example/$last@sha256:$digest\\"]"
+""")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_images_of_others_are_pinned_once_by_digest(checkout: Path, tmp_path: Path) -> None:
+    release = release_of(checkout, docker=fake_docker(tmp_path, moves=True))
+    pin_images(release, Record.load(release), Commands(checkout, dry_run=False))
+    pinned = dict(Record.load(release).pinned)
+    assert pinned.keys() == {BASE, "redis:8.2", "grafana/grafana:11"}
+    assert all(re.fullmatch(rf"{re.escape(name)}@sha256:[0-9a-f]{{64}}", found) for name, found in pinned.items())
+    # The tags have moved since; a continued release builds on the same images.
+    record = Record.load(release)
+    pin_images(release, record, Commands(checkout, dry_run=False))
+    assert record.pinned == pinned
+    assert (tmp_path / "pulled").read_text().split() == [BASE, "redis:8.2", "grafana/grafana:11"]
+    published(release)
+    record = Record.load(release)
+    write_documents(release, record)
+    assert f"built on `{pinned[BASE]}`" in (release.folder / "release-notes.md").read_text()
+    digest = pinned["redis:8.2"].partition("@")[2]
+    assert f"\nredis: {{image: {{digest: {digest}}}}}\n" in (release.folder / "images.yaml").read_text()
+    assert (release.folder / "images.env").read_text() == (
+        f"FIVE_IMAGES=registry.example/team/five\nFIVE_VERSION=0.2.0\nFIVE_REDIS_IMAGE={pinned['redis:8.2']}\n"
+        f"FIVE_GRAFANA_IMAGE={pinned['grafana/grafana:11']}\n")
+
+
+def test_a_base_without_a_digest_is_refused(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "docker").write_text("#!/bin/sh\necho '[]'\n")
+    (tmp_path / "docker").chmod(0o755)
+    release = release_of(checkout, docker=str(tmp_path / "docker"))
+    with pytest.raises(ReleaseError, match=rf"{BASE}: one digest in its registry is expected, not \[\]"):
+        pin_images(release, Record.load(release), Commands(checkout, dry_run=False))
+    given = release_of(checkout, docker="no-docker", base=f"python:3.11@sha256:{'a' * 64}")
+    (checkout / "docker-compose.yml").write_text("")
+    record = Record.load(given)
+    pin_images(given, record, Commands(checkout, dry_run=False))
+    assert record.pinned == {given.base: given.base}
+
+
+def test_the_base_and_redis_are_those_of_image_and_chart() -> None:
+    assert f"ARG BASE={BASE}\n" in (ROOT / "Dockerfile").read_text()
+    assert compose_images(Release("0.2.0", ROOT, ROOT, "", "r.example")).keys() == {
+        "FIVE_REDIS_IMAGE", "FIVE_PROMETHEUS_IMAGE", "FIVE_GRAFANA_IMAGE"}
+
+
 def test_release_notes_values_and_checksums(checkout: Path) -> None:
     release = release_of(checkout)
     record = published(release)
@@ -177,7 +235,7 @@ def test_release_notes_values_and_checksums(checkout: Path) -> None:
     assert f"\noptimizer: {{image: {{digest: {record.images['optimizer-cuda']}}}}}\n" in (
         release.folder / "images-cuda.yaml").read_text()
     sums = dict(line.split("  ")[::-1] for line in (release.folder / "SHA256SUMS").read_text().splitlines())
-    assert sums.keys() == {"images.yaml", "images-cuda.yaml", "release-notes.md", "sbom/rollout.cdx.json"}
+    assert sums.keys() == {"images.yaml", "images-cuda.yaml", "images.env", "release-notes.md", "sbom/rollout.cdx.json"}
     for name, value in sums.items():
         assert hashlib.sha256((release.folder / name).read_bytes()).hexdigest() == value
 

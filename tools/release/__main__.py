@@ -10,10 +10,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from tools.release.artifacts import publish_chart, publish_images, sign, write_sboms
+from tools.release.artifacts import pin_images, publish_chart, publish_images, sign, write_sboms
 from tools.release.checks import failed_checks
 from tools.release.documents import unsigned, write_documents
-from tools.release.plan import ALL_IMAGES, Commands, Record, Release, ReleaseError
+from tools.release.plan import ALL_IMAGES, BASE, Commands, Record, Release, ReleaseError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +23,7 @@ def make_release(release: Release, commands: Commands) -> None:
     record = Record.load(release)
     if commands.query("git", "rev-parse", "-q", "--verify", f"refs/tags/{release.tag}").returncode:
         commands.change("git", "tag", "-a", release.tag, "-m", f"Five {release.version}", release.commit)
+    pin_images(release, record, commands)
     publish_images(release, record, commands)
     write_sboms(release, record, commands)
     publish_chart(release, record, commands)
@@ -58,6 +59,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--cosign", default="cosign", help="cosign's command")
     parser.add_argument("--require-signatures", action="store_true", help="refuse to release without cosign")
     parser.add_argument("--plain-http", action="store_true", help="the registry speaks HTTP; for tests")
+    parser.add_argument("--base", default=os.environ.get("BASE") or BASE, help="base image, pinned by its digest")
+    parser.add_argument("--unpinned-base", action="store_true", help="build on a local base image; for tests")
     given = parser.parse_args(arguments)
     by_name = {image.name: image for image in ALL_IMAGES}
     names = given.images.split(",")
@@ -68,7 +71,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     release = Release(given.version, root, root / "build/release" / given.version, commit, given.registry,
                       tuple(by_name[name] for name in names), given.branch, given.docker, given.helm, given.syft,
                       shutil.which(given.cosign) or "", os.environ.get("COSIGN_KEY", ""), given.plain_http,
-                      given.remote)
+                      given.remote, given.base, not given.unpinned_base)
     try:
         problems = failed_checks(release, commands)
         if given.require_signatures and not release.cosign:

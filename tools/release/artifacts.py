@@ -16,6 +16,40 @@ from tools.release.plan import Commands, Image, Record, Release, ReleaseError
 REVISION = '{{index .Config.Labels "org.opencontainers.image.revision"}}'
 
 
+def compose_images(release: Release) -> dict[str, str]:
+    """Return the images of others in docker-compose.yml by the variable that replaces each."""
+    text = (release.root / "docker-compose.yml").read_text(encoding="utf-8")
+    return dict(re.findall(r"\$\{(FIVE_(?:REDIS|PROMETHEUS|GRAFANA)_IMAGE):-([^}]+)\}", text))
+
+
+def pin_images(release: Release, record: Record, commands: Commands) -> None:
+    """Record the digests of the base image and of the images of others that a deployment runs, so that a tag that moves
+    changes nothing. A continued release keeps them. Raise ReleaseError."""
+    if not release.pin_base:
+        return
+    for name in (release.base, *compose_images(release).values()):
+        if name in record.pinned:
+            continue
+        pinned = name if "@sha256:" in name else f"{name}@{_pull_digest(release, name, commands)}"
+        if not commands.dry_run:
+            record.pinned[name] = pinned
+            record.save()
+
+
+def _pull_digest(release: Release, name: str, commands: Commands) -> str:
+    """Pull an image and return the digest that its registry has under the tag."""
+    commands.change(release.docker, "pull", "-q", name)
+    if commands.dry_run:
+        return "DIGEST"
+    shown = commands.query(release.docker, "image", "inspect", "--format", "{{json .RepoDigests}}", name).stdout
+    repository = re.sub(r"^docker\.io/(library/)?", "", re.sub(r":[^:/]+$", "", name))
+    digests = [found for found in json.loads(shown or "[]") if found.startswith(f"{repository}@")]
+    if len(digests) != 1:
+        raise ReleaseError(f"{name}: one digest in its registry is expected, not {digests}: remove the local image "
+                           "(docker image rm), and run the release again")
+    return _digest(digests[0], name)
+
+
 def publish_images(release: Release, record: Record, commands: Commands) -> None:
     """Build the images that the registry does not have, push them, and record their digests. Raise ReleaseError."""
     waiting = [image for image in release.images if image.name not in record.images]
@@ -29,8 +63,9 @@ def publish_images(release: Release, record: Record, commands: Commands) -> None
     for flavour in ("", "cuda"):
         services = [image.service for image in missing if image.flavour == flavour]
         if services:
+            base = record.pinned.get(release.base, f"{release.base}@DIGEST" if release.pin_base else release.base)
             commands.change("deploy/images/build.sh", *services, VERSION=release.version, REGISTRY=release.registry,
-                            DOCKER=release.docker, FLAVOUR=flavour)
+                            DOCKER=release.docker, FLAVOUR=flavour, BASE=base)
     for image in missing:
         if not commands.dry_run:
             _require_commit(release, image, commands)

@@ -3,15 +3,17 @@
 import hashlib
 from pathlib import Path
 
+from tools.release.artifacts import compose_images
 from tools.release.checks import changelog_section
 from tools.release.plan import SERVICES, Image, Record, Release
 
 
 def write_documents(release: Release, record: Record) -> None:
-    """Write images.yaml, images-cuda.yaml, release-notes.md and SHA256SUMS into the release's folder."""
+    """Write images.yaml, images-cuda.yaml, images.env, release-notes.md and SHA256SUMS into the release's folder."""
     (release.folder / "images.yaml").write_text(_values(release, record, ""), encoding="utf-8")
     if any(image.flavour == "cuda" for image in release.images):
         (release.folder / "images-cuda.yaml").write_text(_values(release, record, "cuda"), encoding="utf-8")
+    (release.folder / "images.env").write_text(_compose_variables(release, record), encoding="utf-8")
     (release.folder / "release-notes.md").write_text(release_notes(release, record), encoding="utf-8")
     (release.folder / "SHA256SUMS").write_text(checksums(release.folder), encoding="utf-8")
 
@@ -21,11 +23,12 @@ def release_notes(release: Release, record: Record) -> str:
     section = changelog_section((release.root / "CHANGELOG.md").read_text(encoding="utf-8"), release.version)
     rows = [f"| `{release.reference(image)}` | `{record.images[image.name]}` |" for image in release.images]
     rows.append(f"| `oci://{release.chart_repository}`, version {release.version} | `{record.chart}` |")
+    base = record.pinned.get(release.base, release.base)
     install = f"helm install five oci://{release.chart_repository} --version {release.version} -f images.yaml"
     return "\n".join([f"# Five {release.version}", "", section, "", "## Artifacts", "", "| image or chart | digest |",
-                      "|---|---|", *rows, "", f"Git commit {release.commit}, tag {release.tag}. SBOMs are in sbom/, "
-                      "checksums in SHA256SUMS.", "", "```", install, "```", "", "## Signatures", "",
-                      *_signatures(release, record), ""])
+                      "|---|---|", *rows, "", f"Git commit {release.commit}, tag {release.tag}, built on `{base}`. "
+                      "SBOMs are in sbom/, checksums in SHA256SUMS.", "", "```", install, "```", "", "## Signatures",
+                      "", *_signatures(release, record), ""])
 
 
 def checksums(folder: Path) -> str:
@@ -57,5 +60,13 @@ def _values(release: Release, record: Record, flavour: str) -> str:
              f"oci://{release.chart_repository} --version {release.version} {which}"]
     if not flavour:
         lines.append(f"global: {{image: {{registry: {release.registry}}}}}")
+        redis = record.pinned.get(compose_images(release)["FIVE_REDIS_IMAGE"])
+        lines += [f"redis: {{image: {{digest: {redis.partition('@')[2]}}}}}"] if redis else []
     return "\n".join([*lines, *(f"{key}: {{image: {{digest: {record.images[image.name]}}}}}" for key, service in
                                 SERVICES.items() if (image := Image(service, flavour)) in release.images), ""])
+
+
+def _compose_variables(release: Release, record: Record) -> str:
+    others = {name: record.pinned.get(image, image) for name, image in compose_images(release).items()}
+    values = {"FIVE_IMAGES": f"{release.registry}/five", "FIVE_VERSION": release.version, **others}
+    return "".join(f"{name}={value}\n" for name, value in values.items())

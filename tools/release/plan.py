@@ -10,6 +10,7 @@ from pathlib import Path
 SERVICES = {"dotaEnv": "dota-env", "rollout": "rollout", "opponents": "opponents", "evaluator": "evaluator",
             "play": "play", "controller": "controller", "inference": "inference", "optimizer": "optimizer"}
 CUDA = ("inference", "optimizer")
+BASE = "python:3.11-slim-bookworm"  # the Dockerfile's
 # Errors of registries for an unknown name or tag. Some deny access to a name that does not exist.
 _ABSENT = ("not found", "manifest unknown", "name unknown", "manifest_unknown", "name_unknown", "does not exist",
            "denied")
@@ -53,6 +54,8 @@ class Release:
     cosign_key: str = ""
     plain_http: bool = False
     remote: str = ""
+    base: str = BASE
+    pin_base: bool = True  # False builds on what the tag names at that moment
 
     @property
     def tag(self) -> str:
@@ -81,6 +84,7 @@ class Record:
     commit: str
     registry: str
     images: dict[str, str] = field(default_factory=dict)
+    pinned: dict[str, str] = field(default_factory=dict)  # images of others: by tag, then by tag and digest
     chart: str = ""
     signed: list[str] = field(default_factory=list)
 
@@ -95,6 +99,7 @@ class Record:
                     raise ReleaseError(f"{record.path} has {key} {stored[key]}, this release {getattr(record, key)}: "
                                        f"continue that release, or remove {release.folder}")
             record.images, record.chart, record.signed = stored["images"], stored["chart"], stored["signed"]
+            record.pinned = stored.get("pinned", {})
         return record
 
     def save(self) -> None:
