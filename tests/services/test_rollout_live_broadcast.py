@@ -1,17 +1,22 @@
 """Live broadcast of a group's games with and without viewers."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dota.config import RewardConfig
-from dota.rewards import SIGNALS
+from dota.rewards import SIGNALS, signal_weights, time_weights
+from dota.spectator.camera import Camera
 from dota.spectator.chunks import read_chunk
 from dota.spectator.header import read_header
 from dota.vec_game import STATS, VecGame
 from five.clients.inference import WANT_POLICY_DEBUG, ActResult
+from five.services.rollout import live_broadcast
+from five.services.rollout.anneal_assignment import GameVariant
 from five.services.rollout.env_slots import EnvSlots
-from five.services.rollout.environment import LocalEnvironment
+from five.services.rollout.environment import LocalEnvironment, StepResult
 from five.services.rollout.live_broadcast import FIRST_STEPS, LiveBroadcast
 from five.services.rollout.matchmaking import GameRecord, Match
 from five.services.rollout.step_buffer import StepBuffer
@@ -30,12 +35,14 @@ class Source:
     def __init__(self) -> None:
         self.watched = NOTHING_WATCHED
         self.sent: list[tuple[str, str, bytes]] = []
+        self.facts: list[Any] = []
 
     def wants(self, game: str) -> bool:
         return game in self.watched.games
 
     def put(self, kind: str, game: str, body: bytes = b"", facts: Any = None) -> None:
         self.sent.append((kind, game, body))
+        self.facts.append(facts)
 
 
 class SteppedGames:
@@ -162,3 +169,107 @@ async def test_abandoned_game_leaves_the_live_list() -> None:
     played.records[0] = GameRecord(Match("dd" * 8), played.records[0].earned)
     await played.step(1)
     assert played.source.sent[-1][:2] == ("end", "aa" * 8)
+
+
+async def test_end_of_a_game_is_announced_with_its_winner() -> None:
+    played = SteppedGames()
+    await played.begin()
+    played.source.watched = WatchedGames(games=frozenset({"aa" * 8, "bb" * 8}))
+    await played.step(3)
+    step = played.environment.step
+
+    async def ending(*arguments: Any) -> StepResult:
+        return replace(await step(*arguments), winners=np.array([0, 2], np.uint8))
+
+    played.environment.step = ending  # type: ignore[method-assign]
+    await played.step(1)
+    kinds = [(kind, game) for kind, game, _ in played.source.sent]
+    assert kinds == [("header", "aa" * 8), ("header", "bb" * 8), ("chunk", "bb" * 8), ("end", "bb" * 8)]
+    assert played.source.facts[-1] == {"winner": 2}
+    chunk = played.source.facts[-2]
+    assert chunk["steps"] == 4 and chunk["time"] == round(chunk["time"], 2)
+    assert list(played.broadcast._cameras) == [0]  # the next game in the slot is not watched
+
+
+async def test_only_watched_slots_ask_for_policy_debug() -> None:
+    played = SteppedGames()
+    await played.begin()
+    played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
+    await played.step(2)
+    assert played.slots.watched.tolist() == [True, False]
+    played.source.watched = WatchedGames(games=frozenset({"bb" * 8}))
+    await played.step(1)
+    assert played.slots.watched.tolist() == [False, True]
+    played.source.watched = NOTHING_WATCHED
+    await played.step(2)
+    assert played.slots.watched.tolist() == [False, False]
+
+
+async def test_rewards_of_watched_games_are_shown_weighted() -> None:
+    played = SteppedGames()
+    await played.begin()
+    played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
+    shown: list[tuple[int, Any]] = []
+    record = Camera.record_rewards
+
+    def recording(self: Camera, side: int, values: Any) -> None:
+        shown.append((side, np.array(values)))
+        record(self, side, values)
+
+    step = played.environment.step
+
+    async def earning(*arguments: Any) -> StepResult:
+        result = await step(*arguments)
+        signals = np.zeros_like(result.signals)
+        signals[0, 1, 0, SIGNALS.index("gold")] = 100.0
+        signals[1] = 7.0  # of the game that nobody watches
+        return replace(result, signals=signals)
+
+    played.environment.step = earning  # type: ignore[method-assign]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Camera, "record_rewards", recording)
+        await played.step(1)
+    assert [side for side, _ in shown] == [0, 1] and not shown[0][1].any()
+    seconds = played.broadcast._outcome.game_time[0]  # type: ignore[union-attr]
+    gold = np.arange(len(SIGNALS)) == SIGNALS.index("gold")
+    expected = 100.0 * gold * signal_weights(RewardConfig()) * time_weights(seconds, RewardConfig())
+    np.testing.assert_allclose(shown[1][1].reshape(-1), expected.reshape(-1), rtol=1e-5)
+
+
+async def test_failed_game_is_not_shown_again_but_others_are() -> None:
+    played = SteppedGames()
+    await played.begin()
+    played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
+    capture, failures = played.environment.capture, [RuntimeError("a fault")]
+
+    def failing(slot: int, camera: Any) -> bool:
+        if failures:
+            raise failures.pop()
+        return capture(slot, camera)
+
+    played.environment.capture = failing  # type: ignore[method-assign]
+    await played.step(3)
+    assert [(kind, game) for kind, game, _ in played.source.sent] == [("header", "aa" * 8), ("end", "aa" * 8)]
+    played.source.watched = WatchedGames(games=frozenset({"aa" * 8, "bb" * 8}))
+    await played.step(1)
+    assert [(kind, game) for kind, game, _ in played.source.sent[2:]] == [("header", "bb" * 8)]
+
+
+async def test_list_of_live_games_names_versions_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = SteppedGames()
+    played.records[1] = GameRecord(Match("bb" * 8, opponent=4, side=0), played.records[1].earned,
+                                   GameVariant("new", "patch-1"))
+    played.records[0].began -= 100.0
+    assert played.broadcast.games() == []
+    await played.begin()
+    played.broadcast.update_viewers(played.records, played.slots, played.environment)
+    first, second = played.broadcast.games()
+    assert first == {"game": "aa" * 8, "run": "trial", "source": "rollout/0", "players": ["newest", "newest"],
+                     "kind": "training", "variant": "", "wall_seconds": first["wall_seconds"]}
+    assert 100 <= first["wall_seconds"] < 160 and 0 <= second["wall_seconds"] < 60
+    assert second["players"] == ["version-4", "newest"] and second["variant"] == "new"
+    await played.step(1)
+    first, _ = played.broadcast.games()
+    assert first["time"] == round(first["time"], 1) and first["level"] == [1, 1]
+    monkeypatch.setattr(live_broadcast, "LISTED_GAMES", 1)
+    assert [entry["game"] for entry in played.broadcast.games()] == ["aa" * 8]

@@ -3,7 +3,13 @@
 import pytest
 import redis
 
-from five.services.controller.operations.document import Operation, OperationKind, OperationState, OperatorDecision
+from five.services.controller.operations.document import (
+    Operation,
+    OperationKind,
+    OperationState,
+    OperatorDecision,
+    StepState,
+)
 from five.services.controller.operations.engine import advance
 from five.services.controller.operations.store import OperationInProgress, OperationStore
 from rapid.store.state import RunState
@@ -56,3 +62,39 @@ def test_outdated_writer_changes_nothing(store: OperationStore) -> None:
 def test_the_oldest_that_have_ended_are_dropped(store: OperationStore) -> None:
     made = [end(store, store.begin(OperationKind.CHECK, "ada", REQUEST, "running")).id for _ in range(5)]
     assert {o.id for o in store.all()} == set(made[-3:])
+
+
+def test_unchanged_document_is_not_written(store: OperationStore, run_state: RunState) -> None:
+    read = store.begin(OperationKind.CHECK, "ada", REQUEST, "running")
+    events = len(run_state.events.last(10))
+    assert store.save(read, read)
+    assert store.get(read.id) == read and len(run_state.events.last(10)) == events
+
+
+def test_change_that_is_lost_to_another_writer_is_made_again(store: OperationStore, run_state: RunState) -> None:
+    read = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
+    other, calls = OperationStore(run_state), []
+
+    def cancel(operation: Operation) -> Operation:
+        calls.append(operation)
+        if len(calls) == 1:
+            other.change(read.id, lambda o: o.model_copy(update={"reason": "a reason"}))
+        return operation.model_copy(update={"cancel": OperatorDecision(who="bob", at=1.0)})
+
+    changed = store.change(read.id, cancel)
+    assert len(calls) == 2 and changed.reason == "a reason" and changed.cancel is not None
+    assert store.get(read.id) == changed
+
+
+def test_operation_about_to_end_has_no_step_in_the_refusal(store: OperationStore) -> None:
+    read = store.begin(OperationKind.CHECK, "ada", REQUEST, "running")
+    store.change(read.id, lambda o: o.with_step("check", state=StepState.DONE))
+    with pytest.raises(OperationInProgress, match="begun by ada\\) is active"):
+        store.begin(OperationKind.CHECK, "bob", REQUEST, "running")
+
+
+def test_operations_are_listed_newest_first(store: OperationStore) -> None:
+    made = [end(store, store.begin(kind, "ada", REQUEST, "running", "why")) for kind in OperationKind]
+    assert [o.id for o in store.all()] == [o.id for o in reversed(made)][:3]
+    assert all(o.reason == "why" and o.id.startswith(f"{o.kind}-") for o in store.all())
+    assert store.get("nothing") is None
