@@ -50,6 +50,7 @@ class Campaign:
     timeout_seconds: float
     equivalent: EquivalentMutants
     report: Callable[[Outcome], None] = lambda outcome: None
+    _all_copies: list[TreeCopy] = field(default_factory=list)
     _copies: "queue.Queue[TreeCopy]" = field(default_factory=queue.Queue)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -58,7 +59,8 @@ class Campaign:
         with ExitStack() as stack:
             for _ in range(self.workers):
                 copy = TreeCopy(self.root, self.selection.preload, self.selection.plugins)
-                self._copies.put(stack.enter_context(copy))
+                self._all_copies.append(stack.enter_context(copy))
+                self._copies.put(copy)
             recorded = self._record()
             mutants = [pair for pairs in self._on_copies(self._sample, self.selection.targets) for pair in pairs]
             outcomes = self._on_copies(lambda copy, pair: self._test(copy, *pair, recorded), mutants)
@@ -73,7 +75,12 @@ class Campaign:
                 self._copies.put(copy)
 
         with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(on_copy, items))
+            try:
+                return list(pool.map(on_copy, items))
+            except BaseException:
+                for copy in self._all_copies:
+                    copy.stop()  # the pool waits for jobs that run
+                raise
 
     def _sample(self, copy: TreeCopy, target: Target) -> list[tuple[Target, Mutant]]:
         text = (copy.path / target.source).read_text(encoding="utf-8")

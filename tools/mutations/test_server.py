@@ -85,6 +85,7 @@ def run_forked(job: dict[str, Any]) -> dict[str, Any]:
     answer_file.unlink(missing_ok=True)
     child = os.fork()
     if not child:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with contextlib.suppress(BaseException):
             os.setsid()
             log = os.open("tests.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -97,20 +98,27 @@ def run_forked(job: dict[str, Any]) -> dict[str, Any]:
             answer_file.write_text(json.dumps(run_tests(job)))
         os._exit(0)
     answer: dict[str, Any] = {"outcome": "timeout", "reason": f"no result in {job['timeout']:.0f} s"}
-    if _wait(child, job["timeout"]):
-        answer = {"outcome": "failed", "reason": "the test process died"}
-        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
-            answer = json.loads(answer_file.read_text())
-    else:
-        started_there = psutil.Process(child).children(recursive=True)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        for process in started_there:
+    try:
+        if _wait(child, job["timeout"]):
+            answer = {"outcome": "failed", "reason": "the test process died"}
+            with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+                answer = json.loads(answer_file.read_text())
+    finally:
+        _kill(child)
+    return answer | {"seconds": round(time.monotonic() - started, 3)}
+
+
+def _kill(child: int) -> None:
+    """Kill the child, if it runs, and all processes that it started."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(child).children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
+        psutil.Process(child).kill()
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    return answer | {"seconds": round(time.monotonic() - started, 3)}
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(child, 0)
 
 
 def _wait(child: int, seconds: float) -> bool:
@@ -125,6 +133,7 @@ def _wait(child: int, seconds: float) -> bool:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for library in sys.argv[1:]:
         importlib.import_module(library)
     answers = os.fdopen(os.dup(1), "w")

@@ -53,10 +53,14 @@ class TreeCopy:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        self._server.kill()
+        self.stop()
         self._server.wait()
         self._log.close()
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def stop(self) -> None:
+        """End the test server, so that a job that runs fails."""
+        self._server.terminate()
 
     def write(self, source: str, text: str) -> None:
         """Replace the text of a source file and remove its bytecode."""
