@@ -102,6 +102,14 @@ def lease_publisher(service: Service[RunConfig], group: OptimizerGroup) -> Lease
     return publisher
 
 
+def complete_index(service: Service[RunConfig], checkpoints: Checkpoints,
+                   event: Callable[[str, dict[str, Any]], None]) -> None:
+    """List the checkpoints that rank 0 may resume from: its predecessor's last, a recovered and a staged one."""
+    checkpoints.commit_unindexed()
+    checkpoints.recover(service.config.services.optimizer.recover_checkpoint, event)
+    commit_staged_checkpoint(service.state, service.record, checkpoints, event)
+
+
 def start_surgery_worker(service: Service[RunConfig], training: Training, publisher: LeasedPublisher) -> None:
     """Start the thread that runs the controller's jobs on rank 0."""
     config = service.config
@@ -139,9 +147,7 @@ def main() -> None:
         watchdog = service.critical_tasks.watchdog("training")
         training, client = build(service, group, layout, publisher, watchdog.beat)
         if group.rank == 0:
-            training.checkpoints.commit_unindexed()
-            training.checkpoints.recover(settings.recover_checkpoint, client.event)
-            commit_staged_checkpoint(service.state, service.record, training.checkpoints, client.event)
+            complete_index(service, training.checkpoints, client.event)
         training.start()
         client.start_polling(service.critical_tasks)
         if group.rank == 0:

@@ -2,12 +2,16 @@
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import redis
 import torch
 
+from five.run.config import RunConfig, ServicesConfig
+from five.run.config.optimizer import OptimizerConfig
+from five.services.optimizer.__main__ import complete_index
 from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blobs import BlobStore
 from rapid.store.checkpoint_index import CheckpointIndex
@@ -164,6 +168,19 @@ def test_restored_blobs_continue_from_the_named_file(state: RunState, blobs: Blo
     successor, _ = writer(state, blobs)
     successor.recover(name, lambda *_: None)
     assert newest(successor) == 1.0 and successor.versions() == [1]
+
+
+def test_start_recovers_the_configured_file(state: RunState, blobs: BlobStore) -> None:
+    checkpoints, _ = writer(state, blobs, 1)
+    plant(blobs, "000000000007")
+    remove_listed(checkpoints, blobs)
+    config = RunConfig(services=ServicesConfig(optimizer=OptimizerConfig(recover_checkpoint="000000000007")))
+    service = SimpleNamespace(config=config, state=state, record=state.record())
+    successor, _ = writer(state, blobs)
+    complete_index(service, successor,  # type: ignore[arg-type]
+                   lambda what, details: state.events.append("optimizer", what, details))
+    assert newest(successor) == FORGED
+    assert [e.details["name"] for e in state.events.last(3) if e.what == "checkpoint.recovered"] == ["000000000007"]
 
 
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "000000000042"])
