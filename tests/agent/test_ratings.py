@@ -36,6 +36,37 @@ def test_wilson_interval_limits() -> None:
         wilson_interval(3, 2)
 
 
+@pytest.mark.parametrize(("first", "second", "probability"), [
+    # The spread is √(2 β² + σ₁² + σ₂²) with β = 25/6: √(34.72 + 9 + 16) = 7.728.
+    (Skill(10.0, 3.0), Skill(2.2722, 4.0), 0.8413), (Skill(2.2722, 4.0), Skill(10.0, 3.0), 0.1587),
+    (Skill(5.8926, 0.0), Skill(0.0, 0.0), 0.8413)])
+def test_win_probability_by_hand(first: Skill, second: Skill, probability: float) -> None:
+    assert win_probability(first, second, PAPER) == pytest.approx(probability, abs=1e-4)
+
+
+@pytest.mark.parametrize(("confidence", "low", "high"), [(0.95, 0.4038, 0.5962), (0.68, 0.4505, 0.5495),
+                                                         (0.99, 0.3753, 0.6247)])
+def test_confidence_widens_the_wilson_interval(confidence: float, low: float, high: float) -> None:
+    """Fifty wins of a hundred games; z is 1.960, 0.994 and 2.576."""
+    assert wilson_interval(50, 100, confidence) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize(("wins", "games"), [(-1, 5), (5.5, 5), (1, 0), (0, -1)])
+def test_impossible_wins_are_rejected(wins: float, games: int) -> None:
+    with pytest.raises(ValueError, match="0 to"):
+        wilson_interval(wins, games)
+    assert 0 <= wilson_interval(0, 5)[0] < 1e-9 and wilson_interval(5, 5)[1] == 1.0
+
+
+@pytest.mark.parametrize(("scores", "confidence", "low", "high"), [
+    # z² = 3.841 pseudo-pairs of mean 1/2 and variance 1/4: n = 13.841, mean (8 + 1.921) / n, variance
+    # (10 · 0.16 + 0.960) / n.
+    ([1.0] * 8 + [0.0] * 2, 0.95, 0.4902, 0.9434), ([0.5] * 10, 0.95, 0.3613, 0.6387),
+    ([1.0] * 10, 0.95, 0.7225, 1.0), ([0.0] * 10, 0.95, 0.0, 0.2775), ([0.5] * 10, 0.68, 0.4550, 0.5450)])
+def test_interval_of_pairs_by_hand(scores: list[float], confidence: float, low: float, high: float) -> None:
+    assert pairs_interval(scores, confidence) == pytest.approx((low, high), abs=1e-4)
+
+
 def test_correlated_pairs_widen_the_interval() -> None:
     level, luck = pairs_interval([0.5] * 50), pairs_interval([0.0, 1.0] * 25)
     assert level[1] - level[0] < 0.1 < 0.25 < luck[1] - luck[0]
