@@ -85,7 +85,7 @@ def test_changes_by_operators_are_kept(change: str) -> None:
 def test_no_change_takes_secrets_or_volumes_away(change: str) -> None:
     kept = {key for key in by_name(objects(DEFAULTS)) if key[0] in ("Secret", "PersistentVolumeClaim", "StatefulSet")
             and key[1] != "five-test-token"}
-    assert len(kept) == 16 and kept <= by_name(objects(Values(change, sets=CHANGES[change]))).keys()
+    assert len(kept) == 20 and kept <= by_name(objects(Values(change, sets=CHANGES[change]))).keys()
 
 
 def test_changes_of_immutable_fields_are_found() -> None:

@@ -1,4 +1,4 @@
-"""Rotation of certificates and of the services' token in a run that trains: no process restarts, nothing is refused,
+"""Rotation of certificates and of the callers' secrets in a run that trains: no process restarts, nothing is refused,
 and versions are published throughout. Measurements are printed and stored (build/faults/rotation-*.txt) for
 docs/reliability.md."""
 
@@ -11,6 +11,7 @@ import pytest
 
 from five.clients.evaluator import EvaluatorClient
 from five.local import rotation
+from rapid.rpc.access import Caller
 from rapid.rpc.errors import CallFailed, StatusCode
 from tests.e2e.pace import Changes, Watch
 from tests.e2e.running import KINDS, ROOT, Run, eventually
@@ -29,10 +30,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
     run.destroy()
 
 
-async def refused(run: Run, token: str) -> bool:
-    """Return whether the evaluator refuses the token."""
+async def refused(run: Run, secret: str) -> bool:
+    """Return whether the evaluator refuses the command's secret."""
     config = run.config
-    client = EvaluatorClient([config.services.evaluator.address], config.rpc, config.name, token)
+    client = EvaluatorClient([config.services.evaluator.address], config.rpc, config.name, secret)
     try:
         await client.ratings()
         return False
@@ -46,7 +47,7 @@ async def refused(run: Run, token: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("size", SECONDS)
-async def test_certificates_and_token_rotate_during_training(run: Run, tmp_path: Path, size: str) -> None:
+async def test_certificates_and_secrets_rotate_during_training(run: Run, tmp_path: Path, size: str) -> None:
     seconds = SECONDS[size]
     authority, place = Authority(tmp_path / "authority"), tmp_path / "tls"
     tls = authority.issue(place, "IP:127.0.0.1")
@@ -62,30 +63,32 @@ async def test_certificates_and_token_rotate_during_training(run: Run, tmp_path:
     run.wait_version(3)
     pids = {name: run.pids(name) for name in KINDS}
     host, _, port = run.config.services.inference.addresses[0].rpartition(":")
-    shown, tokens = [ssl.get_server_certificate((host, int(port)))], [run.folder.token()]
+    shown, secrets = [ssl.get_server_certificate((host, int(port)))], [run.folder.cli_secret().secret()]
     changes = Changes()
 
     def change() -> None:
         authority.issue(place, "IP:127.0.0.1")
-        rotation.rotate_token(run.folder.path / "token")
+        rotation.rotate_secrets(run.folder, list(Caller))
 
     with Watch(run.head).on() as watch:
         for _ in range(ROUNDS):
             ended = changes.measure(watch, seconds / ROUNDS, change)
-            tokens.append(run.folder.token())
+            secrets.append(run.folder.cli_secret().secret())
             shown.append(ssl.get_server_certificate((host, int(port))))
-            assert [await refused(run, token) for token in tokens[-2:]] == [True, False]
+            assert [await refused(run, secret) for secret in secrets[-2:]] == [True, False]
         eventually(lambda: watch.at and watch.at[-1] > ended, 60, "a version after the last change")
-    assert len(set(shown)) == len(set(tokens)) == ROUNDS + 1
+    assert len(set(shown)) == len(set(secrets)) == ROUNDS + 1
     assert {name: run.pids(name) for name in KINDS} == pids, "nobody had to begin again"
     logs = {path.name: path.read_text() for path in (run.folder.path / "logs").glob("*-0.log")}
     said = "\n".join(logs.values())
-    assert not [token for token in tokens if token in said]
+    assert not [secret for secret in secrets if secret in said]
     assert "UNAUTHENTICATED" not in said and "no valid token" not in said
-    # A process reads the token at its next call. Streams of rollouts and full-size games outlast the test.
-    for name in ("rollout-0.log", "inference-0.log", "evaluator-0.log") if size == "tiny" else ():
-        assert "token file reloaded" in logs[name], name
-    text = changes.told(f"{ROUNDS} changes of certificates and token in {seconds:g} s of {size} training")
+    # A process reads its files at its next call. Streams of rollouts and full-size games outlast the test.
+    for name in ("rollout-0.log", "evaluator-0.log") if size == "tiny" else ():
+        assert "caller secret reloaded" in logs[name], name
+    for name in ("inference-0.log", "evaluator-0.log") if size == "tiny" else ():
+        assert "callers reloaded" in logs[name], name
+    text = changes.told(f"{ROUNDS} changes of certificates and secrets in {seconds:g} s of {size} training")
     print(text)
     (ROOT / "build" / "faults").mkdir(parents=True, exist_ok=True)
     (ROOT / "build" / "faults" / f"rotation-{size}.txt").write_text(text + "\n")
