@@ -11,6 +11,7 @@ from five.agent.anchor_refit import anchors_are_measured, refit_standings
 from five.agent.config import RatingConfig
 from five.agent.ladder import Ladder
 from five.agent.ratings import RANDOM
+from five.agent.skill_fit import fit_skills
 from five.agent.standings import Standing
 from tests.agent.test_ladder import World
 
@@ -41,6 +42,62 @@ def climb(world: World) -> list[dict[str, Standing]]:
         world.rate(player)
         after.append({name: Standing(**vars(s)) for name, s in world.ladder.standings.items()})
     return after
+
+
+def played(player: str, sigma: float, results: dict[str, list[int]], mu: float = 50.0) -> Standing:
+    return Standing(player, mu, sigma, 3, 0.5, player != "version-1", 1, results)
+
+
+def connected(sigma: float = 8.0) -> tuple[dict[str, Standing], RatingConfig]:
+    """Return one bot and a version that plays level with it and with random play: 40 games each."""
+    config = RatingConfig(anchors=(RANDOM, "scripted"))
+    level = [18, 4, 18]
+    standings = {RANDOM: played(RANDOM, 1e-3, {"scripted": level}, 0.0), "scripted": played(
+        "scripted", sigma, {RANDOM: level}), "version-1": played("version-1", 8.0, {"scripted": level, RANDOM: level})}
+    return standings, config
+
+
+@pytest.mark.parametrize(("sigmas", "measured"), [
+    ([2.5, 2.5], True), ([2.5, 2.51], False), ([2.51, 2.5], False), ([0.1, 0.1], True)])
+def test_anchors_are_measured_up_to_a_quarter_of_the_distance(sigmas: list[float], measured: bool) -> None:
+    standings = {str(i): played(str(i), sigma, {}) for i, sigma in enumerate(sigmas)}
+    assert anchors_are_measured(standings, RatingConfig(max_reference_distance=10.0)) is measured
+
+
+def test_refit_counts_a_game_of_two_anchors_once() -> None:
+    """All players are level: each σ is that of the Fisher information of its 40 or 80 games."""
+    standings, config = connected()
+    games = [(first, second, score) for first, second in ((RANDOM, "scripted"), (RANDOM, "version-1"),
+             ("scripted", "version-1")) for score, count in ((1.0, 18), (0.5, 4), (0.0, 18)) for _ in range(count)]
+    expected = fit_skills(games, config)
+    refitted = refit_standings(standings, config)
+    assert refitted is not None and refitted.keys() == {"scripted", "version-1"}
+    for name, standing in refitted.items():
+        assert standing.skill == expected.skills[name] and abs(standing.mu) < 1e-6
+        assert standing.draw_probability == expected.draw_probability == pytest.approx(0.1, abs=0.01)
+        before = standings[name]
+        assert (standing.player, standing.trial, standing.reference, standing.aborted, standing.results) == (
+            before.player, before.trial, before.reference, before.aborted, before.results)
+
+
+@pytest.mark.parametrize(("factor", "succeeds"), [(1.001, True), (0.999, False)])
+def test_refit_requires_a_narrower_deviation_of_the_anchors(factor: float, succeeds: bool) -> None:
+    """The new σ of a bot is at most 0.6 of the present one. σ of versions and of random play do not count."""
+    standings, config = connected()
+    found = refit_standings(standings, config)
+    assert found is not None
+    standings["scripted"].sigma = factor * found["scripted"].sigma / 0.6
+    standings["version-1"].sigma = 1e-9
+    assert (refit_standings(standings, config) is not None) is succeeds
+
+
+def test_refit_needs_games_of_every_anchor() -> None:
+    standings, config = connected()
+    three = RatingConfig(anchors=(RANDOM, "scripted", "scripted-hard"))
+    assert refit_standings({**standings, "scripted-hard": played("scripted-hard", 8.0, {})}, three) is None
+    assert refit_standings({name: played(name, 8.0, {}) for name in standings}, config) is None
+    # Without a game of random play nothing fixes the scale.
+    assert refit_standings({"version-1": played("version-1", 8.0, {"scripted": [1, 0, 1]})}, config) is None
 
 
 def test_distance_is_open_if_random_play_never_wins() -> None:

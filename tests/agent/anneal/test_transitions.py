@@ -114,6 +114,68 @@ def test_promote_and_abort_are_idempotent() -> None:
     assert abort(fail(anneal(), "harm").anneal, "anna").anneal.state is AnnealState.ABORTED
 
 
+def test_gates_open_one_after_another() -> None:
+    a = anneal(policy={"gates": [0.25, 0.75, 1.0]})
+    assert [a.model_copy(update={"passed": passed}).gate for passed in range(5)] == [0.25, 0.75, 1.0, 1.0, 1.0]
+    assert not advance(a, 149, OPEN).changed, "49 of 200 versions: below the gate"
+    first = advance(a, 150, PASS).anneal
+    assert (first.passed, first.share(150), first.share(249), first.share(250), first.share(999)) == (
+        1, 0.25, pytest.approx(0.745), 0.75, 0.75)
+    assert first.reason == "passed the gate at 0.25: it is a pass" and first.revision == a.revision + 1
+    second = advance(first, 250, PASS)
+    assert second.anneal.passed == 2 and second.anneal.state is AnnealState.RAMPING
+    assert advance(second.anneal, 300, PASS).anneal.state is AnnealState.PROMOTED
+
+
+def test_set_share_passes_the_gates_below_it() -> None:
+    a = anneal(policy={"gates": [0.25, 0.75, 1.0]})
+    for share, passed in ((0.0, 0), (0.25, 0), (0.26, 1), (0.75, 1), (0.76, 2), (1.0, 2)):
+        put = set_share(a, share, 120, "anna").anneal
+        assert (put.passed, put.share(500), put.held_by, put.state) == (passed, share, "anna", AnnealState.HOLDING)
+        assert put.reason == f"anna set the share to {share:g}"
+    again = set_share(put, 0.1, 130, "anna").anneal
+    assert (again.passed, again.share(500)) == (2, 0.1)
+    assert set_share(again, 0.1, 140, "bert").changed
+    assert set_share(hold(a, 100, "anna").anneal, 0.5, 150, "anna").changed
+    assert set_share(a, 0.1 + 1e-12, 120, "anna").anneal.ramp.share == 0.1
+
+
+@pytest.mark.parametrize(("length", "slower", "after"), [
+    (200, 1.5, 300), (1, 1.0, 1), (3, 1.5, 4), (10_000_000, 2.0, 10_000_000), (6_000_000, 2.0, 10_000_000)])
+def test_length_of_the_next_attempt(length: int, slower: float, after: int) -> None:
+    """The length times ``slower``, rounded (halves to even), at most ten million."""
+    a = anneal(ramp={"start": 100, "length": length}, policy={"slower": slower})
+    second = complete_revert(fail(a, "harm").anneal, 180).anneal
+    assert (second.ramp.length, second.began, second.passed, second.held_by) == (after, 180, 0, "")
+    assert second.share(180) == 0.0 and second.share(181) == pytest.approx(min(1 / after, 0.5))
+
+
+def test_attempts_end_at_the_last_one() -> None:
+    a = anneal(policy={"tries": 3})
+    for attempt in (1, 2):
+        assert a.attempt == attempt
+        a = complete_revert(fail(a, "harm").anneal, 200).anneal
+        assert a.state is AnnealState.RAMPING
+    last = complete_revert(fail(a, "harm").anneal, 300).anneal
+    assert (last.state, last.attempt, last.reason) == (
+        AnnealState.REVERTED, 3, "harm. Reverted after the last of 3 attempts")
+
+
+def test_share_of_a_version_before_the_ramp() -> None:
+    ramp = AnnealRamp(start=100, share=0.5, length=10)
+    assert [ramp.at(version) for version in (0, 100, 101, 105, 106, 1000)] == [0.5, 0.5, 0.6, 1.0, 1.0, 1.0]
+    a = anneal(ramp={"start": 100, "share": 0.2, "length": 100})
+    assert (a.shown_at(99), a.shown_at(100), a.shown_at(110)) == (0.0, 0.2, pytest.approx(0.3))
+
+
+@pytest.mark.parametrize("state", [state for state in AnnealState if state not in ("ramping", "holding")])
+def test_ended_anneal_has_no_share_and_does_not_advance(state: AnnealState) -> None:
+    a = anneal(state=state, ramp={"start": 100, "share": 0.4, "length": 10})
+    assert a.share(500) == 0.0 and a.shown_at(500) == 0.0
+    for decision in (PASS, FAIL, OPEN):
+        assert not advance(a, 500, decision).changed
+
+
 def test_document_json_round_trip() -> None:
     a = hold(anneal(policy={"gates": [0.25, 1.0]}, guard={"loss": 0.1}), 130, "anna").anneal
     assert Anneal.model_validate(a.to_json()) == a
@@ -128,7 +190,11 @@ def test_document_of_an_earlier_version_is_read() -> None:
 
 @pytest.mark.parametrize(("change", "said"), [
     ({"overrides": {}}, "overrides is empty"), ({"overrides": {"x": "y" * 20_000}}, "longer than"),
-    ({"id": "../x"}, "id"), ({"ramp": {"start": 0, "length": 0}}, "length"), ({"surprise": 1}, "surprise"),
+    ({"id": "../x"}, "id"), ({"ramp": {"start": 0, "length": 0}}, "length"),
+    ({"ramp": {"start": 0, "length": 10_000_001}}, "length"),
+    ({"policy": {"gates": [0.0, 1.0]}}, "rising order"), ({"policy": {"gates": [0.5, 0.5, 1.0]}}, "rising order"),
+    ({"policy": {"tries": 0}}, "tries"), ({"attempt": 0}, "attempt"), ({"base": -1}, "base"),
+    ({"surprise": 1}, "surprise"),
     ({"policy": {"gates": [0.5]}}, "rising order"), ({"policy": {"gates": [0.5, 0.2, 1.0]}}, "rising order"),
     ({"policy": {"slower": 0.5}}, "slower"), ({"guard": {"false_alarm": 0.9}}, "false_alarm")])
 def test_invalid_anneal_is_rejected(change: dict[str, object], said: str) -> None:
