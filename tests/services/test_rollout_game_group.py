@@ -1,0 +1,167 @@
+"""What a group of games reports and how it goes on: progress, traces, stagger, pauses, and lost servers."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+
+from five.clients.opponents import Opponent
+from five.services.rollout import game_group
+from five.services.rollout.game_group import GroupProgress, ring_capacity, split_games
+from five.services.rollout.step_buffer import SIDES
+from rapid.telemetry import tracing
+from tests.agent.plain_samples import steps_of
+from tests.services.counting import HEROES, CountingGames, Versions
+from tests.services.inference_server import InferenceServer
+from tests.services.test_rollout import SAMPLES, UNROLL, Opponents, of_games, play
+
+
+async def test_progress_counts_steps_games_and_segments() -> None:
+    async with InferenceServer(Versions(0, 3)) as server:
+        done = await play(CountingGames([[9, 50], [50]]), 20, [server])
+    progress = done.group.progress
+    assert progress.team_steps == 2 * SIDES * 20 and progress.hero_steps == progress.team_steps * HEROES
+    assert progress.games == len(done.records) == 1
+    assert progress.segments == len(done.segments) > 4
+    assert (progress.newest_version, progress.recoveries, progress.abandoned_games) == (3, 0, 0)
+    assert progress.forward_us > 0 and not progress.is_idle
+    assert min(progress.act_seconds, progress.step_seconds, progress.cut_seconds, progress.wait_seconds) > 0
+
+
+async def test_steps_of_a_bots_side_are_not_counted() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[50]]), 10, [server], scripted=1.0)
+    assert done.group.progress.team_steps == 10
+
+
+async def test_newest_version_is_not_that_of_a_past_opponent() -> None:
+    async with InferenceServer(Versions(0, 7)) as server:
+        done = await play(CountingGames([[50]]), 10, [server], opponents=Opponents(Opponent(0, 1)))
+    assert done.group.progress.newest_version == 7
+
+
+async def test_first_segments_of_the_slots_end_at_different_samples() -> None:
+    """The slots do not send all at once; a later game in a slot begins with a full segment."""
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[100], [100], [100], [30, 100]]), 60, [server])
+    lengths = {key: [steps_of(s) for s in parts] for key, parts in of_games(done.segments).items() if key[0] % 2 == 0}
+    full = UNROLL * SAMPLES
+    assert lengths[0, 0][:2] == [UNROLL, full] and lengths[2, 0][:2] == [full, full]
+    assert lengths[4, 0][:2] == [UNROLL, full] and lengths[6, 0][:2] == [full, full]
+    assert lengths[6, 1][0] == full
+
+
+async def test_outcome_is_that_of_each_side() -> None:
+    """Winners rotate: Radiant, Dire, draw. The label is 1, 0 or one half."""
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[4]]), 12, [server])
+    labels = {key: parts[-1].arrays["win_label"][0].item() for key, parts in of_games(done.segments).items()}
+    assert labels == {(0, 0): 1.0, (1, 0): 0.0, (0, 1): 0.0, (1, 1): 1.0, (0, 2): 0.5, (1, 2): 0.5}
+    assert [record["winner"] for record in done.records] == ["radiant", "dire", "draw"]
+
+
+async def test_prediction_of_each_side_is_that_of_its_first_step() -> None:
+    versions = Versions(0)
+    async with InferenceServer(versions) as server:
+
+        async def publish() -> None:
+            versions.publish(20)
+            await asyncio.to_thread(server.models.refresh)
+
+        done = await play(CountingGames([[9, 9]]), 18, [server], {5: publish})
+    assert [record["win_probability"] for record in done.records] == [[0.5, 0.5], [0.7, 0.7]]
+
+
+async def test_bots_side_has_no_prediction() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[9]]), 18, [server], scripted=1.0)
+    assert done.records and all("win_probability" not in record for record in done.records)
+
+
+async def test_all_games_of_a_lost_server_are_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No new game begins while the server is away, and the process still ends at once."""
+    games = CountingGames([[50], [50]])
+    games.lose_at = {6}
+    reset, failures = games.reset, [ConnectionError("no server")] * 2
+    begun = []
+
+    async def failing(*arguments: Any) -> Any:
+        if games.steps >= 6 and failures:
+            raise failures.pop()
+        begun.append(games.steps)
+        return await reset(*arguments)
+
+    games.reset = failing  # type: ignore[method-assign]
+    sleep, slept = asyncio.sleep, []
+
+    async def quick(seconds: float) -> None:
+        slept.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(game_group.asyncio, "sleep", quick)
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(games, 20, [server])
+    assert begun == [0, 6] and done.group.progress.abandoned_games == 2
+    assert [s for s in slept if s >= 0.5] == [0.5, 1.0]  # it waits longer each time
+    assert done.group.progress.games == 0
+
+
+def test_stage_seconds_add_up_also_after_an_error() -> None:
+    progress = GroupProgress()
+    for error in (None, ValueError("a fault")):
+        before = progress.step_seconds
+        try:
+            with progress.timed("step"):
+                if error is not None:
+                    raise error
+        except ValueError:
+            pass
+        assert progress.step_seconds > before
+    assert progress.act_seconds == progress.cut_seconds == progress.wait_seconds == 0.0
+
+
+async def test_group_without_a_broadcast_lists_no_games() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[50]]), 4, [server])
+    assert done.group.live_games() == []
+
+
+@pytest.mark.parametrize(("games", "groups", "expected"), [
+    (5, 2, [3, 2]), (7, 3, [3, 2, 2]), (2, 5, [1, 1]), (1, 1, [1])])
+def test_games_are_split_evenly(games: int, groups: int, expected: list[int]) -> None:
+    assert split_games(games, groups) == expected
+
+
+def test_ring_holds_a_segment_and_the_sample_before_it() -> None:
+    assert ring_capacity(16, 16) == 16 * 17 + 2
+
+
+async def test_sampled_step_is_traced_once_until_its_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[tuple[Any, ...]] = []
+    spans = [0]
+
+    class Span:
+        def __init__(self) -> None:
+            spans[0] += 1
+            self.traceparent = f"step-{spans[0]}"
+
+        def __enter__(self) -> "Span":
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+    def record(name: str, parent: str, begin: int, end: int, *_: Any) -> str:
+        recorded.append((name, parent))
+        assert begin <= end
+        return f"{parent}/segment"
+
+    monkeypatch.setattr(tracing, "step_span", lambda *_: Span())
+    monkeypatch.setattr(game_group.tracing, "record", record)
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[100], [100]]), 20, [server])
+    traced = [s for s in done.segments if s.traceparent]
+    assert len(traced) == len(recorded) and recorded[0] == ("build segment", "step-1")
+    assert [s.traceparent for s in traced] == [f"{parent}/segment" for _, parent in recorded]
+    assert np.all([steps_of(s) for s in traced])
+    assert len({parent for _, parent in recorded}) == len(recorded)  # each sampled step has one segment
