@@ -11,6 +11,7 @@ import grpc
 import grpc.aio
 import numpy as np
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from five.clients import wire
 from five.clients.inference import RESET, InferenceClient
@@ -247,6 +248,20 @@ async def test_health_needs_no_token_and_follows_the_server(start_server: Any, s
     assert await asyncio.to_thread(is_serving, target, rpc_config)
     await server.stop(0)
     assert not await asyncio.to_thread(is_serving, target, rpc_config)
+
+
+async def test_only_a_single_health_check_needs_no_token(start_server: Any, servicer: Inference,
+                                                         rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    for secret, code in ((None, CODE.UNAUTHENTICATED), (SECRET, CODE.PERMISSION_DENIED)):
+        connection = aio_channel(f"127.0.0.1:{server.port}", rpc_config, CallToken(secret, Audience.INFERENCE))
+        stub: Any = health_pb2_grpc.HealthStub(connection.grpc)  # type: ignore[arg-type]
+        request = health_pb2.HealthCheckRequest()
+        assert (await stub.Check(request, metadata=connection.metadata, timeout=5)).status
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stub.Watch(request, metadata=connection.metadata, timeout=5).read()
+        assert caught.value.code() is code
+        await connection.close()
 
 
 async def test_server_needs_its_callers_by_default(rpc_config: RpcConfig) -> None:

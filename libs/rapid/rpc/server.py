@@ -27,8 +27,9 @@ CALLS = counter("rpc", "answered_calls", "Calls answered by this process, by met
 
 Context = Any  # grpc.aio.ServicerContext; its stubs lack the awaitable types
 Register = tuple[Callable[[Any, Any], None], Any]
-# Probes carry no token, and learn only whether the server is up.
-OPEN_METHODS = ("/grpc.health.v1.Health/",)
+# Probes carry no token, and learn only whether the server is up. Health/Watch is not open: its streams would count
+# towards rpc.max_concurrent_calls for as long as anybody likes.
+OPEN_METHODS = frozenset({"/grpc.health.v1.Health/Check"})
 CANCELLED_SECONDS = 2.0  # for cancelled calls to end
 
 
@@ -80,7 +81,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         if handler is None:  # gRPC responds UNIMPLEMENTED
             return handler
         method: str = handler_call_details.method
-        refusal = None if self._callers is None or method.startswith(OPEN_METHODS) else _refusal(
+        refusal = None if self._callers is None or method in OPEN_METHODS else _refusal(
             self._callers, method, presented_token(handler_call_details.invocation_metadata))
         return _guard(handler, method, self.calls) if refusal is None else _refuse(method, *refusal)
 
