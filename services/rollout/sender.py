@@ -17,6 +17,7 @@ from rapid.rpc.errors import CallFailed, MessageTooLarge
 
 log = logging.getLogger(__name__)
 
+FAILURE_POLL_SECONDS = 1.0  # between two checks of waiting games whether sending has failed
 RELEASE_SECONDS = 60.0  # for the last acknowledgements of an optimizer that gets no more segments
 # Observations that are mostly zero, sent in a sparse encoding.
 SPARSE = ("shared", "private")
@@ -90,7 +91,7 @@ class Sender:
                 while not self._has_capacity.is_set():
                     self._raise_failure()
                     try:
-                        await asyncio.wait_for(self._has_capacity.wait(), 1.0)
+                        await asyncio.wait_for(self._has_capacity.wait(), FAILURE_POLL_SECONDS)
                     except TimeoutError:
                         continue
         self._raise_failure()

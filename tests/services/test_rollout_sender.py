@@ -74,6 +74,12 @@ def sender(*optimizers: Optimizer, max_unsent: int = 3, in_flight: int = 2) -> S
     return s
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for failures more often than a test waits."""
+    monkeypatch.setattr("five.services.rollout.sender.FAILURE_POLL_SECONDS", 0.03)
+
+
 async def blocked(s: Sender) -> bool:
     try:
         await asyncio.wait_for(s.wait_for_capacity(), 0.15)
