@@ -47,7 +47,7 @@ def _private_folder() -> Path:
         pass
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise RuntimeError(f"{folder} must be a folder of this user with mode 0700: remove it, or set TMPDIR to another "
+        raise RuntimeError(f"{folder} must be a folder of this user with mode 0700: remove it, set TMPDIR to another "
                            "folder, or move the run to a shorter path")
     return folder
 
@@ -70,8 +70,8 @@ class EmbeddedRedis:
     def socket(self) -> Path:
         """The unix socket in the folder, or in a private one when the path is too long for the kernel.
 
-        The private folder is ``five-<uid>`` in the temporary folder, so that every process of this user finds it. Raises
-        RuntimeError when another user may have made it.
+        The private folder is ``five-<uid>`` in the temporary folder, so that every process of this user finds it.
+        Raises RuntimeError when another user may have made it.
         """
         path = self.folder.resolve() / "redis.sock"
         if len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH:

@@ -27,7 +27,7 @@ class CheckpointName(NamedTuple):
     def parse(cls, name: str) -> "CheckpointName | None":
         """Return the parts of a name; None for any other name."""
         found = _NAME.fullmatch(name)
-        return None if found is None else cls(*(int(part or 0) for part in found.groups()[:3]), found[4] or "")
+        return None if found is None else cls(int(found[1]), int(found[2] or 0), int(found[3] or 0), found[4] or "")
 
     def text(self) -> str:
         """Return the name. Names of different writers differ, so no writer overwrites another's file."""

@@ -53,7 +53,8 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
     entries += [(name, state.dump(name), -1) for name in streams]
     entries = [entry for entry in entries if entry[1] is not None]  # it expired since the listing
     newest = None if head is None else HeadVersion.parse(head).version
-    return backup_file.write(file, run, time.time(), newest, [(name.decode(), value, ttl) for name, value, ttl in entries])
+    return backup_file.write(file, run, time.time(), newest,
+                             [(name.decode(), value, ttl) for name, value, ttl in entries])
 
 
 def _names(state: redis.Redis, keys: Keys) -> list[bytes]:

@@ -17,8 +17,8 @@ MAX_MANIFEST_BYTES = 1 << 28
 MAX_KEY_BYTES = 1 << 29  # Redis' own limit of one value
 MAX_BYTES = 1 << 36  # of all keys
 MAX_TTL_MS = 10 * 365 * 24 * 3600 * 1000
-# First parts of keys that no backup contains: heartbeats, parameters, and the key that signs checkpoints, which must not
-# be in the blob store.
+# First parts of keys that no backup contains: heartbeats, parameters, and the key that signs checkpoints, which must
+# not be in the blob store.
 NEVER = frozenset({"lease", "leases", "ordinals", "quiet", "quiet-names", "params", "checkpoint-key"})
 # Logins and stored responses: a restore would make them valid again. Backups of earlier releases contain them.
 SECRET = frozenset({"session", "login", "idempotency", "idempotency-index"})
@@ -82,7 +82,8 @@ def read(file: IO[bytes]) -> tuple[Backup, list[SavedKey]]:
 def _check_sizes(sizes: dict[str, int], entries: int) -> None:
     """Raise Corrupt for sizes that no backup has, before anything is decompressed."""
     if sizes.get("manifest.json", 0) > MAX_MANIFEST_BYTES:
-        raise Corrupt(f"the backup's manifest has {sizes['manifest.json']} bytes: at most {MAX_MANIFEST_BYTES} are allowed")
+        raise Corrupt(f"the backup's manifest has {sizes['manifest.json']} bytes: at most {MAX_MANIFEST_BYTES} are "
+                      "allowed")
     if entries != len(sizes) or max(sizes.values(), default=0) > MAX_KEY_BYTES or sum(sizes.values()) > MAX_BYTES:
         raise Corrupt(f"the backup has entries twice, above {MAX_KEY_BYTES} bytes, or above {MAX_BYTES} together")
 
