@@ -1,0 +1,60 @@
+"""Journal of rows: what is read back after changes, crashes and a new start."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from five.evaluation.journal import Journal
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ladder.jsonl"
+
+
+def test_changes_are_read_back_in_order(path: Path) -> None:
+    journal = Journal(path)
+    assert journal.rows == {} and not path.exists()
+    for change in ({"a": 1, "b": {"c": [2]}}, {"a": 3}, {"b": None, "gone": None}):
+        journal.write(change)
+    assert journal.rows == Journal(path).rows == {"a": 3}
+    assert path.read_text() == '{"a": 1, "b": {"c": [2]}}\n{"a": 3}\n{"b": null, "gone": null}\n'
+
+
+@pytest.mark.parametrize("torn", ['{"a": 2', '{"a": 2}', "{"])
+def test_incomplete_last_line_is_discarded_and_overwritten(path: Path, torn: str) -> None:
+    Journal(path).write({"a": 1})
+    with path.open("a") as file:
+        file.write(torn)
+    journal = Journal(path)
+    assert journal.rows == {"a": 1}
+    journal.write({"b": 5})
+    journal.write({"c": 6})
+    assert path.read_text() == '{"a": 1}\n{"b": 5}\n{"c": 6}\n' and Journal(path).rows == {"a": 1, "b": 5, "c": 6}
+
+
+def test_forgotten_rows_are_kept_under_their_time(path: Path) -> None:
+    journal = Journal(path)
+    journal.write({"a": 1})
+    os.utime(path, (1_000_000, 1_234_567.9))
+    journal.forget()
+    assert journal.rows == {} and path.exists(), "the file stays until the next write"
+    journal.write({"b": 2})
+    journal.write({"c": 3})
+    assert journal.rows == Journal(path).rows == {"b": 2, "c": 3}
+    old = path.with_name("ladder.jsonl.1234567")
+    assert {file.name for file in path.parent.iterdir()} == {path.name, old.name} and Journal(old).rows == {"a": 1}
+
+
+def test_forgetting_without_a_file_renames_nothing(path: Path) -> None:
+    journal = Journal(path)
+    journal.forget()
+    journal.write({"a": 1})
+    assert [file.name for file in path.parent.iterdir()] == [path.name] and Journal(path).rows == {"a": 1}
+
+
+def test_damaged_line_is_not_skipped(path: Path) -> None:
+    path.write_text('{"a": 1}\nnonsense\n{"b": 2}\n')
+    with pytest.raises(ValueError, match="Expecting value"):
+        Journal(path)
