@@ -67,6 +67,14 @@ def test_interval_of_pairs_by_hand(scores: list[float], confidence: float, low: 
     assert pairs_interval(scores, confidence) == pytest.approx((low, high), abs=1e-4)
 
 
+def test_intervals_stay_within_0_and_1() -> None:
+    """Rounding puts the ends of some sure results, such as 9 wins of 9, beyond 0 and 1 before they are bounded."""
+    for games in range(1, 200):
+        for rate in (0, 1):
+            for low, high in (wilson_interval(rate * games, games), pairs_interval([float(rate)] * games)):
+                assert 0 <= low < high <= 1
+
+
 def test_correlated_pairs_widen_the_interval() -> None:
     level, luck = pairs_interval([0.5] * 50), pairs_interval([0.0, 1.0] * 25)
     assert level[1] - level[0] < 0.1 < 0.25 < luck[1] - luck[0]
