@@ -29,6 +29,9 @@ def test_batch_closes_before_it_exceeds_its_size() -> None:
         assert queue.put(pending(given))
     assert sessions(queue.take()) == [[1, 2], [3]], "what comes after the one that is too large waits with it"
     assert sessions(queue.take()) == [[4, 5], [6]]
+    for given in ([1, 2], [3, 4], [5]):
+        queue.put(pending(given))
+    assert sessions(queue.take()) == [[1, 2], [3, 4]], "a batch may have exactly its size"
 
 
 def test_requests_of_one_session_never_share_a_batch() -> None:

@@ -70,8 +70,10 @@ def test_pass_ends_after_a_limited_number_of_changes(store: OperationStore, monk
     assert not advance_once(store, run)
 
 
-def test_pass_that_loses_the_write_reports_no_change(store: OperationStore, redis_client: redis.Redis) -> None:
+def test_pass_that_loses_the_write_reports_no_change(store: OperationStore, redis_client: redis.Redis,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
     """Another controller changes the document between the read and the write of each attempt."""
+    monkeypatch.setattr(loop, "MAX_CHANGES_PER_PASS", 4)
     run = MemoryBackend()
     identity = begun(store)
     advance_once(store, run)
