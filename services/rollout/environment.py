@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -14,7 +14,7 @@ from dota.config import GameConfig
 from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
-from five.clients.environment import EnvironmentClient, SpectatorView
+from five.clients.environment import METHOD, EnvironmentClient, EnvironmentStep, SpectatorView
 from five.services.rollout.step_buffer import SIDES, Array, Arrays, split_team_rows
 from rapid.packed_array import PackedArray
 from rapid.rpc.errors import CallFailed, StatusCode
@@ -192,9 +192,9 @@ class RemoteEnvironment:
             variants = np.array([0 if rule is None else 1 + others.index(rule.model_dump_json()) for rule in rules],
                                 np.uint8)
             step = await self._client.reset(games, controllers, others, variants if others else None)
+            self._copy_rows(step, out, games)
         except CallFailed as failure:
             await self._mark_lost(failure)
-        _copy_rows(step.observations, out, games)
         return step.lineups
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
@@ -202,10 +202,10 @@ class RemoteEnvironment:
             raise ConnectionError("no games: call reset first")
         try:
             step = await self._client.step(self._all, actions, self._watched)
+            self._copy_rows(step, out, self._all)
         except CallFailed as failure:
             await self._mark_lost(failure)
         self._seen = step.seen
-        _copy_rows(step.observations, out, self._all)
         return StepResult(step.signals, step.winners, step.game_time, step.statistics)
 
     def watch(self, slots: Collection[int]) -> None:
@@ -233,6 +233,20 @@ class RemoteEnvironment:
         if client is not None:
             await client.close()
 
+    def _copy_rows(self, step: EnvironmentStep, out: Arrays, games: Ints) -> None:
+        """Copy the observations of games into ``out``. Raise CallFailed for those of other games or another layout."""
+        try:
+            _require_equal("games", step.winners.shape, (len(games),))
+            _require_equal("observations", step.observations.keys(), out.keys())
+            rows = {name: split_team_rows(array) if isinstance(array, PackedArray) else array
+                    for name, array in step.observations.items()}
+            for name, array in rows.items():
+                _require_equal(name, array.shape, (len(games), *out[name].shape[1:]))
+        except ValueError as error:
+            raise CallFailed(StatusCode.INTERNAL, self.server, METHOD, f"its response is malformed: {error}") from None
+        for name, array in rows.items():
+            out[name][games] = array
+
     async def _mark_lost(self, failure: CallFailed) -> NoReturn:
         await self.close()
         if not (failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure)):
@@ -240,6 +254,7 @@ class RemoteEnvironment:
         raise ConnectionError(str(failure)) from failure
 
 
-def _copy_rows(observations: Mapping[str, Array | PackedArray], out: Arrays, games: Ints) -> None:
-    for name, array in observations.items():
-        out[name][games] = split_team_rows(array) if isinstance(array, PackedArray) else array
+def _require_equal(what: str, found: object, expected: object) -> None:
+    """Raise ValueError unless the two are equal."""
+    if found != expected:
+        raise ValueError(f"{what}: {found} instead of {expected}")

@@ -207,7 +207,14 @@ class EnvironmentClient:
                 future.set_exception(self._failure)
 
     def _step(self, answer: env_pb2.PlayResponse) -> EnvironmentStep:
+        """Decode a response. Raise CallFailed for one of another epoch, or that is malformed."""
         require_same_epoch(self._epoch, answer.epoch, self._target, METHOD)
+        try:
+            return self._decode(answer)
+        except ValueError as error:
+            raise CallFailed(StatusCode.INTERNAL, self._target, METHOD, f"its response is malformed: {error}") from None
+
+    def _decode(self, answer: env_pb2.PlayResponse) -> EnvironmentStep:
         observations: Mapping[str, Array | PackedArray] = {}
         if answer.observations.tensors:
             decode = wire.decode_packed_set if self._packed else wire.decode_set

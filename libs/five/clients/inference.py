@@ -262,7 +262,11 @@ class InferenceClient:
                 await self._drop(stream)
                 raise
             require_same_epoch(self._epoch, answer.epoch, stream.target, METHOD)
-            return self._result(answer, n, loop.time() - started)
+            try:
+                return self._result(answer, n, loop.time() - started)
+            except ValueError as error:
+                raise CallFailed(StatusCode.INTERNAL, stream.target, METHOD, f"its response is malformed: {error}"
+                                 ) from None
 
     def _result(self, answer: inference_pb2.ActResponse, n: int, seconds: float) -> ActResult:
         unknown = np.frombuffer(answer.unknown_sessions, np.int64)
