@@ -147,7 +147,7 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 {{- end }}
 
-{{/* Environment: where its secrets are, passwords from their Secrets, then what the values add; a component's own in place of the global. */}}
+{{/* Environment: where its secrets are, then what the values add; a component's own in place of the global. */}}
 {{- define "five.env" -}}
 {{- if include "five.calls" . }}
 - name: FIVE_CALLER_SECRET_FILE
@@ -176,7 +176,7 @@ scales one inference pool, the one that serves the latest version.
 
 {{/* Refusals, one to a line. Call with the root. Helm 4 takes no variable twice, and stops after half of the objects. */}}
 {{- define "five.env.problems" -}}
-{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_CALLER_SECRET_FILE" "FIVE_CALLERS_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" }}
+{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_CALLER_SECRET_FILE" "FIVE_CALLERS_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_STATE_PASSWORD_FILE" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "FIVE_PARAMS_PASSWORD_FILE" "POD_NAME" "POD_IP" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
 {{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}
@@ -194,7 +194,7 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 
 {{/*
-Call with (dict "root" $ "user" NAME): the user's name and password in each Redis where it has one. One of the values' own without users is asked by password alone.
+Call with (dict "root" $ "user" NAME): the user's name, and the file of its password, in each Redis where it has one. One of the values' own without users is asked by password alone.
 */}}
 {{- define "five.secretEnv" -}}
 {{- range $role := include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray }}
@@ -203,11 +203,35 @@ Call with (dict "root" $ "user" NAME): the user's name and password in each Redi
 - name: FIVE_{{ upper $role }}_USER
   value: {{ $.user }}
 {{- end }}
-- name: FIVE_{{ upper $role }}_PASSWORD
-  valueFrom:
-    secretKeyRef:
-      name: {{ include "five.secretName" (dict "root" $.root "at" "redis" "user" $.user) }}
-      key: {{ $role }}-password
+- name: FIVE_{{ upper $role }}_PASSWORD_FILE
+  value: /etc/five/redis/{{ $role }}-password
+{{- end }}
+{{- end }}
+
+{{/*
+Volume with a user's passwords, which a process reads for each connection; nothing for who has none. Call with (dict "root" $ "user" NAME), and
+"roles" for some of them.
+*/}}
+{{- define "five.redisLogin.volume" -}}
+{{- with .roles | default (include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray) }}
+- name: redis-login
+  secret:
+    secretName: {{ include "five.secretName" (dict "root" $.root "at" "redis" "user" $.user) }}
+    defaultMode: 0440
+    items:
+      {{- range . }}
+      - key: {{ . }}-password
+        path: {{ . }}-password
+      {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Where a container finds them. Call with (dict "root" $ "user" NAME). */}}
+{{- define "five.redisLogin.mount" -}}
+{{- if include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray }}
+- name: redis-login
+  mountPath: /etc/five/redis
+  readOnly: true
 {{- end }}
 {{- end }}
 
@@ -311,6 +335,9 @@ five/shares-blobs: {{ include "five.fullname" .root }}
       - key: callers.json
         path: callers.json
 {{- end }}
+{{- with include "five.redisLogin.volume" (dict "root" .root "user" .component) | trim }}
+{{ . }}
+{{- end }}
 {{- if eq .component "controller" }}
 # In a folder of its own: a token that is added to the Secret is taken within a minute or two.
 - name: tokens
@@ -363,6 +390,9 @@ five/shares-blobs: {{ include "five.fullname" .root }}
   {{- if eq .component "inference" }}
   readOnly: true
   {{- end }}
+{{- end }}
+{{- with include "five.redisLogin.mount" (dict "root" .root "user" .component) | trim }}
+{{ . }}
 {{- end }}
 {{- if eq .component "controller" }}
 - name: tokens

@@ -7,18 +7,10 @@ The two Redis servers.
 {{- if not (index .root.Values.redis .role).external.host }}true{{ end }}
 {{- end }}
 
-{{/* The probe's password, under the name by which redis-cli finds it: it may ask how the server is. Call with (dict "root" $ "role" "state"). */}}
-{{- define "five.redisEnv" -}}
-- name: REDISCLI_AUTH
-  valueFrom:
-    secretKeyRef:
-      name: {{ include "five.secretName" (dict "root" .root "at" "redis" "user" "probe") }}
-      key: {{ .role }}-password
-{{- end }}
-
 {{/*
-Volumes of the users: the Secret's hashes, in a folder of its own where a file changes with the Secret, and a folder in
-memory for the file that redis-start.sh writes. Call with the same.
+Volumes of the users: the Secret's hashes, in a folder of its own where a file changes with the Secret; the password of the
+probe, which may ask how the server is; and a folder in memory for the file that redis-start.sh writes. Call with
+(dict "root" $ "role" "state").
 */}}
 {{- define "five.redisUsersVolumes" -}}
 - name: users
@@ -28,6 +20,13 @@ memory for the file that redis-start.sh writes. Call with the same.
     items:
       - key: {{ .role }}.acl
         path: users.acl
+- name: probe
+  secret:
+    secretName: {{ include "five.secretName" (dict "root" .root "at" "redis" "user" "probe") }}
+    defaultMode: 0440
+    items:
+      - key: {{ .role }}-password
+        path: password
 - name: run
   emptyDir:
     medium: Memory
@@ -37,6 +36,9 @@ memory for the file that redis-start.sh writes. Call with the same.
 {{- define "five.redisUsersMounts" -}}
 - name: users
   mountPath: /etc/five-redis/users
+  readOnly: true
+- name: probe
+  mountPath: /etc/five-redis/probe
   readOnly: true
 - name: run
   mountPath: /run/five-redis
@@ -104,7 +106,7 @@ readinessProbe:
     command:
       - sh
       - -c
-      - redis-cli --user probe --no-auth-warning {{ with include "five.tls.redisCli" . }}{{ . }} {{ end }}ping | grep -q PONG
+      - REDISCLI_AUTH=$(cat /etc/five-redis/probe/password) redis-cli --user probe --no-auth-warning {{ with include "five.tls.redisCli" . }}{{ . }} {{ end }}ping | grep -q PONG
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 3

@@ -57,11 +57,8 @@ spec:
         {{- include "five.secretEnv" (dict "root" $root "user" .) | trim | nindent 8 }}
         {{- end }}
         {{- if .token }}
-        - name: FIVE_VIEWER_TOKEN
-          valueFrom:
-            secretKeyRef:
-              name: {{ include "five.secretName" (dict "root" $root "at" "test") }}
-              key: token
+        - name: FIVE_VIEWER_TOKEN_FILE
+          value: /etc/five/viewer/token
         {{- end }}
       {{- end }}
       resources:
@@ -75,6 +72,14 @@ spec:
           readOnly: true
         - name: tmp
           mountPath: /tmp
+        {{- with .user }}
+        {{- include "five.redisLogin.mount" (dict "root" $root "user" .) | trim | nindent 8 }}
+        {{- end }}
+        {{- if .token }}
+        - name: viewer
+          mountPath: /etc/five/viewer
+          readOnly: true
+        {{- end }}
         {{- if .config }}
         - name: run
           mountPath: /etc/five/run.yaml
@@ -91,6 +96,18 @@ spec:
     - name: tmp
       emptyDir:
         sizeLimit: 64Mi
+    {{- with .user }}
+    {{- include "five.redisLogin.volume" (dict "root" $root "user" .) | trim | nindent 4 }}
+    {{- end }}
+    {{- if .token }}
+    - name: viewer
+      secret:
+        secretName: {{ include "five.secretName" (dict "root" $root "at" "test") }}
+        defaultMode: 0440
+        items:
+          - key: token
+            path: token
+    {{- end }}
     {{- if .config }}
     - name: run
       configMap:

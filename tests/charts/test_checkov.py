@@ -18,8 +18,6 @@ EXCEPTIONS = {
                   "Redis read its certificates again serves nobody (test_workloads.py has the servers' probes)"),
     "CKV_K8S_15": (r"", "global.image.pullPolicy is a value: images are tagged by version, and Always would make every "
                         "restart of a rollout depend on the registry"),
-    "CKV_K8S_35": (r"", "one process to a container: a file would be open to the same user as its environment, and "
-                        "redis-cli, which the probes call, takes a password from nowhere else but its arguments"),
     "CKV_K8S_38": (r"Deployment\.five-system\.five-controller$", "the autoscaler calls the Kubernetes API, with the "
                                                                "right to two Deployments' sizes"),
     "CKV_K8S_43": (r"", "digests are values (image.digest); no chart knows those of images that are built later"),

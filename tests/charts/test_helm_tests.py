@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from base64 import b64decode
@@ -42,10 +43,14 @@ def free_port() -> int:
 
 
 def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run a script the way its pod does."""
-    return subprocess.run(
-        [sys.executable, SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}/libs:{ROOT}", **env})
+    """Run a script the way its pod does: passwords and tokens of ``env`` are in files, which variables name."""
+    with tempfile.TemporaryDirectory() as folder:
+        for key in [key for key, value in env.items() if value and key.endswith(("_PASSWORD", "_TOKEN"))]:
+            Path(folder, key).write_text(f"{env.pop(key)}\n")
+            env[f"{key}_FILE"] = f"{folder}/{key}"
+        return subprocess.run(
+            [sys.executable, SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": f"{ROOT}/libs:{ROOT}", **env})
 
 
 @contextmanager
@@ -250,11 +255,13 @@ def test_a_pod_holds_only_the_secrets_that_its_script_reads() -> None:
     held = {}
     for pod in objects(tls, "Pod"):
         (container,) = pod["spec"]["containers"]
-        keys = {e["valueFrom"]["secretKeyRef"]["key"] for e in container.get("env", []) if "valueFrom" in e}
-        mounted = {v["secret"]["secretName"] for v in pod["spec"]["volumes"] if "secret" in v}
+        assert not [e for e in container.get("env", []) if "valueFrom" in e]
+        secrets = [v["secret"] for v in pod["spec"]["volumes"] if "secret" in v]
+        found = {item["key"] if s["secretName"].startswith("five-") else s["secretName"] for s in secrets
+                 for item in s.get("items", [{}])}
         configured = any(m["mountPath"] == "/etc/five/run.yaml" for m in container["volumeMounts"])
         assert configured is ("/etc/five/run.yaml" in container["args"])
-        held[pod["metadata"]["name"].removeprefix("five-test-")] = keys | mounted
+        held[pod["metadata"]["name"].removeprefix("five-test-")] = found
     assert held == {"rest": {"token"}, "training": {"token"}, "grpc": {"grpc"},
                     "redis": {"state-password", "params-password", "redis"}}
 

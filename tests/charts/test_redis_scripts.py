@@ -43,7 +43,8 @@ class Pod:
         self.environment = {
             **os.environ, "CONF": f"{folder}/conf", "USERS": f"{folder}/users", "TLS": f"{folder}/no-tls",
             "RUN": str(self.run), "REDIS_SERVER": server_binary(), "REDIS_CLI": str(self.cli),
-            "REDISCLI_AUTH": PASSWORDS["probe"][0]}
+            "PROBE": str(folder)}
+        (folder / "password").write_text(f"{PASSWORDS['probe'][0]}\n")
         self.process = subprocess.Popen(["sh", FILES / "redis-start.sh"], env=self.environment,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 

@@ -124,13 +124,20 @@ def test_no_secret_value_is_outside_a_secret(values: Values) -> None:
             assert value not in rest and base64.b64decode(value).decode() not in rest
 
 
-def test_containers_read_them_from_secrets_only(values: Values) -> None:
+def test_containers_read_them_from_mounted_secrets_only(values: Values) -> None:
+    """The environment is inherited by every child process and shown by debuggers; extraEnv of the values may have it."""
     secret = re.compile(r"TOKEN|PASSWORD|AUTH|SECRET|KEY", re.I)
     for name, _, spec in pods(objects(values)):
+        volumes = {v["name"] for v in spec.get("volumes", []) if "secret" in v}
         for c in containers(spec):
+            mounts = [m["mountPath"] for m in c["volumeMounts"] if m["name"] in volumes and m["readOnly"] is True]
             for variable in c.get("env", []):
-                if secret.search(variable["name"]) and variable["name"] not in (
-                        "FIVE_CALLER_SECRET_FILE", "FIVE_TOKENS_FILE"):
+                if not secret.search(variable["name"]):
+                    continue
+                if variable["name"].startswith(("FIVE_", "REDISCLI_")):
+                    assert variable["name"].endswith("_FILE"), (name, variable["name"])
+                    assert variable["value"].rpartition("/")[0] in mounts, (name, variable["name"])
+                else:
                     assert "secretKeyRef" in variable.get("valueFrom", {}), (name, variable["name"])
 
 
@@ -142,7 +149,7 @@ def test_a_name_goes_with_each_password(values: Values) -> None:
         for c in containers(spec):
             env = {v["name"]: v for v in c.get("env", [])}
             for role in acl.ROLES:
-                if f"FIVE_{role.upper()}_PASSWORD" not in env:
+                if f"FIVE_{role.upper()}_PASSWORD_FILE" not in env:
                     assert f"FIVE_{role.upper()}_USER" not in env
                     continue
                 user = env.get(f"FIVE_{role.upper()}_USER", {}).get("value")
@@ -156,15 +163,12 @@ def test_a_name_goes_with_each_password(values: Values) -> None:
 def test_every_key_that_is_read_exists(values: Values) -> None:
     """Checked for generated Secrets; existing ones must have the same keys."""
     made = {s["metadata"]["name"]: set(s["data"]) for s in objects(values, "Secret")}
-    known = {"token", "secret", "tokens.json", "state-password", "params-password", "state.acl", "params.acl"}
+    known = {"token", "secret", "callers.json", "tokens.json", "state-password", "params-password", "state.acl", "params.acl"}
     for name, _, spec in pods(objects(values)):
-        for c in containers(spec):
-            for variable in c.get("env", []):
-                ref = variable.get("valueFrom", {}).get("secretKeyRef")
-                if ref and ref["name"] in made and not ref.get("optional"):
-                    assert ref["key"] in made[ref["name"]], (name, ref)
-                elif ref:
-                    assert ref["key"] in known
+        for volume in spec.get("volumes", []):
+            found = volume.get("secret", {})
+            for item in found.get("items", []):
+                assert item["key"] in made.get(found["secretName"], {*known, "ca.crt"}), (name, item)
 
 
 def test_a_given_secret_is_used_and_none_is_made() -> None:

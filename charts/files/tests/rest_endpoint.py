@@ -1,6 +1,6 @@
 """Test of the controller's REST API: alive, ready, and closed without a token.
 
-usage: rest_endpoint.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN
+usage: rest_endpoint.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN_FILE
 """
 
 import json
@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy inside the cluster
 
@@ -48,7 +49,7 @@ def expect(url, status, token="", method="GET"):
 def main(url, seconds):
     until(f"{url}/healthz", seconds)
     until(f"{url}/readyz", seconds)
-    viewer = os.environ["FIVE_VIEWER_TOKEN"]
+    viewer = Path(os.environ["FIVE_VIEWER_TOKEN_FILE"]).read_text().strip()
     status = json.loads(until(f"{url}/v1/status", seconds, viewer))
     print(f"run {status['run']}: {status['status']}, version {status['version']}, services {status['services']}")
     expect(f"{url}/v1/status", 401)

@@ -1,6 +1,6 @@
 """Test of both Redis servers: they require a password, and their persistence settings match their role.
 
-usage: stores.py CONFIG SECONDS     users and passwords from FIVE_STATE_USER and so on, as in services
+usage: stores.py CONFIG SECONDS     users and password files from FIVE_STATE_USER and so on, as in services
 """
 
 import sys
@@ -30,7 +30,7 @@ def wait(client, role, seconds):
 def refuses_strangers(client):
     """Return whether the server refuses connections without a password."""
     options = {**client.connection_pool.connection_kwargs, "username": None, "password": None,
-               "health_check_interval": 0, "retry": Retry(NoBackoff(), 0)}
+               "credential_provider": None, "health_check_interval": 0, "retry": Retry(NoBackoff(), 0)}
     pool = redis.ConnectionPool(connection_class=client.connection_pool.connection_class, **options)
     try:
         redis.Redis(connection_pool=pool).ping()

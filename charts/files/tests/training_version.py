@@ -1,6 +1,6 @@
 """Test that the run publishes a new version.
 
-usage: training_version.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN
+usage: training_version.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN_FILE
 """
 
 import json
@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy inside the cluster
 
@@ -17,7 +18,7 @@ RUNS_ON = ("starting", "running", "warming")
 
 def look(url):
     """Return the run's status, or the reason why it is not available."""
-    headers = {"Authorization": f"Bearer {os.environ['FIVE_VIEWER_TOKEN']}"}
+    headers = {"Authorization": f"Bearer {Path(os.environ['FIVE_VIEWER_TOKEN_FILE']).read_text().strip()}"}
     request = urllib.request.Request(f"{url}/v1/status", headers=headers)
     try:
         with OPENER.open(request, timeout=10) as answer:
