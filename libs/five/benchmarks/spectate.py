@@ -96,7 +96,7 @@ def _fan_out(made: Sequence[bytes], viewers: int, chunks: int) -> float:
 
     async def play() -> float:
         state = redis.Redis()  # never used
-        hub = IdleHub(LiveChannel(state, "bench"), Leases(state, "bench"), viewers)
+        hub = IdleHub(LiveChannel(state, "bench"), Leases(state, "bench"))
         views = [hub.watch("0" * 16) for _ in range(viewers)]
 
         async def watch(view: object) -> None:
