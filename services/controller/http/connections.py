@@ -128,7 +128,7 @@ class LimitedProtocol(H11Protocol):
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] in PROBES or not self.table.is_excess(self):
-            await self._served(scope, receive, send)  # type: ignore[arg-type]
+            await self._served(scope, receive, send)
             return
         refusal = Problem(503, f"{len(self.table)} connections are open, the maximum is {self.limits.connections} "
                           f"(services.controller.limits.connections), of one address "

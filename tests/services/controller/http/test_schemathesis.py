@@ -78,7 +78,7 @@ def annealed(rest: LiveController) -> None:
 
 
 def operations(rest: LiveController) -> list[Any]:
-    schema = schemathesis.openapi.from_url(f"{rest.url}/openapi.json")
+    schema = schemathesis.openapi.from_url(f"{rest.url}/openapi.json", timeout=60)
     # They answer without end; tests of their own read them.
     return [found.ok() for found in schema.exclude(path=["/v1/stream", "/v1/games/{game}/live"]).get_all_operations()]
 
@@ -145,7 +145,7 @@ def test_api_conforms_to_openapi(store: Any, examples: int) -> None:
 def test_documented_requests_are_accepted(store: Any) -> None:
     with live(store.url, UNLIMITED) as rest:
         fill(rest)
-        schema = schemathesis.openapi.from_url(f"{rest.url}/openapi.json")
+        schema = schemathesis.openapi.from_url(f"{rest.url}/openapi.json", timeout=60)
         models = schema.raw_schema["components"]["schemas"]
 
         def send(method: str, path: str, model: str = "", given: Any = None, **parameters: str) -> Any:
