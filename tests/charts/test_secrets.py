@@ -125,7 +125,7 @@ def test_no_secret_value_is_outside_a_secret(values: Values) -> None:
 
 
 def test_containers_read_them_from_mounted_secrets_only(values: Values) -> None:
-    """The environment is inherited by every child process and shown by debuggers; extraEnv of the values may have it."""
+    """Child processes inherit the environment, and debuggers show it. extraEnv of the values may have secrets."""
     secret = re.compile(r"TOKEN|PASSWORD|AUTH|SECRET|KEY", re.I)
     for name, _, spec in pods(objects(values)):
         volumes = {v["name"] for v in spec.get("volumes", []) if "secret" in v}
@@ -163,7 +163,8 @@ def test_a_name_goes_with_each_password(values: Values) -> None:
 def test_every_key_that_is_read_exists(values: Values) -> None:
     """Checked for generated Secrets; existing ones must have the same keys."""
     made = {s["metadata"]["name"]: set(s["data"]) for s in objects(values, "Secret")}
-    known = {"token", "secret", "callers.json", "tokens.json", "state-password", "params-password", "state.acl", "params.acl"}
+    known = {"token", "secret", "callers.json", "tokens.json", "state-password", "params-password", "state.acl",
+             "params.acl"}
     for name, _, spec in pods(objects(values)):
         for volume in spec.get("volumes", []):
             found = volume.get("secret", {})
