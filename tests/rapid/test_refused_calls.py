@@ -1,4 +1,4 @@
-"""Memory of a server while it refuses large messages: a server process of its own, and real connections."""
+"""Memory of a server while it ends calls with large messages: a server process of its own, and real connections."""
 
 import asyncio
 import os
@@ -12,6 +12,7 @@ import pytest
 
 from rapid.rpc.access import Audience
 from rapid.rpc.caller_secret import derive_token
+from rapid.rpc.health import CHECK
 from rapid.rpc.security import token_metadata
 from tests.containers.engine import ROOT
 from tests.rapid.conftest import CLI_SECRET
@@ -87,6 +88,8 @@ async def test_refused_calls_are_not_read(server: ServerProcess) -> None:
     token = derive_token(CLI_SECRET, Audience.INFERENCE)
     for code, details in await refusals(inference, "/five.v1.InferenceService/GetModel", token):
         assert code == "PERMISSION_DENIED" and "caller cli" in details
+    # Health checks need no token.
+    assert [code for code, _ in await refusals(inference, CHECK, None)] == ["OK"] * CALLS
     # An allowed caller whose request is far larger than any of this service.
     token = derive_token(CLI_SECRET, Audience.OPPONENTS)
     for code, details in await refusals(opponents, "/five.v1.OpponentService/GetPool", token):

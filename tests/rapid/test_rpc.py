@@ -33,7 +33,7 @@ from rapid.rpc.errors import (
     failure_of,
     status_of,
 )
-from rapid.rpc.health import is_serving
+from rapid.rpc.health import CHECK, SERVING, is_serving
 from rapid.rpc.security import token_metadata
 from rapid.rpc.server import serve
 from rapid.rpc.unary_client import UnaryClient
@@ -250,18 +250,26 @@ async def test_health_needs_no_token_and_follows_the_server(start_server: Any, s
     assert not await asyncio.to_thread(is_serving, target, rpc_config)
 
 
-async def test_only_a_single_health_check_needs_no_token(start_server: Any, servicer: Inference,
-                                                         rpc_config: RpcConfig) -> None:
-    server = await start_server(ADD, servicer)
-    for secret, code in ((None, CODE.UNAUTHENTICATED), (SECRET, CODE.PERMISSION_DENIED)):
-        connection = aio_channel(f"127.0.0.1:{server.port}", rpc_config, CallToken(secret, Audience.INFERENCE))
-        stub: Any = health_pb2_grpc.HealthStub(connection.grpc)  # type: ignore[arg-type]
-        request = health_pb2.HealthCheckRequest()
-        assert (await stub.Check(request, metadata=connection.metadata, timeout=5)).status
+async def test_health_is_answered_before_its_request_is_read(start_server: Any, servicer: Inference,
+                                                             rpc_config: RpcConfig) -> None:
+    """So checks that send nothing keep nobody out. Watch, whose streams would last, is not offered."""
+    server = await start_server(ADD, servicer, config=rpc_config.model_copy(update={"max_concurrent_calls": 1}))
+    connection, stub, metadata = stub_of(server.port, rpc_config)
+    check: Any = connection.grpc.stream_unary(CHECK, response_deserializer=health_pb2.HealthCheckResponse.FromString)
+
+    async def silence() -> AsyncIterator[bytes]:
+        await asyncio.sleep(60)
+        yield b""
+
+    answers = await asyncio.gather(*(check(silence(), timeout=10) for _ in range(8)))
+    assert [answer.status for answer in answers] == [SERVING] * 8
+    assert (await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)).newest_version == 7
+    probes: Any = health_pb2_grpc.HealthStub(connection.grpc)  # type: ignore[arg-type]
+    for carried in (metadata, None):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stub.Watch(request, metadata=connection.metadata, timeout=5).read()
-        assert caught.value.code() is code
-        await connection.close()
+            await probes.Watch(health_pb2.HealthCheckRequest(), metadata=carried, timeout=5).read()
+        assert caught.value.code() is CODE.UNIMPLEMENTED
+    await connection.close()
 
 
 async def test_server_needs_its_callers_by_default(rpc_config: RpcConfig) -> None:

@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health, health_pb2_grpc
 
 from rapid.address import split_address
 from rapid.config import RpcConfig
@@ -16,7 +15,7 @@ from rapid.rpc.access import is_allowed, max_request_bytes
 from rapid.rpc.callers import KnownCallers, require_callers
 from rapid.rpc.channel import connection_options
 from rapid.rpc.errors import StatusCode, status_of
-from rapid.rpc.health import NOT_SERVING, SERVING
+from rapid.rpc.health import CHECK, HealthHandler
 from rapid.rpc.security import presented_token, server_credentials
 from rapid.telemetry import tracing
 from rapid.telemetry.metrics import counter
@@ -27,9 +26,6 @@ CALLS = counter("rpc", "answered_calls", "Calls answered by this process, by met
 
 Context = Any  # grpc.aio.ServicerContext; its stubs lack the awaitable types
 Register = tuple[Callable[[Any, Any], None], Any]
-# Probes carry no token, and learn only whether the server is up. Health/Watch is not open: its streams would count
-# towards rpc.max_concurrent_calls for as long as anybody likes.
-OPEN_METHODS = frozenset({"/grpc.health.v1.Health/Check"})
 CANCELLED_SECONDS = 2.0  # for cancelled calls to end
 
 
@@ -66,11 +62,13 @@ async def _fail(context: Context, method: str, error: BaseException) -> NoReturn
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     """Interceptor that admits the calls that `rapid.rpc.access` allows, and answers exceptions with status codes.
 
-    It refuses a call before any message of it is read. Without ``callers`` it admits every call.
+    It refuses a call before any message of it is read. Without ``callers`` it admits every call. At most ``limit``
+    admitted calls are in progress. Health checks need no token and are not counted, because they end at once.
     """
 
-    def __init__(self, callers: KnownCallers | None) -> None:
+    def __init__(self, callers: KnownCallers | None, limit: int) -> None:
         self._callers = callers
+        self._limit = limit
         self.calls: set[asyncio.Task[Any]] = set()  # in progress
 
     async def intercept_service(
@@ -81,9 +79,20 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         if handler is None:  # gRPC responds UNIMPLEMENTED
             return handler
         method: str = handler_call_details.method
-        refusal = None if self._callers is None or method in OPEN_METHODS else _refusal(
+        if method == CHECK:
+            return _guard(handler, method)
+        refusal = None if self._callers is None else _refusal(
             self._callers, method, presented_token(handler_call_details.invocation_metadata))
-        return _guard(handler, method, self.calls) if refusal is None else _refuse(method, *refusal)
+        if refusal is None and len(self.calls) >= self._limit:
+            refusal = (StatusCode.RESOURCE_EXHAUSTED,
+                       f"{self._limit} calls are in progress (rpc.max_concurrent_calls)")
+        if refusal is not None:
+            return _refuse(method, *refusal)
+        task = asyncio.current_task()  # of the whole call
+        assert task is not None
+        self.calls.add(task)
+        task.add_done_callback(self.calls.discard)
+        return _guard(handler, method)
 
 
 def _refusal(callers: KnownCallers, method: str, token: str) -> tuple[StatusCode, str] | None:
@@ -110,19 +119,12 @@ def _refuse(method: str, code: StatusCode, reason: str) -> Any:
     return grpc.stream_stream_rpc_method_handler(refuse)
 
 
-def _guard(handler: Any, method: str, calls: set[asyncio.Task[Any]]) -> Any:
-    """Wrap ``handler`` to map exceptions and to keep its task in ``calls``."""
+def _guard(handler: Any, method: str) -> Any:
+    """Wrap ``handler`` to map exceptions."""
     behaviour = next(b for b in (handler.unary_unary, handler.unary_stream, handler.stream_unary,
                                  handler.stream_stream) if b is not None)
 
-    def enter() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        calls.add(task)
-        task.add_done_callback(calls.discard)
-
     async def one_answer(request: Any, context: Context) -> Any:
-        enter()
         try:
             with tracing.remote_span(method[1:], _traceparent(context) if tracing.is_on() else ""):
                 answer = await behaviour(request, context)
@@ -134,7 +136,6 @@ def _guard(handler: Any, method: str, calls: set[asyncio.Task[Any]]) -> Any:
             await _fail(context, method, error)
 
     async def many_answers(request: Any, context: Context) -> AsyncIterator[Any]:
-        enter()
         try:
             async for answer in behaviour(request, context):
                 yield answer
@@ -184,22 +185,21 @@ class _Recorder:
 class RpcServer:
     """A started server. Attributes: ``port`` it listens on, ``services`` it offers."""
 
-    def __init__(self, server: grpc.aio.Server, interceptor: CallInterceptor, checks: Any, services: tuple[str, ...],
-                 port: int) -> None:
+    def __init__(self, server: grpc.aio.Server, interceptor: CallInterceptor, health: HealthHandler,
+                 services: tuple[str, ...], port: int) -> None:
         self._server = server
         self._interceptor = interceptor
-        self._checks = checks
+        self._health = health
         self.services = services
         self.port = port
 
     async def set_serving(self, serving: bool) -> None:
         """Set the health status. Readiness may depend on other processes; liveness never does."""
-        for name in ("", *self.services):
-            await self._checks.set(name, SERVING if serving else NOT_SERVING)
+        self._health.set_serving(serving)
 
     async def stop(self, grace: float) -> None:
         """Refuse new calls, let calls in progress end for ``grace`` seconds, then cancel them."""
-        await self._checks.enter_graceful_shutdown()
+        self._health.shut_down()
         await self._server.stop(grace)
         # gRPC cancels the remaining calls without waiting. A loop that ends now would cancel them again.
         calls = set(self._interceptor.calls)
@@ -221,23 +221,21 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
     (`rapid.rpc.access`). Raises ValueError when callers are required and missing, OSError when the address cannot be
     listened on.
     """
-    interceptor = CallInterceptor(require_callers(config, callers))
+    interceptor = CallInterceptor(require_callers(config, callers), config.max_concurrent_calls)
     recorder = _Recorder()
     for add, servicer in servicers:
         add(servicer, recorder)
     options = server_options(config, max_request_bytes(recorder.names, config.max_message_bytes))
-    server = grpc.aio.server(interceptors=[interceptor], options=options,
-                             maximum_concurrent_rpcs=config.max_concurrent_calls)
+    server = grpc.aio.server(interceptors=[interceptor], options=options)
     server.add_generic_rpc_handlers(recorder.handlers)
     names = tuple(recorder.names)
-    checks: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
-    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+    health = HealthHandler(serving)
+    server.add_generic_rpc_handlers([health])
     try:
         port = (server.add_secure_port(address, server_credentials(config.tls)) if config.tls
                 else server.add_insecure_port(address))
     except RuntimeError:
         raise OSError(f"cannot listen on {address}: the port is taken, or the address is not this machine's") from None
-    started = RpcServer(server, interceptor, checks, names, port)
-    await started.set_serving(serving)
+    started = RpcServer(server, interceptor, health, names, port)
     await server.start()
     return started
