@@ -108,6 +108,30 @@ def test_loads_under_way_count_towards_the_budget(start: Start) -> None:
     assert models.resident == [0, 1, 9] and versions.fetches.count(2) == 0
 
 
+def test_version_larger_than_the_budget_is_loaded_while_no_other_is_in_play(start: Start) -> None:
+    """A server with too little memory for one past version still serves it to requests that wait."""
+    versions = Versions(0, 1, 9)
+    models = start(versions, past=0)
+    for version in (0, 1):
+        assert not models.want(version)
+        eventually(lambda version=version: version in versions.fetches, 5.0)
+        models.release(hold(models, version))
+    assert models.resident == [9]
+
+
+def test_close_drops_loads_that_have_not_begun(start: Start) -> None:
+    versions = GatedVersions(0, 1, 9)
+    models = start(versions)
+    versions.go.clear()
+    assert not models.want(0) and not models.want(1)
+    closing = threading.Thread(target=models.close)
+    closing.start()
+    time.sleep(0.05)
+    versions.go.set()
+    closing.join(5)
+    assert 0 in versions.fetches and 1 not in versions.fetches
+
+
 def test_version_is_loaded_once_for_all_that_wait(start: Start) -> None:
     versions = GatedVersions(0, 9)
     models = start(versions, past=0)

@@ -10,7 +10,7 @@ from dota.config import GameConfig
 from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, pack_frame
 from dota.vec_game import STATS, VecGame
-from five.clients.environment import SpectatorView
+from five.clients.environment import EnvironmentStep, SpectatorView
 from five.services.rollout.environment import LocalEnvironment, RemoteEnvironment, StepResult
 from rapid.rpc.errors import CallFailed, StatusCode
 from tests.services.test_dota_env import GAME, LAYOUT, SEED
@@ -54,9 +54,11 @@ class Client:
     def _step(self, games: int) -> Any:
         if self.failures:
             raise self.failures.pop()
-        observations = {"seen": np.full((games, 2, 3), self.value, np.float32)}
-        return SimpleNamespace(observations=observations, lineups=None, seen=self.seen, signals="signals",
-                               winners="winners", game_time="time", statistics="statistics")
+        self.last = EnvironmentStep(
+            {"seen": np.full((games, 2, 3), self.value, np.float32)}, np.full((games, 2, 1, 4), 1.0, np.float32),
+            np.zeros(games, np.uint8), np.full(games, 2.0, np.float32), np.full((games, 2, 1, 5), 3.0, np.float32),
+            STATS, 1, self.seen)
+        return self.last
 
     async def close(self) -> None:
         self.closed = True
@@ -90,7 +92,8 @@ async def test_games_are_opened_once_and_each_call_writes_its_rows() -> None:
     assert remote.out["seen"][:, 0, 0].tolist() == [4, 5]
     remote.environment.watch({1})
     client.value = 6
-    assert await remote.step() == StepResult("signals", "winners", "time", "statistics")  # type: ignore[arg-type]
+    result = await remote.step()
+    assert result == StepResult(client.last.signals, client.last.winners, client.last.game_time, client.last.statistics)
     assert remote.out["seen"].min() == 6
     assert client.calls == [("open", 2, SEED, "config", 3), ("reset", [0, 1], [], None), ("reset", [1], [], None),
                             ("step", [0, 1], (1,))]
