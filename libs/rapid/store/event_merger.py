@@ -119,7 +119,7 @@ class EventMerger:
             now_moved, lost = functions.call(
                 self._redis, "merge_events", [self._keys.events, stream, self._keys.events_removed], writer,
                 *(text for event in events for text in event))
-            moved += now_moved
+            moved += int(now_moved)
             if lost:
                 log.warning("events lost before the merge writer=%s events=%s", writer, lost if lost > 0 else "unknown")
             self._budgets[writer] -= sum(event.size for event in events) + _OVERHEAD
