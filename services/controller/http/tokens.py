@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import logging
+import re
 import secrets
 import threading
 import time
@@ -29,9 +30,9 @@ FILE_VARIABLE = "FIVE_TOKENS_FILE"
 MAX_ENTRIES = 1000
 MAX_BYTES = 1 << 20
 _PREFIX = "five_"  # lets secret scanners detect a leaked token
-# Names of services in events; tokens must not have them.
-RESERVED = frozenset({"controller", "optimizer", "rollout", "inference", "evaluator", "opponents", "dota_env",
-                      "autoscaler", "guard", "anonymous"})
+# Names of services in events, and of their instances (optimizer-0); tokens must not have them.
+RESERVED = re.compile(r"(?:controller|optimizer|rollout|inference|evaluator|opponents|play|dota_env|autoscaler|guard|"
+                      r"anonymous)(?:-[0-9]+)?")
 
 
 class Role(IntEnum):
@@ -54,7 +55,7 @@ class TokenEntry(BaseModel):
     @field_validator("name")
     @classmethod
     def _not_a_service(cls, name: str) -> str:
-        if name in RESERVED:
+        if RESERVED.fullmatch(name):
             raise ValueError(f"name {name!r} is reserved for a service: choose another name")
         return name
 

@@ -117,7 +117,8 @@ def test_an_expired_token_is_refused() -> None:
     assert refused(authenticator, token)
 
 
-@pytest.mark.parametrize("name", ["", "-a", "a b", "a/b", "../a", "x" * 65, "controller", "autoscaler", "a\n"])
+@pytest.mark.parametrize("name", ["", "-a", "a b", "a/b", "../a", "x" * 65, "controller", "autoscaler",
+                                  "optimizer-0", "play", "a\n"])
 def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(ValidationError):
         tokens.make(name, "operator")
