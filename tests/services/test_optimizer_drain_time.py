@@ -30,7 +30,7 @@ def test_estimate_follows_the_slowest_recent_write() -> None:
         clock.now += 100
 
     drain.measure(write, PAPER_BYTES)  # 25 MB/s
-    assert estimates[-1] == pytest.approx(20 + WRITES * 100)
+    assert estimates[-1] == pytest.approx(20 + 2.5 * 100)
     for _ in range(3):
         drain.measure(lambda: setattr(clock, "now", clock.now + 2.0), PAPER_BYTES)
     assert estimates[-1] == pytest.approx(20 + WRITES * 2)
