@@ -178,6 +178,37 @@ def test_forged_backup_is_refused_and_changes_nothing(state: RunState, database:
     assert {name: database.dump(name) for name in database.keys("*")} == before
 
 
+def crc64(data: bytes) -> int:
+    """Return the checksum at the end of a DUMP (CRC-64 of Jones)."""
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x95AC9329AC4BC9B5 if crc & 1 else 0)
+    return crc
+
+
+def test_value_that_would_crash_redis_is_refused(state: RunState, database: redis.Redis) -> None:
+    """A listpack whose first entry is longer than the whole, with a correct checksum."""
+    database.hset(state.keys.counters, "games", 1)
+    dump: Any = database.dump(state.keys.counters)
+    at = dump.index(b"\x85games")
+    broken = dump[:at] + b"\xbf" + dump[at + 1:-8]
+    assert crc64(dump[:-8]).to_bytes(8, "little") == dump[-8:]
+    broken += crc64(broken).to_bytes(8, "little")
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+
+    def change(manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
+        (number,) = (i for i, (name, _) in enumerate(manifest["names"]) if name == state.keys.counters)
+        manifest["bytes"] += len(broken) - len(entries[f"keys/{number:08d}"])
+        entries[f"keys/{number:08d}"] = broken
+
+    with pytest.raises(Corrupt, match="refuses the backup"):
+        backup.load(database, forged(file, change), "me", replace=True)
+    assert database.ping()
+
+
 def test_manifest_is_bounded(state: RunState, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is decompressed before the sizes are checked."""
     file = io.BytesIO()

@@ -5,6 +5,7 @@ has no parameters, which are in the blob store, and no logins.
 """
 
 import json
+import logging
 import time
 import zipfile
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from rapid.store.keys import Keys
 from rapid.store.leases import Leases
 from rapid.store.state import IDENTITY, RunStatus, Status, new_identity
 
+log = logging.getLogger(__name__)
 _SCAN = 1000
 _BATCH = 500  # keys per round trip of a restore
 _BATCH_BYTES = 64 << 20
@@ -88,6 +90,7 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
             raise ValueError(f"run {found.run!r} exists already; --replace restores the backup over it")
         replaced = state.hget(keys.documents, IDENTITY)
         _remove(state, _names(state, keys))
+    _verify_values(state)
     with zipfile.ZipFile(file) as archive:
         for batch in _batches([key for key in saved if key.name != keys.status]):
             pipeline: Any = state.pipeline(transaction=False)
@@ -108,6 +111,14 @@ def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -
     pipeline.xadd(keys.events, event_fields(who, "run.restored", details))
     pipeline.execute()
     return found
+
+
+def _verify_values(state: redis.Redis) -> None:
+    """Have Redis verify restored values, which it believes otherwise: a forged one would crash it when it is read."""
+    try:
+        state.config_set("sanitize-dump-payload", "clients")
+    except redis.ResponseError as error:  # of a managed Redis, which has no CONFIG
+        log.warning("this Redis may not verify the values of the backup: %s", error)
 
 
 def _batches(saved: list[SavedKey]) -> Iterator[list[SavedKey]]:
